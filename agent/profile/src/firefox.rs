@@ -1,0 +1,129 @@
+//! The profile as the Firefox Profiler reads it: the processed format, version 66.
+//!
+//! It must never build the document: it is written as a stream, one track's samples at a time.
+
+use std::io::{self, BufWriter, Write};
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::json::Column;
+use crate::meta::{Meta, MetaColumns};
+use crate::recording::Recording;
+use crate::samples::SampleColumns;
+use crate::time::Micros;
+use crate::tracks::{self, Tid, Track};
+
+/// Writes the whole profile.
+pub fn write_firefox(recording: &Recording, meta: &Meta, out: impl Write) -> io::Result<()> {
+    let tracks = tracks::tracks(&recording.threads);
+    let mut out = BufWriter::with_capacity(64 << 10, out);
+    serde_json::to_writer(&mut out, &Document { recording, meta, tracks: &tracks })?;
+    out.flush()
+}
+
+struct Document<'a> {
+    recording: &'a Recording,
+    meta: &'a Meta,
+    tracks: &'a [Track<'a>],
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let tracks = || self.tracks.iter().map(|track| TrackColumns::new(track, self.meta));
+        let mut document = serializer.serialize_struct("profile", 4)?;
+        document.serialize_field("meta", &MetaColumns::new(self.meta, self.tracks))?;
+        document.serialize_field("libs", &[(); 0])?;
+        document.serialize_field("shared", &Shared(self.recording))?;
+        document.serialize_field("threads", &Column(tracks))?;
+        document.end()
+    }
+}
+
+struct Shared<'a>(&'a Recording);
+
+impl Serialize for Shared<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Recording { strings, sources, resources, funcs, frames, stacks, .. } = self.0;
+        let mut shared = serializer.serialize_struct("shared", 8)?;
+        shared.serialize_field("stringArray", strings)?;
+        shared.serialize_field("sources", sources)?;
+        shared.serialize_field("resourceTable", resources)?;
+        shared.serialize_field("funcTable", funcs)?;
+        shared.serialize_field("frameTable", &frames.with(funcs))?;
+        shared.serialize_field("stackTable", stacks)?;
+        shared.serialize_field("nativeSymbols", &NativeSymbols::default())?;
+        shared.serialize_field("sourceLocationTable", &SourceLocations::default())?;
+        shared.end()
+    }
+}
+
+/// Java code has no native symbols; the front-end wants the table all the same.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NativeSymbols {
+    length: u8,
+    lib_index: [(); 0],
+    address: [(); 0],
+    name: [(); 0],
+    function_size: [(); 0],
+}
+
+/// For source maps, which are JavaScript's.
+#[derive(Default, Serialize)]
+struct SourceLocations {
+    length: u8,
+    source: [(); 0],
+    line: [(); 0],
+    column: [(); 0],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TrackColumns<'a> {
+    name: &'a str,
+    is_main_thread: bool,
+    process_type: &'static str,
+    process_name: &'a str,
+    process_startup_time: Micros,
+    process_shutdown_time: Option<Micros>,
+    register_time: Micros,
+    unregister_time: Option<Micros>,
+    paused_ranges: [(); 0],
+    pid: String,
+    tid: &'a Tid,
+    samples: SampleColumns,
+    markers: Markers,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Markers {
+    length: u8,
+    data: [(); 0],
+    name: [(); 0],
+    start_time: [(); 0],
+    end_time: [(); 0],
+    phase: [(); 0],
+    category: [(); 0],
+}
+
+impl<'a> TrackColumns<'a> {
+    fn new(track: &'a Track<'a>, meta: &'a Meta) -> Self {
+        Self {
+            name: &track.name,
+            is_main_thread: track.is_main,
+            process_type: "default",
+            process_name: &meta.process_name,
+            process_startup_time: Micros::from_nanos(meta.started_ns),
+            process_shutdown_time: None,
+            register_time: Micros::from_nanos(track.started_ns()),
+            unregister_time: track.ended_ns().map(Micros::from_nanos),
+            paused_ranges: [],
+            pid: meta.pid.to_string(),
+            tid: &track.tid,
+            samples: SampleColumns::of(&track.threads, meta.interval_ns),
+            markers: Markers::default(),
+        }
+    }
+}

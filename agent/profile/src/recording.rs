@@ -1,0 +1,117 @@
+//! All that is recorded of one run: the shared tables, the threads, the samples.
+//!
+//! It must never lose a sample: what it is given is in the tally of its fate, whatever else becomes of it.
+
+use crate::fate::{Fate, Tally};
+use crate::frames::FrameTable;
+use crate::funcs::{Func, FuncTable};
+use crate::ids::{FrameId, FuncId, Id, ResourceId, SourceId, StackId, ThreadId};
+use crate::resources::ResourceTable;
+use crate::sources::SourceTable;
+use crate::stacks::StackTable;
+use crate::strings::StringTable;
+use crate::thread::{Sample, Thread};
+
+/// The tables, threads and samples of one run.
+#[derive(Debug, Default)]
+pub struct Recording {
+    pub(crate) strings: StringTable,
+    pub(crate) sources: SourceTable,
+    pub(crate) resources: ResourceTable,
+    pub(crate) funcs: FuncTable,
+    pub(crate) frames: FrameTable,
+    pub(crate) stacks: StackTable,
+    pub(crate) threads: Vec<Thread>,
+    tally: Tally,
+}
+
+impl Recording {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A source file, as in `com/foo/Bar.java`.
+    pub fn source(&mut self, path: &str) -> SourceId {
+        let path = self.strings.intern(path);
+        self.sources.intern(path)
+    }
+
+    /// A jar, module or library, as in `app.jar` or `java.base`.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        let name = self.strings.intern(name);
+        self.resources.intern(name)
+    }
+
+    pub fn func(&mut self, func: Func<'_>) -> FuncId {
+        let name = self.strings.intern(func.name);
+        self.funcs.intern(name, &func)
+    }
+
+    /// A function at the line that it was executing; lines count from 1, and 0 is none.
+    pub fn frame(&mut self, func: FuncId, line: Option<u32>) -> FrameId {
+        self.frames.intern(func, line)
+    }
+
+    /// A frame called by `parent`, or a root.
+    pub fn stack(&mut self, parent: Option<StackId>, frame: FrameId) -> StackId {
+        self.stacks.intern(parent, frame)
+    }
+
+    /// A track: a thread under one name. A thread that is renamed ends here and is added again.
+    pub fn add_thread(&mut self, name: &str, tid: u64, started_ns: u64) -> ThreadId {
+        self.threads.push(Thread::new(name, tid, started_ns));
+        ThreadId::from_row(self.threads.len() - 1)
+    }
+
+    pub fn end_thread(&mut self, thread: ThreadId, ended_ns: u64) {
+        self.threads[thread.row()].ended_ns = Some(ended_ns);
+    }
+
+    /// For a name that was learnt late; it is not for a thread that changed its name.
+    pub fn set_thread_name(&mut self, thread: ThreadId, name: &str) {
+        name.clone_into(&mut self.threads[thread.row()].name);
+    }
+
+    /// The CPU time that the kernel charged the thread while it had this name.
+    pub fn set_thread_cpu(&mut self, thread: ThreadId, cpu_ns: u64) {
+        self.threads[thread.row()].cpu_ns = Some(cpu_ns);
+    }
+
+    pub fn thread_name(&self, thread: ThreadId) -> &str {
+        &self.threads[thread.row()].name
+    }
+
+    pub fn sample(&mut self, thread: ThreadId, sample: Sample) {
+        self.tally.add(sample.fate, 1, sample.weight.into());
+        self.threads[thread.row()].push(sample);
+    }
+
+    /// Counts samples for which there was no room, of a thread if that much is known.
+    pub fn dropped(&mut self, thread: Option<ThreadId>, samples: u64, weight: u64) {
+        self.tally.add(Fate::Dropped, samples, weight);
+        if let Some(thread) = thread {
+            self.threads[thread.row()].tally.add(Fate::Dropped, samples, weight);
+        }
+    }
+
+    /// What became of all samples.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// What became of one thread's samples.
+    pub fn thread_tally(&self, thread: ThreadId) -> Tally {
+        self.threads[thread.row()].tally
+    }
+
+    /// Memory taken, near enough.
+    pub fn bytes(&self) -> u64 {
+        self.strings.bytes()
+            + self.sources.bytes()
+            + self.resources.bytes()
+            + self.funcs.bytes()
+            + self.frames.bytes()
+            + self.stacks.bytes()
+            + self.threads.iter().map(Thread::bytes).sum::<u64>()
+    }
+}

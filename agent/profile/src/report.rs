@@ -1,0 +1,145 @@
+//! The trust report: how far this profile can be trusted, in figures.
+//!
+//! The keys are a contract that tools read: none may be renamed, or left out because it is 0. A figure that was
+//! not measured must never be there as a number.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+
+use crate::fate::ByFate;
+use crate::recording::Recording;
+use crate::thread::Thread;
+use crate::time::{float, millis};
+
+/// The report; its fields stand in the order of the file.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TrustReport {
+    /// Vouch's own version.
+    pub vouch: String,
+    pub jdk: String,
+    pub vm_flags: Vec<String>,
+    pub command: String,
+    pub engine: String,
+    /// Why a better engine was not taken, and whatever else a reader should know about this one.
+    pub engine_notes: Vec<String>,
+    pub interval_us: f64,
+    pub rate: Rate,
+    pub wall_ms: f64,
+    /// What the kernel charged the process.
+    pub cpu_ms: f64,
+    /// What of it went to the agent's own threads.
+    pub agent_cpu_ms: f64,
+    pub samples: Signals<u64>,
+    pub weight_ms: Signals<f64>,
+    /// Of the samples without a stack, how many ASGCT gave each of its codes for.
+    pub unwalked: BTreeMap<String, u64>,
+    pub threads: Vec<ThreadReport>,
+    pub handler_ns: HandlerTime,
+    /// Methods that were gone before they could be named.
+    pub names_lost: u64,
+    pub bytes_recorded: u64,
+}
+
+/// What the signal handlers counted, independently of what was recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct Delivered {
+    pub signals: u64,
+    /// In intervals.
+    pub weight: u64,
+}
+
+/// The signals delivered, and what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Signals<T> {
+    pub signals: T,
+    #[serde(flatten)]
+    pub fates: ByFate<T>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[serde(into = "RateWithUnit")]
+pub struct Rate {
+    pub asked_hz: f64,
+    pub reached_hz: f64,
+}
+
+#[derive(Serialize)]
+struct RateWithUnit {
+    asked_hz: f64,
+    reached_hz: f64,
+    unit: &'static str,
+}
+
+impl From<Rate> for RateWithUnit {
+    fn from(Rate { asked_hz, reached_hz }: Rate) -> Self {
+        Self { asked_hz, reached_hz, unit: "samples per CPU-second" }
+    }
+}
+
+/// How long the signal handler took, from its first instruction to its last.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct HandlerTime {
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub max: u64,
+    pub total_ms: f64,
+}
+
+/// One thread under one name. Threads that share a track in the timeline have a row each.
+#[derive(Debug, Clone, Serialize)]
+pub struct ThreadReport {
+    pub name: String,
+    pub tid: u64,
+    /// What the kernel charged it; null if it was not asked in time.
+    pub cpu_ms: Option<f64>,
+    /// What its samples stand for, whatever became of them.
+    pub sampled_ms: f64,
+    pub samples: u64,
+    pub refuted: u64,
+    pub unwalked: u64,
+}
+
+impl ThreadReport {
+    fn of(thread: &Thread, interval_ns: u64) -> Self {
+        Self {
+            name: thread.name.clone(),
+            tid: thread.tid,
+            cpu_ms: thread.cpu_ns.map(millis),
+            sampled_ms: intervals_ms(thread.tally.weight.sum(), interval_ns),
+            samples: thread.tally.samples.sum(),
+            refuted: thread.tally.samples.refuted,
+            unwalked: thread.tally.samples.unwalked,
+        }
+    }
+}
+
+impl TrustReport {
+    /// What the recording itself can tell. The fields that it cannot are the caller's to fill in.
+    pub fn of(recording: &Recording, delivered: Delivered, interval_ns: u64) -> Self {
+        let tally = recording.tally();
+        let in_ms = |weight| intervals_ms(weight, interval_ns);
+        Self {
+            interval_us: float(interval_ns) / 1000.0,
+            samples: Signals { signals: delivered.signals, fates: tally.samples },
+            weight_ms: Signals { signals: in_ms(delivered.weight), fates: tally.weight.map(in_ms) },
+            threads: recording.threads.iter().map(|thread| ThreadReport::of(thread, interval_ns)).collect(),
+            bytes_recorded: recording.bytes(),
+            ..Self::default()
+        }
+    }
+
+    /// Writes the report as JSON, for machines.
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut out = BufWriter::new(out);
+        serde_json::to_writer_pretty(&mut out, self)?;
+        writeln!(out)?;
+        out.flush()
+    }
+}
+
+fn intervals_ms(weight: u64, interval_ns: u64) -> f64 {
+    millis(weight.saturating_mul(interval_ns))
+}

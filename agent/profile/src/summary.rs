@@ -1,0 +1,113 @@
+//! What a person reads after a run: the trust report in at most eight lines.
+//!
+//! Each line must begin with `[vouch]`, since it stands among the program's own. It says how much was sampled,
+//! what became of it, what went wrong, and where the profile is; what is as it should be is left out.
+
+use std::cmp::Reverse;
+
+use crate::fate::Fate;
+use crate::report::TrustReport;
+use crate::text::{duration, grouped, one_line};
+use crate::time::float;
+
+const LINES: usize = 8;
+
+/// The fates under the names that DESIGN gives them, the best first.
+const FATES: [(Fate, &str); 6] = [
+    (Fate::Proven, "proven"),
+    (Fate::Plausible, "plausible"),
+    (Fate::Refuted, "refuted"),
+    (Fate::Unwalked, "unwalked"),
+    (Fate::Outside, "outside"),
+    (Fate::Dropped, "dropped"),
+];
+
+impl TrustReport {
+    /// The summary, each line ended; `outputs` are the files that were written.
+    pub fn summary(&self, outputs: &[&str]) -> String {
+        let mut lines = vec![self.size(), self.fates()];
+        lines.extend(self.sum_is_wrong());
+        lines.extend(self.reasons());
+        lines.extend(self.losses());
+        let last = files(outputs);
+        let room = LINES - lines.len() - usize::from(last.is_some());
+        lines.extend(self.notes(room));
+        lines.extend(last);
+        lines.iter().flat_map(|line| ["[vouch] ".to_owned(), one_line(line), "\n".to_owned()]).collect()
+    }
+
+    fn size(&self) -> String {
+        format!(
+            "{} signals in {} of CPU, {} of wall time; {}, {:.0} of {:.0} samples per CPU-second",
+            grouped(self.samples.signals),
+            duration(self.cpu_ms),
+            duration(self.wall_ms),
+            self.engine,
+            self.rate.reached_hz,
+            self.rate.asked_hz,
+        )
+    }
+
+    fn fates(&self) -> String {
+        let sum = self.samples.fates.sum();
+        let part = |&(fate, name): &(Fate, &str)| {
+            let samples = self.samples.fates.get(fate);
+            let share = 100.0 * float(samples) / float(sum);
+            (samples > 0).then(|| format!("{name} {} ({share:.1} %)", grouped(samples)))
+        };
+        let parts: Vec<String> = FATES.iter().filter_map(part).collect();
+        if parts.is_empty() { "no samples were taken".to_owned() } else { parts.join(" + ") }
+    }
+
+    fn sum_is_wrong(&self) -> Option<String> {
+        let (signals, sum) = (self.samples.signals, self.samples.fates.sum());
+        (signals != sum).then(|| {
+            let (signals, sum) = (grouped(signals), grouped(sum));
+            format!("these add up to {sum}, not to {signals}: a fault of Vouch's, please report it")
+        })
+    }
+
+    fn reasons(&self) -> Option<String> {
+        let mut codes: Vec<_> = self.unwalked.iter().filter(|&(_, &count)| count > 0).collect();
+        codes.sort_by_key(|&(_, &count)| Reverse(count));
+        let first: Vec<_> =
+            codes.iter().take(3).map(|&(code, &count)| format!("{code} {}", grouped(count))).collect();
+        let rest = if codes.len() > 3 { ", and others" } else { "" };
+        (!codes.is_empty()).then(|| format!("unwalked because: {}{rest}", first.join(", ")))
+    }
+
+    fn losses(&self) -> Option<String> {
+        let dropped = self.samples.fates.dropped;
+        let dropped = (dropped > 0).then(|| {
+            format!("{} samples found no room: a longer interval= would lose fewer", grouped(dropped))
+        });
+        let nameless = (self.names_lost > 0)
+            .then(|| format!("{} methods were gone before they could be named", grouped(self.names_lost)));
+        let losses: Vec<String> = dropped.into_iter().chain(nameless).collect();
+        (!losses.is_empty()).then(|| losses.join("; "))
+    }
+
+    /// The engine's notes, and that there are more where they find no room.
+    fn notes(&self, room: usize) -> Vec<String> {
+        let mut notes = self.engine_notes.clone();
+        if notes.len() > room {
+            let more = notes.len() + 1 - room;
+            notes.truncate(room - 1);
+            notes.push(format!("{more} more notes are in the report, under engine_notes"));
+        }
+        notes
+    }
+}
+
+fn files(outputs: &[&str]) -> Option<String> {
+    let opens = |file: &&&str| [".json", ".json.gz"].iter().any(|ending| file.ends_with(ending));
+    let written = format!("wrote {}", outputs.join(", "));
+    match outputs.iter().find(opens) {
+        _ if outputs.is_empty() => None,
+        None => Some(written),
+        Some(profile) if outputs.len() > 1 => {
+            Some(format!("{written}; open {profile} at https://profiler.firefox.com"))
+        }
+        Some(_) => Some(format!("{written}; open it at https://profiler.firefox.com")),
+    }
+}

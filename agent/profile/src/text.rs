@@ -1,0 +1,48 @@
+//! Numbers as a person reads them.
+//!
+//! It must never be used for what a machine reads: that gets plain numbers.
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `8,250 ms` as `8.25 s`, with as many figures as mean something.
+pub(crate) fn duration(ms: f64) -> String {
+    match ms {
+        _ if ms < 1.0 => format!("{:.0} µs", ms * 1000.0),
+        _ if ms < 1000.0 => format!("{ms:.0} ms"),
+        _ if ms < 60_000.0 => format!("{:.2} s", ms / 1000.0),
+        _ => format!("{:.1} min", ms / 60_000.0),
+    }
+}
+
+/// A text on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let texts = [0, 999, 1000, 123_456, 1_234_567].map(grouped);
+        assert_eq!(texts, ["0", "999", "1,000", "123,456", "1,234,567"]);
+    }
+
+    #[test]
+    fn durations_have_the_unit_that_fits() {
+        let texts = [0.25, 12.0, 8250.0, 90_000.0].map(duration);
+        assert_eq!(texts, ["250 µs", "12 ms", "8.25 s", "1.5 min"]);
+    }
+}

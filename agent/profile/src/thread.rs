@@ -1,0 +1,82 @@
+//! A thread under one of its names, and its samples.
+//!
+//! Samples are kept as they come, and may come slightly out of order: what needs them sorted sorts them when it
+//! writes. A stored sample must stay within 32 bytes: there are millions.
+
+use crate::fate::{Fate, Tally};
+use crate::ids::StackId;
+
+/// One sample, with what became of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// The thread's own CPU clock at the sample.
+    pub cpu_ns: u64,
+    pub stack: StackId,
+    /// How many intervals the sample stands for.
+    pub weight: u32,
+    pub fate: Fate,
+}
+
+/// A sample as it is kept: its fate is counted already.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stored {
+    pub(crate) time_ns: u64,
+    pub(crate) cpu_ns: u64,
+    pub(crate) stack: StackId,
+    pub(crate) weight: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) name: String,
+    pub(crate) tid: u64,
+    pub(crate) started_ns: u64,
+    pub(crate) ended_ns: Option<u64>,
+    /// What the kernel charged it.
+    pub(crate) cpu_ns: Option<u64>,
+    pub(crate) tally: Tally,
+    samples: Vec<Stored>,
+    /// The weight of the stored samples.
+    weight: u64,
+}
+
+impl Thread {
+    pub(crate) fn new(name: &str, tid: u64, started_ns: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            tid,
+            started_ns,
+            ended_ns: None,
+            cpu_ns: None,
+            tally: Tally::default(),
+            samples: Vec::new(),
+            weight: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, sample: Sample) {
+        let Sample { time_ns, cpu_ns, stack, weight, fate } = sample;
+        self.tally.add(fate, 1, weight.into());
+        self.weight += u64::from(weight);
+        if self.samples.len() == self.samples.capacity() {
+            // A quarter more, not twice as much: 24 bytes a sample stay within 30.
+            self.samples.reserve_exact((self.samples.len() / 4).max(4));
+        }
+        self.samples.push(Stored { time_ns, cpu_ns, stack, weight });
+    }
+
+    pub(crate) fn samples(&self) -> &[Stored] {
+        &self.samples
+    }
+
+    pub(crate) fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        let samples = self.samples.capacity() * size_of::<Stored>();
+        (samples + self.name.capacity() + size_of::<Self>()) as u64
+    }
+}

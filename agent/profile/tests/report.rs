@@ -1,0 +1,139 @@
+//! The trust report: its keys are a contract, its fates add up, and its summary fits in eight lines.
+
+mod common;
+
+use common::{START_NS, sample, stack};
+use serde_json::Value;
+use vouch_profile::{Delivered, Fate, Rate, Recording, Sample, TrustReport};
+
+const INTERVAL_NS: u64 = 1_000_000;
+
+const FATES: [Fate; 6] =
+    [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
+
+/// Two threads; of each fate one sample more than of the one before, each of weight 2.
+fn recording() -> Recording {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 7, START_NS);
+    let other = recording.add_thread("other", 8, START_NS);
+    recording.set_thread_cpu(main, 41_500_000);
+    for (thread, fates) in [(main, &FATES[..5]), (other, &FATES[..2])] {
+        for (fate, count) in fates.iter().zip(1..) {
+            for n in 0..count {
+                recording.sample(thread, Sample { weight: 2, fate: *fate, ..sample(n, stack) });
+            }
+        }
+    }
+    recording.dropped(Some(main), 6, 12);
+    recording.dropped(None, 4, 8);
+    recording
+}
+
+fn report() -> TrustReport {
+    let delivered = Delivered { signals: 28, weight: 56 };
+    TrustReport::of(&recording(), delivered, INTERVAL_NS)
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn the_keys_are_those_that_tools_read() {
+    let mut json = Vec::new();
+    report().write(&mut json).unwrap();
+    assert_eq!(json.last(), Some(&b'\n'));
+    let report: Value = serde_json::from_slice(&json).unwrap();
+    let expected = "agent_cpu_ms bytes_recorded command cpu_ms engine engine_notes handler_ns interval_us jdk \
+                    names_lost rate samples threads unwalked vm_flags vouch wall_ms weight_ms";
+    assert_eq!(keys(&report).join(" "), expected);
+    let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
+    assert_eq!(keys(&report["samples"]), fates);
+    assert_eq!(keys(&report["weight_ms"]), fates);
+    let thread = ["cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
+    assert_eq!(keys(&report["threads"][0]), thread);
+    assert_eq!(keys(&report["handler_ns"]), ["max", "p50", "p90", "p99", "total_ms"]);
+    assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
+    assert_eq!(report["rate"]["unit"], "samples per CPU-second");
+}
+
+#[test]
+fn the_fates_add_up() {
+    let recording = recording();
+    let tally = recording.tally();
+    assert_eq!(FATES.map(|fate| tally.samples.get(fate)), [2, 4, 3, 4, 5, 10]);
+    assert_eq!(FATES.map(|fate| tally.weight.get(fate)), [4, 8, 6, 8, 10, 20]);
+    assert_eq!((tally.samples.sum(), tally.weight.sum()), (28, 56));
+    let report = report();
+    assert_eq!(report.samples.signals, report.samples.fates.sum());
+    assert_eq!((report.weight_ms.signals, report.weight_ms.fates.dropped), (56.0, 20.0));
+}
+
+#[test]
+fn a_thread_has_its_own_figures() {
+    let [main, other] = &report().threads[..] else { panic!("two threads were recorded") };
+    assert_eq!((main.name.as_str(), main.tid, main.cpu_ms), ("main", 7, Some(41.5)));
+    assert_eq!((main.samples, main.refuted, main.unwalked, main.sampled_ms), (21, 3, 4, 42.0));
+    assert_eq!((other.samples, other.sampled_ms, other.cpu_ms), (3, 6.0, None));
+}
+
+#[test]
+fn a_quiet_run_is_summed_up_in_what_matters() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 7, START_NS);
+    for n in 0..2000 {
+        recording.sample(main, sample(n, stack));
+    }
+    let delivered = Delivered { signals: 2000, weight: 2000 };
+    let report = TrustReport {
+        engine: "perf".into(),
+        rate: Rate { asked_hz: 1000.0, reached_hz: 951.2 },
+        cpu_ms: 2100.0,
+        wall_ms: 61_000.0,
+        ..TrustReport::of(&recording, delivered, INTERVAL_NS)
+    };
+    let expected = "\
+[vouch] 2,000 signals in 2.10 s of CPU, 1.0 min of wall time; perf, 951 of 1000 samples per CPU-second
+[vouch] plausible 2,000 (100.0 %)
+[vouch] wrote vouch-1.json.gz; open it at https://profiler.firefox.com
+";
+    assert_eq!(report.summary(&["vouch-1.json.gz"]), expected);
+}
+
+#[test]
+fn the_summary_of_the_worst_run_has_eight_lines() {
+    let mut report = report();
+    report.samples.signals += 1;
+    report.unwalked = [("unknown_Java", 3), ("GC_active", 1), ("deopt", 1), ("safepoint", 1)]
+        .map(|(code, count)| (code.to_owned(), count))
+        .into();
+    report.names_lost = 5;
+    report.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
+    let summary = report.summary(&["a.folded", "b.json.gz"]);
+    let lines: Vec<_> = summary.lines().collect();
+    assert_eq!(lines.len(), 8, "{summary}");
+    assert!(lines.iter().all(|line| line.starts_with("[vouch] ")), "{summary}");
+    for says in [
+        "add up to 28, not to 29",
+        "unknown_Java 3",
+        "10 samples found no room",
+        "5 methods",
+        "note 0",
+        "8 more notes",
+        "wrote a.folded, b.json.gz; open b.json.gz",
+    ] {
+        assert!(summary.contains(says), "{says}: {summary}");
+    }
+}
+
+#[test]
+fn a_run_without_samples_says_so() {
+    let none = Delivered { signals: 0, weight: 0 };
+    let summary = TrustReport::of(&Recording::new(), none, INTERVAL_NS).summary(&[]);
+    assert!(summary.contains("no samples were taken"), "{summary}");
+    assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
+}

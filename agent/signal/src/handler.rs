@@ -1,0 +1,227 @@
+//! One signal, one sample: the SIGPROF handler.
+//!
+//! It counts the signal, finds the thread's slot, claims a lane, lets the walker write its frames there, and
+//! publishes. Whatever it cannot do it counts. It must never wait, allocate, lock, panic or change errno.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::gate::Gate;
+use crate::lane::{Claim, Lane};
+use crate::record::{HEAD_WORDS, Head, NO_JAVA_THREAD, longest};
+use crate::slots::{Slot, Slots};
+use crate::walker::{AsyncGetCallTrace, CallTrace};
+
+/// The gate through which every handler comes. There is one handler for the process, so there is one gate.
+pub static GATE: Gate<Sampler> = Gate::new();
+
+/// `si_code` of a POSIX timer; `libc` has no name for it.
+const SI_TIMER: i32 = -2;
+/// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
+const PERF_EVENT_IOC_PERIOD: libc::c_ulong = 0x4008_2404;
+
+/// All that a handler needs, put together by the agent before it opens the gate.
+#[derive(Debug)]
+pub struct Sampler {
+    pub walker: AsyncGetCallTrace,
+    /// The most frames of a stack that are kept. The walker is asked for one more: then a cut is no guess.
+    pub depth: usize,
+    /// The sampling interval, in nanoseconds of CPU time.
+    pub interval: u64,
+    pub lanes: &'static [Lane<'static>],
+    pub slots: Slots<'static>,
+    /// Posted when a lane is half full, so that the drain need not wait for its time.
+    pub wake: *mut libc::sem_t,
+    pub counters: Counters,
+}
+
+// SAFETY: the fields are atomics, or not written after the gate was opened; `wake` is a semaphore, made for this.
+unsafe impl Sync for Sampler {}
+
+/// What the handler counts.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Signals of the engine's, each of which is one sample.
+    pub signals: AtomicU64,
+    /// What they weigh together.
+    pub weight: AtomicU64,
+    /// Samples for which no lane had room, and their weight.
+    pub dropped: AtomicU64,
+    pub dropped_weight: AtomicU64,
+    /// The process's CPU clock at the last sample of an engine that has one clock for all threads.
+    pub process_cpu: AtomicU64,
+    /// What remained of that clock below one interval.
+    pub process_rest: AtomicU64,
+}
+
+/// The handler itself, for `sigaction` with SA_SIGINFO.
+///
+/// # Safety
+/// To be called by the kernel alone, as a signal handler; `context` is the interrupted thread's.
+pub unsafe extern "C" fn on_sigprof(_signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let _errno = Errno::save();
+    let Some(entered) = GATE.enter() else { return };
+    // SAFETY: the agent keeps a published sampler alive until the gate is closed and empty.
+    let sampler = unsafe { &*entered.value() };
+    // SAFETY: the kernel passes a siginfo to a handler that was installed with SA_SIGINFO.
+    let cause = unsafe { Cause::read(info) };
+    take_sample(sampler, &cause, context);
+}
+
+fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
+    let time = clock(libc::CLOCK_MONOTONIC);
+    let tid = own_tid();
+    let slot = sampler.slots.find(tid);
+    if slot.is_some_and(Slot::excluded) {
+        return;
+    }
+    let Some(weight) = cause.weight(sampler, slot) else { return };
+    sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
+    sampler.counters.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+    if let Some(slot) = slot {
+        slot.add_weight(weight);
+        begin_regular_periods(slot, sampler.interval);
+    }
+    let Some(claim) = claim_lane(sampler, tid) else {
+        sampler.counters.dropped.fetch_add(1, Ordering::Relaxed);
+        sampler.counters.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+        return;
+    };
+    let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let count = walk(sampler, slot, &claim, context);
+    let serial = slot.map_or(0, Slot::serial);
+    let took = u32::try_from(clock(libc::CLOCK_MONOTONIC).saturating_sub(time)).unwrap_or(u32::MAX);
+    Head { time, cpu, tid, serial, weight, count, took }.publish(claim);
+}
+
+/// Lets the walker write its frames behind the sample's head.
+fn walk(sampler: &Sampler, slot: Option<&Slot>, claim: &Claim<'_, '_>, context: *mut c_void) -> i32 {
+    let env = slot.map_or(core::ptr::null_mut(), Slot::env);
+    if env.is_null() {
+        return NO_JAVA_THREAD;
+    }
+    let frames = claim.pointer(HEAD_WORDS).cast();
+    let mut trace = CallTrace { env, count: 0, frames };
+    let asked = i32::try_from(sampler.depth + 1).unwrap_or(i32::MAX);
+    // SAFETY: `env` is this thread's own JNIEnv, taken from its slot at ThreadEnd before it dies; the claim has
+    // room for depth + 1 frames; `context` is the kernel's.
+    unsafe { (sampler.walker)(&raw mut trace, asked, context) };
+    trace.count.min(asked)
+}
+
+/// A lane with room: first the thread's own choice, so that threads spread, then any other.
+fn claim_lane(sampler: &Sampler, tid: u32) -> Option<Claim<'static, 'static>> {
+    let lanes = sampler.lanes;
+    let first = (tid as usize).checked_rem(lanes.len())?;
+    let (before, from) = lanes.split_at_checked(first)?;
+    for lane in from.iter().chain(before) {
+        if let Some(claim) = lane.claim(longest(sampler.depth + 1)) {
+            if lane.waiting() > lane.size() / 2 {
+                // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
+                unsafe { libc::sem_post(sampler.wake) };
+            }
+            return Some(claim);
+        }
+    }
+    None
+}
+
+/// A perf event starts with a random part of the interval, so that short threads are sampled in proportion to
+/// their time; from its first signal on it has the interval itself.
+fn begin_regular_periods(slot: &Slot, interval: u64) {
+    let descriptor = slot.take_first_period();
+    if descriptor >= 0 {
+        // SAFETY: the request reads one u64; a descriptor that was closed meanwhile is refused by the kernel.
+        unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const interval) };
+    }
+}
+
+/// Why the signal came, as far as its weight depends on it.
+enum Cause {
+    /// A perf event: one interval.
+    Perf,
+    /// A thread's own POSIX timer: one interval, and those that it overran.
+    Timer { overrun: u32 },
+    /// ITIMER_PROF: as much as the process ran since the last one.
+    Process,
+    /// The thread itself, at its end: what the agent said that it owes.
+    Own,
+    /// Somebody else's SIGPROF: no sample.
+    Foreign,
+}
+
+impl Cause {
+    /// # Safety
+    /// `info` must be the siginfo of the signal that is being handled.
+    unsafe fn read(info: *const libc::siginfo_t) -> Self {
+        // SAFETY: by the caller's promise.
+        let code = unsafe { (*info).si_code };
+        match code {
+            SI_TIMER => {
+                // Behind the three leading ints and one of padding: the timer's id, then its overrun.
+                // SAFETY: a siginfo is 128 bytes, and SI_TIMER says that this member of its union is set.
+                let overrun = unsafe { info.cast::<i32>().add(5).read() };
+                Self::Timer { overrun: overrun.max(0).cast_unsigned() }
+            }
+            libc::SI_KERNEL => Self::Process,
+            libc::SI_TKILL => Self::Own,
+            // perf signals through the descriptor's owner: POLL_IN and its like, all positive.
+            code if code > 0 => Self::Perf,
+            _ => Self::Foreign,
+        }
+    }
+
+    /// The sample's weight; `None` if the signal is no sample.
+    fn weight(&self, sampler: &Sampler, slot: Option<&Slot>) -> Option<u32> {
+        match self {
+            Self::Perf => Some(1),
+            Self::Timer { overrun } => Some(overrun.saturating_add(1)),
+            Self::Process => Some(process_weight(sampler)),
+            Self::Own => slot.map(Slot::take_owed).filter(|owed| *owed > 0),
+            Self::Foreign => None,
+        }
+    }
+}
+
+/// How many intervals the whole process ran since the last signal; what is left over stays for the next one.
+fn process_weight(sampler: &Sampler) -> u32 {
+    let now = clock(libc::CLOCK_PROCESS_CPUTIME_ID);
+    let before = sampler.counters.process_cpu.fetch_max(now, Ordering::Relaxed);
+    let rest = sampler.counters.process_rest.swap(0, Ordering::Relaxed);
+    let ran = now.saturating_sub(before).saturating_add(rest);
+    let weight = ran.checked_div(sampler.interval).unwrap_or(0);
+    let left = ran.saturating_sub(weight.saturating_mul(sampler.interval));
+    sampler.counters.process_rest.fetch_add(left, Ordering::Relaxed);
+    u32::try_from(weight).unwrap_or(u32::MAX)
+}
+
+/// A clock's time in nanoseconds.
+fn clock(which: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec; clock_gettime is async-signal-safe.
+    unsafe { libc::clock_gettime(which, &raw mut now) };
+    let seconds = now.tv_sec.cast_unsigned();
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec.cast_unsigned())
+}
+
+fn own_tid() -> u32 {
+    // SAFETY: a bare system call without arguments, which cannot fail.
+    unsafe { libc::gettid() }.cast_unsigned()
+}
+
+/// Puts errno back when the handler ends.
+struct Errno(i32);
+
+impl Errno {
+    fn save() -> Self {
+        // SAFETY: errno is the thread's own; the address is valid as long as the thread.
+        Self(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: as in `save`.
+        unsafe { *libc::__errno_location() = self.0 };
+    }
+}

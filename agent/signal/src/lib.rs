@@ -1,0 +1,29 @@
+//! What runs inside the SIGPROF handler, and nothing else.
+//!
+//! A signal can stop a thread anywhere: inside malloc, with a lock held, with a page of stack left. So this
+//! crate allocates nothing, locks nothing, cannot panic, calls no libc function that is not async-signal-safe,
+//! touches no thread-local, and leaves errno as it found it. It is `no_std` and depends on `libc` alone.
+//!
+//! * [`handler`] is the way in: one signal, one sample.
+//! * [`slots`] tells it who the interrupted thread is.
+//! * [`walker`] is AsyncGetCallTrace as the JVM declares it.
+//! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
+//! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
+//!
+//! Duties of the caller (the agent): thread slots are filled before a thread's engine is armed, a [`Sampler`]
+//! outlives its publication in the gate, and each lane has one reader.
+//!
+//! [`Sampler`]: handler::Sampler
+#![cfg_attr(not(loom), no_std)]
+
+pub mod gate;
+#[cfg(not(loom))]
+pub mod handler;
+pub mod lane;
+#[cfg(not(loom))]
+pub mod record;
+#[cfg(not(loom))]
+pub mod slots;
+mod sync;
+#[cfg(not(loom))]
+pub mod walker;

@@ -1,0 +1,253 @@
+//! What a handler may know of the thread that it interrupted: a table of slots, found by the thread's id.
+//!
+//! The table has a fixed size and open addressing. The agent inserts and removes, one change at a time; a handler
+//! only looks up the id of its own thread, whose slot cannot be removed under it: the agent removes a slot on
+//! the thread itself, or when the thread is gone. No thread-local is used, because in a library that was loaded
+//! late the first touch of one may allocate.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// The key of a slot that was never used: a search ends here.
+const EMPTY: u32 = 0;
+/// The key of a slot that was given back: a search goes on.
+const REMOVED: u32 = u32::MAX;
+/// How far a thread's slot may lie from where its id hashes to.
+const REACH: usize = 128;
+
+/// One thread, as its handler sees it. All zero is a free slot.
+#[derive(Debug, Default)]
+pub struct Slot {
+    tid: AtomicU32,
+    serial: AtomicU32,
+    /// The thread's JNIEnv, put here at ThreadStart and taken away at ThreadEnd. Null: nothing to walk.
+    env: AtomicPtr<c_void>,
+    /// 1: the thread is none of ours to sample.
+    excluded: AtomicU32,
+    /// The weight that the agent owes the thread at its end: the next signal from the thread itself has it.
+    owed: AtomicU32,
+    /// A perf event whose first period is not the sampling interval yet; -1 when there is nothing to do.
+    first_period: AtomicI32,
+    /// Signals that were counted as samples, in weight.
+    weight: AtomicU64,
+}
+
+impl Slot {
+    /// The thread's serial number.
+    #[inline]
+    pub fn serial(&self) -> u32 {
+        self.serial.load(Ordering::Relaxed)
+    }
+
+    /// The thread's JNIEnv, or null.
+    #[inline]
+    pub fn env(&self) -> *mut c_void {
+        self.env.load(Ordering::Acquire)
+    }
+
+    /// Lets the handler walk this thread's Java stack, until `set_env` with null.
+    pub fn set_env(&self, env: *mut c_void) {
+        self.env.store(env, Ordering::Release);
+    }
+
+    /// True if signals of this thread are not to be taken as samples.
+    #[inline]
+    pub fn excluded(&self) -> bool {
+        self.excluded.load(Ordering::Relaxed) != 0
+    }
+
+    /// Takes the thread out of the recording, or back in.
+    pub fn set_excluded(&self, excluded: bool) {
+        self.excluded.store(u32::from(excluded), Ordering::Relaxed);
+    }
+
+    /// Leaves a weight for the signal that the thread will send to itself.
+    pub fn owe(&self, weight: u32) {
+        self.owed.store(weight, Ordering::Relaxed);
+    }
+
+    /// Takes what is owed; 0 if nothing is.
+    #[inline]
+    pub fn take_owed(&self) -> u32 {
+        if self.owed.load(Ordering::Relaxed) == 0 { 0 } else { self.owed.swap(0, Ordering::Relaxed) }
+    }
+
+    /// Asks the handler to set the sampling interval on this perf event at its first signal.
+    pub fn set_first_period(&self, descriptor: i32) {
+        self.first_period.store(descriptor, Ordering::Relaxed);
+    }
+
+    /// Takes that request; -1 if there is none.
+    #[inline]
+    pub fn take_first_period(&self) -> i32 {
+        if self.first_period.load(Ordering::Relaxed) < 0 {
+            -1
+        } else {
+            self.first_period.swap(-1, Ordering::Relaxed)
+        }
+    }
+
+    /// Adds a sample's weight to the thread's sum.
+    #[inline]
+    pub fn add_weight(&self, weight: u32) {
+        self.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+    }
+
+    /// The weight of all samples since the slot was taken.
+    pub fn weight(&self) -> u64 {
+        self.weight.load(Ordering::Relaxed)
+    }
+
+    fn reset(&self, serial: u32) {
+        self.serial.store(serial, Ordering::Relaxed);
+        self.env.store(null_mut(), Ordering::Relaxed);
+        self.excluded.store(0, Ordering::Relaxed);
+        self.owed.store(0, Ordering::Relaxed);
+        self.first_period.store(-1, Ordering::Relaxed);
+        self.weight.store(0, Ordering::Relaxed);
+    }
+}
+
+/// All slots. `insert` and `remove` must not run at the same time as another `insert` or `remove`.
+#[derive(Debug, Clone, Copy)]
+pub struct Slots<'m> {
+    slots: &'m [Slot],
+}
+
+impl<'m> Slots<'m> {
+    /// A table over `slots`, all free.
+    #[must_use]
+    pub fn new(slots: &'m [Slot]) -> Self {
+        Self { slots }
+    }
+
+    /// The places where `tid` may lie, nearest first.
+    #[inline]
+    fn places(&self, tid: u32) -> impl Iterator<Item = usize> + use<> {
+        let size = self.slots.len();
+        // Fibonacci hashing: the kernel gives ids in sequence, and this spreads a sequence evenly.
+        let hash = (u64::from(tid).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+        (0..REACH.min(size)).filter_map(move |step| (hash + step).checked_rem(size))
+    }
+
+    /// The slot of thread `tid`.
+    #[inline]
+    pub fn find(&self, tid: u32) -> Option<&'m Slot> {
+        for place in self.places(tid) {
+            let slot = self.slots.get(place)?;
+            match slot.tid.load(Ordering::Acquire) {
+                EMPTY => return None,
+                key if key == tid => return Some(slot),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// A slot for thread `tid`, fresh. One that the id's last owner left behind is taken over. `None`: no room.
+    pub fn insert(&self, tid: u32, serial: u32) -> Option<&'m Slot> {
+        let slot = self.find(tid).or_else(|| {
+            self.places(tid).filter_map(|place| self.slots.get(place)).find(|slot| {
+                let key = slot.tid.load(Ordering::Relaxed);
+                key == EMPTY || key == REMOVED
+            })
+        })?;
+        slot.reset(serial);
+        slot.tid.store(tid, Ordering::Release);
+        Some(slot)
+    }
+
+    /// Gives the slot of thread `tid` back.
+    pub fn remove(&self, tid: u32) {
+        let Some(found) = self
+            .places(tid)
+            .find(|place| self.slots.get(*place).is_some_and(|s| s.tid.load(Ordering::Relaxed) == tid))
+        else {
+            return;
+        };
+        let size = self.slots.len();
+        let key = |place: usize| self.slots.get(place).map_or(EMPTY, |s| s.tid.load(Ordering::Relaxed));
+        let set = |place: usize, key: u32| {
+            if let Some(slot) = self.slots.get(place) {
+                slot.tid.store(key, Ordering::Release);
+            }
+        };
+        set(found, REMOVED);
+        // Nothing lies behind the last of a run: its removed slots need not stop anyone's search any more.
+        let mut place = found;
+        while key((place + 1) % size) == EMPTY && key(place) == REMOVED {
+            set(place, EMPTY);
+            place = (place + size - 1) % size;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::collections::HashMap;
+    use std::vec::Vec;
+
+    fn table(size: usize) -> &'static [Slot] {
+        Vec::leak((0..size).map(|_| Slot::default()).collect())
+    }
+
+    #[test]
+    fn threads_come_and_go_without_losing_one_another() {
+        let slots = Slots::new(table(512));
+        let mut alive = HashMap::new();
+        let mut random = 1_u32;
+        for serial in 1..20_000 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let tid = random % 3_000 + 1;
+            if alive.len() > 200 || alive.contains_key(&tid) {
+                let victim = *alive.keys().min_by_key(|t| (*t ^ random) % 1_024).unwrap();
+                slots.remove(victim);
+                alive.remove(&victim);
+            }
+            alive.entry(tid).or_insert_with(|| {
+                slots.insert(tid, serial).unwrap();
+                serial
+            });
+            for (tid, serial) in &alive {
+                assert_eq!(slots.find(*tid).map(Slot::serial), Some(*serial));
+            }
+            assert!(slots.find(5_000).is_none());
+        }
+    }
+
+    #[test]
+    fn a_table_that_emptied_is_as_good_as_new() {
+        let memory = table(256);
+        let slots = Slots::new(memory);
+        for tid in 1..=128 {
+            slots.insert(tid, tid).unwrap();
+        }
+        for tid in 1..=128 {
+            slots.remove(tid);
+        }
+        let left = memory.iter().filter(|s| s.tid.load(Ordering::Relaxed) == REMOVED).count();
+        assert!(left < 8, "{left} slots still stop a search");
+    }
+
+    #[test]
+    fn an_id_that_returns_gets_nothing_of_its_last_owner() {
+        let slots = Slots::new(table(8));
+        let old = slots.insert(7, 1).unwrap();
+        old.set_env(8 as *mut c_void);
+        old.owe(3);
+        old.add_weight(5);
+        let new = slots.insert(7, 2).unwrap();
+        assert!(new.env().is_null());
+        assert_eq!((new.serial(), new.take_owed(), new.weight()), (2, 0, 0));
+    }
+
+    #[test]
+    fn a_full_table_says_so() {
+        let slots = Slots::new(table(4));
+        assert!((1..=4).all(|tid| slots.insert(tid, tid).is_some()));
+        assert!(slots.insert(5, 5).is_none());
+    }
+}

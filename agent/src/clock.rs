@@ -1,0 +1,62 @@
+//! Clocks and ids, as the kernel gives them: the one place outside the handler that asks for them.
+
+use std::time::Duration;
+
+/// CLOCK_MONOTONIC in nanoseconds: the same as `System.nanoTime`.
+pub fn monotonic() -> u64 {
+    read(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// Time since the epoch, in nanoseconds.
+pub fn epoch() -> u64 {
+    read(libc::CLOCK_REALTIME).unwrap_or(0)
+}
+
+/// The CPU time of this process, in nanoseconds.
+pub fn process_cpu() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
+}
+
+/// The CPU time of a thread of this process; `None` if it is gone.
+pub fn thread_cpu(tid: u32) -> Option<u64> {
+    read(cpu_clock(tid))
+}
+
+/// The kernel's id of the calling thread.
+pub fn own_tid() -> u32 {
+    // SAFETY: a system call without arguments, which cannot fail.
+    unsafe { libc::gettid() }.cast_unsigned()
+}
+
+/// A time for a file's name, as in 20260131-235959.
+pub fn file_stamp() -> String {
+    let seconds = Duration::from_nanos(epoch()).as_secs().try_into().unwrap_or(0);
+    // SAFETY: all zero is a valid tm.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: reads `seconds`, writes `parts`.
+    unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}",
+        parts.tm_year + 1900,
+        parts.tm_mon + 1,
+        parts.tm_mday,
+        parts.tm_hour,
+        parts.tm_min,
+        parts.tm_sec
+    )
+}
+
+/// The clock id of a thread's CPU time, by the kernel's own encoding (`MAKE_THREAD_CPUCLOCK`).
+pub fn cpu_clock(tid: u32) -> libc::clockid_t {
+    const PER_THREAD: i32 = 4;
+    const SCHED: i32 = 2;
+    (!tid.cast_signed() << 3) | PER_THREAD | SCHED
+}
+
+fn read(clock: libc::clockid_t) -> Option<u64> {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec.
+    let done = unsafe { libc::clock_gettime(clock, &raw mut now) };
+    let seconds = u64::try_from(now.tv_sec).ok()?;
+    (done == 0).then(|| seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0))
+}

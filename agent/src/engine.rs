@@ -1,0 +1,76 @@
+//! Engines: what makes the kernel send SIGPROF to the thread that burns the CPU.
+//!
+//! | engine | what it is | what one signal weighs |
+//! |---|---|---|
+//! | `perf` | a cpu-clock event per thread, on a high-resolution timer | one interval |
+//! | `timer` | a POSIX CPU timer per thread, looked at once a kernel tick | one, and its overrun |
+//! | `itimer` | ITIMER_PROF, one for the process | what the process ran since the last |
+//!
+//! An engine knows nothing of the JVM, and what it armed it disarms when it is dropped.
+
+mod choose;
+mod itimer;
+mod perf;
+mod timer;
+
+use std::io;
+use std::time::Duration;
+
+pub use choose::{Choice, choose};
+
+/// An engine that has been found to work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Without the kernel's own time where the system forbids it.
+    Perf {
+        user_only: bool,
+    },
+    Timer,
+    Itimer,
+}
+
+/// One armed thread. Dropping it disarms.
+#[derive(Debug)]
+pub enum Armed {
+    Perf(perf::Event),
+    Timer(#[expect(dead_code, reason = "held to be dropped")] timer::Timer),
+}
+
+impl Engine {
+    /// The engine's name in options and report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Perf { .. } => "perf",
+            Self::Timer => "timer",
+            Self::Itimer => "itimer",
+        }
+    }
+
+    /// Starts signals for thread `tid`, the first one after `phase`. `None`: the engine has no thread of its own
+    /// to arm. A perf event that cannot be had for want of descriptors is replaced by a timer.
+    pub fn arm(self, tid: u32, interval: Duration, phase: Duration) -> io::Result<Option<Armed>> {
+        match self {
+            Self::Perf { user_only } => match perf::Event::open(tid, phase, user_only) {
+                Ok(event) => Ok(Some(Armed::Perf(event))),
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    Ok(Some(Armed::Timer(timer::Timer::start(tid, interval, phase)?)))
+                }
+                Err(error) => Err(error),
+            },
+            Self::Timer => Ok(Some(Armed::Timer(timer::Timer::start(tid, interval, phase)?))),
+            Self::Itimer => Ok(None),
+        }
+    }
+
+    /// Starts what the engine has for the whole process.
+    pub fn arm_process(self, interval: Duration) -> io::Result<()> {
+        if self == Self::Itimer { itimer::start(interval) } else { Ok(()) }
+    }
+
+    /// Ends it.
+    pub fn disarm_process(self) {
+        if self == Self::Itimer {
+            itimer::stop();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Which engine: the one that was asked for if it works, or the best that does, and why not a better one.
+
+use std::io;
+use std::time::Duration;
+
+use super::{Engine, perf, timer};
+use crate::options::EngineWish;
+
+/// The engine, and what a person should know of how it was chosen.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    pub engine: Engine,
+    pub notes: Vec<String>,
+}
+
+/// Long enough that an attempt never fires.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// Tries the engines on the calling thread, in order of worth.
+pub fn choose(wish: EngineWish) -> Result<Choice, String> {
+    let refused = |name: &str, why: &str| format!("engine={name} does not work here: {why}; try engine=auto");
+    match wish {
+        EngineWish::Perf => try_perf().map_err(|why| refused("perf", &why)),
+        EngineWish::Timer => try_timer().map_err(|why| refused("timer", &why)),
+        EngineWish::Itimer => Ok(Choice { engine: Engine::Itimer, notes: Vec::new() }),
+        EngineWish::Auto => Ok(try_perf().unwrap_or_else(|no_perf| {
+            let no_perf = format!("perf was not taken: {no_perf}");
+            match try_timer() {
+                Ok(choice) => Choice { notes: vec![no_perf], ..choice },
+                Err(no_timer) => Choice {
+                    engine: Engine::Itimer,
+                    notes: vec![no_perf, format!("timer was not taken: {no_timer}")],
+                },
+            }
+        })),
+    }
+}
+
+fn try_perf() -> Result<Choice, String> {
+    let tid = crate::clock::own_tid();
+    if perf::Event::open(tid, NEVER, false).is_ok() {
+        return Ok(Choice { engine: Engine::Perf { user_only: false }, notes: Vec::new() });
+    }
+    match perf::Event::open(tid, NEVER, true) {
+        Ok(_) => Ok(Choice {
+            engine: Engine::Perf { user_only: true },
+            notes: vec![format!(
+                "time inside the kernel is not sampled ({}): engine=timer has it",
+                paranoid().unwrap_or_else(|| "perf_event_paranoid".to_owned())
+            )],
+        }),
+        Err(error) => Err(why_no_perf(&error)),
+    }
+}
+
+fn why_no_perf(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => match paranoid() {
+            Some(level) if level_of(&level) > 2 => format!("{level} forbids it (2 or less allows it)"),
+            _ => "the system forbids perf_event_open (a container's seccomp filter does that)".to_owned(),
+        },
+        Some(libc::ENOSYS) => "the kernel has no perf_event_open, or a seccomp filter hides it".to_owned(),
+        Some(libc::EMFILE | libc::ENFILE) => "no file descriptors are left".to_owned(),
+        _ => format!("perf_event_open failed: {error}"),
+    }
+}
+
+fn try_timer() -> Result<Choice, String> {
+    let tid = crate::clock::own_tid();
+    match timer::Timer::start(tid, NEVER, NEVER) {
+        Ok(_) => Ok(Choice { engine: Engine::Timer, notes: Vec::new() }),
+        Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+            Err("no more timers are allowed: raise `ulimit -i`".to_owned())
+        }
+        Err(error) => Err(format!("timer_create failed: {error}")),
+    }
+}
+
+/// The system's setting, as a person would look it up.
+fn paranoid() -> Option<String> {
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    Some(format!("perf_event_paranoid={}", level.trim()))
+}
+
+fn level_of(setting: &str) -> i32 {
+    setting.split('=').next_back().and_then(|level| level.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,79 @@
+//! A perf cpu-clock event for one thread: a high-resolution timer that runs while the thread does.
+//!
+//! The event has no buffer: each overflow only sends SIGPROF to the thread. It is never re-armed by hand, so that
+//! one interval follows the other without a gap.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::time::Duration;
+
+use perf_event_open_sys as sys;
+use sys::bindings::{
+    PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr,
+};
+
+/// An open event; closing it ends the signals.
+#[derive(Debug)]
+pub struct Event(File);
+
+/// `F_SETSIG` and `F_SETOWN_EX` with its argument: the libc crate lacks the second one's.
+const F_SETSIG: i32 = 10;
+const F_SETOWN_EX: i32 = 15;
+const F_OWNER_TID: i32 = 0;
+
+#[repr(C)]
+struct Owner {
+    kind: i32,
+    id: i32,
+}
+
+impl Event {
+    /// Opens and starts an event for thread `tid`, which first signals after `phase` and then every `phase`: the
+    /// handler sets the regular interval at the first signal.
+    pub fn open(tid: u32, phase: Duration, user_only: bool) -> io::Result<Self> {
+        let mut attr = perf_event_attr {
+            type_: PERF_TYPE_SOFTWARE,
+            size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(0),
+            config: PERF_COUNT_SW_CPU_CLOCK.into(),
+            ..perf_event_attr::default()
+        };
+        attr.__bindgen_anon_1.sample_period = u64::try_from(phase.as_nanos()).unwrap_or(u64::MAX);
+        attr.__bindgen_anon_2.wakeup_events = 1;
+        attr.set_disabled(1);
+        attr.set_exclude_hv(1);
+        attr.set_exclude_kernel(user_only.into());
+        let flags = PERF_FLAG_FD_CLOEXEC.into();
+        // SAFETY: the attributes are valid for their size; the descriptor that comes back is ours.
+        let descriptor = unsafe { sys::perf_event_open(&raw mut attr, tid.cast_signed(), -1, -1, flags) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a fresh descriptor that nobody else owns.
+        let event = Self(unsafe { File::from_raw_fd(descriptor) });
+        event.signal(tid)?;
+        // SAFETY: the descriptor is a perf event; the request takes no argument that matters.
+        if unsafe { sys::ioctls::ENABLE(descriptor, 0) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(event)
+    }
+
+    /// The descriptor, by which the handler finds the event.
+    pub fn descriptor(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    /// Has each overflow send SIGPROF to thread `tid`.
+    fn signal(&self, tid: u32) -> io::Result<()> {
+        let descriptor = self.descriptor();
+        let owner = Owner { kind: F_OWNER_TID, id: tid.cast_signed() };
+        // SAFETY: all three are requests on our own descriptor; the second reads one `Owner`.
+        let done = unsafe {
+            libc::fcntl(descriptor, libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK) >= 0
+                && libc::fcntl(descriptor, F_SETOWN_EX, &raw const owner) >= 0
+                && libc::fcntl(descriptor, F_SETSIG, libc::SIGPROF) >= 0
+        };
+        if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}

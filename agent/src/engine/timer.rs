@@ -1,0 +1,51 @@
+//! A POSIX CPU timer for one thread. The kernel looks at it when it ticks, and says how often it overran.
+
+use std::io;
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use crate::clock::cpu_clock;
+
+/// A running timer; dropping it deletes it.
+#[derive(Debug)]
+pub struct Timer(libc::timer_t);
+
+// SAFETY: a timer's id may be used by every thread of the process.
+unsafe impl Send for Timer {}
+
+impl Timer {
+    /// Starts a timer on the CPU clock of thread `tid`, which signals that thread.
+    pub fn start(tid: u32, interval: Duration, phase: Duration) -> io::Result<Self> {
+        // SAFETY: all zero is a valid sigevent.
+        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = libc::SIGPROF;
+        event.sigev_notify_thread_id = tid.cast_signed();
+        let mut id: libc::timer_t = null_mut();
+        // SAFETY: reads `event`, writes `id`.
+        if unsafe { libc::timer_create(cpu_clock(tid), &raw mut event, &raw mut id) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let timer = Self(id);
+        let setting = libc::itimerspec { it_interval: timespec(interval), it_value: timespec(phase) };
+        // SAFETY: `id` was just made; reads one itimerspec.
+        if unsafe { libc::timer_settime(id, 0, &raw const setting, null_mut()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(timer)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: the timer is ours and is deleted once.
+        unsafe { libc::timer_delete(self.0) };
+    }
+}
+
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}

@@ -1,0 +1,139 @@
+//! What is shared with the JVM by layout: sizes, offsets, slots and numbers, asserted at compile time.
+//!
+//! `scripts/test` compiles a C program against each installed JDK's own `jvmti.h`, which prints the same figures,
+//! and compares. A figure that is used by the façade must stand here.
+
+use std::mem::offset_of;
+
+use jvmti_sys::{
+    jvmtiCapabilities, jvmtiEventCallbacks, jvmtiInterface_1, jvmtiLineNumberEntry, jvmtiThreadInfo,
+};
+
+#[cfg(test)]
+use super::{Capability, Event};
+
+/// The figures by the expression that yields each in C.
+#[cfg(test)]
+const FIGURES: &[(&str, usize)] = &[
+    ("sizeof(jvmtiCapabilities)", size_of::<jvmtiCapabilities>()),
+    ("sizeof(jvmtiLineNumberEntry)", size_of::<jvmtiLineNumberEntry>()),
+    ("offsetof(jvmtiLineNumberEntry, line_number)", offset_of!(jvmtiLineNumberEntry, line_number)),
+    ("sizeof(jvmtiThreadInfo)", size_of::<jvmtiThreadInfo>()),
+    ("offsetof(jvmtiThreadInfo, name)", offset_of!(jvmtiThreadInfo, name)),
+    ("offsetof(jvmtiEventCallbacks, VMInit)", offset_of!(jvmtiEventCallbacks, VMInit)),
+    ("offsetof(jvmtiEventCallbacks, VMDeath)", offset_of!(jvmtiEventCallbacks, VMDeath)),
+    ("offsetof(jvmtiEventCallbacks, ThreadStart)", offset_of!(jvmtiEventCallbacks, ThreadStart)),
+    ("offsetof(jvmtiEventCallbacks, ThreadEnd)", offset_of!(jvmtiEventCallbacks, ThreadEnd)),
+    ("offsetof(jvmtiEventCallbacks, ClassLoad)", offset_of!(jvmtiEventCallbacks, ClassLoad)),
+    ("offsetof(jvmtiEventCallbacks, ClassPrepare)", offset_of!(jvmtiEventCallbacks, ClassPrepare)),
+    ("offsetof(jvmtiEventCallbacks, NativeMethodBind)", offset_of!(jvmtiEventCallbacks, NativeMethodBind)),
+    ("offsetof(jvmtiEventCallbacks, CompiledMethodLoad)", offset_of!(jvmtiEventCallbacks, CompiledMethodLoad)),
+    ("SLOT(SetEventNotificationMode)", slot(offset_of!(jvmtiInterface_1, SetEventNotificationMode))),
+    ("SLOT(GetAllThreads)", slot(offset_of!(jvmtiInterface_1, GetAllThreads))),
+    ("SLOT(GetThreadInfo)", slot(offset_of!(jvmtiInterface_1, GetThreadInfo))),
+    ("SLOT(RunAgentThread)", slot(offset_of!(jvmtiInterface_1, RunAgentThread))),
+    ("SLOT(GetThreadState)", slot(offset_of!(jvmtiInterface_1, GetThreadState))),
+    ("SLOT(Deallocate)", slot(offset_of!(jvmtiInterface_1, Deallocate))),
+    ("SLOT(GetClassSignature)", slot(offset_of!(jvmtiInterface_1, GetClassSignature))),
+    ("SLOT(GetSourceFileName)", slot(offset_of!(jvmtiInterface_1, GetSourceFileName))),
+    ("SLOT(GetClassMethods)", slot(offset_of!(jvmtiInterface_1, GetClassMethods))),
+    ("SLOT(GetClassLoader)", slot(offset_of!(jvmtiInterface_1, GetClassLoader))),
+    ("SLOT(GetMethodName)", slot(offset_of!(jvmtiInterface_1, GetMethodName))),
+    ("SLOT(GetMethodDeclaringClass)", slot(offset_of!(jvmtiInterface_1, GetMethodDeclaringClass))),
+    ("SLOT(GetLineNumberTable)", slot(offset_of!(jvmtiInterface_1, GetLineNumberTable))),
+    ("SLOT(GetLoadedClasses)", slot(offset_of!(jvmtiInterface_1, GetLoadedClasses))),
+    ("SLOT(SetEventCallbacks)", slot(offset_of!(jvmtiInterface_1, SetEventCallbacks))),
+    ("SLOT(GetSystemProperty)", slot(offset_of!(jvmtiInterface_1, GetSystemProperty))),
+    ("SLOT(AddCapabilities)", slot(offset_of!(jvmtiInterface_1, AddCapabilities))),
+    ("BIT(can_get_source_file_name)", Capability::GetSourceFileName as usize),
+    ("BIT(can_get_line_numbers)", Capability::GetLineNumbers as usize),
+    (
+        "BIT(can_generate_compiled_method_load_events)",
+        Capability::GenerateCompiledMethodLoadEvents as usize,
+    ),
+    ("BIT(can_generate_native_method_bind_events)", Capability::GenerateNativeMethodBindEvents as usize),
+    ("JVMTI_EVENT_VM_INIT", Event::VmInit as usize),
+    ("JVMTI_EVENT_VM_DEATH", Event::VmDeath as usize),
+    ("JVMTI_EVENT_THREAD_START", Event::ThreadStart as usize),
+    ("JVMTI_EVENT_THREAD_END", Event::ThreadEnd as usize),
+    ("JVMTI_EVENT_CLASS_LOAD", Event::ClassLoad as usize),
+    ("JVMTI_EVENT_CLASS_PREPARE", Event::ClassPrepare as usize),
+    ("JVMTI_EVENT_NATIVE_METHOD_BIND", Event::NativeMethodBind as usize),
+    ("JVMTI_EVENT_COMPILED_METHOD_LOAD", Event::CompiledMethodLoad as usize),
+];
+
+const fn slot(offset: usize) -> usize {
+    offset / size_of::<usize>()
+}
+
+// What a 64-bit JVM has had since JVMTI 1.0: a changed binding must not build.
+const _: () = {
+    assert!(size_of::<jvmtiCapabilities>() == 16);
+    assert!(size_of::<jvmtiLineNumberEntry>() == 16);
+    assert!(size_of::<jvmtiThreadInfo>() == 32);
+    assert!(slot(offset_of!(jvmtiInterface_1, SetEventNotificationMode)) == 1);
+    assert!(slot(offset_of!(jvmtiInterface_1, GetLoadedClasses)) == 77);
+    assert!(slot(offset_of!(jvmtiInterface_1, AddCapabilities)) == 141);
+    assert!(slot(offset_of!(jvmtiInterface_1, GetLocalInstance)) == 154);
+    assert!(offset_of!(jvmtiEventCallbacks, VMObjectAlloc) == 34 * size_of::<usize>());
+};
+
+#[cfg(test)]
+mod tests {
+    use super::FIGURES;
+    use std::fmt::Write as _;
+    use std::path::Path;
+    use std::process::Command;
+
+    /// The C program that prints every figure from the header's own point of view.
+    fn program() -> String {
+        let mut lines = String::new();
+        for (expression, _) in FIGURES {
+            writeln!(lines, "  printf(\"%zu\\n\", (size_t)({expression}));").unwrap();
+        }
+        format!(
+            "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n#include <jvmti.h>\n\
+             #define SLOT(f) (offsetof(jvmtiInterface_1, f) / sizeof(void *))\n\
+             static size_t bit(jvmtiCapabilities *c) {{\n\
+               unsigned char *p = (unsigned char *)c;\n\
+               for (size_t i = 0; i < sizeof *c * 8; i++) if (p[i / 8] >> (i % 8) & 1) return i;\n\
+               return -1; }}\n\
+             #define BIT(f) ({{ jvmtiCapabilities c; memset(&c, 0, sizeof c); c.f = 1; bit(&c); }})\n\
+             int main(void) {{\n{lines}  return 0; }}\n"
+        )
+    }
+
+    /// Every JDK of `VOUCH_JDKS` (folders, separated by colons) that has a header must agree.
+    #[test]
+    fn every_jdk_has_the_figures_that_we_assume() {
+        let jdks = std::env::var("VOUCH_JDKS").unwrap_or_default();
+        let folder = std::env::temp_dir().join(format!("vouch-abi-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let source = folder.join("abi.c");
+        std::fs::write(&source, program()).unwrap();
+        for jdk in jdks.split(':').filter(|jdk| Path::new(jdk).join("include/jvmti.h").exists()) {
+            let include = Path::new(jdk).join("include");
+            let binary = folder.join("abi");
+            let built = Command::new("cc")
+                .arg("-o")
+                .arg(&binary)
+                .arg(&source)
+                .arg("-I")
+                .arg(&include)
+                .arg("-I")
+                .arg(include.join("linux"))
+                .output()
+                .expect("cc is needed: install gcc");
+            assert!(built.status.success(), "{jdk}: {}", String::from_utf8_lossy(&built.stderr));
+            let printed = Command::new(&binary).output().unwrap().stdout;
+            let theirs: Vec<usize> =
+                String::from_utf8(printed).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+            assert_eq!(theirs.len(), FIGURES.len());
+            for ((expression, ours), theirs) in FIGURES.iter().zip(theirs) {
+                assert_eq!(*ours, theirs, "{jdk}: {expression}");
+            }
+            println!("abi agrees: {jdk}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

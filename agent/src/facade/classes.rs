@@ -1,0 +1,116 @@
+//! Questions about classes and methods.
+//!
+//! A method id may be asked about only while its class cannot be unloaded: the caller holds a reference to the
+//! class, or knows that its loader is never collected. A stale id crashes some JVMs.
+
+use std::ptr::null_mut;
+
+use jni_sys::{jclass, jint, jmethodID, jobject};
+use jvmti_sys::jvmtiLineNumberEntry;
+
+use super::{Allocated, Jvmti, JvmtiError, Result, call, memory::text};
+
+/// A method's name and descriptor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MethodName {
+    pub name: String,
+    pub descriptor: String,
+}
+
+/// From `start` on, the code belongs to `line`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineEntry {
+    pub start: u16,
+    pub line: u16,
+}
+
+impl Jvmti {
+    /// All loaded classes, as local references of the calling thread.
+    pub fn loaded_classes(self) -> Result<Allocated<jclass>> {
+        let (mut count, mut first) = (0, null_mut());
+        call!(self, GetLoadedClasses(&raw mut count => *mut jint, &raw mut first => *mut *mut jclass))?;
+        // SAFETY: the function succeeded, so it wrote `count` classes.
+        Ok(unsafe { Allocated::new(self, first, count) })
+    }
+
+    /// The ids of all methods of a class; asking creates those that did not exist. Fails for a class that is
+    /// not prepared.
+    pub fn class_methods(self, class: jclass) -> Result<Allocated<jmethodID>> {
+        let (mut count, mut first) = (0, null_mut());
+        call!(self, GetClassMethods(
+            class => jclass, &raw mut count => *mut jint, &raw mut first => *mut *mut jmethodID))?;
+        // SAFETY: as above.
+        Ok(unsafe { Allocated::new(self, first, count) })
+    }
+
+    /// A class's signature, as in `Ljava/lang/String;`.
+    pub fn class_signature(self, class: jclass) -> Result<String> {
+        let mut signature = null_mut();
+        call!(self, GetClassSignature(
+            class => jclass, &raw mut signature => *mut *mut i8, null_mut() => *mut *mut i8))?;
+        // SAFETY: the function succeeded, so it wrote a string.
+        unsafe { text(self, signature) }.ok_or(JvmtiError::NOT_AVAILABLE)
+    }
+
+    /// The class's SourceFile attribute, if it has one.
+    pub fn source_file(self, class: jclass) -> Option<String> {
+        let mut name = null_mut();
+        call!(self, GetSourceFileName(class => jclass, &raw mut name => *mut *mut i8)).ok()?;
+        // SAFETY: as above.
+        unsafe { text(self, name) }
+    }
+
+    /// The class's loader, a local reference; null for the boot loader.
+    pub fn class_loader(self, class: jclass) -> Result<jobject> {
+        let mut loader = null_mut();
+        call!(self, GetClassLoader(class => jclass, &raw mut loader => *mut jobject))?;
+        Ok(loader)
+    }
+
+    /// The class that declares a method, a local reference.
+    pub fn declaring_class(self, method: jmethodID) -> Result<jclass> {
+        let mut class = null_mut();
+        call!(self, GetMethodDeclaringClass(method => jmethodID, &raw mut class => *mut jclass))?;
+        Ok(class)
+    }
+
+    /// A method's name and descriptor.
+    pub fn method_name(self, method: jmethodID) -> Result<MethodName> {
+        let (mut name, mut descriptor) = (null_mut(), null_mut());
+        call!(self, GetMethodName(
+            method => jmethodID,
+            &raw mut name => *mut *mut i8,
+            &raw mut descriptor => *mut *mut i8,
+            null_mut() => *mut *mut i8))?;
+        // SAFETY: the function succeeded, so it wrote two strings.
+        let (name, descriptor) = unsafe { (text(self, name), text(self, descriptor)) };
+        match (name, descriptor) {
+            (Some(name), Some(descriptor)) => Ok(MethodName { name, descriptor }),
+            _ => Err(JvmtiError::NOT_AVAILABLE),
+        }
+    }
+
+    /// A method's line table in the order of the code; empty if it has none or is native.
+    pub fn line_table(self, method: jmethodID) -> Vec<LineEntry> {
+        let (mut count, mut first) = (0, null_mut());
+        let asked = call!(self, GetLineNumberTable(
+            method => jmethodID,
+            &raw mut count => *mut jint,
+            &raw mut first => *mut *mut jvmtiLineNumberEntry));
+        if asked.is_err() {
+            return Vec::new();
+        }
+        // SAFETY: as above.
+        let table = unsafe { Allocated::new(self, first, count) };
+        // A class file holds both as unsigned 16 bit.
+        let mut lines: Vec<_> = table
+            .iter()
+            .filter_map(|entry| {
+                let start = u16::try_from(entry.start_location).ok()?;
+                Some(LineEntry { start, line: u16::try_from(entry.line_number).ok()? })
+            })
+            .collect();
+        lines.sort_by_key(|entry| entry.start);
+        lines
+    }
+}

@@ -1,0 +1,52 @@
+//! Questions about threads, and the agent's own thread.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use jni_sys::{JNIEnv, jint};
+use jvmti_sys::{jthread, jvmtiThreadInfo};
+
+use super::{Allocated, Jvmti, JvmtiError, Result, call, memory::text};
+
+/// What the agent's own thread runs: JVMTI environment, JNI environment, argument.
+pub type ThreadBody = extern "C" fn(*mut jvmti_sys::jvmtiEnv, *mut JNIEnv, *mut c_void);
+
+impl Jvmti {
+    /// The name that a thread has now. The two references that come with it are deleted by the caller's frame.
+    pub fn thread_name(self, thread: jthread) -> Result<String> {
+        let mut info = jvmtiThreadInfo::default();
+        call!(self, GetThreadInfo(thread => jthread, &raw mut info => *mut jvmtiThreadInfo))?;
+        // SAFETY: the function succeeded, so it wrote a string.
+        unsafe { text(self, info.name) }.ok_or(JvmtiError::NOT_AVAILABLE)
+    }
+
+    /// All live platform threads that the JVM shows, as local references.
+    pub fn all_threads(self) -> Result<Allocated<jthread>> {
+        let (mut count, mut first) = (0, null_mut());
+        call!(self, GetAllThreads(&raw mut count => *mut jint, &raw mut first => *mut *mut jthread))?;
+        // SAFETY: the function succeeded, so it wrote `count` threads.
+        Ok(unsafe { Allocated::new(self, first, count) })
+    }
+
+    /// True while a thread has started and not ended.
+    pub fn alive(self, thread: jthread) -> bool {
+        let mut state = 0;
+        let asked = call!(self, GetThreadState(thread => jthread, &raw mut state => *mut jint));
+        asked.is_ok() && state.cast_unsigned() & jvmti_sys::JVMTI_THREAD_STATE_ALIVE != 0
+    }
+
+    /// Starts the agent's own thread, of which the program sees nothing, on a fresh `java.lang.Thread`.
+    pub fn run_agent_thread(self, thread: jthread, body: ThreadBody) -> Result<()> {
+        const NORMAL_PRIORITY: jint = 5;
+        call!(self, RunAgentThread(
+            thread => jthread, body => ThreadBody, null_mut() => *mut c_void, NORMAL_PRIORITY => jint))
+    }
+
+    /// A system property of the JVM's, which may be asked for in every phase.
+    pub fn system_property(self, name: &std::ffi::CStr) -> Option<String> {
+        let mut value = null_mut();
+        call!(self, GetSystemProperty(name.as_ptr() => *const i8, &raw mut value => *mut *mut i8)).ok()?;
+        // SAFETY: the function succeeded, so it wrote a string.
+        unsafe { text(self, value) }
+    }
+}

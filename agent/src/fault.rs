@@ -1,0 +1,49 @@
+//! The border between the agent and everything else: no panic crosses it.
+//!
+//! A fault of the agent's ends the agent: sampling stops, one message says so, and the program runs on. After
+//! that every call from the JVM does nothing.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use vouch_signal::handler::GATE;
+
+use crate::say::say;
+use crate::threads::registry;
+
+static FAULTY: AtomicBool = AtomicBool::new(false);
+/// Where the first panic was, and what it said.
+static WHERE: Mutex<Option<String>> = Mutex::new(None);
+
+/// Keeps panics from being printed by themselves. The library's standard library is its own: the program's Rust
+/// code, if it has any, keeps its hook.
+pub fn install() {
+    set_hook(Box::new(|panic| {
+        WHERE.lock().get_or_insert_with(|| panic.to_string());
+    }));
+}
+
+/// Runs what the JVM called us for. `otherwise` is the answer if we cannot.
+pub fn guard<R>(otherwise: R, run: impl FnOnce() -> R) -> R {
+    if FAULTY.load(Ordering::Relaxed) {
+        return otherwise;
+    }
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        end();
+        otherwise
+    })
+}
+
+fn end() {
+    if FAULTY.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    GATE.close();
+    let _ = catch_unwind(|| registry().end_sampling());
+    let place = WHERE.lock().take().unwrap_or_default();
+    say(&format!(
+        "a fault of Vouch's own has ended the profiling; the program runs on. Please report: {}",
+        place.replace('\n', " ")
+    ));
+}

@@ -1,0 +1,99 @@
+//! HotSpot as a library: where it lies, and the symbols beyond JVMTI that the agent takes from it.
+//!
+//! The only place that looks symbols up. A JVM that lacks one is told apart here, and never called.
+
+pub mod vmstructs;
+
+use std::ffi::{CStr, CString, c_void};
+use std::mem::transmute;
+
+use jni_sys::{JNIEnv, JavaVM, jobject, jstring};
+use vouch_signal::walker::AsyncGetCallTrace;
+
+/// `Thread.setNativeName`, as the JVM exports it.
+pub type SetNativeThreadName = unsafe extern "C" fn(*mut JNIEnv, jobject, jstring);
+
+/// What the agent uses of HotSpot.
+#[derive(Debug, Clone)]
+pub struct HotSpot {
+    pub walker: AsyncGetCallTrace,
+    pub set_native_thread_name: Option<SetNativeThreadName>,
+    library: Library,
+}
+
+impl HotSpot {
+    /// Finds HotSpot behind `vm`, or says in one sentence why it cannot be profiled.
+    ///
+    /// # Safety
+    /// `vm` must be the JVM that the agent was loaded into.
+    pub unsafe fn of(vm: *mut JavaVM) -> Result<Self, String> {
+        // SAFETY: by the caller's promise; one pointer of the table is read.
+        let inside = unsafe { (**vm).GetEnv }.map_or(std::ptr::null(), |f| f as *const c_void);
+        let library = Library::around(inside)
+            .ok_or("this JVM's library cannot be found, so the program runs unprofiled")?;
+        let walker = library.symbol(c"AsyncGetCallTrace").ok_or_else(|| {
+            format!(
+                "this JVM ({}) has no AsyncGetCallTrace, so the program runs unprofiled: Vouch needs HotSpot, \
+                 as in OpenJDK",
+                library.path.to_string_lossy()
+            )
+        })?;
+        let set_name = library.symbol(c"JVM_SetNativeThreadName");
+        Ok(Self {
+            // SAFETY: HotSpot has declared AsyncGetCallTrace like this since JDK 5.
+            walker: unsafe { transmute::<*mut c_void, AsyncGetCallTrace>(walker) },
+            // SAFETY: the type is that of jvm.h, unchanged since JDK 7; null stays None.
+            set_native_thread_name: set_name
+                .map(|f| unsafe { transmute::<*mut c_void, SetNativeThreadName>(f) }),
+            library,
+        })
+    }
+
+    /// A symbol of the JVM's library.
+    pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
+        self.library.symbol(name)
+    }
+}
+
+/// A loaded library.
+#[derive(Debug, Clone)]
+struct Library {
+    handle: *mut c_void,
+    path: CString,
+}
+
+// SAFETY: a handle of the dynamic linker's may be used from every thread; it is never closed.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
+impl Library {
+    /// The library that `address` lies in.
+    fn around(address: *const c_void) -> Option<Self> {
+        // SAFETY: all zero is a valid Dl_info.
+        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: dladdr takes any address, and writes `info`.
+        if unsafe { libc::dladdr(address, &raw mut info) } == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        // SAFETY: dladdr succeeded, so this is the linker's own C string.
+        let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_owned();
+        // SAFETY: RTLD_NOLOAD only takes a reference on what is there.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        (!handle.is_null()).then_some(Self { handle, path })
+    }
+
+    fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is never closed.
+        let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
+}
+
+/// Keeps the agent's own library loaded for good: threads of the program run through its functions.
+pub fn pin_own_library() {
+    if let Some(own) = Library::around(pin_own_library as *const c_void) {
+        // SAFETY: takes one more reference, which nobody gives back.
+        unsafe { libc::dlopen(own.path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
+    }
+}

@@ -1,0 +1,63 @@
+//! What the agent asks of Java objects, through JNI.
+//!
+//! Called in normal context, on threads that are attached. An exception that a question raises is cleared: it must
+//! never reach the program.
+
+use jni::objects::{JObject, JString, JValueOwned};
+use jni::{JNIEnv, errors};
+use jni_sys::jobject;
+
+/// The JVM's side of a `java.lang.Thread` (its JavaThread), as a number; 0 for a thread that has ended.
+pub fn java_thread(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> usize {
+    let field = env.get_field(thread, "eetop", "J").and_then(JValueOwned::j);
+    let value = cleared(env, field).unwrap_or(0);
+    usize::try_from(value).unwrap_or(0)
+}
+
+/// A Java string's text.
+pub fn text(env: &mut JNIEnv<'_>, string: JObject<'_>) -> Option<String> {
+    if string.is_null() {
+        return None;
+    }
+    let string = JString::from(string);
+    let text = env.get_string(&string).map(String::from);
+    cleared(env, text)
+}
+
+/// Calls a method without arguments that gives an object; `None` for null and for an exception.
+pub fn ask<'e>(env: &mut JNIEnv<'e>, object: &JObject<'_>, method: &str, kind: &str) -> Option<JObject<'e>> {
+    let answer = env.call_method(object, method, format!("(){kind}"), &[]).and_then(JValueOwned::l);
+    cleared(env, answer).filter(|object| !object.is_null())
+}
+
+/// Calls a static method without arguments that gives an object.
+pub fn ask_class<'e>(env: &mut JNIEnv<'e>, class: &str, method: &str, kind: &str) -> Option<JObject<'e>> {
+    let answer = env.call_static_method(class, method, format!("(){kind}"), &[]).and_then(JValueOwned::l);
+    cleared(env, answer).filter(|object| !object.is_null())
+}
+
+/// A reference that a JVMTI function or a callback gave, for as long as `env`'s frame lasts.
+///
+/// # Safety
+/// `raw` must be a reference that is valid for the calling thread.
+pub unsafe fn object<'e>(_env: &JNIEnv<'e>, raw: jobject) -> JObject<'e> {
+    // SAFETY: by the caller's promise.
+    unsafe { JObject::from_raw(raw) }
+}
+
+/// Takes an exception away that the question raised.
+pub fn cleared<T>(env: &JNIEnv<'_>, answer: errors::Result<T>) -> Option<T> {
+    if answer.is_err() && env.exception_check().unwrap_or(false) {
+        // Nothing is left to do if even this fails.
+        let _ = env.exception_clear();
+    }
+    answer.ok()
+}
+
+/// A fresh `java.lang.Thread` of this name, not started.
+pub fn new_thread<'e>(env: &mut JNIEnv<'e>, name: &str) -> Option<JObject<'e>> {
+    let name = env.new_string(name);
+    let name = cleared(env, name)?;
+    let thread = env.new_object("java/lang/Thread", "(Ljava/lang/String;)V", &[(&name).into()]);
+    cleared(env, thread)
+}

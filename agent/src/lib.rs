@@ -1,0 +1,72 @@
+//! Vouch's agent: `libvouch.so`, what a JVM loads.
+//!
+//! The way of one sample through these modules, from left to right:
+//! `engine` (a signal is due) → crate `vouch-signal` (handler, walk, lane) → `worker` (drain) → `record` with
+//! `resolve` (names, lines, tracks) → crate `vouch-profile` (files). `threads` knows who is there, `session` is one
+//! recording, `agent` what happens when; `callbacks` and this file are the doors to the JVM.
+//!
+//! This file must hold nothing but the exported functions: each only guards against panics and passes on.
+
+mod agent;
+mod callbacks;
+mod clock;
+mod engine;
+mod facade;
+mod fault;
+mod hotspot;
+mod java;
+mod options;
+mod output;
+mod record;
+mod resolve;
+mod say;
+mod session;
+mod threads;
+mod worker;
+
+use std::ffi::{CStr, c_char, c_void};
+
+use jni_sys::{JNI_OK, JavaVM, jint};
+
+/// Vouch's version, as it is reported.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Loaded at the JVM's start, by `-agentpath` or `-agentlib`.
+///
+/// # Safety
+/// To be called by a JVM alone, as the JVMTI specification says.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnLoad(
+    vm: *mut JavaVM,
+    options: *mut c_char,
+    _reserved: *mut c_void,
+) -> jint {
+    fault::install();
+    // SAFETY: the JVM passes its own table and a C string or null.
+    fault::guard(JNI_OK, || unsafe { agent::on_load(vm, &text(options)) })
+}
+
+/// Loaded into a running JVM, once or again.
+///
+/// # Safety
+/// To be called by a JVM alone, as the JVMTI specification says.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnAttach(
+    vm: *mut JavaVM,
+    options: *mut c_char,
+    _reserved: *mut c_void,
+) -> jint {
+    fault::install();
+    // SAFETY: as above.
+    fault::guard(JNI_OK, || unsafe { agent::on_attach(vm, &text(options)) })
+}
+
+/// # Safety
+/// `options` must be null or a C string.
+unsafe fn text(options: *const c_char) -> String {
+    if options.is_null() {
+        return String::new();
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { CStr::from_ptr(options) }.to_string_lossy().into_owned()
+}

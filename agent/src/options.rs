@@ -1,0 +1,153 @@
+//! The agent's options: the text after `=` on the command line, or after the library in `jcmd … agent_load`.
+//!
+//! Strict: an unknown key or a bad value is never passed over, and all mistakes of one text are told at once.
+//! Pure: what the environment says comes in through [`Place`], files are not touched here.
+
+mod key;
+mod pattern;
+mod value;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use regex_lite::Regex;
+
+pub use pattern::Place;
+
+/// What the user wants done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verb {
+    #[default]
+    Start,
+    Stop,
+    Dump,
+    Status,
+}
+
+/// Which engine was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineWish {
+    #[default]
+    Auto,
+    Perf,
+    Timer,
+    Itimer,
+}
+
+/// What a profile is written as; its file's ending says which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Firefox,
+    FirefoxGzip,
+    Folded,
+}
+
+/// One profile to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    pub path: PathBuf,
+    pub format: Format,
+}
+
+/// All options, with their defaults filled in.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub verb: Verb,
+    /// Empty when the user named none: the default name is then the agent's to give.
+    pub outputs: Vec<Output>,
+    pub report: Option<PathBuf>,
+    pub interval: Duration,
+    pub engine: EngineWish,
+    pub depth: usize,
+    pub threads: Option<Regex>,
+    pub start: Duration,
+    pub duration: Option<Duration>,
+    pub quiet: bool,
+}
+
+/// The profile that is written when nobody names one.
+pub const DEFAULT_OUT: &str = "vouch-%p.json.gz";
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            verb: Verb::Start,
+            outputs: Vec::new(),
+            report: None,
+            interval: Duration::from_millis(1),
+            engine: EngineWish::Auto,
+            depth: 2048,
+            threads: None,
+            start: Duration::ZERO,
+            duration: None,
+            quiet: false,
+        }
+    }
+}
+
+/// A text that was understood.
+#[derive(Debug)]
+pub enum Request {
+    Run(Box<Options>),
+    Help,
+    Version,
+}
+
+/// Reads an option text; on failure all mistakes, each a sentence.
+pub fn parse(text: &str, place: &Place<'_>) -> Result<Request, Vec<String>> {
+    let mut options = Options::default();
+    let mut mistakes = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    let mut words = 0;
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, value) = match part.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value.trim())),
+            None => (part, None),
+        };
+        match (name, value) {
+            ("help", None) => return Ok(Request::Help),
+            ("version", None) => return Ok(Request::Version),
+            _ => {}
+        }
+        if let Err(mistake) = key::apply(&mut options, name, value, place, &mut words) {
+            mistakes.push(mistake);
+        } else if name != "out" && value.is_some() {
+            if seen.contains(&name) {
+                mistakes.push(format!("{name} is given twice: give it once"));
+            }
+            seen.push(name);
+        }
+    }
+    if words > 1 {
+        mistakes.push("more than one of start, stop, dump and status: give one".to_owned());
+    }
+    mistakes.extend(key::misplaced(options.verb, &seen));
+    if mistakes.is_empty() { Ok(Request::Run(Box::new(options))) } else { Err(mistakes) }
+}
+
+/// What `help` prints.
+pub const HELP: &str = "\
+Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=value,key=value…
+
+  out=FILE         profile to write: .json, .json.gz (Firefox Profiler) or .folded; may be given
+                   again. %p is the pid, %t the start time, %{NAME} an environment variable.
+                   Default vouch-%p.json.gz
+  report=FILE.json trust report for machines
+  interval=1ms     CPU time between two samples of a thread (us, ms, s; 50us to 10s)
+  engine=auto      auto, perf, timer or itimer
+  depth=2048       most frames of a stack that are kept (1 to 65536)
+  threads=REGEX    sample only threads whose name matches
+  start=DELAY      begin this long after the JVM has started
+  duration=TIME    stop and write after this long
+  quiet            print no summary
+  help, version    print this, or the version, and exit
+
+Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so \"out=FILE\"   then with
+  start            begin a recording (the default)
+  stop             end it and write what `start` named (or what out= and report= name here)
+  dump             write what there is so far and go on
+  status           say on the JVM's stderr what is being recorded
+";
+
+#[cfg(test)]
+mod tests;

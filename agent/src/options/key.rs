@@ -1,0 +1,114 @@
+//! The keys and words that there are, and what each does to the options.
+
+use std::path::PathBuf;
+
+use regex_lite::Regex;
+
+use super::value::{choice, count, length};
+use super::{EngineWish, Format, Options, Output, Place, Verb};
+
+/// Everything that may stand before a `=`.
+const KEYS: [&str; 8] = ["out", "report", "interval", "engine", "depth", "threads", "start", "duration"];
+/// Everything that may stand alone.
+const WORDS: [&str; 7] = ["start", "stop", "dump", "status", "quiet", "help", "version"];
+
+/// Applies one `name` or `name=value`; `words` counts the verbs that were named.
+pub fn apply(
+    options: &mut Options,
+    name: &str,
+    value: Option<&str>,
+    place: &Place<'_>,
+    words: &mut u32,
+) -> Result<(), String> {
+    let Some(value) = value else {
+        options.verb = match name {
+            "start" => Verb::Start,
+            "stop" => Verb::Stop,
+            "dump" => Verb::Dump,
+            "status" => Verb::Status,
+            "quiet" => {
+                options.quiet = true;
+                return Ok(());
+            }
+            _ if KEYS.contains(&name) => return Err(format!("{name} needs a value: {name}=…")),
+            _ => return Err(unknown(name)),
+        };
+        *words += 1;
+        return Ok(());
+    };
+    let named = |why: String| format!("{name}={value}: {why}");
+    match name {
+        "out" => {
+            let (path, format) = profile_path(value, place).map_err(named)?;
+            options.outputs.push(Output { path, format });
+        }
+        "report" => options.report = Some(report_path(value, place).map_err(named)?),
+        "interval" => options.interval = length(value, "50us", "10s").map_err(named)?,
+        "engine" => {
+            let engines = [
+                ("auto", EngineWish::Auto),
+                ("perf", EngineWish::Perf),
+                ("timer", EngineWish::Timer),
+                ("itimer", EngineWish::Itimer),
+            ];
+            options.engine = choice(value, &engines).map_err(named)?;
+        }
+        "depth" => options.depth = count(value, 1, 65_536).map_err(named)?,
+        "threads" => {
+            let regex = Regex::new(value).map_err(|why| named(format!("not a regular expression: {why}")))?;
+            options.threads = Some(regex);
+        }
+        "start" => options.start = length(value, "0s", "365d").map_err(named)?,
+        "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
+        "quiet" | "help" | "version" | "stop" | "dump" | "status" => {
+            return Err(format!("{name} stands alone, without a value"));
+        }
+        _ => return Err(unknown(name)),
+    }
+    Ok(())
+}
+
+/// Keys that say nothing to the verb that they stand beside.
+pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
+    let (word, allowed): (_, &[&str]) = match verb {
+        Verb::Start => return Vec::new(),
+        Verb::Stop => ("stop", &["out", "report"]),
+        Verb::Dump => ("dump", &["out", "report"]),
+        Verb::Status => ("status", &[]),
+    };
+    let wrong = seen.iter().filter(|key| !allowed.contains(key));
+    wrong.map(|key| format!("{key} has no meaning beside {word}: give it when the recording starts")).collect()
+}
+
+fn unknown(name: &str) -> String {
+    let near = KEYS
+        .iter()
+        .chain(&WORDS)
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .min_by_key(|(distance, _)| *distance);
+    match near {
+        Some((distance, known)) if distance <= 1 + known.len() / 3 => {
+            format!("unknown key {name}: did you mean {known}?")
+        }
+        _ => format!("unknown key {name}: the keys are {} (help explains them)", KEYS.join(", ")),
+    }
+}
+
+fn profile_path(value: &str, place: &Place<'_>) -> Result<(PathBuf, Format), String> {
+    let path = place.expand(value)?;
+    let format = if path.ends_with(".json") {
+        Format::Firefox
+    } else if path.ends_with(".json.gz") {
+        Format::FirefoxGzip
+    } else if path.ends_with(".folded") {
+        Format::Folded
+    } else {
+        return Err("its ending says what is written, and must be .json, .json.gz or .folded".to_owned());
+    };
+    Ok((PathBuf::from(path), format))
+}
+
+fn report_path(value: &str, place: &Place<'_>) -> Result<PathBuf, String> {
+    let path = place.expand(value)?;
+    if path.ends_with(".json") { Ok(PathBuf::from(path)) } else { Err("must end in .json".to_owned()) }
+}

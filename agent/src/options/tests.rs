@@ -1,0 +1,98 @@
+//! What a user may write, and what is said to one who mistypes.
+
+use super::*;
+
+fn read(text: &str) -> Result<Request, Vec<String>> {
+    let variable = |name: &str| (name == "HOST").then(|| "box".to_owned());
+    parse(text, &Place { pid: 42, time: "20260102-030405".to_owned(), variable: &variable })
+}
+
+fn options(text: &str) -> Options {
+    match read(text) {
+        Ok(Request::Run(options)) => *options,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn mistakes(text: &str) -> Vec<String> {
+    read(text).expect_err(text)
+}
+
+#[test]
+fn nothing_at_all_is_a_good_start() {
+    let options = options("");
+    assert_eq!((options.verb, options.depth), (Verb::Start, 2048));
+    assert_eq!(options.interval, Duration::from_millis(1));
+    assert!(options.outputs.is_empty());
+}
+
+#[test]
+fn every_key_is_understood() {
+    let o = options(
+        "out=a.json,out=b-%p.json.gz,out=c%{HOST}%%.folded,report=r-%t.json,interval=250us,engine=timer,\
+         depth=20000,threads=^main$,start=5s,duration=2m,quiet",
+    );
+    let paths: Vec<_> = o.outputs.iter().map(|o| (o.path.to_str().unwrap(), o.format)).collect();
+    assert_eq!(
+        paths,
+        [
+            ("a.json", Format::Firefox),
+            ("b-42.json.gz", Format::FirefoxGzip),
+            ("cbox%.folded", Format::Folded)
+        ]
+    );
+    assert_eq!(o.report.unwrap().to_str(), Some("r-20260102-030405.json"));
+    assert_eq!(o.interval, Duration::from_micros(250));
+    assert_eq!((o.engine, o.depth, o.quiet), (EngineWish::Timer, 20_000, true));
+    assert!(o.threads.unwrap().is_match("main"));
+    assert_eq!((o.start, o.duration), (Duration::from_secs(5), Some(Duration::from_secs(120))));
+}
+
+#[test]
+fn words_are_verbs_and_start_is_also_a_key() {
+    assert_eq!(options("stop,out=x.json").verb, Verb::Stop);
+    assert_eq!(options("status").verb, Verb::Status);
+    assert_eq!(options("dump").verb, Verb::Dump);
+    assert_eq!(options("start,start=1s").start, Duration::from_secs(1));
+    assert!(matches!(read("interval=oops,help"), Ok(Request::Help)));
+    assert!(matches!(read("version"), Ok(Request::Version)));
+}
+
+#[test]
+fn all_mistakes_come_at_once_each_with_its_mend() {
+    let said = mistakes("intervall=1ms,engine=prof,depth=0,out=x.txt,interval=10,report=r.xml,stop=now");
+    assert_eq!(said.len(), 7, "{said:#?}");
+    for (mistake, mend) in said.iter().zip([
+        "did you mean interval?",
+        "auto, perf, timer, itimer",
+        "from 1 to 65536",
+        ".json, .json.gz or .folded",
+        "10us, 10ms or 10s",
+        ".json",
+        "stands alone",
+    ]) {
+        assert!(mistake.contains(mend), "{mistake} should say {mend}");
+    }
+}
+
+#[test]
+fn nonsense_is_refused_kindly() {
+    for (text, mend) in [
+        ("out=", "a file name is missing"),
+        ("out", "out needs a value"),
+        ("out=%q.json", "after % there must be"),
+        ("out=%{NOWHERE}.json", "NOWHERE is not set"),
+        ("interval=0ms", "between 50us and 10s"),
+        ("interval=99999999999999999999ms", "between 50us and 10s"),
+        ("interval=-1ms", "not a length of time"),
+        ("threads=[", "not a regular expression"),
+        ("depth=2k", "whole number"),
+        ("xyzzyplugh=1", "the keys are"),
+        ("depth=5,depth=6", "given twice"),
+        ("stop,interval=1ms", "no meaning beside stop"),
+        ("stop,dump", "give one"),
+    ] {
+        let said = mistakes(text);
+        assert!(said.iter().any(|m| m.contains(mend)), "{text}: {said:?} should say {mend}");
+    }
+}

@@ -1,0 +1,58 @@
+//! How a value is read: a length of time with its unit, a count within limits, one of a few words.
+
+use std::time::Duration;
+
+/// The units that a length of time may have; the longer endings first.
+const UNITS: [(&str, u64); 6] = [
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+/// A whole number with a unit, between two limits that are written the same way.
+pub fn length(text: &str, least: &str, most: &str) -> Result<Duration, String> {
+    let outside = || format!("must lie between {least} and {most}");
+    let nanos = nanos(text)?.ok_or_else(outside)?;
+    let limit = |text: &str| nanos_of_known(text);
+    if nanos < limit(least) || nanos > limit(most) {
+        return Err(outside());
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// `None`: too large for any limit.
+fn nanos(text: &str) -> Result<Option<u64>, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    match (number.is_empty(), unit.is_empty(), factor) {
+        (false, _, Some(factor)) => {
+            Ok(number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)))
+        }
+        (false, true, None) => Err(format!("the unit is missing: {text}us, {text}ms or {text}s")),
+        _ => Err("not a length of time: a whole number with us, ms or s, as in 10ms".to_owned()),
+    }
+}
+
+fn nanos_of_known(limit: &str) -> u64 {
+    nanos(limit).ok().flatten().unwrap_or(0)
+}
+
+/// A whole number between two limits.
+pub fn count(text: &str, least: usize, most: usize) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("must be a whole number from {least} to {most}")),
+    }
+}
+
+/// One of a few words.
+pub fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, String> {
+    known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();
+        format!("must be one of {}", words.join(", "))
+    })
+}

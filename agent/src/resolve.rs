@@ -1,0 +1,147 @@
+//! From method ids to names and lines, in normal context.
+//!
+//! Names must outlive their classes. A class of the boot loader's, or of the system loader and its parents, is
+//! never unloaded: its methods are named when a sample first needs it. Any other class may be gone by then, so it
+//! is named soon after it was prepared, and held by a reference until that has been done. A method id is never
+//! asked about unless its class is of the first kind, or held.
+
+mod class;
+mod loaders;
+mod readable;
+mod table;
+
+use std::sync::Arc;
+
+use jni::JNIEnv;
+use jni::objects::{GlobalRef, JObject};
+use jni_sys::{jclass, jmethodID};
+use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
+
+use crate::clock;
+use crate::facade::Jvmti;
+use crate::java;
+use class::Origins;
+use loaders::Loaders;
+use table::Table;
+
+pub use class::{Class, Method};
+
+/// Class by class and id by id, what is known of the program's methods.
+#[derive(Debug)]
+pub struct Resolver {
+    jvmti: Jvmti,
+    loaders: OnceCell<Loaders>,
+    origins: Origins,
+    pending: Mutex<Vec<Pending>>,
+    table: Mutex<Table>,
+}
+
+/// A class that waits to be named, kept alive until then.
+#[derive(Debug)]
+struct Pending {
+    class: GlobalRef,
+    since: u64,
+}
+
+impl Resolver {
+    pub fn new(jvmti: Jvmti) -> Self {
+        Self {
+            jvmti,
+            loaders: OnceCell::new(),
+            origins: Origins::of(jvmti),
+            pending: Mutex::default(),
+            table: Mutex::default(),
+        }
+    }
+
+    /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already.
+    pub fn begin(&self, env: &mut JNIEnv<'_>) {
+        self.loaders.get_or_init(|| Loaders::of(env));
+        let Ok(classes) = self.jvmti.loaded_classes() else { return };
+        let _ =
+            env.ensure_local_capacity(i32::try_from(classes.len()).unwrap_or(i32::MAX).saturating_add(64));
+        for class in classes.iter() {
+            self.prepared(env, *class);
+            // SAFETY: JVMTI gave this local reference to the calling thread; it is not used again.
+            let _ = env.delete_local_ref(unsafe { java::object(env, *class) });
+        }
+    }
+
+    /// A class has been prepared, and none of its methods has run yet: their ids must come to be now, for a walk
+    /// finds none otherwise.
+    pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
+        // A class that is loaded and not yet prepared is refused here, and comes again when it is.
+        if self.jvmti.class_methods(class).is_err() {
+            return;
+        }
+        let signature = self.jvmti.class_signature(class).unwrap_or_default();
+        let stays = self.loaders.get().is_none_or(|loaders| loaders.keep(self.jvmti, env, class));
+        let main = self.origins.is_main(&signature);
+        if main || !stays || readable::is_hidden(&signature) {
+            // SAFETY: the reference is the callback's, valid for as long as `env`'s frame.
+            let class = unsafe { java::object(env, class) };
+            if let Ok(class) = env.new_global_ref(&class) {
+                self.pending.lock().push(Pending { class, since: clock::monotonic() });
+            }
+        }
+    }
+
+    /// Names the classes that wait, and lets them go.
+    pub fn name_pending(&self, env: &mut JNIEnv<'_>) {
+        let pending = std::mem::take(&mut *self.pending.lock());
+        for Pending { class, since } in pending {
+            let _ = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
+                self.name_class(env, class.as_obj(), since);
+                Ok(())
+            });
+        }
+    }
+
+    /// The method of an id in a sample that was taken at `time`; `None` if nobody knows its name any more.
+    pub fn method(&self, env: &mut JNIEnv<'_>, id: usize, time: u64) -> Option<Method> {
+        if let Some(found) = self.table.lock().find(id, time) {
+            return Some(found);
+        }
+        // It may have been prepared since the last look, and is then waiting.
+        self.name_pending(env);
+        if let Some(found) = self.table.lock().find(id, time) {
+            return Some(found);
+        }
+        let named = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
+            // No class that may be unloaded is left unnamed, so this one stays.
+            if let Ok(class) = self.jvmti.declaring_class(id as jmethodID) {
+                // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
+                let class = unsafe { java::object(env, class) };
+                self.name_class(env, &class, 0);
+            }
+            Ok(())
+        });
+        named.ok().and_then(|()| self.table.lock().find(id, time))
+    }
+
+    /// Changes when an id has come to mean another method: what was concluded from ids is then void.
+    pub fn epoch(&self) -> u64 {
+        self.table.lock().epoch()
+    }
+
+    /// Puts all methods of a class into the table, as of the time `since`.
+    fn name_class(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, since: u64) {
+        let class: jclass = object.as_raw();
+        let (Ok(signature), Ok(ids)) = (self.jvmti.class_signature(class), self.jvmti.class_methods(class))
+        else {
+            return;
+        };
+        let origin = self.origins.ask(env, object, &signature);
+        let methods = ids
+            .iter()
+            .map(|id| {
+                let name = self.jvmti.method_name(*id).map_or_else(|_| "?".to_owned(), |name| name.name);
+                (*id as usize, name, self.jvmti.line_table(*id))
+            })
+            .collect();
+        let source = self.jvmti.source_file(class).map(|file| readable::source_path(&signature, &file));
+        let class = Arc::new(Class::new(readable::class_name(&signature), source, origin));
+        self.table.lock().add(&class, methods, since);
+    }
+}

@@ -1,0 +1,173 @@
+//! A class and its methods as a profile shows them, and where the class came from.
+
+use std::sync::Arc;
+
+use jni::JNIEnv;
+use jni::objects::JObject;
+use parking_lot::Mutex;
+use vouch_profile::Category;
+
+use crate::facade::{Jvmti, LineEntry};
+use crate::java;
+
+/// A class.
+#[derive(Debug)]
+pub struct Class {
+    /// As a person writes it: `com.foo.Bar$Inner`.
+    pub name: String,
+    /// `com/foo/Bar.java`
+    pub source: Option<String>,
+    pub origin: Origin,
+}
+
+/// Where a class came from.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    pub category: Category,
+    /// The jar, folder or module.
+    pub resource: Option<String>,
+}
+
+impl Default for Origin {
+    fn default() -> Self {
+        Self { category: Category::Application, resource: None }
+    }
+}
+
+/// A method. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Method {
+    pub class: Arc<Class>,
+    pub name: Arc<str>,
+    pub lines: Arc<[LineEntry]>,
+}
+
+impl Class {
+    pub fn new(name: String, source: Option<String>, origin: Origin) -> Self {
+        Self { name, source, origin }
+    }
+}
+
+impl Method {
+    /// `com.foo.Bar.baz`
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.class.name, self.name)
+    }
+
+    /// The line that the code at `bci` belongs to; none for a native method's.
+    pub fn line(&self, bci: i32) -> Option<u32> {
+        let bci = u16::try_from(bci).ok()?;
+        let after = self.lines.partition_point(|entry| entry.start <= bci);
+        self.lines.get(after.checked_sub(1)?).map(|entry| entry.line.into())
+    }
+
+    /// The first line that any of its code belongs to.
+    pub fn first_line(&self) -> Option<u32> {
+        self.lines.iter().map(|entry| entry.line.into()).min()
+    }
+}
+
+/// Tells where classes come from.
+#[derive(Debug)]
+pub struct Origins {
+    has_modules: bool,
+    /// The signature of the class whose `main` was started, and its jar or folder once that is known.
+    main_class: Option<String>,
+    main_jar: Mutex<Option<String>>,
+}
+
+impl Origins {
+    pub fn of(jvmti: Jvmti) -> Self {
+        let version = jvmti.system_property(c"java.specification.version").unwrap_or_default();
+        let command = jvmti.system_property(c"sun.java.command").unwrap_or_default();
+        let first = command.split(' ').next().unwrap_or_default();
+        let jar = first.ends_with(".jar").then(|| last_part(first).to_owned());
+        // `module/class` or `class`.
+        let main = first.rsplit('/').next().filter(|name| !name.is_empty() && jar.is_none());
+        Self {
+            has_modules: !version.starts_with("1."),
+            main_class: main.map(|name| format!("L{};", name.replace('.', "/"))),
+            main_jar: Mutex::new(jar),
+        }
+    }
+
+    /// True for the class whose `main` was started.
+    pub fn is_main(&self, signature: &str) -> bool {
+        self.main_class.as_deref() == Some(signature)
+    }
+
+    /// Asks the class. Runs a little of the JDK's own code, and none of the program's.
+    pub fn ask(&self, env: &mut JNIEnv<'_>, class: &JObject<'_>, signature: &str) -> Origin {
+        let module = if self.has_modules { module_name(env, class) } else { None };
+        let jdk = |resource: Option<String>| Origin { category: Category::Jdk, resource };
+        let Some((protocol, path)) = code_source(env, class) else {
+            let boot = java::ask(env, class, "getClassLoader", "Ljava/lang/ClassLoader;").is_none();
+            return match (boot, module) {
+                (true, module) => jdk(module.or_else(|| (!self.has_modules).then(|| "rt.jar".to_owned()))),
+                (false, module) => Origin { category: Category::Application, resource: module },
+            };
+        };
+        if protocol == "jrt" {
+            return jdk(module.or_else(|| Some(last_part(&path).to_owned())));
+        }
+        let name = last_part(&path).to_owned();
+        if self.is_main(signature) && name.ends_with(".jar") {
+            *self.main_jar.lock() = Some(name.clone());
+        }
+        let own = !name.ends_with(".jar") || self.main_jar.lock().as_deref() == Some(&name);
+        let jdk8 = !self.has_modules && (path.contains("/jre/lib/") || path.ends_with("/lib/tools.jar"));
+        let category = match (jdk8, own) {
+            (true, _) => Category::Jdk,
+            (false, true) => Category::Application,
+            (false, false) => Category::Library,
+        };
+        Origin { category, resource: Some(name) }
+    }
+}
+
+fn module_name(env: &mut JNIEnv<'_>, class: &JObject<'_>) -> Option<String> {
+    let module = java::ask(env, class, "getModule", "Ljava/lang/Module;")?;
+    let name = java::ask(env, &module, "getName", "Ljava/lang/String;")?;
+    java::text(env, name)
+}
+
+/// Protocol and path of the class's code source. The getters read fields; no handler of the program's is asked.
+fn code_source(env: &mut JNIEnv<'_>, class: &JObject<'_>) -> Option<(String, String)> {
+    let domain = java::ask(env, class, "getProtectionDomain", "Ljava/security/ProtectionDomain;")?;
+    let source = java::ask(env, &domain, "getCodeSource", "Ljava/security/CodeSource;")?;
+    let location = java::ask(env, &source, "getLocation", "Ljava/net/URL;")?;
+    let protocol = java::ask(env, &location, "getProtocol", "Ljava/lang/String;")?;
+    let path = java::ask(env, &location, "getPath", "Ljava/lang/String;")?;
+    Some((java::text(env, protocol)?, java::text(env, path)?))
+}
+
+/// The last part of a path, with the marks of a nested jar (`app.jar!/lib/x.jar!/`) taken off.
+fn last_part(path: &str) -> &str {
+    path.trim_end_matches(['/', '!']).rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_the_last_one_that_begins_before_the_bci() {
+        let lines = [(0, 10), (4, 12), (9, 11)];
+        let lines: Arc<[LineEntry]> =
+            lines.into_iter().map(|(start, line)| LineEntry { start, line }).collect();
+        let class = Arc::new(Class::new("A".to_owned(), None, Origin::default()));
+        let method = Method { class, name: "m".into(), lines };
+        assert_eq!(method.line(0), Some(10));
+        assert_eq!(method.line(8), Some(12));
+        assert_eq!(method.line(60_000), Some(11));
+        assert_eq!(method.line(-3), None, "a native method has no line");
+        assert_eq!(method.first_line(), Some(10));
+    }
+
+    #[test]
+    fn a_jar_is_known_by_its_last_part() {
+        assert_eq!(last_part("/opt/app.jar"), "app.jar");
+        assert_eq!(last_part("file:/opt/app.jar!/BOOT-INF/lib/x-1.jar!/"), "x-1.jar");
+        assert_eq!(last_part("/home/me/classes/"), "classes");
+    }
+}

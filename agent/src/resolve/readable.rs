@@ -1,0 +1,67 @@
+//! Names that a person can read, made of the JVM's. Pure.
+
+/// A class's name as in source: `Lcom/foo/Bar$Inner;` becomes `com.foo.Bar$Inner`. A hidden class loses the address
+/// or number that its name ends in: it says nothing, and differs from run to run.
+pub fn class_name(signature: &str) -> String {
+    let inner = binary_name(signature);
+    let end = hidden_part(inner).unwrap_or(inner.len());
+    inner[..end].replace('/', ".")
+}
+
+/// True for the signature of a hidden class, or of what was one before JDK 15.
+pub fn is_hidden(signature: &str) -> bool {
+    hidden_part(binary_name(signature)).is_some()
+}
+
+/// The source file with its package's path: `com/foo/Bar.java`.
+pub fn source_path(signature: &str, file: &str) -> String {
+    let inner = binary_name(signature);
+    let named = &inner[..hidden_part(inner).unwrap_or(inner.len())];
+    match named.rsplit_once('/') {
+        Some((package, _)) if !file.contains('/') => format!("{package}/{file}"),
+        _ => file.to_owned(),
+    }
+}
+
+fn binary_name(signature: &str) -> &str {
+    signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')).unwrap_or(signature)
+}
+
+/// Where the part begins that tells one hidden class from another: `.0x…`, `+0x…`, `/0x…`, or, before JDK 15, `/` and
+/// digits.
+fn hidden_part(name: &str) -> Option<usize> {
+    let at = name.rfind(['.', '+', '/'])?;
+    let tail = &name[at + 1..];
+    let address = tail.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+    let number = name[at..].starts_with('/') && !tail.is_empty() && tail.bytes().all(|b| b.is_ascii_digit());
+    (address || number).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        for (signature, name, hidden) in [
+            ("Lcom/foo/Bar;", "com.foo.Bar", false),
+            ("Lcom/foo/Bar$Inner$1;", "com.foo.Bar$Inner$1", false),
+            ("LMain;", "Main", false),
+            ("Lcom/foo/Bar$$Lambda.0x00007f1c3c001000;", "com.foo.Bar$$Lambda", true),
+            ("Lcom/foo/Bar$$Lambda$14+0x0000000800c03000;", "com.foo.Bar$$Lambda$14", true),
+            ("Lcom/foo/Bar$$Lambda$1/1234567;", "com.foo.Bar$$Lambda$1", true),
+            ("Ljava/lang/invoke/LambdaForm$MH/0x0000000800;", "java.lang.invoke.LambdaForm$MH", true),
+            ("Lodd/Name.x;", "odd.Name.x", false),
+        ] {
+            assert_eq!(class_name(signature), name);
+            assert_eq!(is_hidden(signature), hidden, "{signature}");
+        }
+    }
+
+    #[test]
+    fn a_source_file_lies_in_its_package() {
+        assert_eq!(source_path("Lcom/foo/Bar$Inner;", "Bar.java"), "com/foo/Bar.java");
+        assert_eq!(source_path("Lcom/foo/Bar$$Lambda/0x1;", "Bar.java"), "com/foo/Bar.java");
+        assert_eq!(source_path("LMain;", "Main.java"), "Main.java");
+    }
+}

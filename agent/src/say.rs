@@ -1,0 +1,25 @@
+//! What the agent says to a person: lines on stderr that begin with `[vouch]`.
+//!
+//! It must never fail: a program may have closed its stderr.
+
+use std::io::Write;
+
+/// Says one thing, a line or more; each gets the mark that it lacks.
+pub fn say(text: &str) {
+    let mut marked = String::new();
+    for line in text.lines() {
+        if !line.starts_with("[vouch]") {
+            marked.push_str("[vouch] ");
+        }
+        marked.push_str(line);
+        marked.push('\n');
+    }
+    // In one write, so that the program's own lines do not fall between.
+    let _ = std::io::stderr().write_all(marked.as_bytes());
+}
+
+/// Says a text as it is, on stdout: what `help` and `version` were asked for.
+pub fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().flush();
+}

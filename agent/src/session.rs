@@ -1,0 +1,184 @@
+//! One recording, from its first signal to its files.
+//!
+//! It ties the parts together: the sampler that handlers use, the engine, the recorder. It is owned by the agent
+//! and used by one thread at a time.
+
+mod files;
+pub mod rig;
+mod trust;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use jni::JNIEnv;
+use vouch_signal::handler::GATE;
+
+use crate::clock;
+use crate::engine::Choice;
+use crate::hotspot::HotSpot;
+use crate::options::{Options, Output};
+use crate::record::Recorder;
+use crate::resolve::Resolver;
+use crate::threads::{Sampling, registry};
+use rig::Rig;
+
+pub use trust::Program;
+
+/// What was asked for, with everything decided.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub options: Options,
+    pub choice: Choice,
+    /// Where to write: never empty.
+    pub outputs: Vec<Output>,
+    pub report: Option<PathBuf>,
+}
+
+/// The clocks at one moment.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    monotonic: u64,
+    epoch: u64,
+    process_cpu: u64,
+    agent_cpu: u64,
+}
+
+/// A recording that runs, or has just ended.
+#[derive(Debug)]
+pub struct Session {
+    plan: Plan,
+    rig: Rig,
+    recorder: Recorder,
+    started: Moment,
+    /// The agent's own thread, whose CPU time is told apart.
+    worker: Option<u32>,
+}
+
+/// How long handlers may take to leave after the gate was closed, before their memory is given up for lost.
+const LEAVE: Duration = Duration::from_secs(2);
+
+impl Session {
+    /// Opens the gate and starts the engine.
+    pub fn begin(plan: Plan, hotspot: &HotSpot, worker: Option<u32>) -> io::Result<Self> {
+        let options = &plan.options;
+        let rig = Rig::new(hotspot.walker, options.depth, options.interval, registry().slots());
+        let recorder = Recorder::new(options.depth);
+        let started = Moment::now(worker);
+        rig.open();
+        registry().begin_sampling(Sampling {
+            engine: plan.choice.engine,
+            interval: options.interval,
+            filter: options.threads.clone(),
+        });
+        let session = Self { rig, recorder, started, worker, plan };
+        match session.plan.choice.engine.arm_process(session.plan.options.interval) {
+            Ok(()) => Ok(session),
+            Err(error) => {
+                session.silence();
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes in what the handlers have published.
+    pub fn drain(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        self.recorder.drain(self.rig.lanes(), resolver, env);
+    }
+
+    /// Time since the recording began.
+    pub fn age(&self) -> Duration {
+        Duration::from_nanos(clock::monotonic().saturating_sub(self.started.monotonic))
+    }
+
+    /// After how long the recording is to end by itself.
+    pub fn duration(&self) -> Option<Duration> {
+        self.plan.options.duration
+    }
+
+    /// What the recording was asked for with.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Writes what there is so far. Signals that come in the few microseconds of the count are not taken.
+    pub fn dump(&mut self, places: &Plan, program: &Program, resolver: &Resolver, env: &mut JNIEnv<'_>) -> bool {
+        registry().refresh_cpu();
+        GATE.close();
+        settle();
+        self.finish_counts(resolver, env);
+        let written = files::write(self, places, program);
+        self.rig.open();
+        written
+    }
+
+    /// Ends the recording and writes it.
+    pub fn end(
+        mut self,
+        places: Option<&Plan>,
+        program: &Program,
+        resolver: &Resolver,
+        env: &mut JNIEnv<'_>,
+    ) -> bool {
+        let quiet = self.silence();
+        self.finish_counts(resolver, env);
+        let plan = self.plan.clone();
+        let written = files::write(&self, places.unwrap_or(&plan), program);
+        if !quiet {
+            // A handler that has not come back may still write into the rig.
+            std::mem::forget(self);
+        }
+        written
+    }
+
+    /// One line on the state of things.
+    pub fn status(&self) -> String {
+        let counters = self.rig.counters();
+        format!(
+            "recording for {:.1} s with engine {} at {:?}: {} signals, {} dropped",
+            self.age().as_secs_f64(),
+            self.plan.choice.engine.name(),
+            self.plan.options.interval,
+            counters.signals.load(std::sync::atomic::Ordering::Relaxed),
+            counters.dropped.load(std::sync::atomic::Ordering::Relaxed),
+        )
+    }
+
+    /// Stops the engine and waits for the last handler. False if one did not come back.
+    fn silence(&self) -> bool {
+        self.plan.choice.engine.disarm_process();
+        registry().end_sampling();
+        GATE.close();
+        settle()
+    }
+
+    fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        crate::threads::scan::scan();
+        self.recorder.drain(self.rig.lanes(), resolver, env);
+        self.recorder.count_dropped(self.rig.counters());
+        self.recorder.complete_tracks();
+    }
+}
+
+impl Moment {
+    fn now(worker: Option<u32>) -> Self {
+        Self {
+            monotonic: clock::monotonic(),
+            epoch: clock::epoch(),
+            process_cpu: clock::process_cpu(),
+            agent_cpu: worker.and_then(clock::thread_cpu).unwrap_or(0),
+        }
+    }
+}
+
+/// Waits until no handler is inside the closed gate.
+fn settle() -> bool {
+    let begun = Instant::now();
+    while !GATE.empty() {
+        if begun.elapsed() > LEAVE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    true
+}

@@ -1,0 +1,127 @@
+//! The memory that handlers write into: lanes, and the sampler that names them.
+//!
+//! The sampler points into memory of its own rig, so the rig must not be dropped while a handler may be inside
+//! the gate: the session sees to it.
+
+use std::time::Duration;
+
+use once_cell::sync::Lazy;
+use vouch_signal::handler::{Counters, GATE, Sampler};
+use vouch_signal::lane::{Lane, Word};
+use vouch_signal::record::longest;
+use vouch_signal::slots::Slots;
+use vouch_signal::walker::AsyncGetCallTrace;
+
+use crate::clock;
+
+/// A lane's least size in words: 1 MiB, of which a drained lane only ever touches the beginning.
+const LANE_WORDS: usize = 1 << 17;
+/// How many of the longest samples a lane must hold at least.
+const LANE_SAMPLES: usize = 4;
+
+/// Lanes and sampler.
+#[derive(Debug)]
+pub struct Rig {
+    sampler: *mut Sampler,
+    lanes: *mut [Lane<'static>],
+    words: Vec<*mut [Word]>,
+}
+
+// SAFETY: the pointers are owned; what they point to may be used from every thread.
+unsafe impl Send for Rig {}
+
+impl Rig {
+    pub fn new(
+        walker: AsyncGetCallTrace,
+        depth: usize,
+        interval: Duration,
+        slots: Slots<'static>,
+    ) -> Self {
+        let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
+        // A handler may be preempted with its lane claimed, so there are more lanes than processors.
+        let count = (processors * 4).clamp(8, 64);
+        let size = LANE_WORDS.max(LANE_SAMPLES * longest(depth + 1));
+        let words: Vec<*mut [Word]> = (0..count).map(|_| Box::into_raw(zeroed(size))).collect();
+        // SAFETY: the memory is freed in `drop`, after everything that borrows it.
+        let lanes = words.iter().map(|words| Lane::new(unsafe { &**words })).collect();
+        let lanes: *mut [Lane<'static>] = Box::into_raw(lanes);
+        let counters = Counters { process_cpu: clock::process_cpu().into(), ..Counters::default() };
+        let sampler = Box::new(Sampler {
+            walker,
+            depth,
+            interval: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
+            // SAFETY: as above.
+            lanes: unsafe { &*lanes },
+            slots,
+            wake: wake(),
+            counters,
+        });
+        Self { sampler: Box::into_raw(sampler), lanes, words }
+    }
+
+    /// Lets handlers in.
+    pub fn open(&self) {
+        GATE.open(self.sampler);
+    }
+
+    pub fn lanes(&self) -> &[Lane<'static>] {
+        // SAFETY: alive as long as the rig.
+        unsafe { &*self.lanes }
+    }
+
+    pub fn counters(&self) -> &Counters {
+        // SAFETY: as above; the counters are atomics.
+        unsafe { &(*self.sampler).counters }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw` in `new`, and dropped in the order in which they borrow.
+        unsafe {
+            drop(Box::from_raw(self.sampler));
+            drop(Box::from_raw(self.lanes));
+            for words in self.words.drain(..) {
+                drop(Box::from_raw(words));
+            }
+        }
+    }
+}
+
+/// Memory that costs nothing until it is touched.
+fn zeroed(size: usize) -> Box<[Word]> {
+    // SAFETY: a word of zeroes is a valid word.
+    unsafe { Box::new_zeroed_slice(size).assume_init() }
+}
+
+/// The semaphore that wakes the agent's thread. One for the process, never destroyed.
+pub fn wake() -> *mut libc::sem_t {
+    struct Semaphore(*mut libc::sem_t);
+    // SAFETY: a semaphore is made to be used from every thread.
+    unsafe impl Send for Semaphore {}
+    // SAFETY: as above.
+    unsafe impl Sync for Semaphore {}
+    static WAKE: Lazy<Semaphore> = Lazy::new(|| {
+        // SAFETY: zeroed memory of the right size, which sem_init then fills.
+        let semaphore = Box::into_raw(Box::new(unsafe { std::mem::zeroed::<libc::sem_t>() }));
+        // SAFETY: the memory is valid and never moved; the count begins at 0, within this process.
+        unsafe { libc::sem_init(semaphore, 0, 0) };
+        Semaphore(semaphore)
+    });
+    WAKE.0
+}
+
+/// Waits until somebody wakes the agent, or the time is over.
+pub fn wait(time: Duration) {
+    let until = clock::epoch().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    let until = libc::timespec {
+        tv_sec: libc::time_t::try_from(until / 1_000_000_000).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::try_from(until % 1_000_000_000).unwrap_or(0),
+    };
+    // SAFETY: the semaphore lives for ever.
+    unsafe {
+        libc::sem_timedwait(wake(), &raw const until);
+        // Several lanes may have called at once: they are all looked at now.
+        while libc::sem_trywait(wake()) == 0 {}
+    }
+}

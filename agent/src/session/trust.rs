@@ -1,0 +1,147 @@
+//! The trust report and the profile's own description, from what a session knows.
+
+use std::fs;
+use std::sync::atomic::Ordering::Relaxed;
+
+use vouch_profile::{Delivered, HandlerTime, Meta, Rate, TrustReport};
+
+use super::{Moment, Session};
+use crate::facade::Jvmti;
+
+/// What there is to know of the program that is profiled.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    pub jdk: String,
+    pub vm_flags: Vec<String>,
+    /// The main class or jar and its arguments.
+    pub command: String,
+}
+
+impl Program {
+    /// Asks the JVM, and the kernel for the command line.
+    pub fn of(jvmti: Jvmti) -> Self {
+        let property = |name| jvmti.system_property(name).unwrap_or_default();
+        let line = fs::read("/proc/self/cmdline").unwrap_or_default();
+        let line: Vec<String> =
+            line.split(|b| *b == 0).skip(1).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let given = line.into_iter().take_while(|word| word.starts_with('-'));
+        let picked_up = std::env::var("JAVA_TOOL_OPTIONS").unwrap_or_default();
+        let picked_up = picked_up.split_whitespace().map(str::to_owned);
+        Self {
+            jdk: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
+            vm_flags: picked_up.chain(given).collect(),
+            command: property(c"sun.java.command"),
+        }
+    }
+
+    /// The main class or jar alone.
+    pub fn name(&self) -> &str {
+        let first = self.command.split(' ').next().unwrap_or_default();
+        let last = first.rsplit('/').next().unwrap_or(first);
+        if last.is_empty() { "java" } else { last }
+    }
+}
+
+/// The trust report of what has been recorded.
+pub fn report(session: &Session, program: &Program) -> TrustReport {
+    let now = Moment::now(session.worker);
+    let plan = &session.plan;
+    let interval = plan.options.interval;
+    let counters = session.rig.counters();
+    let delivered =
+        Delivered { signals: counters.signals.load(Relaxed), weight: counters.weight.load(Relaxed) };
+    let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+    let cpu = now.process_cpu.saturating_sub(session.started.process_cpu);
+    let agent_cpu = now.agent_cpu.saturating_sub(session.started.agent_cpu);
+    let program_cpu = seconds(cpu.saturating_sub(agent_cpu));
+    let (histogram, total) = session.recorder.handler_ns();
+    TrustReport {
+        vouch: crate::VERSION.to_owned(),
+        jdk: program.jdk.clone(),
+        vm_flags: program.vm_flags.clone(),
+        command: program.command.clone(),
+        engine: plan.choice.engine.name().to_owned(),
+        engine_notes: notes(session),
+        rate: Rate {
+            asked_hz: 1.0 / interval.as_secs_f64(),
+            reached_hz: if program_cpu > 0.0 { float(delivered.signals) / program_cpu } else { 0.0 },
+        },
+        wall_ms: seconds(now.monotonic.saturating_sub(session.started.monotonic)) * 1000.0,
+        cpu_ms: seconds(cpu) * 1000.0,
+        agent_cpu_ms: seconds(agent_cpu) * 1000.0,
+        unwalked: session.recorder.codes().clone(),
+        handler_ns: HandlerTime {
+            p50: histogram.value_at_quantile(0.5),
+            p90: histogram.value_at_quantile(0.9),
+            p99: histogram.value_at_quantile(0.99),
+            max: histogram.max(),
+            total_ms: seconds(total) * 1000.0,
+        },
+        names_lost: session.recorder.names_lost(),
+        ..TrustReport::of(&session.recorder.recording, delivered, interval_ns)
+    }
+}
+
+/// The profile's description of the run.
+pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta {
+    let now = Moment::now(None);
+    let fates = &report.samples.fates;
+    Meta {
+        product: format!("{} (Vouch)", program.name()),
+        interval_ns: u64::try_from(session.plan.options.interval.as_nanos()).unwrap_or(u64::MAX),
+        started_unix_ns: session.started.epoch,
+        started_ns: session.started.monotonic,
+        ended_ns: now.monotonic,
+        pid: std::process::id(),
+        process_name: program.name().to_owned(),
+        arguments: program.command.clone(),
+        jdk: program.jdk.clone(),
+        os: os(),
+        cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
+        cpu_name: cpu_name(),
+        extra: vec![
+            ("Engine".to_owned(), report.engine.clone()),
+            ("Engine notes".to_owned(), report.engine_notes.join("; ")),
+            (
+                "Samples".to_owned(),
+                format!(
+                    "{} signals: {} plausible, {} unwalked, {} outside, {} dropped",
+                    report.samples.signals, fates.plausible, fates.unwalked, fates.outside, fates.dropped
+                ),
+            ),
+            (
+                "Rate".to_owned(),
+                format!("{:.0} of {:.0} samples per CPU-second", report.rate.reached_hz, report.rate.asked_hz),
+            ),
+        ],
+    }
+}
+
+/// What a reader should know of the engine.
+fn notes(session: &Session) -> Vec<String> {
+    let mut notes = session.plan.choice.notes.clone();
+    if let Some((threads, why)) = crate::threads::registry().unarmed() {
+        notes.push(format!("{threads} threads could not be sampled: {why}"));
+    }
+    notes
+}
+
+fn seconds(nanos: u64) -> f64 {
+    float(nanos) / 1e9
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people: 53 bits are plenty")]
+fn float(value: u64) -> f64 {
+    value as f64
+}
+
+fn os() -> String {
+    let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    format!("{} {}", read("ostype").trim(), read("osrelease").trim())
+}
+
+fn cpu_name() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find(|line| line.starts_with("model name"));
+    line.and_then(|line| line.split_once(':')).map_or_else(String::new, |(_, name)| name.trim().to_owned())
+}

@@ -1,0 +1,393 @@
+//! The threads of the process, from their first instruction to their last.
+//!
+//! A thread is met in one of four ways: its `pthread_create` goes through [`hook`], JVMTI tells of its start,
+//! [`scan`] finds it in the kernel's list, or it was there before the agent ([`late`]). Whichever comes first makes
+//! its entry here; the others complete it. This file keeps the entries, their slots for the handler, and their
+//! engines. It knows nothing of samples.
+
+pub mod hook;
+pub mod late;
+mod life;
+pub mod rename;
+pub mod scan;
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::time::Duration;
+
+use once_cell::sync::Lazy;
+use parking_lot::Mutex;
+use regex_lite::Regex;
+use vouch_signal::slots::{Slot, Slots};
+
+use crate::clock;
+use crate::engine::{Armed, Engine};
+
+pub use life::{Life, NameId};
+
+/// How many threads can be alive at once and still be known to the handler; beyond, they are sampled without a
+/// Java stack.
+const SLOTS: usize = 1 << 16;
+
+static REGISTRY: Lazy<Registry> = Lazy::new(Registry::new);
+
+/// The one registry of the process.
+pub fn registry() -> &'static Registry {
+    &REGISTRY
+}
+
+/// How threads are sampled while a recording runs.
+#[derive(Debug, Clone)]
+pub struct Sampling {
+    pub engine: Engine,
+    pub interval: Duration,
+    pub filter: Option<Regex>,
+}
+
+/// All entries.
+#[derive(Debug)]
+pub struct Registry {
+    slots: Slots<'static>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    last_serial: u32,
+    live: HashMap<u32, Live>,
+    /// By serial: the threads of this recording, those that ended included.
+    lives: HashMap<u32, Life>,
+    sampling: Option<Sampling>,
+    /// Threads for which the engine refused, and its last reason.
+    unarmed: u64,
+    unarmed_why: Option<String>,
+    random: u64,
+}
+
+/// A thread that exists.
+#[derive(Debug)]
+struct Live {
+    serial: u32,
+    slot: Option<&'static Slot>,
+    armed: Option<Armed>,
+    /// Where the JVM keeps its side of a Java thread, as a number; 0 if unknown.
+    java_thread: usize,
+    /// The agent's own: never sampled, never shown.
+    own: bool,
+    /// Since when the engine runs: CPU clock, first period, weight in the slot.
+    cpu_armed: u64,
+    phase: u64,
+    weight_armed: u64,
+}
+
+impl Registry {
+    fn new() -> Self {
+        let memory = Vec::leak((0..SLOTS).map(|_| Slot::default()).collect());
+        let inner = Inner { random: clock::epoch() | 1, ..Inner::default() };
+        Self { slots: Slots::new(memory), inner: Mutex::new(inner) }
+    }
+
+    /// The table that the handler reads.
+    pub fn slots(&self) -> Slots<'static> {
+        self.slots
+    }
+
+    /// A thread is there: by its own call, or found. Nothing happens if it is known.
+    pub fn enter(&self, tid: u32) {
+        self.with_live(tid, |_, _, _| {});
+    }
+
+    /// A new thread says that it begins: whatever is known under its id belongs to one that is gone.
+    pub fn begin_thread(&self, tid: u32) {
+        let mut inner = self.inner.lock();
+        if inner.live.contains_key(&tid) {
+            self.forget(&mut inner, tid, None);
+        }
+        drop(inner);
+        self.enter(tid);
+    }
+
+    /// A Java thread begins, on itself: from here on its stack can be walked.
+    pub fn java_start(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) {
+        self.with_live(tid, |live, life, sampling| {
+            live.java_thread = java_thread;
+            life.java = true;
+            if let Some(name) = name {
+                life.first_name(name);
+            }
+            live.choose(tid, life, sampling);
+            if let Some(slot) = live.slot {
+                slot.set_env(env);
+            }
+        });
+    }
+
+    /// A Java thread ends, on itself: its JNIEnv is about to be freed.
+    pub fn java_end(&self, tid: u32) {
+        if let Some(slot) = self.slots.find(tid) {
+            slot.set_env(std::ptr::null_mut());
+        }
+    }
+
+    /// A thread got another name, or one that the kernel knows; `java_thread` says which.
+    pub fn renamed(&self, java_thread: usize, name: &str) {
+        let inner = self.inner.lock();
+        let tid = inner.live.iter().find(|(_, live)| live.java_thread == java_thread).map(|(tid, _)| *tid);
+        drop(inner);
+        if let Some(tid) = tid {
+            self.with_live(tid, |live, life, sampling| {
+                life.rename(name, clock::monotonic(), clock::thread_cpu(tid).unwrap_or(0));
+                live.choose(tid, life, sampling);
+            });
+        }
+    }
+
+    /// The kernel's name of a thread that has no Java name.
+    pub fn native_name(&self, tid: u32, name: &str) {
+        self.with_live(tid, |live, life, sampling| {
+            if !life.java {
+                life.native_name(name);
+                live.choose(tid, life, sampling);
+            }
+        });
+    }
+
+    /// Makes the calling thread the agent's own.
+    pub fn own(&self, tid: u32) {
+        self.with_live(tid, |live, life, sampling| {
+            live.own = true;
+            life.own = true;
+            live.choose(tid, life, sampling);
+        });
+    }
+
+    /// A thread ends, on itself. What its engine still owes is signalled first; then it is forgotten.
+    pub fn leave(&self, tid: u32) {
+        let mut inner = self.inner.lock();
+        let Some(live) = inner.live.get(&tid) else { return };
+        let owed = inner.sampling.as_ref().and_then(|sampling| live.owed(tid, sampling.interval));
+        let slot = live.slot;
+        if let (Some(weight), Some(slot)) = (owed, slot) {
+            slot.owe(weight);
+            // The handler takes no lock, so it may run while this thread holds one.
+            signal_self(tid);
+            slot.take_owed();
+        }
+        let name = hook::own_kernel_name();
+        self.forget(&mut inner, tid, name.as_deref());
+    }
+
+    /// Drops the entries of threads that the kernel's list no longer has.
+    pub fn retain(&self, exists: impl Fn(u32) -> bool) {
+        let mut inner = self.inner.lock();
+        let gone: Vec<u32> = inner.live.keys().copied().filter(|tid| !exists(*tid)).collect();
+        for tid in gone {
+            self.forget(&mut inner, tid, None);
+        }
+    }
+
+    /// True if the thread has an entry and needs no name.
+    pub fn known(&self, tid: u32) -> bool {
+        let inner = self.inner.lock();
+        inner.live.get(&tid).and_then(|live| inner.lives.get(&live.serial)).is_some_and(Life::is_named)
+    }
+
+    /// Starts the engine for all threads, and for those to come.
+    pub fn begin_sampling(&self, sampling: Sampling) {
+        let mut inner = self.inner.lock();
+        let now = clock::monotonic();
+        let live: Vec<u32> = inner.live.values().map(|live| live.serial).collect();
+        inner.lives.retain(|serial, _| live.contains(serial));
+        inner.unarmed = 0;
+        inner.unarmed_why = None;
+        inner.sampling = Some(sampling);
+        let Inner { live, lives, .. } = &mut *inner;
+        for (tid, live) in live {
+            if let Some(life) = lives.get_mut(&live.serial) {
+                life.restart(now, clock::thread_cpu(*tid).unwrap_or(0));
+            }
+        }
+        let tids: Vec<u32> = inner.live.keys().copied().collect();
+        drop(inner);
+        for tid in tids {
+            self.with_live(tid, |live, life, sampling| live.choose(tid, life, sampling));
+        }
+    }
+
+    /// Stops the engine for all threads, and notes what CPU time they had.
+    pub fn end_sampling(&self) {
+        let mut inner = self.inner.lock();
+        inner.sampling = None;
+        let Inner { live, lives, .. } = &mut *inner;
+        for (tid, live) in live {
+            live.disarm();
+            if let Some(life) = lives.get_mut(&live.serial) {
+                life.cpu_now = clock::thread_cpu(*tid).unwrap_or(life.cpu_now);
+            }
+        }
+    }
+
+    /// Reads the CPU clocks of all live threads, for a report in the middle of a recording.
+    pub fn refresh_cpu(&self) {
+        let mut inner = self.inner.lock();
+        let Inner { live, lives, .. } = &mut *inner;
+        for (tid, live) in live {
+            if let Some(life) = lives.get_mut(&live.serial) {
+                life.cpu_now = clock::thread_cpu(*tid).unwrap_or(life.cpu_now);
+            }
+        }
+    }
+
+    /// What the recorder asks: the thread's life, by serial.
+    pub fn with_life<R>(&self, serial: u32, ask: impl FnOnce(&Life) -> R) -> Option<R> {
+        self.inner.lock().lives.get(&serial).map(ask)
+    }
+
+    /// All lives of this recording, in the order in which they began.
+    pub fn each_life(&self, mut see: impl FnMut(&Life)) {
+        let inner = self.inner.lock();
+        let mut lives: Vec<_> = inner.lives.values().collect();
+        lives.sort_by_key(|life| life.serial);
+        lives.into_iter().for_each(&mut see);
+    }
+
+    /// How many threads the engine could not be armed for, and why.
+    pub fn unarmed(&self) -> Option<(u64, String)> {
+        let inner = self.inner.lock();
+        inner.unarmed_why.clone().map(|why| (inner.unarmed, why))
+    }
+
+    /// Runs `change` on the thread's entry, which is made if there is none.
+    fn with_live(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming<'_>)) {
+        let mut inner = self.inner.lock();
+        let Inner { last_serial, live, lives, sampling, unarmed, unarmed_why, random } = &mut *inner;
+        let mut arming = Arming { sampling: sampling.as_ref(), unarmed, unarmed_why, random };
+        let live = live.entry(tid).or_insert_with(|| {
+            *last_serial += 1;
+            let serial = *last_serial;
+            let cpu = clock::thread_cpu(tid).unwrap_or(0);
+            let mut life = Life::new(serial, tid, clock::monotonic(), cpu);
+            let mut live = Live::new(serial, self.slots.insert(tid, serial));
+            live.choose(tid, &mut life, &mut arming);
+            lives.insert(serial, life);
+            live
+        });
+        if let Some(life) = lives.get_mut(&live.serial) {
+            change(live, life, &mut arming);
+        }
+    }
+
+    fn forget(&self, inner: &mut Inner, tid: u32, name: Option<&str>) {
+        let Some(mut live) = inner.live.remove(&tid) else { return };
+        live.disarm();
+        self.slots.remove(tid);
+        let recording = inner.sampling.is_some();
+        if let Some(life) = inner.lives.get_mut(&live.serial) {
+            if let Some(name) = name.filter(|_| !life.java) {
+                life.native_name(name);
+            }
+            life.cpu_now = clock::thread_cpu(tid).unwrap_or(life.cpu_now);
+            life.ended = Some(clock::monotonic());
+        }
+        if !recording {
+            inner.lives.remove(&live.serial);
+        }
+    }
+}
+
+/// What is needed to arm a thread.
+struct Arming<'a> {
+    sampling: Option<&'a Sampling>,
+    unarmed: &'a mut u64,
+    unarmed_why: &'a mut Option<String>,
+    random: &'a mut u64,
+}
+
+impl Live {
+    fn new(serial: u32, slot: Option<&'static Slot>) -> Self {
+        Self {
+            serial,
+            slot,
+            armed: None,
+            java_thread: 0,
+            own: false,
+            cpu_armed: 0,
+            phase: 0,
+            weight_armed: 0,
+        }
+    }
+
+    /// Arms or disarms the thread, by what is known of it.
+    fn choose(&mut self, tid: u32, life: &mut Life, arming: &mut Arming<'_>) {
+        let wanted = arming.sampling.filter(|sampling| {
+            // Under a filter a thread without a name yet is not sampled.
+            !self.own && sampling.filter.as_ref().is_none_or(|filter| life.name_matches(filter))
+        });
+        if let Some(slot) = self.slot {
+            slot.set_excluded(wanted.is_none());
+        }
+        life.sampled |= wanted.is_some();
+        match wanted {
+            None => self.disarm(),
+            Some(sampling) if self.armed.is_none() => self.arm(tid, sampling, arming),
+            Some(_) => {}
+        }
+    }
+
+    /// Starts the engine, with a random first period.
+    fn arm(&mut self, tid: u32, sampling: &Sampling, arming: &mut Arming<'_>) {
+        let interval = nanos(sampling.interval);
+        self.phase = random_phase(arming.random, interval);
+        self.cpu_armed = clock::thread_cpu(tid).unwrap_or(0);
+        self.weight_armed = self.slot.map_or(0, Slot::weight);
+        match sampling.engine.arm(tid, sampling.interval, Duration::from_nanos(self.phase)) {
+            Ok(armed) => self.armed = armed,
+            // A thread that has just ended is no failure of the engine's.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(error) => {
+                *arming.unarmed += 1;
+                *arming.unarmed_why = Some(error.to_string());
+            }
+        }
+        if let (Some(Armed::Perf(event)), Some(slot)) = (&self.armed, self.slot) {
+            slot.set_first_period(event.descriptor());
+        }
+    }
+
+    fn disarm(&mut self) {
+        if let Some(slot) = self.slot {
+            slot.set_first_period(-1);
+        }
+        self.armed = None;
+    }
+
+    /// The intervals that a timer's thread has lived through since the kernel last looked.
+    fn owed(&self, tid: u32, interval: Duration) -> Option<u32> {
+        if !matches!(self.armed, Some(Armed::Timer(_))) {
+            return None;
+        }
+        let ran = clock::thread_cpu(tid)?.saturating_sub(self.cpu_armed);
+        let due = if ran < self.phase { 0 } else { 1 + (ran - self.phase) / nanos(interval) };
+        let had = self.slot?.weight().saturating_sub(self.weight_armed);
+        u32::try_from(due.saturating_sub(had)).ok().filter(|owed| *owed > 0)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
+}
+
+/// A time from 10 µs (less the kernel rounds up) to the interval. Without it, threads that live for less than an
+/// interval would never be seen, and all others for one interval too little.
+fn random_phase(state: &mut u64, interval: u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state % interval).max(10_000)
+}
+
+/// Sends SIGPROF to the calling thread, which handles it before this returns.
+fn signal_self(tid: u32) {
+    // SAFETY: a signal with a handler of ours, to a thread that exists: the caller.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, libc::SIGPROF) };
+}

@@ -1,0 +1,240 @@
+//! Threads meet us at birth: `pthread_create`, as the loaded libraries call it, goes through here.
+//!
+//! Only a library's own table of imports is changed, so that its calls lead here first; the function itself is
+//! the system's. The new thread enters the registry before its first own instruction, and leaves it by the
+//! destructor of a thread-specific key, however it ends. This file must not know what the registry does.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use once_cell::sync::Lazy;
+use parking_lot::Mutex;
+
+use super::registry;
+use crate::clock;
+
+/// What a thread is to run.
+type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// What the creator hands to the new thread.
+struct Start {
+    routine: Routine,
+    argument: *mut c_void,
+}
+
+/// The key whose destructor runs at a thread's end. None: no key was left.
+static END_KEY: Lazy<Option<libc::pthread_key_t>> = Lazy::new(|| {
+    let mut key = 0;
+    // SAFETY: writes one key.
+    let made = unsafe { libc::pthread_key_create(&raw mut key, Some(end)) };
+    (made == 0).then_some(key)
+});
+
+/// Where the libraries lie whose imports have been changed.
+static DONE: Lazy<Mutex<Vec<usize>>> = Lazy::new(Mutex::default);
+
+/// Sends the `pthread_create` of every loaded library through here; those that are done already stay as they are.
+pub fn install() {
+    Lazy::force(&END_KEY);
+    let mut done = DONE.lock();
+    let mut visit = |object: &Object| {
+        let base = object.base;
+        if !done.contains(&base) && !object.holds(create as *const () as usize) {
+            done.push(base);
+            for place in object.imports(c"pthread_create") {
+                object.write(place, create as *const () as usize);
+            }
+        }
+    };
+    let mut visit: &mut dyn FnMut(&Object) = &mut visit;
+    // SAFETY: the callback gets `visit` back for as long as this call lasts.
+    unsafe { libc::dl_iterate_phdr(Some(each_object), (&raw mut visit).cast()) };
+}
+
+/// Has the calling thread leave the registry when it ends.
+pub fn watch_end() {
+    if let Some(key) = *END_KEY {
+        // SAFETY: the key is never deleted; the value only needs to be other than null.
+        unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) };
+    }
+}
+
+/// The kernel's name of the calling thread.
+pub fn own_kernel_name() -> Option<String> {
+    let mut name = [0_u8; 16];
+    // SAFETY: writes at most 16 bytes, ended by a zero.
+    let done = unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let name = CStr::from_bytes_until_nul(&name).ok()?.to_str().ok()?;
+    (done == 0 && !name.is_empty()).then(|| name.to_owned())
+}
+
+/// Stands in for `pthread_create`.
+unsafe extern "C" fn create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    let start = Box::into_raw(Box::new(Start { routine, argument }));
+    // SAFETY: the same signature but for what may unwind: a thread that is cancelled unwinds through `begin`,
+    // which has nothing to drop.
+    let begin: extern "C" fn(*mut c_void) -> *mut c_void =
+        unsafe { std::mem::transmute(begin as extern "C-unwind" fn(*mut c_void) -> *mut c_void) };
+    // SAFETY: the caller's own arguments; `start` is a box that the new thread takes over.
+    let result = unsafe { libc::pthread_create(thread, attributes, begin, start.cast()) };
+    if result != 0 {
+        // SAFETY: no thread came to be, so the box is still ours.
+        drop(unsafe { Box::from_raw(start) });
+    }
+    result
+}
+
+extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
+    // SAFETY: `create` made this box for this thread alone.
+    let Start { routine, argument } = *unsafe { Box::from_raw(start.cast::<Start>()) };
+    // A fault of ours must not keep the thread from running.
+    let _ = catch_unwind(|| {
+        registry().begin_thread(clock::own_tid());
+        watch_end();
+    });
+    routine(argument)
+}
+
+extern "C" fn end(_value: *mut c_void) {
+    let _ = catch_unwind(|| registry().leave(clock::own_tid()));
+}
+
+unsafe extern "C" fn each_object(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int {
+    // SAFETY: the linker passes a valid entry and `install`'s own pointer.
+    let (object, visit) =
+        unsafe { (Object::of(&*info), &mut *visit.cast::<&mut dyn FnMut(&Object)>()) };
+    if let Some(object) = object {
+        visit(&object);
+    }
+    0
+}
+
+/// A loaded library's tables of imports.
+struct Object {
+    base: usize,
+    end: usize,
+    /// The pages that the linker made read-only once it had filled them.
+    sealed: std::ops::Range<usize>,
+    symbols: *const libc::Elf64_Sym,
+    strings: *const c_char,
+    /// Start and bytes of the two tables of relocations.
+    relocations: [(usize, usize); 2],
+}
+
+/// An entry of the dynamic section.
+#[repr(C)]
+struct Dynamic {
+    tag: i64,
+    value: usize,
+}
+
+const DT_PLTRELSZ: i64 = 2;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_RELA: i64 = 7;
+const DT_RELASZ: i64 = 8;
+const DT_JMPREL: i64 = 23;
+
+/// The two kinds of relocation that hold an imported function's address.
+#[cfg(target_arch = "x86_64")]
+const IMPORT_KINDS: [u64; 2] = [6, 7];
+#[cfg(target_arch = "aarch64")]
+const IMPORT_KINDS: [u64; 2] = [1025, 1026];
+
+impl Object {
+    /// # Safety
+    /// `info` must be an entry of the dynamic linker's.
+    unsafe fn of(info: &libc::dl_phdr_info) -> Option<Self> {
+        let base = usize::try_from(info.dlpi_addr).ok()?;
+        // SAFETY: the linker's own table of this object's headers.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let range = |header: &libc::Elf64_Phdr| {
+            let start = base + usize::try_from(header.p_vaddr).unwrap_or(0);
+            start..start + usize::try_from(header.p_memsz).unwrap_or(0)
+        };
+        let find = |kind| headers.iter().find(|header| header.p_type == kind).map(range);
+        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(range);
+        let end = loaded.map(|range| range.end).max()?;
+        let mut object = Self {
+            base,
+            end,
+            sealed: find(libc::PT_GNU_RELRO).unwrap_or(0..0),
+            symbols: std::ptr::null(),
+            strings: std::ptr::null(),
+            relocations: [(0, 0); 2],
+        };
+        let mut entry = find(libc::PT_DYNAMIC)?.start as *const Dynamic;
+        loop {
+            // SAFETY: the dynamic section ends with an entry whose tag is 0.
+            let Dynamic { tag, value } = unsafe { entry.read() };
+            // The linker has made addresses of these offsets, except in objects that it may not write to.
+            let address = if value < base { base + value } else { value };
+            match tag {
+                0 => break,
+                DT_SYMTAB => object.symbols = address as *const _,
+                DT_STRTAB => object.strings = address as *const _,
+                DT_JMPREL => object.relocations[0].0 = address,
+                DT_PLTRELSZ => object.relocations[0].1 = value,
+                DT_RELA => object.relocations[1].0 = address,
+                DT_RELASZ => object.relocations[1].1 = value,
+                _ => {}
+            }
+            // SAFETY: not the last one.
+            entry = unsafe { entry.add(1) };
+        }
+        (!object.symbols.is_null() && !object.strings.is_null()).then_some(object)
+    }
+
+    fn holds(&self, address: usize) -> bool {
+        (self.base..self.end).contains(&address)
+    }
+
+    /// Where the address of the imported function `name` stands.
+    fn imports(&self, name: &CStr) -> Vec<usize> {
+        let mut places = Vec::new();
+        for (start, bytes) in self.relocations.into_iter().filter(|(start, _)| *start != 0) {
+            let count = bytes / size_of::<libc::Elf64_Rela>();
+            // SAFETY: the object's own table, whose size its dynamic section gives.
+            let table = unsafe { std::slice::from_raw_parts(start as *const libc::Elf64_Rela, count) };
+            for relocation in table.iter().filter(|r| IMPORT_KINDS.contains(&(r.r_info & 0xffff_ffff))) {
+                let index = usize::try_from(relocation.r_info >> 32).unwrap_or(0);
+                // SAFETY: a relocation's symbol lies in the object's table of symbols, its name in that of strings.
+                let imported = unsafe {
+                    let symbol = &*self.symbols.add(index);
+                    CStr::from_ptr(self.strings.add(symbol.st_name as usize))
+                };
+                if imported == name {
+                    places.push(self.base + usize::try_from(relocation.r_offset).unwrap_or(0));
+                }
+            }
+        }
+        places
+    }
+
+    /// Writes one address, into pages that may have been sealed.
+    fn write(&self, place: usize, value: usize) {
+        // SAFETY: asks for a constant of the system's.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let first = (place & !(page - 1)) as *mut c_void;
+        let sealed = self.sealed.contains(&place);
+        let protect = |rights| {
+            // SAFETY: the page holds the object's own table and nothing that is executed.
+            unsafe { libc::mprotect(first, page, rights) == 0 }
+        };
+        if sealed && !protect(libc::PROT_READ | libc::PROT_WRITE) {
+            return;
+        }
+        // SAFETY: the place is an aligned pointer of the object's, writable now. Other threads may read it at the
+        // same time, which is why it is stored as one atomic word.
+        unsafe { (*(place as *const AtomicUsize)).store(value, Ordering::Release) };
+        if sealed {
+            protect(libc::PROT_READ);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The Java threads that were there before the agent: each has its JNIEnv found without its help.
+//!
+//! The events of thread start and end are on before this runs. A thread that ends meanwhile takes its JNIEnv away
+//! itself, after which it is not put back: the thread is asked once more whether it is alive.
+
+use std::ffi::c_void;
+
+use jni::JNIEnv;
+use jni::objects::JObject;
+
+use super::registry;
+use crate::facade::Jvmti;
+use crate::hotspot::vmstructs::ThreadLayout;
+use crate::java;
+
+/// Enters every Java thread; `Err` says why their stacks cannot be walked.
+pub fn enter_all(jvmti: Jvmti, env: &mut JNIEnv<'_>, layout: Option<ThreadLayout>) -> Result<(), String> {
+    let layout = layout.ok_or(
+        "this JVM's VMStructs are not as expected: threads that were there before the agent have no stacks",
+    )?;
+    let own = java::ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;");
+    let own = own.map_or(0, |thread| java::java_thread(env, &thread));
+    // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.
+    let place = (env.get_raw() as usize).checked_sub(own).filter(|_| own != 0);
+    let place = place.ok_or("the calling thread's JavaThread cannot be found")?;
+    each_java_thread(jvmti, env, |env, thread| {
+        let java_thread = java::java_thread(env, thread);
+        let Some(tid) = layout.tid(java_thread).filter(|_| java_thread != 0) else { return };
+        let name = jvmti.thread_name(thread.as_raw()).ok();
+        let their_env = (java_thread + place) as *mut c_void;
+        registry().java_start(tid, their_env, java_thread, name.as_deref());
+        if !jvmti.alive(thread.as_raw()) {
+            registry().java_end(tid);
+        }
+    });
+    Ok(())
+}
+
+/// Calls `visit` with every live platform thread; references are given back one by one.
+pub fn each_java_thread(
+    jvmti: Jvmti,
+    env: &mut JNIEnv<'_>,
+    mut visit: impl FnMut(&mut JNIEnv<'_>, &JObject<'_>),
+) {
+    let Ok(threads) = jvmti.all_threads() else { return };
+    let _ = env.ensure_local_capacity(i32::try_from(threads.len()).unwrap_or(i32::MAX).saturating_add(32));
+    for thread in threads.iter() {
+        // A frame of its own: asking for a name leaves references behind.
+        let _ = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
+            // SAFETY: JVMTI gave this local reference to the calling thread, and it is not deleted in the frame.
+            let thread = unsafe { java::object(env, *thread) };
+            visit(env, &thread);
+            Ok(())
+        });
+        // SAFETY: as above; deleted here and not used again.
+        let _ = env.delete_local_ref(unsafe { JObject::from_raw(*thread) });
+    }
+}

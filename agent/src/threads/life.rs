@@ -1,0 +1,181 @@
+//! One thread's life, as the recording tells it: when, under which names, with how much CPU time.
+
+use regex_lite::Regex;
+
+/// A name of a thread, by its place among the thread's names.
+pub type NameId = usize;
+
+/// A thread that goes on renaming itself past this many names keeps the last place for all further ones.
+const MOST_NAMES: usize = 64;
+
+/// A thread, from its start (or the recording's) to its end.
+#[derive(Debug, Clone)]
+pub struct Life {
+    pub serial: u32,
+    pub tid: u32,
+    pub started: u64,
+    pub ended: Option<u64>,
+    pub java: bool,
+    /// The agent's own thread: nobody's profile.
+    pub own: bool,
+    /// The engine was armed for it at some time.
+    pub sampled: bool,
+    /// The thread's CPU clock when the recording met it, and when it was last read.
+    pub cpu_start: u64,
+    pub cpu_now: u64,
+    names: Vec<String>,
+    spans: Vec<Span>,
+}
+
+/// From this time on, and this CPU time, this name; in order.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    since: u64,
+    cpu: u64,
+    name: NameId,
+}
+
+impl Life {
+    pub fn new(serial: u32, tid: u32, started: u64, cpu: u64) -> Self {
+        Self {
+            serial,
+            tid,
+            started,
+            ended: None,
+            java: false,
+            own: false,
+            sampled: false,
+            cpu_start: cpu,
+            cpu_now: cpu,
+            names: Vec::new(),
+            spans: Vec::new(),
+        }
+    }
+
+    /// A recording begins: what was before it does not count.
+    pub fn restart(&mut self, now: u64, cpu: u64) {
+        self.started = now;
+        self.cpu_start = cpu;
+        self.cpu_now = cpu;
+        self.sampled = false;
+        let current = self.names.get(self.name_at(u64::MAX)).cloned();
+        self.names = current.into_iter().collect();
+        self.spans.clear();
+    }
+
+    /// The name that a Java thread begins with. A native thread that attaches gives up the kernel's name.
+    pub fn first_name(&mut self, name: &str) {
+        self.names = vec![name.to_owned()];
+        self.spans.clear();
+    }
+
+    /// The kernel's name, which is all that a native thread has: the last one is the truest.
+    pub fn native_name(&mut self, name: &str) {
+        self.first_name(name);
+    }
+
+    /// From now on the thread is called otherwise. `cpu` is its CPU clock now.
+    pub fn rename(&mut self, name: &str, now: u64, cpu: u64) {
+        if self.names.is_empty() {
+            self.first_name(name);
+            return;
+        }
+        let known = self.names.iter().position(|known| known == name);
+        let id = known.unwrap_or_else(|| {
+            if self.names.len() < MOST_NAMES {
+                self.names.push(name.to_owned());
+            } else if self.names.len() == MOST_NAMES {
+                self.names.push(format!("{} (renamed)", self.names[0]));
+            }
+            self.names.len() - 1
+        });
+        if self.name_at(u64::MAX) != id {
+            self.spans.push(Span { since: now, cpu, name: id });
+        }
+    }
+
+    /// Which of its names the thread had at a time.
+    pub fn name_at(&self, time: u64) -> NameId {
+        let after = self.spans.partition_point(|span| span.since <= time);
+        after.checked_sub(1).map_or(0, |at| self.spans[at].name)
+    }
+
+    /// A name, or what stands for it until one is known.
+    pub fn name(&self, id: NameId) -> String {
+        self.names.get(id).cloned().unwrap_or_else(|| format!("thread {}", self.tid))
+    }
+
+    /// True once there is a name.
+    pub fn is_named(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// True if the present name matches.
+    pub fn name_matches(&self, filter: &Regex) -> bool {
+        self.names.get(self.name_at(u64::MAX)).is_some_and(|name| filter.is_match(name))
+    }
+
+    /// How many names there are; one at least, even if it is not known.
+    pub fn names(&self) -> usize {
+        self.names.len().max(1)
+    }
+
+    /// CPU time under one of the names since the recording met the thread, in nanoseconds.
+    pub fn cpu_under(&self, name: NameId) -> u64 {
+        let first = Span { since: 0, cpu: self.cpu_start, name: 0 };
+        let starts = std::iter::once(&first).chain(&self.spans);
+        let ends = self.spans.iter().map(|span| span.cpu).chain(std::iter::once(self.cpu_now));
+        starts
+            .zip(ends)
+            .filter(|(start, _)| start.name == name)
+            .map(|(start, end)| end.saturating_sub(start.cpu))
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Life {
+        let mut life = Life::new(1, 2, 100, 0);
+        life.first_name(name);
+        life
+    }
+
+    #[test]
+    fn each_time_has_the_name_of_that_time() {
+        let mut life = named("pool-1");
+        life.rename("request A", 200, 10);
+        life.rename("pool-1", 300, 15);
+        life.rename("pool-1", 350, 17);
+        life.rename("request A", 400, 20);
+        life.cpu_now = 50;
+        let at = |time| life.name(life.name_at(time));
+        assert_eq!(at(100), "pool-1");
+        assert_eq!(at(200), "request A");
+        assert_eq!(at(399), "pool-1");
+        assert_eq!(at(400), "request A");
+        assert_eq!((life.names(), life.cpu_under(0), life.cpu_under(1)), (2, 15, 35));
+    }
+
+    #[test]
+    fn names_without_end_share_the_last_place() {
+        let mut life = named("worker");
+        for request in 0..10_000 {
+            life.rename(&format!("request {request}"), 200 + request, 0);
+        }
+        assert!(life.names.len() <= MOST_NAMES + 1);
+        assert_eq!(life.name(life.name_at(205)), "request 5");
+        assert_eq!(life.name(life.name_at(9_000)), "worker (renamed)");
+    }
+
+    #[test]
+    fn a_new_recording_keeps_only_the_present_name() {
+        let mut life = named("a");
+        life.rename("b", 200, 0);
+        life.restart(300, 5);
+        assert_eq!(life.name(life.name_at(0)), "b");
+        assert_eq!(life.cpu_under(0), 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! A thread that renames itself: `Thread.setNativeName`, the one native method that every rename calls.
+//!
+//! The JVM tells of each native method that it binds, early enough; this one is sent through here. Where the
+//! agent came too late for that, [`poll`] compares names now and then.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jni::JNIEnv;
+use jni::objects::JObject;
+use jni_sys::{jobject, jstring};
+use once_cell::sync::OnceCell;
+
+use super::registry;
+use crate::facade::Jvmti;
+use crate::hotspot::SetNativeThreadName;
+use crate::java;
+
+/// The JVM's own function. Set once the method has been bound to ours.
+static ORIGINAL: OnceCell<SetNativeThreadName> = OnceCell::new();
+
+/// If the native method that is being bound is the one, says what to bind in its place.
+pub fn on_bind(bound: *mut c_void, set_name: SetNativeThreadName) -> Option<*mut c_void> {
+    if bound as usize != set_name as *const () as usize {
+        return None;
+    }
+    // A second binding of the same method finds the same function.
+    let _ = ORIGINAL.set(set_name);
+    Some(set_native_name as *const () as *mut c_void)
+}
+
+/// True if renames are told as they happen.
+pub fn told() -> bool {
+    ORIGINAL.get().is_some()
+}
+
+/// `Thread.setNativeName(String)`.
+unsafe extern "C" fn set_native_name(env: *mut jni_sys::JNIEnv, thread: jobject, name: jstring) {
+    if let Some(original) = ORIGINAL.get() {
+        // SAFETY: the JVM's own arguments, passed on.
+        unsafe { original(env, thread, name) };
+    }
+    // A fault of ours must not reach the program: the name is lost.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the JVM calls a native method with its thread's JNIEnv and valid references.
+        let (mut env, thread, name) = unsafe {
+            let Ok(env) = JNIEnv::from_raw(env) else { return };
+            (env, JObject::from_raw(thread), JObject::from_raw(name))
+        };
+        let java_thread = java::java_thread(&mut env, &thread);
+        if let Some(name) = java::text(&mut env, name).filter(|_| java_thread != 0) {
+            registry().renamed(java_thread, &name);
+        }
+    }));
+}
+
+/// Compares the names of all threads with those that are known.
+pub fn poll(jvmti: Jvmti, env: &mut JNIEnv<'_>) {
+    super::late::each_java_thread(jvmti, env, |env, thread| {
+        let java_thread = java::java_thread(env, thread);
+        if let Some(name) = jvmti.thread_name(thread.as_raw()).ok().filter(|_| java_thread != 0) {
+            registry().renamed(java_thread, &name);
+        }
+    });
+}

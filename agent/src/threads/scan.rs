@@ -1,0 +1,22 @@
+//! The kernel's list of this process's threads: it has those that came to be without our knowing.
+
+use std::collections::HashSet;
+use std::fs;
+
+use super::registry;
+
+/// Enters the threads that are new, names those that have only the kernel's name, and drops those that are gone.
+pub fn scan() {
+    let Ok(list) = fs::read_dir("/proc/self/task") else { return };
+    let present: HashSet<u32> =
+        list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for tid in &present {
+        if !registry().known(*tid) {
+            registry().enter(*tid);
+            if let Ok(name) = fs::read_to_string(format!("/proc/self/task/{tid}/comm")) {
+                registry().native_name(*tid, name.trim_end());
+            }
+        }
+    }
+    registry().retain(|tid| present.contains(&tid));
+}

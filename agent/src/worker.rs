@@ -1,0 +1,71 @@
+//! The agent's own thread: it drains the lanes, keeps the list of threads, and begins and ends recordings on time.
+//!
+//! The program does not see it, and it is never sampled. It must cost next to nothing.
+
+use std::ffi::c_void;
+use std::time::{Duration, Instant};
+
+use jni::JNIEnv;
+use jvmti_sys::jvmtiEnv;
+
+use crate::agent::{Agent, agent};
+use crate::clock;
+use crate::fault::guard;
+use crate::session::rig;
+use crate::threads::{hook, registry, rename, scan};
+
+/// How often the kernel's list of threads is read, at most; longer where reading it takes long.
+const SCAN: Duration = Duration::from_millis(100);
+/// Reading the list may take this part of the time.
+const SCAN_SHARE: u32 = 500;
+/// How often names are compared where renames are not told.
+const POLL: Duration = Duration::from_millis(250);
+
+/// What the JVM runs as the agent's thread.
+pub extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: *mut c_void) {
+    guard((), || {
+        block_own_signal();
+        let tid = clock::own_tid();
+        registry().own(tid);
+        // SAFETY: the JVM passes this thread's JNIEnv.
+        let (Some(agent), Ok(env)) = (agent(), unsafe { JNIEnv::from_raw(env) }) else { return };
+        agent.set_worker(tid);
+        run(agent, env);
+    });
+}
+
+/// Has the thread look at what has changed.
+pub fn wake() {
+    // SAFETY: the semaphore lives for ever.
+    unsafe { libc::sem_post(rig::wake()) };
+}
+
+fn run(agent: &Agent, mut env: JNIEnv<'_>) {
+    let mut next_scan = Instant::now();
+    let mut next_poll = Instant::now();
+    loop {
+        let pause = agent.tend(&mut env);
+        rig::wait(pause);
+        let now = Instant::now();
+        if now >= next_scan {
+            hook::install();
+            scan::scan();
+            next_scan = now + SCAN.max(now.elapsed() * SCAN_SHARE);
+        }
+        if !rename::told() && now >= next_poll {
+            rename::poll(agent.jvmti, &mut env);
+            next_poll = now + POLL;
+        }
+    }
+}
+
+/// A signal for the whole process must not land here.
+fn block_own_signal() {
+    // SAFETY: all zero is a valid set; the calls write it, and the mask is this thread's own.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGPROF);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
