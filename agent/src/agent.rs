@@ -5,7 +5,6 @@
 use std::io;
 use std::path::PathBuf;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
@@ -36,8 +35,6 @@ pub struct Agent {
     pub resolver: Resolver,
     program: OnceCell<Program>,
     state: Mutex<State>,
-    /// The agent's own thread; 0 until it runs.
-    worker: AtomicU32,
 }
 
 /// What the agent is about. Locked for the length of a drain or a write.
@@ -164,7 +161,6 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot) -> Result<&'static Agent, St
         resolver: Resolver::new(jvmti),
         program: OnceCell::new(),
         state: Mutex::default(),
-        worker: AtomicU32::new(0),
     });
     hook::install();
     let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
@@ -198,11 +194,6 @@ impl Agent {
             .run_agent_thread(thread.as_raw(), worker::body)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;
         late
-    }
-
-    /// The agent's thread says which it is.
-    pub fn set_worker(&self, tid: u32) {
-        self.worker.store(tid, Ordering::Relaxed);
     }
 
     /// One round of the agent's thread: begins what is due, drains, ends what is over. Gives the time until the
@@ -257,9 +248,8 @@ impl Agent {
     }
 
     fn begin(&self, state: &mut State, plan: Plan) -> Result<(), String> {
-        let worker = Some(self.worker.load(Ordering::Relaxed)).filter(|tid| *tid != 0);
         let engine = plan.choice.engine.name();
-        let session = Session::begin(plan, &self.hotspot, worker)
+        let session = Session::begin(plan, &self.hotspot)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));
         Ok(())

@@ -54,7 +54,8 @@ impl Recorder {
             known_funcs: HashMap::new(),
             epoch: 0,
             codes: BTreeMap::new(),
-            handler_ns: Histogram::new(2).unwrap_or_else(|_| unreachable!("2 digits are allowed")),
+            handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
+                .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
             nameless: HashMap::new(),
             dropped: (0, 0),

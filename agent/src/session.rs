@@ -21,6 +21,7 @@ use crate::options::{Options, Output};
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{Sampling, registry};
+use crate::worker;
 use rig::Rig;
 
 pub use trust::Program;
@@ -51,8 +52,6 @@ pub struct Session {
     rig: Rig,
     recorder: Recorder,
     started: Moment,
-    /// The agent's own thread, whose CPU time is told apart.
-    worker: Option<u32>,
 }
 
 /// How long handlers may take to leave after the gate was closed, before their memory is given up for lost.
@@ -60,18 +59,18 @@ const LEAVE: Duration = Duration::from_secs(2);
 
 impl Session {
     /// Opens the gate and starts the engine.
-    pub fn begin(plan: Plan, hotspot: &HotSpot, worker: Option<u32>) -> io::Result<Self> {
+    pub fn begin(plan: Plan, hotspot: &HotSpot) -> io::Result<Self> {
         let options = &plan.options;
         let rig = Rig::new(hotspot.walker, options.depth, options.interval, registry().slots());
         let recorder = Recorder::new(options.depth);
-        let started = Moment::now(worker);
+        let started = Moment::now();
         rig.open();
         registry().begin_sampling(Sampling {
             engine: plan.choice.engine,
             interval: options.interval,
             filter: options.threads.clone(),
         });
-        let session = Self { rig, recorder, started, worker, plan };
+        let session = Self { rig, recorder, started, plan };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),
             Err(error) => {
@@ -161,12 +160,12 @@ impl Session {
 }
 
 impl Moment {
-    fn now(worker: Option<u32>) -> Self {
+    fn now() -> Self {
         Self {
             monotonic: clock::monotonic(),
             epoch: clock::epoch(),
             process_cpu: clock::process_cpu(),
-            agent_cpu: worker.and_then(clock::thread_cpu).unwrap_or(0),
+            agent_cpu: worker::cpu(),
         }
     }
 }

@@ -111,10 +111,15 @@ impl Registry {
     pub fn java_start(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) {
         self.with_live(tid, |live, life, sampling| {
             live.java_thread = java_thread;
-            life.java = true;
-            if let Some(name) = name {
-                life.first_name(name);
+            match name {
+                // It was a Java thread before, and has attached anew: the main thread does at the end.
+                Some(name) if life.java => {
+                    life.rename(name, clock::monotonic(), clock::thread_cpu(tid).unwrap_or(0));
+                }
+                Some(name) => life.first_name(name),
+                None => {}
             }
+            life.java = true;
             live.choose(tid, life, sampling);
             if let Some(slot) = live.slot {
                 slot.set_env(env);
@@ -361,10 +366,11 @@ impl Live {
         self.armed = None;
     }
 
-    /// The intervals that a timer's thread has lived through since the kernel last looked.
+    /// The intervals that no sample stands for: with a timer, those since the kernel last looked; else those that
+    /// the handler kept for the next sample.
     fn owed(&self, tid: u32, interval: Duration) -> Option<u32> {
         if !matches!(self.armed, Some(Armed::Timer(_))) {
-            return None;
+            return self.slot.map(Slot::take_folded).filter(|folded| *folded > 0);
         }
         let ran = clock::thread_cpu(tid)?.saturating_sub(self.cpu_armed);
         let due = if ran < self.phase { 0 } else { 1 + (ran - self.phase) / nanos(interval) };

@@ -3,6 +3,7 @@
 //! The program does not see it, and it is never sampled. It must cost next to nothing.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
@@ -21,6 +22,17 @@ const SCAN_SHARE: u32 = 500;
 /// How often names are compared where renames are not told.
 const POLL: Duration = Duration::from_millis(250);
 
+/// The kernel's id of the agent's thread; 0 until it runs.
+static TID: AtomicU32 = AtomicU32::new(0);
+
+/// The CPU time that the agent's thread has had, in nanoseconds.
+pub fn cpu() -> u64 {
+    match TID.load(Ordering::Relaxed) {
+        0 => 0,
+        tid => clock::thread_cpu(tid).unwrap_or(0),
+    }
+}
+
 /// What the JVM runs as the agent's thread.
 pub extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: *mut c_void) {
     guard((), || {
@@ -29,7 +41,7 @@ pub extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: *mut c_vo
         registry().own(tid);
         // SAFETY: the JVM passes this thread's JNIEnv.
         let (Some(agent), Ok(env)) = (agent(), unsafe { JNIEnv::from_raw(env) }) else { return };
-        agent.set_worker(tid);
+        TID.store(tid, Ordering::Relaxed);
         run(agent, env);
     });
 }

@@ -1,8 +1,9 @@
 //! Which tracks the timeline gets, and in which order.
 //!
-//! A thread gets a track of its own, until there are more than [`LIMIT`]: with 10,000 tracks the front-end
-//! takes 3 GB and answers after half a minute, with 1,000 in a second. Then threads whose names differ in digits alone become one track, the largest such
-//! family first; and if that is not enough, the least busy tracks become one. A fold must never lose a sample.
+//! A thread gets a track of its own, until there are more than [`LIMIT`]: with 10,000 tracks the front-end's
+//! client took 2.7 GB and 23 s to list them, with 1,000 0.4 GB and 1.3 s. Then threads whose names differ in
+//! digits alone become one track, the largest such family first; and if that is not enough, the least busy
+//! tracks become one. A fold must never lose a sample.
 //!
 //! The main thread comes first, then the families by how busy they are, and a family's threads as they began:
 //! a pool stays together, and the busiest stands at the top.

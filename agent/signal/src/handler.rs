@@ -48,6 +48,8 @@ pub struct Counters {
     /// Samples for which no lane had room, and their weight.
     pub dropped: AtomicU64,
     pub dropped_weight: AtomicU64,
+    /// Signals that came while their thread rested: their weight went to the next sample.
+    pub folded: AtomicU64,
     /// The process's CPU clock at the last sample of an engine that has one clock for all threads.
     pub process_cpu: AtomicU64,
     /// What remained of that clock below one interval.
@@ -76,22 +78,56 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         return;
     }
     let Some(weight) = cause.weight(sampler, slot) else { return };
+    let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let Some(weight) = weight_now(sampler, slot, cause, weight, cpu) else { return };
     sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
     sampler.counters.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
-    if let Some(slot) = slot {
-        slot.add_weight(weight);
-        begin_regular_periods(slot, sampler.interval);
-    }
     let Some(claim) = claim_lane(sampler, tid) else {
         sampler.counters.dropped.fetch_add(1, Ordering::Relaxed);
         sampler.counters.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
         return;
     };
-    let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let count = walk(sampler, slot, &claim, context);
     let serial = slot.map_or(0, Slot::serial);
-    let took = u32::try_from(clock(libc::CLOCK_MONOTONIC).saturating_sub(time)).unwrap_or(u32::MAX);
+    let took = clock(libc::CLOCK_MONOTONIC).saturating_sub(time);
+    if let Some(slot) = slot {
+        rest_if_dear(slot, sampler.interval, cpu, took);
+    }
+    let took = u32::try_from(took).unwrap_or(u32::MAX);
     Head { time, cpu, tid, serial, weight, count, took }.publish(claim);
+}
+
+/// What the sample weighs with the signals that were folded into it; `None` if this one is itself to be folded
+/// into the next.
+fn weight_now(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, weight: u32, cpu: u64) -> Option<u32> {
+    let Some(slot) = slot else { return Some(weight) };
+    begin_regular_periods(slot, sampler.interval);
+    let last = matches!(cause, Cause::Own);
+    if slot.resting(cpu) && !last {
+        slot.fold(weight);
+        sampler.counters.folded.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    let folded = slot.take_folded();
+    // What a thread owes at its end was reckoned with all that it had been folding.
+    let weight = if last { weight } else { weight.saturating_add(folded) };
+    slot.add_weight(weight);
+    Some(weight)
+}
+
+/// A walk that is long against the interval would leave the program no time: the next signal would be due when the
+/// handler returns. So the thread rests until the walk is a tenth of its time.
+fn rest_if_dear(slot: &Slot, interval: u64, began: u64, took: u64) {
+    const SHARE: u64 = 10;
+    if took.saturating_mul(SHARE) < interval {
+        return;
+    }
+    // It may only have been preempted: what counts is the CPU time.
+    let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let took = now.saturating_sub(began);
+    if took.saturating_mul(SHARE) > interval {
+        slot.rest(now.saturating_add(took.saturating_mul(SHARE - 1)));
+    }
 }
 
 /// Lets the walker write its frames behind the sample's head.

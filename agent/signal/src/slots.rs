@@ -31,6 +31,10 @@ pub struct Slot {
     first_period: AtomicI32,
     /// Signals that were counted as samples, in weight.
     weight: AtomicU64,
+    /// The CPU time before which no further sample is taken: the last one was dear.
+    rest_until: AtomicU64,
+    /// The weight of the signals that came meanwhile; the next sample has it.
+    folded: AtomicU32,
 }
 
 impl Slot {
@@ -99,6 +103,28 @@ impl Slot {
         self.weight.load(Ordering::Relaxed)
     }
 
+    /// True until the thread's CPU clock has reached what `rest` said.
+    #[inline]
+    pub fn resting(&self, cpu: u64) -> bool {
+        cpu < self.rest_until.load(Ordering::Relaxed)
+    }
+
+    /// Takes no samples of this thread before its CPU clock reaches `until`.
+    pub fn rest(&self, until: u64) {
+        self.rest_until.store(until, Ordering::Relaxed);
+    }
+
+    /// Keeps a signal's weight for the next sample.
+    pub fn fold(&self, weight: u32) {
+        self.folded.fetch_add(weight, Ordering::Relaxed);
+    }
+
+    /// Takes the weight that was kept.
+    #[inline]
+    pub fn take_folded(&self) -> u32 {
+        if self.folded.load(Ordering::Relaxed) == 0 { 0 } else { self.folded.swap(0, Ordering::Relaxed) }
+    }
+
     fn reset(&self, serial: u32) {
         self.serial.store(serial, Ordering::Relaxed);
         self.env.store(null_mut(), Ordering::Relaxed);
@@ -106,6 +132,8 @@ impl Slot {
         self.owed.store(0, Ordering::Relaxed);
         self.first_period.store(-1, Ordering::Relaxed);
         self.weight.store(0, Ordering::Relaxed);
+        self.rest_until.store(0, Ordering::Relaxed);
+        self.folded.store(0, Ordering::Relaxed);
     }
 }
 

@@ -78,7 +78,8 @@ pub struct Origins {
 
 impl Origins {
     pub fn of(jvmti: Jvmti) -> Self {
-        let version = jvmti.system_property(c"java.specification.version").unwrap_or_default();
+        // Another one of the kind, java.specification.version, is not set yet when an agent is loaded into JDK 8.
+        let version = jvmti.system_property(c"java.vm.specification.version").unwrap_or_default();
         let command = jvmti.system_property(c"sun.java.command").unwrap_or_default();
         let first = command.split(' ').next().unwrap_or_default();
         let jar = first.ends_with(".jar").then(|| last_part(first).to_owned());

@@ -44,7 +44,7 @@ impl Program {
 
 /// The trust report of what has been recorded.
 pub fn report(session: &Session, program: &Program) -> TrustReport {
-    let now = Moment::now(session.worker);
+    let now = Moment::now();
     let plan = &session.plan;
     let interval = plan.options.interval;
     let counters = session.rig.counters();
@@ -84,7 +84,7 @@ pub fn report(session: &Session, program: &Program) -> TrustReport {
 
 /// The profile's description of the run.
 pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta {
-    let now = Moment::now(None);
+    let now = Moment::now();
     let fates = &report.samples.fates;
     Meta {
         product: format!("{} (Vouch)", program.name()),
@@ -120,6 +120,12 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
 /// What a reader should know of the engine.
 fn notes(session: &Session) -> Vec<String> {
     let mut notes = session.plan.choice.notes.clone();
+    let folded = session.rig.counters().folded.load(Relaxed);
+    if folded > 0 {
+        notes.push(format!(
+            "{folded} signals came before the last walk was a tenth of its thread's time: the next sample weighs more"
+        ));
+    }
     if let Some((threads, why)) = crate::threads::registry().unarmed() {
         notes.push(format!("{threads} threads could not be sampled: {why}"));
     }
