@@ -43,7 +43,7 @@ enum State {
     #[default]
     Idle,
     /// A recording is to begin at a time.
-    Waiting(Plan, Instant),
+    Waiting(Box<Plan>, Instant),
     Recording(Box<Session>),
     /// The JVM is gone: nothing begins any more.
     Dead,
@@ -54,7 +54,7 @@ static AGENT: OnceCell<Agent> = OnceCell::new();
 /// The time between two rounds of the agent's thread while a recording runs.
 const ROUND: Duration = Duration::from_millis(100);
 /// The same while there is nothing to do.
-const IDLE: Duration = Duration::from_secs(365 * 86_400);
+const IDLE: Duration = Duration::from_hours(365 * 24);
 
 /// The agent, once it has been loaded.
 pub fn agent() -> Option<&'static Agent> {
@@ -73,7 +73,9 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
         Err(mistakes) => return refuse(&mistakes),
     };
     if options.verb != Verb::Start {
-        return refuse(&["stop, dump and status are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()]);
+        return refuse(&[
+            "stop, dump and status are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()
+        ]);
     }
     if AGENT.get().is_some() {
         return refuse(&["Vouch is loaded already: give one -agentpath with all options".to_owned()]);
@@ -94,7 +96,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     match unsafe { set_up(vm, hotspot) } {
         Ok(agent) => {
             // `begin_now` says when, once the JVM is up.
-            *agent.state.lock() = State::Waiting(plan, Instant::now() + IDLE);
+            *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + IDLE);
             JNI_OK
         }
         Err(why) => refuse(&[why]),
@@ -241,7 +243,7 @@ impl Agent {
 
     fn begin_waiting(&self, state: &mut State) {
         if let State::Waiting(plan, _) = std::mem::take(state)
-            && let Err(why) = self.begin(state, plan)
+            && let Err(why) = self.begin(state, *plan)
         {
             say(&why);
         }
@@ -289,7 +291,7 @@ impl Agent {
             if delay.is_zero() {
                 self.begin(&mut state, plan).map_err(|why| vec![why])?;
             } else {
-                *state = State::Waiting(plan, Instant::now() + delay);
+                *state = State::Waiting(Box::new(plan), Instant::now() + delay);
             }
             worker::wake();
             return Ok(());

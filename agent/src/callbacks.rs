@@ -73,12 +73,7 @@ unsafe extern "C" fn thread_end(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jt
 /// Nothing to do: the event only has to be on.
 unsafe extern "C" fn class_load(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jthread, _: jclass) {}
 
-unsafe extern "C" fn class_prepare(
-    _: *mut jvmtiEnv,
-    env: *mut jni_sys::JNIEnv,
-    _: jthread,
-    class: jclass,
-) {
+unsafe extern "C" fn class_prepare(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: jthread, class: jclass) {
     // SAFETY: as above.
     unsafe { with(env, |agent, mut env| agent.resolver.prepared(&mut env, class)) };
 }
@@ -111,4 +106,3 @@ unsafe extern "C" fn compiled_method_load(
     _: *const c_void,
 ) {
 }
-

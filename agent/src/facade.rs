@@ -53,10 +53,18 @@ pub type Result<T> = std::result::Result<T, JvmtiError>;
 macro_rules! call {
     ($jvmti:expr, $name:ident($($argument:expr => $kind:ty),* $(,)?)) => {{
         let env = $jvmti.raw();
-        // SAFETY: `env` came from GetEnv and is never disposed of. The slot's position is asserted in `abi`. The
-        // transmute changes the declared result alone, from an enum to the integer that the C header declares.
-        let function: Option<unsafe extern "C" fn(*mut jvmti_sys::jvmtiEnv $(, $kind)*) -> jni_sys::jint> =
-            unsafe { std::mem::transmute((**env).$name) };
+        // SAFETY: `env` came from GetEnv and is never disposed of; the slot's position is asserted in `abi`.
+        let slot = unsafe { (**env).$name };
+        // SAFETY: only the declared result changes, from an enum to the integer that the C header declares. That
+        // all else is the same the compiler checks, by the first of the two types.
+        let function = unsafe {
+            std::mem::transmute::<
+                Option<
+                    unsafe extern "C" fn(*mut jvmti_sys::jvmtiEnv $(, $kind)*) -> jvmti_sys::jvmtiError,
+                >,
+                Option<unsafe extern "C" fn(*mut jvmti_sys::jvmtiEnv $(, $kind)*) -> jni_sys::jint>,
+            >(slot)
+        };
         match function {
             // SAFETY: the arguments are of the kinds that jvmti.h declares, and live through the call.
             Some(function) => $crate::facade::checked(unsafe { function(env $(, $argument)*) }),

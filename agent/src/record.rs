@@ -5,7 +5,7 @@
 
 mod place;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::take;
 
 use hdrhistogram::Histogram;
@@ -36,7 +36,7 @@ pub struct Recorder {
     codes: BTreeMap<String, u64>,
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
-    nameless: HashMap<usize, ()>,
+    nameless: HashSet<usize>,
     dropped: (u64, u64),
     /// The words of the walk at hand, and its frames: kept to be filled again.
     words: Vec<u8>,
@@ -57,7 +57,7 @@ impl Recorder {
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
                 .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
-            nameless: HashMap::new(),
+            nameless: HashSet::new(),
             dropped: (0, 0),
             words: Vec::new(),
             walk: Vec::new(),
@@ -178,8 +178,7 @@ impl Recorder {
         let walk = take(&mut self.walk);
         let cut = walk.len() > self.depth;
         let kept = &walk[..walk.len().min(self.depth)];
-        let mut stack =
-            cut.then(|| self.place(&format!("[cut at {} frames]", self.depth), Category::Other));
+        let mut stack = cut.then(|| self.place(&format!("[cut at {} frames]", self.depth), Category::Other));
         for frame in kept.iter().rev() {
             let (func, line) = self.func(frame, time, resolver, env);
             let frame = self.recording.frame(func, line);
@@ -204,7 +203,7 @@ impl Recorder {
         }
         let method = if frame.method == 0 { None } else { resolver.method(env, frame.method, time) };
         let Some(method) = method else {
-            self.nameless.insert(frame.method, ());
+            self.nameless.insert(frame.method);
             return (self.special_func("[unknown method]", Category::Other), None);
         };
         let class = &method.class;

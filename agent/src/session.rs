@@ -70,7 +70,7 @@ impl Session {
             interval: options.interval,
             filter: options.threads.clone(),
         });
-        let session = Self { rig, recorder, started, plan };
+        let session = Self { plan, rig, recorder, started };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),
             Err(error) => {
@@ -101,7 +101,13 @@ impl Session {
     }
 
     /// Writes what there is so far. Signals that come in the few microseconds of the count are not taken.
-    pub fn dump(&mut self, places: &Plan, program: &Program, resolver: &Resolver, env: &mut JNIEnv<'_>) -> bool {
+    pub fn dump(
+        &mut self,
+        places: &Plan,
+        program: &Program,
+        resolver: &Resolver,
+        env: &mut JNIEnv<'_>,
+    ) -> bool {
         registry().refresh_cpu();
         GATE.close();
         settle();

@@ -271,11 +271,10 @@ impl Registry {
             *last_serial += 1;
             let serial = *last_serial;
             let cpu = clock::thread_cpu(tid).unwrap_or(0);
-            let mut life = Life::new(serial, tid, clock::monotonic(), cpu);
-            let mut live = Live::new(serial, self.slots.insert(tid, serial));
-            live.choose(tid, &mut life, &mut arming);
-            lives.insert(serial, life);
-            live
+            let mut fresh = Live::new(serial, self.slots.insert(tid, serial));
+            let life = lives.entry(serial).or_insert(Life::new(serial, tid, clock::monotonic(), cpu));
+            fresh.choose(tid, life, &mut arming);
+            fresh
         });
         if let Some(life) = lives.get_mut(&live.serial) {
             change(live, life, &mut arming);

@@ -34,7 +34,10 @@ pub fn cpu() -> u64 {
 }
 
 /// What the JVM runs as the agent's thread.
-pub extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: *mut c_void) {
+///
+/// # Safety
+/// To be called by the JVM alone, with this thread's own environments.
+pub unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: *mut c_void) {
     guard((), || {
         block_own_signal();
         let tid = clock::own_tid();

@@ -67,12 +67,7 @@ impl<'m> Lane<'m> {
     /// A lane over `words`, which must be at least two entries long to be of use.
     #[must_use]
     pub fn new(words: &'m [Word]) -> Self {
-        Self {
-            words,
-            claimed: AtomicBool::new(false),
-            head: AtomicUsize::new(0),
-            tail: AtomicUsize::new(0),
-        }
+        Self { words, claimed: AtomicBool::new(false), head: AtomicUsize::new(0), tail: AtomicUsize::new(0) }
     }
 
     /// Reserves room for an entry of up to `longest` words; `None` if another handler is writing or the reader

@@ -14,7 +14,7 @@ pub struct Choice {
 }
 
 /// Long enough that an attempt never fires.
-const NEVER: Duration = Duration::from_secs(3600);
+const NEVER: Duration = Duration::from_hours(1);
 
 /// Tries the engines on the calling thread, in order of worth.
 pub fn choose(wish: EngineWish) -> Result<Choice, String> {

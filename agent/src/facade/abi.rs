@@ -27,7 +27,10 @@ const FIGURES: &[(&str, usize)] = &[
     ("offsetof(jvmtiEventCallbacks, ClassLoad)", offset_of!(jvmtiEventCallbacks, ClassLoad)),
     ("offsetof(jvmtiEventCallbacks, ClassPrepare)", offset_of!(jvmtiEventCallbacks, ClassPrepare)),
     ("offsetof(jvmtiEventCallbacks, NativeMethodBind)", offset_of!(jvmtiEventCallbacks, NativeMethodBind)),
-    ("offsetof(jvmtiEventCallbacks, CompiledMethodLoad)", offset_of!(jvmtiEventCallbacks, CompiledMethodLoad)),
+    (
+        "offsetof(jvmtiEventCallbacks, CompiledMethodLoad)",
+        offset_of!(jvmtiEventCallbacks, CompiledMethodLoad),
+    ),
     ("SLOT(SetEventNotificationMode)", slot(offset_of!(jvmtiInterface_1, SetEventNotificationMode))),
     ("SLOT(GetAllThreads)", slot(offset_of!(jvmtiInterface_1, GetAllThreads))),
     ("SLOT(GetThreadInfo)", slot(offset_of!(jvmtiInterface_1, GetThreadInfo))),
@@ -47,10 +50,7 @@ const FIGURES: &[(&str, usize)] = &[
     ("SLOT(AddCapabilities)", slot(offset_of!(jvmtiInterface_1, AddCapabilities))),
     ("BIT(can_get_source_file_name)", Capability::GetSourceFileName as usize),
     ("BIT(can_get_line_numbers)", Capability::GetLineNumbers as usize),
-    (
-        "BIT(can_generate_compiled_method_load_events)",
-        Capability::GenerateCompiledMethodLoadEvents as usize,
-    ),
+    ("BIT(can_generate_compiled_method_load_events)", Capability::GenerateCompiledMethodLoadEvents as usize),
     ("BIT(can_generate_native_method_bind_events)", Capability::GenerateNativeMethodBindEvents as usize),
     ("JVMTI_EVENT_VM_INIT", Event::VmInit as usize),
     ("JVMTI_EVENT_VM_DEATH", Event::VmDeath as usize),

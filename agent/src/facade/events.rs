@@ -68,8 +68,7 @@ impl Jvmti {
         type Function = unsafe extern "C" fn(*mut jvmtiEnv, jint, jint, jthread, ...) -> jint;
         let env = self.raw();
         // SAFETY: as in `call!`.
-        let function: Option<Function> =
-            unsafe { std::mem::transmute((**env).SetEventNotificationMode) };
+        let function: Option<Function> = unsafe { std::mem::transmute((**env).SetEventNotificationMode) };
         let function = function.ok_or(JvmtiError::NOT_AVAILABLE)?;
         // SAFETY: the arguments are those of jvmti.h.
         checked(unsafe { function(env, ENABLE, event as jint, null_mut()) })

@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 use std::ops::Deref;
-use std::ptr::null;
 
 use jni_sys::jint;
 
@@ -41,7 +40,7 @@ impl<T> Deref for Allocated<T> {
 
 impl<T> Drop for Allocated<T> {
     fn drop(&mut self) {
-        if self.first != null::<T>().cast_mut() {
+        if !self.first.is_null() {
             // A failure would only leak.
             let _ = call!(self.jvmti, Deallocate(self.first.cast() => *mut u8));
         }

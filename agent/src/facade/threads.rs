@@ -4,12 +4,12 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use jni_sys::{JNIEnv, jint};
-use jvmti_sys::{jthread, jvmtiThreadInfo};
+use jvmti_sys::{jthread, jvmtiStartFunction, jvmtiThreadInfo};
 
 use super::{Allocated, Jvmti, JvmtiError, Result, call, memory::text};
 
 /// What the agent's own thread runs: JVMTI environment, JNI environment, argument.
-pub type ThreadBody = extern "C" fn(*mut jvmti_sys::jvmtiEnv, *mut JNIEnv, *mut c_void);
+pub type ThreadBody = unsafe extern "C" fn(*mut jvmti_sys::jvmtiEnv, *mut JNIEnv, *mut c_void);
 
 impl Jvmti {
     /// The name that a thread has now. The two references that come with it are deleted by the caller's frame.
@@ -39,7 +39,7 @@ impl Jvmti {
     pub fn run_agent_thread(self, thread: jthread, body: ThreadBody) -> Result<()> {
         const NORMAL_PRIORITY: jint = 5;
         call!(self, RunAgentThread(
-            thread => jthread, body => ThreadBody, null_mut() => *mut c_void, NORMAL_PRIORITY => jint))
+            thread => jthread, Some(body) => jvmtiStartFunction, std::ptr::null() => *const c_void, NORMAL_PRIORITY => jint))
     }
 
     /// A system property of the JVM's, which may be asked for in every phase.

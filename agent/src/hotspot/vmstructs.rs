@@ -84,6 +84,7 @@ fn read_u64(address: usize) -> Option<u64> {
     let local = libc::iovec { iov_base: (&raw mut value).cast(), iov_len: size_of::<u64>() };
     let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: size_of::<u64>() };
     // SAFETY: the kernel checks the remote address and writes eight bytes into `value`.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
+    let read =
+        unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
     (read == 8).then_some(value)
 }

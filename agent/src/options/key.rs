@@ -77,7 +77,9 @@ pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
         Verb::Status => ("status", &[]),
     };
     let wrong = seen.iter().filter(|key| !allowed.contains(key));
-    wrong.map(|key| format!("{key} has no meaning beside {word}: give it when the recording starts")).collect()
+    wrong
+        .map(|key| format!("{key} has no meaning beside {word}: give it when the recording starts"))
+        .collect()
 }
 
 fn unknown(name: &str) -> String {

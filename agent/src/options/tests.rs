@@ -45,7 +45,7 @@ fn every_key_is_understood() {
     assert_eq!(o.interval, Duration::from_micros(250));
     assert_eq!((o.engine, o.depth, o.quiet), (EngineWish::Timer, 20_000, true));
     assert!(o.threads.unwrap().is_match("main"));
-    assert_eq!((o.start, o.duration), (Duration::from_secs(5), Some(Duration::from_secs(120))));
+    assert_eq!((o.start, o.duration), (Duration::from_secs(5), Some(Duration::from_mins(2))));
 }
 
 #[test]

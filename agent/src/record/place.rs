@@ -11,13 +11,25 @@ pub struct Outside {
 
 /// How the names of the garbage collectors' threads begin, on JDKs 8 to 27.
 const GC: [&str; 13] = [
-    "GC ", "G1 ", "ParGC", "Gang worker", "Concurrent Mark", "CMS", "Z", "XWorker", "XDirector", "XDriver",
-    "Shenandoah", "Epsilon", "StringDedup",
+    "GC ",
+    "G1 ",
+    "ParGC",
+    "Gang worker",
+    "Concurrent Mark",
+    "CMS",
+    "Z",
+    "XWorker",
+    "XDirector",
+    "XDriver",
+    "Shenandoah",
+    "Epsilon",
+    "StringDedup",
 ];
 /// And those of the compilers'.
 const JIT: [&str; 4] = ["C1 ", "C2 ", "JVMCI", "Sweeper"];
 /// And of the VM's other threads.
-const VM: [&str; 6] = ["VM ", "Monitor Deflati", "Service Thread", "Signal Dispatch", "Attach Listener", "Notification"];
+const VM: [&str; 6] =
+    ["VM ", "Monitor Deflati", "Service Thread", "Signal Dispatch", "Attach Listener", "Notification"];
 
 /// Where the time of a sample without Java frames goes.
 pub fn outside(java: bool, thread: &str) -> Outside {

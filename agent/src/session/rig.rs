@@ -31,12 +31,7 @@ pub struct Rig {
 unsafe impl Send for Rig {}
 
 impl Rig {
-    pub fn new(
-        walker: AsyncGetCallTrace,
-        depth: usize,
-        interval: Duration,
-        slots: Slots<'static>,
-    ) -> Self {
+    pub fn new(walker: AsyncGetCallTrace, depth: usize, interval: Duration, slots: Slots<'static>) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
         // A handler may be preempted with its lane claimed, so there are more lanes than processors.
         let count = (processors * 4).clamp(8, 64);

@@ -111,7 +111,10 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
             ),
             (
                 "Rate".to_owned(),
-                format!("{:.0} of {:.0} samples per CPU-second", report.rate.reached_hz, report.rate.asked_hz),
+                format!(
+                    "{:.0} of {:.0} samples per CPU-second",
+                    report.rate.reached_hz, report.rate.asked_hz
+                ),
             ),
         ],
     }

@@ -107,8 +107,7 @@ extern "C" fn end(_value: *mut c_void) {
 
 unsafe extern "C" fn each_object(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int {
     // SAFETY: the linker passes a valid entry and `install`'s own pointer.
-    let (object, visit) =
-        unsafe { (Object::of(&*info), &mut *visit.cast::<&mut dyn FnMut(&Object)>()) };
+    let (object, visit) = unsafe { (Object::of(&*info), &mut *visit.cast::<&mut dyn FnMut(&Object)>()) };
     if let Some(object) = object {
         visit(&object);
     }

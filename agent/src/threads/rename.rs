@@ -21,7 +21,7 @@ static ORIGINAL: OnceCell<SetNativeThreadName> = OnceCell::new();
 
 /// If the native method that is being bound is the one, says what to bind in its place.
 pub fn on_bind(bound: *mut c_void, set_name: SetNativeThreadName) -> Option<*mut c_void> {
-    if bound as usize != set_name as *const () as usize {
+    if !std::ptr::eq(bound, set_name as *const c_void) {
         return None;
     }
     // A second binding of the same method finds the same function.

@@ -1,0 +1,86 @@
+# What the tests need beyond the repository: tools of the system's, JDKs, a JSON library, the front-end's client.
+# To be sourced. It installs what it can (as root, from Debian's packages), and says what to install where it cannot.
+# It must never alter anything outside of the repository but by installing a package.
+# shellcheck shell=bash disable=SC2154,SC2034 # `top` and `logs` are the sourcing script's; what is set here it uses
+
+tools=$top/target/tools
+GSON=$tools/gson.jar
+GSON_PACKAGE=com.google.code.gson:gson:2.11.0
+PROFILER_CLI=$tools/node_modules/.bin/profiler-cli
+PROFILER_CLI_PACKAGE=@firefox-devtools/profiler-cli@0.10.0
+JTREG=$(command -v jtreg || true)
+
+# need COMMAND PACKAGE: makes sure that a command is there.
+need() {
+  command -v "$1" >/dev/null && return
+  if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then
+    echo "installing $2"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$2" >"$logs/apt.log" 2>&1 \
+      || { apt-get update -q >>"$logs/apt.log" 2>&1 \
+           && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$2" >>"$logs/apt.log" 2>&1; }
+  fi
+  command -v "$1" >/dev/null || { echo "$1 is needed: install Debian's package $2"; return 1; }
+}
+
+# The home of the newest full JDK that jtreg itself can run on.
+newest_jdk() {
+  jdks_list | awk -F '\t' '$4 == "jdk" && $1 >= 11 && $1 <= 25 { home = $2 } END { print home }'
+}
+
+# The JSON library of the Java tests, from Maven Central.
+fetch_gson() {
+  [[ -f $GSON ]] && return
+  need mvn maven || return 1
+  echo 'fetching gson'
+  mvn -q dependency:copy -Dartifact="$GSON_PACKAGE" -DoutputDirectory="$tools" -Dmdep.stripVersion=true \
+    >"$logs/gson.log" 2>&1 || { echo "gson could not be fetched: see ${logs#"$top"/}/gson.log"; return 1; }
+}
+
+# The command-line client of the Firefox Profiler, from npm. Without npm its part is skipped.
+fetch_profiler_cli() {
+  if [[ -x $PROFILER_CLI ]] || ! command -v npm >/dev/null; then return 0; fi
+  echo 'fetching the client of the Firefox Profiler'
+  npm install --silent --no-fund --no-audit --prefix "$tools" "$PROFILER_CLI_PACKAGE" >"$logs/npm.log" 2>&1 \
+    || { echo "the client could not be fetched: see ${logs#"$top"/}/npm.log"; return 1; }
+}
+
+# The demonstration program, for every JDK.
+build_demo() {
+  mkdir -p "$top/target/demo"
+  "$(newest_jdk)/bin/javac" -nowarn -g --release 8 -Xlint:-options -d "$top/target/demo" java-tests/demo/Demo.java
+}
+
+# setup PART…: everything that these parts need.
+setup() {
+  local wanted=" $* "
+  command -v cargo >/dev/null || { echo 'Rust is needed: install it from https://rustup.rs'; return 1; }
+  mkdir -p "$tools"
+  need cc gcc && need bc bc && need nm binutils || return 1
+  [[ $wanted == *' lint '* ]] && need shellcheck shellcheck
+  if [[ $wanted =~ ' '(abi|trap|jtreg|frontend|clone)' ' ]]; then
+    scripts/jdks --sources >"$logs/jdks.log" 2>&1 \
+      || echo "some JDKs could not be had: see ${logs#"$top"/}/jdks.log; the tests run on those that are there"
+    [[ -n $(newest_jdk) ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
+    echo 'building the agent'
+    cargo build --release --workspace --locked --quiet || return 1
+    build_demo || return 1
+  fi
+  if [[ $wanted == *' jtreg '* ]]; then
+    need jtreg jtreg7 && fetch_gson || return 1
+    JTREG=$(command -v jtreg)
+  fi
+  [[ $wanted == *' frontend '* ]] && { fetch_profiler_cli || return 1; }
+  return 0
+}
+
+# summary_of FILE: "passed failed skipped" of a jtreg run.
+summary_of() {
+  [[ -f $1 ]] || { echo '0 1 0'; return; }
+  awk '/Passed\. (Skipped|skipped)/ || /SkippedException/ { s++; next } /Passed\./ { p++; next }
+       /Failed\.|Error\./ { f++ } END { print p + 0, f + 0, s + 0 }' "$1"
+}
+
+# Why tests were skipped, a line each.
+skip_reasons() {
+  grep -rhoE --include='*.jtr' 'SkippedException: .*' "$1" 2>/dev/null | sed 's/^SkippedException: //' | sort | uniq -c
+}
