@@ -92,6 +92,12 @@ impl Recorder {
                 return;
             }
             for name in 0..life.names() {
+                // The launcher's first thread, say: it only waits, and is nobody's.
+                let native =
+                    !life.java && place::outside(false, &life.name(name)).category == Category::Native;
+                if native && !tracks.contains_key(&(life.serial, name)) {
+                    continue;
+                }
                 let track =
                     *tracks.entry((life.serial, name)).or_insert_with(|| add_track(recording, life, name));
                 recording.set_thread_name(track, &life.name(name));

@@ -6,6 +6,7 @@
 //! engines. It knows nothing of samples.
 
 pub mod hook;
+mod kernel_name;
 pub mod late;
 mod life;
 pub mod rename;
@@ -62,6 +63,7 @@ struct Inner {
     unarmed: u64,
     unarmed_why: Option<String>,
     random: u64,
+    compilers_together: bool,
 }
 
 /// A thread that exists.
@@ -101,7 +103,7 @@ impl Registry {
     pub fn begin_thread(&self, tid: u32) {
         let mut inner = self.inner.lock();
         if inner.live.contains_key(&tid) {
-            self.forget(&mut inner, tid, None);
+            self.forget(&mut inner, tid);
         }
         drop(inner);
         self.enter(tid);
@@ -148,13 +150,28 @@ impl Registry {
     }
 
     /// The kernel's name of a thread that has no Java name.
-    pub fn native_name(&self, tid: u32, name: &str) {
+    pub fn native_name(&self, tid: u32, kernel: &str) {
+        let mut place = 0;
+        {
+            let inner = self.inner.lock();
+            for life in inner.lives.values().filter(|life| life.ended.is_none()) {
+                let alike = kernel_name::alike(kernel, &life.kernel_name, inner.compilers_together);
+                // The kernel's ids tell who was made first; they may have begun to run in another order.
+                place += usize::from(alike && life.tid < tid);
+            }
+        }
+        let whole = kernel_name::whole(kernel, place);
         self.with_live(tid, |live, life, sampling| {
-            if !life.java {
-                life.native_name(name);
+            if !life.java && (life.kernel_name != kernel || life.name(0) != whole) {
+                life.native_name(kernel, &whole);
                 live.choose(tid, life, sampling);
             }
         });
+    }
+
+    /// How this JVM numbers its compilers' threads.
+    pub fn set_compilers_together(&self, together: bool) {
+        self.inner.lock().compilers_together = together;
     }
 
     /// Makes the calling thread the agent's own.
@@ -168,6 +185,9 @@ impl Registry {
 
     /// A thread ends, on itself. What its engine still owes is signalled first; then it is forgotten.
     pub fn leave(&self, tid: u32) {
+        if let Some(name) = hook::own_kernel_name() {
+            self.native_name(tid, &name);
+        }
         let mut inner = self.inner.lock();
         let Some(live) = inner.live.get(&tid) else { return };
         let owed = inner.sampling.as_ref().and_then(|sampling| live.owed(tid, sampling.interval));
@@ -178,8 +198,7 @@ impl Registry {
             signal_self(tid);
             slot.take_owed();
         }
-        let name = hook::own_kernel_name();
-        self.forget(&mut inner, tid, name.as_deref());
+        self.forget(&mut inner, tid);
     }
 
     /// Drops the entries of threads that the kernel's list no longer has.
@@ -187,14 +206,19 @@ impl Registry {
         let mut inner = self.inner.lock();
         let gone: Vec<u32> = inner.live.keys().copied().filter(|tid| !exists(*tid)).collect();
         for tid in gone {
-            self.forget(&mut inner, tid, None);
+            self.forget(&mut inner, tid);
         }
     }
 
-    /// True if the thread has an entry and needs no name.
+    /// True if the thread has an entry, and a name to stay.
     pub fn known(&self, tid: u32) -> bool {
+        let now = clock::monotonic();
         let inner = self.inner.lock();
-        inner.live.get(&tid).and_then(|live| inner.lives.get(&live.serial)).is_some_and(Life::is_named)
+        inner
+            .live
+            .get(&tid)
+            .and_then(|live| inner.lives.get(&live.serial))
+            .is_some_and(|life| life.is_named(now))
     }
 
     /// Starts the engine for all threads, and for those to come.
@@ -265,7 +289,7 @@ impl Registry {
     /// Runs `change` on the thread's entry, which is made if there is none.
     fn with_live(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming<'_>)) {
         let mut inner = self.inner.lock();
-        let Inner { last_serial, live, lives, sampling, unarmed, unarmed_why, random } = &mut *inner;
+        let Inner { last_serial, live, lives, sampling, unarmed, unarmed_why, random, .. } = &mut *inner;
         let mut arming = Arming { sampling: sampling.as_ref(), unarmed, unarmed_why, random };
         let live = live.entry(tid).or_insert_with(|| {
             *last_serial += 1;
@@ -281,15 +305,12 @@ impl Registry {
         }
     }
 
-    fn forget(&self, inner: &mut Inner, tid: u32, name: Option<&str>) {
+    fn forget(&self, inner: &mut Inner, tid: u32) {
         let Some(mut live) = inner.live.remove(&tid) else { return };
         live.disarm();
         self.slots.remove(tid);
         let recording = inner.sampling.is_some();
         if let Some(life) = inner.lives.get_mut(&live.serial) {
-            if let Some(name) = name.filter(|_| !life.java) {
-                life.native_name(name);
-            }
             life.cpu_now = clock::thread_cpu(tid).unwrap_or(life.cpu_now);
             life.ended = Some(clock::monotonic());
         }
@@ -346,8 +367,8 @@ impl Live {
         self.weight_armed = self.slot.map_or(0, Slot::weight);
         match sampling.engine.arm(tid, sampling.interval, Duration::from_nanos(self.phase)) {
             Ok(armed) => self.armed = armed,
-            // A thread that has just ended is no failure of the engine's.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            // A thread that has just ended is no failure of the engine's; the kernel has more than one word for it.
+            Err(_) if clock::thread_cpu(tid).is_none() => {}
             Err(error) => {
                 *arming.unarmed += 1;
                 *arming.unarmed_why = Some(error.to_string());

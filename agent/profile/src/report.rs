@@ -78,7 +78,7 @@ impl From<Rate> for RateWithUnit {
     }
 }
 
-/// How long the signal handler took, from its first instruction to its last.
+/// How much CPU time the signal handler took for a sample.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct HandlerTime {
     pub p50: u64,

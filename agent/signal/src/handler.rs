@@ -89,9 +89,11 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     };
     let count = walk(sampler, slot, &claim, context);
     let serial = slot.map_or(0, Slot::serial);
-    let took = clock(libc::CLOCK_MONOTONIC).saturating_sub(time);
+    // By the CPU clock: a handler may be preempted like anything else.
+    let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let took = now.saturating_sub(cpu);
     if let Some(slot) = slot {
-        rest_if_dear(slot, sampler.interval, cpu, took);
+        rest_if_dear(slot, sampler.interval, now, took);
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
     Head { time, cpu, tid, serial, weight, count, took }.publish(claim);
@@ -117,14 +119,8 @@ fn weight_now(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, weight: u32
 
 /// A walk that is long against the interval would leave the program no time: the next signal would be due when the
 /// handler returns. So the thread rests until the walk is a tenth of its time.
-fn rest_if_dear(slot: &Slot, interval: u64, began: u64, took: u64) {
+fn rest_if_dear(slot: &Slot, interval: u64, now: u64, took: u64) {
     const SHARE: u64 = 10;
-    if took.saturating_mul(SHARE) < interval {
-        return;
-    }
-    // It may only have been preempted: what counts is the CPU time.
-    let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
-    let took = now.saturating_sub(began);
     if took.saturating_mul(SHARE) > interval {
         slot.rest(now.saturating_add(took.saturating_mul(SHARE - 1)));
     }

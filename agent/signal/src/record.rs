@@ -32,7 +32,7 @@ pub struct Head {
     pub weight: u32,
     /// The walker's answer: frames, or a code, or [`NO_JAVA_THREAD`].
     pub count: i32,
-    /// What the handler took, in nanoseconds.
+    /// What the handler took, in nanoseconds of CPU time.
     pub took: u32,
 }
 

@@ -23,6 +23,8 @@ pub struct Life {
     /// The thread's CPU clock when the recording met it, and when it was last read.
     pub cpu_start: u64,
     pub cpu_now: u64,
+    /// What the kernel calls it; empty if it was not asked.
+    pub kernel_name: String,
     names: Vec<String>,
     spans: Vec<Span>,
 }
@@ -47,6 +49,7 @@ impl Life {
             sampled: false,
             cpu_start: cpu,
             cpu_now: cpu,
+            kernel_name: String::new(),
             names: Vec::new(),
             spans: Vec::new(),
         }
@@ -69,9 +72,10 @@ impl Life {
         self.spans.clear();
     }
 
-    /// The kernel's name, which is all that a native thread has: the last one is the truest.
-    pub fn native_name(&mut self, name: &str) {
-        self.first_name(name);
+    /// What a native thread is called: all that the kernel tells, and the last that it told is the truest.
+    pub fn native_name(&mut self, kernel: &str, whole: &str) {
+        kernel.clone_into(&mut self.kernel_name);
+        self.first_name(whole);
     }
 
     /// From now on the thread is called otherwise. `cpu` is its CPU clock now.
@@ -105,9 +109,11 @@ impl Life {
         self.names.get(id).cloned().unwrap_or_else(|| format!("thread {}", self.tid))
     }
 
-    /// True once there is a name.
-    pub fn is_named(&self) -> bool {
-        !self.names.is_empty()
+    /// True once there is a name that will not change behind our back. A young native thread may not have given
+    /// itself its name yet.
+    pub fn is_named(&self, now: u64) -> bool {
+        const YOUNG: u64 = 1_000_000_000;
+        !self.names.is_empty() && (self.java || now.saturating_sub(self.started) > YOUNG)
     }
 
     /// True if the present name matches.

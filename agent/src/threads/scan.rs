@@ -1,6 +1,6 @@
 //! The kernel's list of this process's threads: it has those that came to be without our knowing.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs;
 
 use super::registry;
@@ -8,7 +8,8 @@ use super::registry;
 /// Enters the threads that are new, names those that have only the kernel's name, and drops those that are gone.
 pub fn scan() {
     let Ok(list) = fs::read_dir("/proc/self/task") else { return };
-    let present: HashSet<u32> =
+    // In the order of their ids, which is that in which they were made.
+    let present: BTreeSet<u32> =
         list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for tid in &present {
         if !registry().known(*tid) {
