@@ -188,7 +188,7 @@ impl Agent {
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
-        let version = self.jvmti.system_property(c"java.specification.version").unwrap_or_default();
+        let version = self.jvmti.system_property(c"java.vm.specification.version").unwrap_or_default();
         registry().set_compilers_together(version.starts_with("1."));
         crate::threads::scan::scan();
         let late = late::enter_all(self.jvmti, env, ThreadLayout::of(&self.hotspot));
@@ -300,6 +300,11 @@ impl Agent {
         }
         let State::Recording(session) = &mut *state else {
             return match (&*state, verb) {
+                (State::Waiting(_, when), Verb::Status) => {
+                    let left = when.saturating_duration_since(Instant::now()).as_secs_f64();
+                    say(&format!("a recording begins in {left:.1} s"));
+                    Ok(())
+                }
                 (_, Verb::Status) => {
                     say("no recording is running");
                     Ok(())

@@ -14,9 +14,18 @@ mod perf;
 mod timer;
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use choose::{Choice, choose};
+
+/// How many perf events were replaced by timers, in the life of the process.
+static REPLACED: AtomicU64 = AtomicU64::new(0);
+
+/// See [`Engine::arm`].
+pub fn replaced() -> u64 {
+    REPLACED.load(Ordering::Relaxed)
+}
 
 /// An engine that has been found to work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,12 +56,13 @@ impl Engine {
     }
 
     /// Starts signals for thread `tid`, the first one after `phase`. `None`: the engine has no thread of its own
-    /// to arm. A perf event that cannot be had for want of descriptors is replaced by a timer.
+    /// to arm. A perf event that cannot be had for want of descriptors is replaced by a timer, and counted.
     pub fn arm(self, tid: u32, interval: Duration, phase: Duration) -> io::Result<Option<Armed>> {
         match self {
             Self::Perf { user_only } => match perf::Event::open(tid, phase, user_only) {
                 Ok(event) => Ok(Some(Armed::Perf(event))),
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    REPLACED.fetch_add(1, Ordering::Relaxed);
                     Ok(Some(Armed::Timer(timer::Timer::start(tid, interval, phase)?)))
                 }
                 Err(error) => Err(error),

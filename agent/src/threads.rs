@@ -139,7 +139,10 @@ impl Registry {
     /// A thread got another name, or one that the kernel knows; `java_thread` says which.
     pub fn renamed(&self, java_thread: usize, name: &str) {
         let inner = self.inner.lock();
-        let tid = inner.live.iter().find(|(_, live)| live.java_thread == java_thread).map(|(tid, _)| *tid);
+        let is_it = |tid: &u32| inner.live.get(tid).is_some_and(|live| live.java_thread == java_thread);
+        // Mostly a thread renames itself.
+        let own = Some(clock::own_tid()).filter(is_it);
+        let tid = own.or_else(|| inner.live.keys().copied().find(is_it));
         drop(inner);
         if let Some(tid) = tid {
             self.with_live(tid, |live, life, sampling| {

@@ -74,10 +74,9 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let time = clock(libc::CLOCK_MONOTONIC);
     let tid = own_tid();
     let slot = sampler.slots.find(tid);
-    if slot.is_some_and(Slot::excluded) {
-        return;
-    }
-    let Some(weight) = cause.weight(sampler, slot) else { return };
+    // Reckoned for excluded threads too: what the process ran in them must not weigh on the others.
+    let weight = cause.weight(sampler, slot);
+    let Some(weight) = weight.filter(|_| !slot.is_some_and(Slot::excluded)) else { return };
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let Some(weight) = weight_now(sampler, slot, cause, weight, cpu) else { return };
     sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
@@ -199,6 +198,9 @@ impl Cause {
             libc::SI_TKILL => Self::Own,
             // perf signals through the descriptor's owner: POLL_IN and its like, all positive.
             code if code > 0 => Self::Perf,
+            // The kernel had no room for the rest of what it had to say: then the sender's pid is 0 as well.
+            // SAFETY: as above; SI_USER has the pid where a timer has its id.
+            libc::SI_USER if unsafe { info.cast::<i32>().add(4).read() } == 0 => Self::Perf,
             _ => Self::Foreign,
         }
     }

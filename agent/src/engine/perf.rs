@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use perf_event_open_sys as sys;
@@ -14,6 +15,10 @@ use sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOF
 /// An open event; closing it ends the signals.
 #[derive(Debug)]
 pub struct Event(File);
+
+/// How many events are open. The descriptors are the program's: it keeps three quarters of what it may have.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+const SHARE: usize = 4;
 
 /// `F_SETSIG` and `F_SETOWN_EX` with its argument: the libc crate lacks the second one's.
 const F_SETSIG: i32 = 10;
@@ -30,6 +35,9 @@ impl Event {
     /// Opens and starts an event for thread `tid`, which first signals after `phase` and then every `phase`: the
     /// handler sets the regular interval at the first signal.
     pub fn open(tid: u32, phase: Duration, user_only: bool) -> io::Result<Self> {
+        if OPEN.load(Ordering::Relaxed) >= most_descriptors() / SHARE {
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
         let mut attr = perf_event_attr {
             type_: PERF_TYPE_SOFTWARE,
             size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(0),
@@ -49,6 +57,7 @@ impl Event {
         }
         // SAFETY: a fresh descriptor that nobody else owns.
         let event = Self(unsafe { File::from_raw_fd(descriptor) });
+        OPEN.fetch_add(1, Ordering::Relaxed);
         event.signal(tid)?;
         // SAFETY: the descriptor is a perf event; the request takes no argument that matters.
         if unsafe { sys::ioctls::ENABLE(descriptor, 0) } < 0 {
@@ -74,4 +83,18 @@ impl Event {
         };
         if done { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many descriptors the process may have.
+fn most_descriptors() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes one rlimit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }

@@ -133,6 +133,13 @@ fn notes(session: &Session) -> Vec<String> {
             "{folded} signals came before the last walk was a tenth of its thread's time: the next sample weighs more"
         ));
     }
+    let replaced = crate::engine::replaced();
+    if replaced > 0 {
+        notes.push(format!(
+            "{replaced} threads got a timer for a perf event: a quarter of the file descriptors is used up \
+             (raise `ulimit -n`)"
+        ));
+    }
     if let Some((threads, why)) = crate::threads::registry().unarmed() {
         notes.push(format!("{threads} threads could not be sampled: {why}"));
     }
