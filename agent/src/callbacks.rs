@@ -5,15 +5,16 @@
 use std::ffi::c_void;
 
 use jni::JNIEnv;
-use jni_sys::{jclass, jmethodID};
+use jni_sys::{jclass, jmethodID, jobject};
 use jvmti_sys::{jthread, jvmtiAddrLocationMap, jvmtiEnv};
 
-use crate::agent::{Agent, agent, enter_thread};
+use crate::agent::{Agent, agent};
 use crate::clock;
-use crate::facade::Callbacks;
+use crate::facade::{Callbacks, Jvmti};
 use crate::fault::guard;
+use crate::java;
 use crate::say::say;
-use crate::threads::{registry, rename};
+use crate::threads::{hook, registry, rename};
 
 /// The table for the JVM.
 pub fn table() -> Callbacks {
@@ -105,4 +106,17 @@ unsafe extern "C" fn compiled_method_load(
     _: *const jvmtiAddrLocationMap,
     _: *const c_void,
 ) {
+}
+
+/// A Java thread begins, on itself.
+///
+/// # Safety
+/// `thread` must be a reference that is valid for `env`'s thread.
+unsafe fn enter_thread(jvmti: Jvmti, env: &mut JNIEnv<'_>, thread: jobject) {
+    // SAFETY: by the caller's promise.
+    let object = unsafe { java::object(env, thread) };
+    let java_thread = java::java_thread(env, &object);
+    let name = jvmti.thread_name(thread).ok();
+    registry().java_start(clock::own_tid(), env.get_raw().cast(), java_thread, name.as_deref());
+    hook::watch_end();
 }

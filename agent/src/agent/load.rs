@@ -1,0 +1,188 @@
+//! Loading: what has to be there before anything can be recorded, and what is said when it is not.
+//!
+//! At the JVM's start a mistake stops the JVM; in a running JVM it is answered, and the program runs on. A JVM that
+//! cannot be profiled gets one sentence.
+
+use std::io;
+use std::ptr::null_mut;
+use std::time::Instant;
+
+use jni::JNIEnv;
+use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
+use vouch_signal::handler::on_sigprof;
+
+use super::plan::{plan, request};
+use super::{AGENT, Agent, IDLE, State};
+use crate::callbacks;
+use crate::facade::{Capability, Event, Jvmti};
+use crate::hotspot::{HotSpot, pin_own_library};
+use crate::options::{self, Request, Verb};
+use crate::say::{print, say};
+use crate::threads::hook;
+
+/// `Agent_OnLoad`.
+///
+/// # Safety
+/// `vm` must be the JVM that the agent was loaded into.
+pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
+    let options = match request(text) {
+        Ok(Request::Run(options)) => *options,
+        Ok(Request::Help) => leave_with(options::HELP),
+        Ok(Request::Version) => leave_with(&format!("vouch {}\n", crate::VERSION)),
+        Err(mistakes) => return refuse(&mistakes),
+    };
+    if options.verb != Verb::Start {
+        return refuse(&[
+            "stop, dump and status are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()
+        ]);
+    }
+    if AGENT.get().is_some() {
+        return refuse(&["Vouch is loaded already: give one -agentpath with all options".to_owned()]);
+    }
+    // SAFETY: by the caller's promise.
+    let hotspot = match unsafe { HotSpot::of(vm) } {
+        Ok(hotspot) => hotspot,
+        Err(why) => {
+            say(&why);
+            return JNI_OK;
+        }
+    };
+    let plan = match plan(options) {
+        Ok(plan) => plan,
+        Err(mistakes) => return refuse(&mistakes),
+    };
+    // SAFETY: by the caller's promise.
+    match unsafe { set_up(vm, hotspot) } {
+        Ok(agent) => {
+            // `begin_now` says when, once the JVM is up.
+            *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + IDLE);
+            JNI_OK
+        }
+        Err(why) => refuse(&[why]),
+    }
+}
+
+/// `Agent_OnAttach`.
+///
+/// # Safety
+/// `vm` must be the JVM that the agent was loaded into, and the calling thread attached to it.
+pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
+    let options = match request(text) {
+        Ok(Request::Run(options)) => *options,
+        Ok(Request::Help) => return said(options::HELP),
+        Ok(Request::Version) => return said(&format!("vouch {}", crate::VERSION)),
+        Err(mistakes) => return refuse(&mistakes),
+    };
+    // SAFETY: by the caller's promise.
+    let Some(mut env) = (unsafe { own_env(vm) }) else { return JNI_ERR };
+    let agent = match AGENT.get() {
+        Some(agent) => agent,
+        None if options.verb != Verb::Start => {
+            return refuse(&["no recording is running: load Vouch with start first".to_owned()]);
+        }
+        // SAFETY: by the caller's promise.
+        None => match unsafe { HotSpot::of(vm).and_then(|hotspot| set_up(vm, hotspot)) } {
+            Ok(agent) => {
+                if let Err(why) = agent.settle_in(&mut env) {
+                    say(&why);
+                }
+                agent
+            }
+            Err(why) => return refuse(&[why]),
+        },
+    };
+    match agent.command(options, &mut env) {
+        Ok(()) => JNI_OK,
+        Err(mistakes) => refuse(&mistakes),
+    }
+}
+
+/// Makes the one agent: JVMTI with what it needs, the signal handler, the hooks.
+///
+/// # Safety
+/// `vm` must be the JVM that the agent was loaded into.
+unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot) -> Result<&'static Agent, String> {
+    // SAFETY: by the caller's promise.
+    let jvmti = unsafe { Jvmti::of(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
+    take_signal()?;
+    pin_own_library();
+    for capability in [
+        Capability::GetSourceFileName,
+        Capability::GetLineNumbers,
+        // Its event makes the compilers keep debug information everywhere, not at safepoints alone.
+        Capability::GenerateCompiledMethodLoadEvents,
+        Capability::GenerateNativeMethodBindEvents,
+    ] {
+        // What a JVM lacks is missed where it would show: in files, lines, or names of threads.
+        let _ = jvmti.add_capability(capability);
+    }
+    let agent = AGENT.get_or_init(|| Agent::new(jvmti, hotspot));
+    hook::install();
+    let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
+    jvmti.set_callbacks(&callbacks::table()).map_err(refused)?;
+    for event in [
+        Event::VmInit,
+        Event::VmDeath,
+        Event::ThreadStart,
+        Event::ThreadEnd,
+        // Without ClassLoad the walker refuses all work, without ClassPrepare it finds no ids.
+        Event::ClassLoad,
+        Event::ClassPrepare,
+    ] {
+        jvmti.enable(event).map_err(refused)?;
+    }
+    for event in [Event::CompiledMethodLoad, Event::NativeMethodBind] {
+        let _ = jvmti.enable(event);
+    }
+    Ok(agent)
+}
+
+/// Installs the handler of SIGPROF, unless somebody else has one.
+fn take_signal() -> Result<(), String> {
+    // SAFETY: all zero is a valid sigaction.
+    let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: writes one sigaction.
+    unsafe { libc::sigaction(libc::SIGPROF, null_mut(), &raw mut present) };
+    if present.sa_sigaction != libc::SIG_DFL && present.sa_sigaction != libc::SIG_IGN {
+        return Err("SIGPROF is taken: another profiler is at work in this JVM; use one at a time".to_owned());
+    }
+    // SAFETY: as above.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_sigprof as *const () as usize;
+    // System calls go on where they were; nothing else is blocked meanwhile.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
+    if unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) } == 0 {
+        Ok(())
+    } else {
+        Err(format!("the handler of SIGPROF could not be installed: {}", io::Error::last_os_error()))
+    }
+}
+
+/// # Safety
+/// `vm` must be the JVM that the agent was loaded into.
+unsafe fn own_env<'e>(vm: *mut JavaVM) -> Option<JNIEnv<'e>> {
+    let mut env: *mut std::ffi::c_void = null_mut();
+    // SAFETY: by the caller's promise; writes one pointer.
+    let code = unsafe { ((**vm).GetEnv?)(vm, &raw mut env, jni_sys::JNI_VERSION_1_6) };
+    // SAFETY: GetEnv gave the calling thread's own JNIEnv.
+    (code == JNI_OK).then(|| unsafe { JNIEnv::from_raw(env.cast()) }.ok())?
+}
+
+fn refuse(mistakes: &[String]) -> jint {
+    let mut text = mistakes.join("\n");
+    text.push_str("\nnothing is profiled; `=help` lists the options");
+    say(&text);
+    JNI_ERR
+}
+
+fn said(text: &str) -> jint {
+    say(text);
+    JNI_OK
+}
+
+/// Prints what was asked for and ends the JVM before it has begun.
+fn leave_with(text: &str) -> ! {
+    print(text);
+    std::process::exit(0)
+}

@@ -1,0 +1,66 @@
+//! From options to a plan: everything that can be decided before the program starts.
+
+use std::path::PathBuf;
+
+use crate::clock;
+use crate::engine::choose;
+use crate::options::{self, DEFAULT_OUT, Options, Output, Place, Request};
+use crate::output;
+use crate::session::Plan;
+
+/// Reads an option text, with what the process says to its patterns.
+pub fn request(text: &str) -> Result<Request, Vec<String>> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let place = Place { pid: std::process::id(), time: clock::file_stamp(), variable: &variable };
+    options::parse(text, &place)
+}
+
+/// Decides everything that can be decided before the program starts; all that is wrong comes at once.
+pub fn plan(options: Options) -> Result<Plan, Vec<String>> {
+    let mut mistakes = Vec::new();
+    let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
+    for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
+        mistakes.extend(output::check(path).err());
+    }
+    mistakes.extend(twice(&outputs, options.report.as_ref()));
+    match choose(options.engine) {
+        Ok(choice) if mistakes.is_empty() => {
+            Ok(Plan { choice, outputs, report: options.report.clone(), options })
+        }
+        Ok(_) => Err(mistakes),
+        Err(why) => {
+            mistakes.push(why);
+            Err(mistakes)
+        }
+    }
+}
+
+/// Where `stop` and `dump` write: where they say, else where the recording was told to.
+pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
+    let mut places = plan.clone();
+    if !options.outputs.is_empty() {
+        places.outputs = options.outputs;
+    }
+    if options.report.is_some() {
+        places.report = options.report;
+    }
+    places.options.quiet |= options.quiet;
+    let paths = places.outputs.iter().map(|out| &out.path).chain(&places.report);
+    let mistakes: Vec<String> = paths.filter_map(|path| output::check(path).err()).collect();
+    if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }
+}
+
+fn default_output() -> Vec<Output> {
+    match request(&format!("out={DEFAULT_OUT}")) {
+        Ok(Request::Run(options)) => options.outputs,
+        _ => Vec::new(),
+    }
+}
+
+/// Two files of one name would overwrite each other.
+fn twice(outputs: &[Output], report: Option<&PathBuf>) -> Option<String> {
+    let mut paths: Vec<&PathBuf> = outputs.iter().map(|out| &out.path).chain(report).collect();
+    paths.sort();
+    let same = paths.windows(2).find(|pair| pair[0] == pair[1])?;
+    Some(format!("{} is named twice: give each file its own name", same[0].display()))
+}
