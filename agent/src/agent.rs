@@ -132,6 +132,8 @@ impl Agent {
     }
 
     fn begin(&self, state: &mut State, plan: Plan) -> Result<(), String> {
+        // Threads may have come and gone while nobody looked.
+        scan::scan();
         let engine = plan.choice.engine.name();
         let session = Session::begin(plan, &self.hotspot)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
@@ -162,51 +164,53 @@ impl Agent {
     /// Does what was asked of a running JVM.
     fn command(&self, options: Options, env: &mut JNIEnv<'_>) -> Result<(), Vec<String>> {
         let mut state = self.state.lock();
-        let verb = options.verb;
-        let running = matches!(*state, State::Recording(_));
-        if verb == Verb::Start {
-            if running || matches!(*state, State::Waiting(..)) {
-                return Err(vec!["a recording is running already: stop it first".to_owned()]);
+        match (&mut *state, options.verb) {
+            (State::Idle, Verb::Start) => self.start(&mut state, options),
+            (_, Verb::Start) => Err(vec!["a recording is running already: stop it first".to_owned()]),
+            (State::Recording(session), Verb::Status) => {
+                say(&session.status());
+                Ok(())
             }
-            let delay = options.start;
-            let plan = plan(options)?;
-            if delay.is_zero() {
-                self.begin(&mut state, plan).map_err(|why| vec![why])?;
-            } else {
-                *state = State::Waiting(Box::new(plan), Instant::now() + delay);
+            (State::Recording(session), Verb::Dump) => {
+                let places = places(session.plan(), options)?;
+                all_written(session.dump(&places, self.program(), &self.resolver, env))
             }
-            worker::wake();
-            return Ok(());
+            (State::Recording(session), Verb::Stop) => {
+                let places = places(session.plan(), options)?;
+                all_written(self.finish(&mut state, Some(&places), env))
+            }
+            (State::Waiting(_, when), Verb::Status) => {
+                let left = when.saturating_duration_since(Instant::now()).as_secs_f64();
+                say(&format!("a recording begins in {left:.1} s"));
+                Ok(())
+            }
+            (State::Waiting(..), Verb::Stop) => {
+                *state = State::Idle;
+                say("the recording that was to begin is called off");
+                Ok(())
+            }
+            (_, Verb::Status) => {
+                say("no recording is running");
+                Ok(())
+            }
+            _ => Err(vec!["no recording is running: load Vouch with start first".to_owned()]),
         }
-        let State::Recording(session) = &mut *state else {
-            return match (&*state, verb) {
-                (State::Waiting(_, when), Verb::Status) => {
-                    let left = when.saturating_duration_since(Instant::now()).as_secs_f64();
-                    say(&format!("a recording begins in {left:.1} s"));
-                    Ok(())
-                }
-                (_, Verb::Status) => {
-                    say("no recording is running");
-                    Ok(())
-                }
-                (State::Waiting(..), Verb::Stop) => {
-                    *state = State::Idle;
-                    say("the recording that was to begin is called off");
-                    Ok(())
-                }
-                _ => Err(vec!["no recording is running: load Vouch with start first".to_owned()]),
-            };
-        };
-        if verb == Verb::Status {
-            say(&session.status());
-            return Ok(());
-        }
-        let places = places(session.plan(), options)?;
-        let written = if verb == Verb::Dump {
-            session.dump(&places, self.program(), &self.resolver, env)
-        } else {
-            self.finish(&mut state, Some(&places), env)
-        };
-        if written { Ok(()) } else { Err(vec!["not everything could be written".to_owned()]) }
     }
+
+    /// Begins a recording now, or later.
+    fn start(&self, state: &mut State, options: Options) -> Result<(), Vec<String>> {
+        let delay = options.start;
+        let plan = plan(options)?;
+        if delay.is_zero() {
+            self.begin(state, plan).map_err(|why| vec![why])?;
+        } else {
+            *state = State::Waiting(Box::new(plan), Instant::now() + delay);
+        }
+        worker::wake();
+        Ok(())
+    }
+}
+
+fn all_written(written: bool) -> Result<(), Vec<String>> {
+    if written { Ok(()) } else { Err(vec!["not everything could be written".to_owned()]) }
 }

@@ -18,7 +18,7 @@ use vouch_signal::walker::{Frame, code_name};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::resolve::{Method, Resolver};
-use crate::threads::{Life, NameId, registry};
+use crate::threads::{Life, NameId, registry, scan};
 
 /// The recording as it grows.
 #[derive(Debug)]
@@ -93,8 +93,7 @@ impl Recorder {
             }
             for name in 0..life.names() {
                 // The launcher's first thread, say: it only waits, and is nobody's.
-                let native =
-                    !life.java && place::outside(false, &life.name(name)).category == Category::Native;
+                let native = !life.java && is_native(&life.name(name));
                 if native && !tracks.contains_key(&(life.serial, name)) {
                     continue;
                 }
@@ -148,6 +147,11 @@ impl Recorder {
 
     /// The track that a sample belongs to, and what its thread does when it runs no Java.
     fn track(&mut self, head: &Head) -> (ThreadId, place::Outside) {
+        let nameless = |life: &Life| !life.java && !life.is_named(head.time) && is_native(&life.name(0));
+        if registry().with_life(head.serial, nameless) == Some(true) {
+            // Younger than the last look at the kernel's list, perhaps; and its name tells what it does.
+            scan::name(head.tid);
+        }
         let Self { recording, tracks, strays, .. } = self;
         let known = registry().with_life(head.serial, |life| {
             let name = life.name_at(head.time);
@@ -238,6 +242,11 @@ impl Recorder {
     fn special_func(&mut self, name: &str, category: Category) -> FuncId {
         self.recording.func(Func { name, category, source: None, line: None, resource: None, java: false })
     }
+}
+
+/// True if a thread without Java is none of the VM's, as far as its name tells.
+fn is_native(name: &str) -> bool {
+    place::outside(false, name).category == Category::Native
 }
 
 fn add_track(recording: &mut Recording, life: &Life, name: NameId) -> ThreadId {

@@ -13,7 +13,7 @@ mod live;
 pub mod rename;
 pub mod scan;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::time::Duration;
 
@@ -66,6 +66,8 @@ struct Inner {
     unarmed_why: Option<String>,
     random: u64,
     compilers_together: bool,
+    /// Threads that have said farewell, and that the kernel still lists: they are not to be met again.
+    left: HashSet<u32>,
 }
 
 impl Registry {
@@ -82,12 +84,15 @@ impl Registry {
 
     /// A thread is there: by its own call, or found. Nothing happens if it is known.
     pub fn enter(&self, tid: u32) {
-        self.with_live(tid, |_, _, _| {});
+        if !self.inner.lock().left.contains(&tid) {
+            self.with_live(tid, |_, _, _| {});
+        }
     }
 
     /// A new thread says that it begins: whatever is known under its id belongs to one that is gone.
     pub fn begin_thread(&self, tid: u32) {
         let mut inner = self.inner.lock();
+        inner.left.remove(&tid);
         if inner.live.contains_key(&tid) {
             self.forget(&mut inner, tid);
         }
@@ -122,8 +127,8 @@ impl Registry {
         }
     }
 
-    /// A thread got another name, or one that the kernel knows; `java_thread` says which.
-    pub fn renamed(&self, java_thread: usize, name: &str) {
+    /// A thread has this name since `now`; `java_thread` says which thread.
+    pub fn renamed(&self, java_thread: usize, name: &str, now: u64) {
         let inner = self.inner.lock();
         let is_it = |tid: &u32| inner.live.get(tid).is_some_and(|live| live.java_thread == java_thread);
         // Mostly a thread renames itself.
@@ -132,7 +137,7 @@ impl Registry {
         drop(inner);
         if let Some(tid) = tid {
             self.with_live(tid, |live, life, sampling| {
-                life.rename(name, clock::monotonic(), clock::thread_cpu(tid).unwrap_or(0));
+                life.rename(name, now, clock::thread_cpu(tid).unwrap_or(0));
                 live.choose(tid, life, sampling);
             });
         }
@@ -143,6 +148,9 @@ impl Registry {
         let mut place = 0;
         {
             let inner = self.inner.lock();
+            if inner.left.contains(&tid) {
+                return;
+            }
             for life in inner.lives.values().filter(|life| life.ended.is_none()) {
                 let alike = kernel_name::alike(kernel, &life.kernel_name, inner.compilers_together);
                 // The kernel's ids tell who was made first; they may have begun to run in another order.
@@ -188,11 +196,13 @@ impl Registry {
             slot.take_owed();
         }
         self.forget(&mut inner, tid);
+        inner.left.insert(tid);
     }
 
     /// Drops the entries of threads that the kernel's list no longer has.
     pub fn retain(&self, exists: impl Fn(u32) -> bool) {
         let mut inner = self.inner.lock();
+        inner.left.retain(|tid| exists(*tid));
         let gone: Vec<u32> = inner.live.keys().copied().filter(|tid| !exists(*tid)).collect();
         for tid in gone {
             self.forget(&mut inner, tid);

@@ -17,7 +17,7 @@ use crate::threads::{hook, registry, rename, scan};
 
 /// How often the kernel's list of threads is read, at most; longer where reading it takes long.
 const SCAN: Duration = Duration::from_millis(100);
-/// Reading the list may take this part of the time.
+/// Reading the list may take this part of the time, and so may comparing the names.
 const SCAN_SHARE: u32 = 500;
 /// How often names are compared where renames are not told.
 const POLL: Duration = Duration::from_millis(250);
@@ -67,9 +67,9 @@ fn run(agent: &Agent, mut env: JNIEnv<'_>) {
             scan::scan();
             next_scan = now + SCAN.max(now.elapsed() * SCAN_SHARE);
         }
-        if !rename::told() && now >= next_poll {
+        if now >= next_poll && !rename::told(agent.jvmti) {
             rename::poll(agent.jvmti, &mut env);
-            next_poll = now + POLL;
+            next_poll = now + POLL.max(now.elapsed() * SCAN_SHARE);
         }
     }
 }

@@ -122,7 +122,7 @@ impl<'a> TrackColumns<'a> {
             paused_ranges: [],
             pid: meta.pid.to_string(),
             tid: &track.tid,
-            samples: SampleColumns::of(&track.threads, meta.interval_ns),
+            samples: SampleColumns::of(&track.threads, meta.interval_ns, meta.ended_ns),
             markers: Markers::default(),
         }
     }

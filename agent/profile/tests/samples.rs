@@ -55,6 +55,7 @@ fn samples_are_sorted_by_time() {
     recording.sample(thread, sample(3_000_000, c));
     recording.sample(thread, Sample { weight: 2, ..sample(1_000_000, a) });
     recording.sample(thread, sample(2_000_000, b));
+    recording.end_thread(thread, START_NS + 3_000_000);
     let profile = written(&recording);
     let columns = &profile["threads"][0]["samples"];
     assert_eq!(columns["length"], 3);
@@ -74,6 +75,7 @@ fn the_first_sample_brings_no_more_cpu_time_than_it_stands_for() {
     recording.sample(thread, Sample { cpu_ns: first.cpu_ns + 500_000, ..sample(2_000_000, stack) });
     // A clock that seems to run back counts as one that stood still.
     recording.sample(thread, Sample { cpu_ns: first.cpu_ns, ..sample(3_000_000, stack) });
+    recording.end_thread(thread, START_NS + 3_000_000);
     let profile = written(&recording);
     assert_eq!(numbers(&profile["threads"][0]["samples"]["threadCPUDelta"]), [3000, 500, 0]);
 }
@@ -85,6 +87,7 @@ fn there_is_no_weight_column_where_all_weights_are_1() {
     busy_thread(&mut recording, "main", stack, 3);
     let heavy = recording.add_thread("overrun", 2, START_NS);
     recording.sample(heavy, Sample { weight: 4, ..sample(1_000_000, stack) });
+    recording.end_thread(heavy, START_NS + 1_000_000);
     let profile = written(&recording);
     assert_eq!(profile["threads"][0]["samples"]["weight"], Value::Null);
     assert_eq!(numbers(&profile["threads"][1]["samples"]["weight"]), [4]);
@@ -119,4 +122,24 @@ fn a_stored_sample_takes_32_bytes_at_the_most() {
         recording.sample(thread, sample(n, stack));
         assert!(n < 100 || recording.bytes() - before <= 32 * n, "{n} samples");
     }
+}
+
+/// A thread that sleeps between two samples does not work all the while.
+#[test]
+fn idle_time_has_no_stack_and_no_weight() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let thread = recording.add_thread("main", 1, START_NS);
+    recording.sample(thread, sample(1_000_000, stack));
+    // Twenty milliseconds later, with one more of CPU time.
+    recording.sample(thread, Sample { cpu_ns: 2_000_000, ..sample(21_000_000, stack) });
+    recording.end_thread(thread, START_NS + 21_000_000);
+    let profile = written(&recording);
+    let columns = &profile["threads"][0]["samples"];
+    let stacks: Vec<bool> = columns["stack"].as_array().unwrap().iter().map(|s| !s.is_null()).collect();
+    assert_eq!(stacks, [true, false, false, true]);
+    assert_eq!(numbers(&columns["weight"]), [1, 0, 0, 1]);
+    assert_eq!(numbers(&columns["threadCPUDelta"]), [1000, 0, 0, 1000]);
+    // The first stack lasts for an interval, and the thread wakes a millisecond before the second sample.
+    assert_eq!(micros(&columns["timeDeltas"]), [START_NS / 1000 + 1000, 1000, 18_000, 1000]);
 }

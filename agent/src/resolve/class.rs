@@ -56,7 +56,8 @@ impl Method {
 
     /// The line that the code at `bci` belongs to; none for a native method's.
     pub fn line(&self, bci: i32) -> Option<u32> {
-        let bci = u16::try_from(bci).ok()?;
+        // -1 is a method's entry, before its first instruction; HotSpot looks for its line in the same way.
+        let bci = u16::try_from(if bci == -1 { 0 } else { bci }).ok()?;
         let after = self.lines.partition_point(|entry| entry.start <= bci);
         self.lines.get(after.checked_sub(1)?).map(|entry| entry.line.into())
     }
@@ -161,6 +162,7 @@ mod tests {
         assert_eq!(method.line(0), Some(10));
         assert_eq!(method.line(8), Some(12));
         assert_eq!(method.line(60_000), Some(11));
+        assert_eq!(method.line(-1), Some(10), "the entry is on the first line");
         assert_eq!(method.line(-3), None, "a native method has no line");
         assert_eq!(method.first_line(), Some(10));
     }

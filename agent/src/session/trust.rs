@@ -89,7 +89,6 @@ pub fn report(session: &Session, program: &Program) -> TrustReport {
 /// The profile's description of the run.
 pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta {
     let now = Moment::now();
-    let fates = &report.samples.fates;
     Meta {
         product: format!("{} (Vouch)", program.name()),
         interval_ns: u64::try_from(session.plan.options.interval.as_nanos()).unwrap_or(u64::MAX),
@@ -98,29 +97,43 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
         ended_ns: now.monotonic,
         pid: std::process::id(),
         process_name: program.name().to_owned(),
-        arguments: program.command.clone(),
+        arguments: shortened(&program.command),
         jdk: program.jdk.clone(),
         os: os(),
         cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
         cpu_name: cpu_name(),
-        extra: vec![
-            ("Engine".to_owned(), report.engine.clone()),
-            ("Engine notes".to_owned(), report.engine_notes.join("; ")),
-            (
-                "Samples".to_owned(),
-                format!(
-                    "{} signals: {} plausible, {} unwalked, {} outside, {} dropped",
-                    report.samples.signals, fates.plausible, fates.unwalked, fates.outside, fates.dropped
-                ),
+        extra: panel(report),
+    }
+}
+
+/// Rows for the front-end's information panel; what there is nothing to say of is left out.
+fn panel(report: &TrustReport) -> Vec<(String, String)> {
+    let fates = &report.samples.fates;
+    let rows = [
+        ("Engine", report.engine.clone()),
+        ("Engine notes", report.engine_notes.join("; ")),
+        (
+            "Samples",
+            format!(
+                "{} signals: {} plausible, {} unwalked, {} outside, {} dropped",
+                report.samples.signals, fates.plausible, fates.unwalked, fates.outside, fates.dropped
             ),
-            (
-                "Rate".to_owned(),
-                format!(
-                    "{:.0} of {:.0} samples per CPU-second",
-                    report.rate.reached_hz, report.rate.asked_hz
-                ),
-            ),
-        ],
+        ),
+        (
+            "Rate",
+            format!("{:.0} of {:.0} samples per CPU-second", report.rate.reached_hz, report.rate.asked_hz),
+        ),
+    ];
+    let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
+    rows.map(|(label, value)| (label.to_owned(), value)).collect()
+}
+
+/// A command line of readable length; the report has all of it.
+fn shortened(command: &str) -> String {
+    const MOST: usize = 2_000;
+    match command.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}… ({} characters in all)", &command[..at], command.chars().count()),
+        None => command.to_owned(),
     }
 }
 

@@ -78,10 +78,14 @@ impl Life {
         self.first_name(whole);
     }
 
-    /// From now on the thread is called otherwise. `cpu` is its CPU clock now.
+    /// From `now` on the thread is called otherwise. `cpu` is its CPU clock then.
     pub fn rename(&mut self, name: &str, now: u64, cpu: u64) {
         if self.names.is_empty() {
             self.first_name(name);
+            return;
+        }
+        if self.spans.last().is_some_and(|span| span.since > now) {
+            // It was looked up while the thread took another one.
             return;
         }
         let known = self.names.iter().position(|known| known == name);

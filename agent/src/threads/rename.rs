@@ -1,7 +1,7 @@
 //! A thread that renames itself: `Thread.setNativeName`, the one native method that every rename calls.
 //!
 //! The JVM tells of each native method that it binds, early enough; this one is sent through here. Where the
-//! agent came too late for that, [`poll`] compares names now and then.
+//! agent came too late for that, or the JVM does not call it for every rename, [`poll`] compares names now and then.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +12,7 @@ use jni_sys::{jobject, jstring};
 use once_cell::sync::OnceCell;
 
 use super::registry;
+use crate::clock;
 use crate::facade::Jvmti;
 use crate::hotspot::SetNativeThreadName;
 use crate::java;
@@ -29,9 +30,10 @@ pub fn on_bind(bound: *mut c_void, set_name: SetNativeThreadName) -> Option<*mut
     Some(set_native_name as *const () as *mut c_void)
 }
 
-/// True if renames are told as they happen.
-pub fn told() -> bool {
-    ORIGINAL.get().is_some()
+/// True if every rename is told as it happens. From JDK 21 on only that is told which a thread gives itself.
+pub fn told(jvmti: Jvmti) -> bool {
+    let version = jvmti.system_property(c"java.vm.specification.version").unwrap_or_default();
+    ORIGINAL.get().is_some() && version.parse().is_ok_and(|version: f32| version < 21.0)
 }
 
 /// `Thread.setNativeName(String)`.
@@ -49,7 +51,7 @@ unsafe extern "C" fn set_native_name(env: *mut jni_sys::JNIEnv, thread: jobject,
         };
         let java_thread = java::java_thread(&mut env, &thread);
         if let Some(name) = java::text(&mut env, name).filter(|_| java_thread != 0) {
-            registry().renamed(java_thread, &name);
+            registry().renamed(java_thread, &name, clock::monotonic());
         }
     }));
 }
@@ -58,8 +60,9 @@ unsafe extern "C" fn set_native_name(env: *mut jni_sys::JNIEnv, thread: jobject,
 pub fn poll(jvmti: Jvmti, env: &mut JNIEnv<'_>) {
     super::late::each_java_thread(jvmti, env, |env, thread| {
         let java_thread = java::java_thread(env, thread);
+        let now = clock::monotonic();
         if let Some(name) = jvmti.thread_name(thread.as_raw()).ok().filter(|_| java_thread != 0) {
-            registry().renamed(java_thread, &name);
+            registry().renamed(java_thread, &name, now);
         }
     });
 }

@@ -14,10 +14,15 @@ pub fn scan() {
     for tid in &present {
         if !registry().known(*tid) {
             registry().enter(*tid);
-            if let Ok(name) = fs::read_to_string(format!("/proc/self/task/{tid}/comm")) {
-                registry().native_name(*tid, name.trim_end());
-            }
+            name(*tid);
         }
     }
     registry().retain(|tid| present.contains(&tid));
+}
+
+/// Gives a thread its kernel name, if it still exists.
+pub fn name(tid: u32) {
+    if let Ok(name) = fs::read_to_string(format!("/proc/self/task/{tid}/comm")) {
+        registry().native_name(tid, name.trim_end());
+    }
 }

@@ -57,6 +57,7 @@ pub fn busy_thread(recording: &mut Recording, name: &str, stack: StackId, sample
     for n in 1..=samples {
         recording.sample(thread, sample(n * 1_000_000, stack));
     }
+    recording.end_thread(thread, START_NS + samples * 1_000_000);
     thread
 }
 
