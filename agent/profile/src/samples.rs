@@ -79,19 +79,19 @@ fn push_thread(rows: &mut Vec<Row>, samples: &[Stored], interval_ns: u64) {
 
 /// The rows of one thread that lived from one time to another, with its idle times between them.
 fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64) -> Vec<Row> {
-    let interval_us = Micros::from_nanos(interval_ns).0.max(1);
+    let step_us = Micros::from_nanos(interval_ns).0.max(1);
     let mut filled = Vec::with_capacity(rows.len());
     // Until when the last row's stack is to be drawn; before the first sample there is none.
     let mut drawn_us = start_us;
     let idle = |filled: &mut Vec<Row>, from_us: u64, to_us: u64| {
-        if to_us > from_us.saturating_add(interval_us) {
+        if to_us > from_us.saturating_add(step_us) {
             filled.push(Row::idle(from_us));
             filled.push(Row::idle(to_us));
         }
     };
     for row in rows {
         idle(&mut filled, drawn_us, row.time.0.saturating_sub(row.cpu_us));
-        drawn_us = row.time.0.saturating_add(interval_us);
+        drawn_us = row.time.0.saturating_add(step_us);
         filled.push(row);
     }
     if !filled.is_empty() {

@@ -1,0 +1,252 @@
+/*
+ * The whole life of recordings in a JVM that runs: start, status, dump, stop, another start with other options, and a
+ * last one that only the JVM's end stops. A user does this to a service that he may not restart: each file must be
+ * whole and hold what ran in its own time and nothing else, and no mistake of his may do harm to the service.
+ *
+ * @test
+ * @summary start, status, dump, stop and start again in a running JVM
+ * @key attach
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Lifecycle
+ */
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Scanner;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+import dev.vouch.test.Attach;
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Vm;
+
+public class Lifecycle {
+    private static final int BURNT_MS = 100;
+
+    private final Running child;
+    private final Attach attach;
+
+    private Lifecycle(Running child, Attach attach) {
+        this.child = child;
+        this.attach = attach;
+    }
+
+    public static void main(String[] args) throws IOException {
+        try (Running child = Vm.without().start(Service.class)) {
+            child.awaitOut("ready");
+            try (Attach attach = Attach.to(child)) {
+                Lifecycle life = new Lifecycle(child, attach);
+                life.noRecording();
+                life.firstRecording();
+                life.secondRecording();
+                life.lastRecording();
+            }
+            child.stdin().println("exit");
+            ended(child.waitFor());
+        }
+    }
+
+    /** Before there is an agent: each mistake is answered on the service's stderr, and it runs on. */
+    private void noRecording() throws IOException {
+        for (String verb : new String[] {"status", "stop", "dump"}) {
+            attach.mustNot(verb);
+        }
+        child.awaitErr("[vouch] no recording is running");
+        attach.mustNot("intervall=1ms,engine=prof");
+        child.awaitErr("[vouch] unknown key intervall: did you mean interval?");
+        child.awaitErr("[vouch] engine=prof: must be one of auto, perf, timer, itimer");
+        attach.mustNot("start,stop");
+        child.awaitErr("[vouch] more than one of start, stop, dump and status");
+        attach.mustNot("out=/nowhere/at/all.json");
+        child.awaitErr("[vouch] /nowhere/at/all.json: the folder");
+        attach.must("help");
+        child.awaitErr("[vouch] Vouch, a sampling profiler");
+        attach.must("version");
+        child.awaitErr("[vouch] vouch ");
+        Check.empty(files(), "files of mistakes and questions");
+        burn("before");
+    }
+
+    private void firstRecording() throws IOException {
+        attach.must("start,out=" + file("a.json") + ",report=" + file("a-report.json") + ",engine=timer,interval=1ms");
+        Check.empty(files(), "files before any was asked for");
+        attach.mustNot("start,out=" + file("other.json"));
+        child.awaitErr("[vouch] a recording is running already: stop it first");
+        attach.mustNot("stop,interval=2ms");
+        child.awaitErr("[vouch] interval has no meaning beside stop");
+        burn("one");
+        attach.must("status");
+        String status = child.awaitErr("[vouch] recording for ");
+        Check.that(status.matches(".*engine timer at 1ms: [1-9]\\d* signals, 0 dropped"), "status: " + status);
+
+        attach.must("dump");
+        Check.equal("[a-report.json, a.json]", files().toString(), "files after the dump");
+        holds("a.json", 1, "one");
+        Report dumped = Report.read(file("a-report.json"));
+
+        burn("two");
+        attach.must("dump,out=" + file("dump.json"));
+        holds("dump.json", 1, "one", "two");
+        holds("a.json", 1, "one");
+
+        burn("three");
+        attach.must("stop");
+        holds("a.json", 1, "one", "two", "three");
+        Report stopped = Report.read(file("a-report.json"));
+        Check.atLeast(dumped.weightMs("signals") + 1.6 * BURNT_MS, stopped.weightMs("signals"), "weight at the stop");
+        Check.equal("timer", stopped.engine(), "engine");
+        attach.mustNot("stop");
+    }
+
+    private void secondRecording() {
+        burn("between");
+        attach.must("out=" + file("b.folded") + ",report=" + file("b-report.json") + ",engine=itimer,interval=4ms,depth=8");
+        burn("four");
+        attach.must("stop,out=" + file("c.json"));
+        Check.that(!Files.exists(file("b.folded")), "stop named another file, but b.folded is there");
+        Profile profile = holds("c.json", 4, "four");
+        Check.contains(profile.functions(), "[cut at 8 frames]", "functions under depth=8");
+        Report report = Report.read(file("b-report.json"));
+        Check.equal("itimer", report.engine(), "engine of the second recording");
+        Check.near(4000, report.intervalUs(), 1e-6, "interval of the second recording");
+    }
+
+    private void lastRecording() {
+        attach.must("start,out=" + file("last.json") + ",report=" + file("last-report.json"));
+        burn("five");
+    }
+
+    private static void ended(Run run) {
+        Check.equal(12, run.exit, "exit code of the service");
+        List<String> stray = run.otherErr();
+        // What the JVM itself says of agents that are loaded late, from JDK 21 on.
+        stray.removeIf(line -> line.startsWith("WARNING: "));
+        Check.empty(stray, "lines on the service's stderr that are not Vouch's");
+        int refused = run.err.indexOf("[vouch] a recording is running already: stop it first");
+        Check.that(!run.err.get(refused + 1).contains("nothing is profiled"), "a recording runs, but the message denies it: " + run.err);
+        TreeSet<String> files = run.files();
+        Check.equal("[a-report.json, a.json, b-report.json, c.json, dump.json, last-report.json, last.json]", files.toString(), "files");
+        holds(run.dir.resolve("last.json"), 1, "five");
+        Report.read(run.dir.resolve("last-report.json"));
+    }
+
+    private Profile holds(String name, int intervalMs, String... burns) {
+        return holds(file(name), intervalMs, burns);
+    }
+
+    /** Asserts that these burns, each with its time, and no others are in the file. */
+    private static Profile holds(Path file, int intervalMs, String... burns) {
+        Profile profile = Profile.read(file);
+        for (String step : Service.STEPS) {
+            long ms = intervalMs * profile.track("main").weightOf("Lifecycle$Service." + step);
+            double due = Arrays.asList(burns).contains(step) ? BURNT_MS : 0;
+            Check.near(due, ms, 0.3 * due, "weight × interval of " + step + " in " + file.getFileName());
+        }
+        return profile;
+    }
+
+    private void burn(String step) {
+        child.stdin().println(step);
+        child.awaitOut("burnt " + step);
+    }
+
+    private Path file(String name) {
+        return child.dir.resolve(name);
+    }
+
+    private TreeSet<String> files() throws IOException {
+        try (Stream<Path> files = Files.list(child.dir)) {
+            return files.map(path -> path.getFileName().toString()).collect(Collectors.toCollection(TreeSet::new));
+        }
+    }
+
+    /** Does what its standard input says. */
+    static class Service {
+        static final String[] STEPS = {"before", "one", "two", "three", "between", "four", "five"};
+
+        public static void main(String[] args) {
+            deep(10);
+        }
+
+        /** So that a small depth= cuts. */
+        private static void deep(int left) {
+            if (left > 0) {
+                deep(left - 1);
+                return;
+            }
+            System.out.println("ready");
+            Scanner in = new Scanner(System.in);
+            for (String step = in.nextLine(); !step.equals("exit"); step = in.nextLine()) {
+                run(step);
+                System.out.println("burnt " + step);
+            }
+            System.exit(12);
+        }
+
+        private static void run(String step) {
+            switch (step) {
+                case "before":
+                    before();
+                    break;
+                case "one":
+                    one();
+                    break;
+                case "two":
+                    two();
+                    break;
+                case "three":
+                    three();
+                    break;
+                case "between":
+                    between();
+                    break;
+                case "four":
+                    four();
+                    break;
+                case "five":
+                    five();
+                    break;
+                default:
+                    throw new IllegalArgumentException(step);
+            }
+        }
+
+        private static void before() {
+            Burn.millis(BURNT_MS);
+        }
+
+        private static void one() {
+            Burn.millis(BURNT_MS);
+        }
+
+        private static void two() {
+            Burn.millis(BURNT_MS);
+        }
+
+        private static void three() {
+            Burn.millis(BURNT_MS);
+        }
+
+        private static void between() {
+            Burn.millis(BURNT_MS);
+        }
+
+        private static void four() {
+            Burn.millis(BURNT_MS);
+        }
+
+        private static void five() {
+            Burn.millis(BURNT_MS);
+        }
+    }
+}

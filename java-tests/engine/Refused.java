@@ -1,0 +1,115 @@
+/*
+ * Where the system refuses an engine. Containers forbid perf_event_open as a rule: engine=auto must then take the next
+ * best by itself and say why, and an engine that was asked for by name must not be replaced behind the user's back.
+ *
+ * @test
+ * @summary a refused engine: auto falls back and says why, an explicit one stops the JVM
+ * @key perf
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Refused
+ */
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.List;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Cc;
+import dev.vouch.test.Check;
+import dev.vouch.test.Refusal;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class Refused {
+    private static final String EPERM = "1";
+    private static final String ENOSYS = "38";
+    private static final String EAGAIN = "11";
+
+    private static String refuse;
+
+    public static void main(String[] args) throws IOException {
+        refuse = Cc.program("refuse").toString();
+        Run probe = Vm.without().launcher(refuse, EPERM, "perf_event_open").run(Program.class);
+        Skip.unless(probe.exit != 77, "a seccomp filter may not be set here: " + probe.err);
+        probe.ok();
+
+        Run run = auto("timer", EPERM, "perf_event_open");
+        note(run, "perf was not taken: ", "seccomp");
+        note(auto("timer", ENOSYS, "perf_event_open"), "perf was not taken: ", "seccomp");
+        Run both = auto("itimer", EAGAIN, "perf_event_open,timer_create");
+        note(both, "perf was not taken: ", "perf_event_open failed");
+        note(both, "timer was not taken: ", "ulimit -i");
+
+        Refusal.of(Vm.with("engine=perf").noFiles().launcher(refuse, EPERM, "perf_event_open"),
+            "engine=perf does not work here", "seccomp", "try engine=auto");
+        Refusal.of(Vm.with("engine=timer").noFiles().launcher(refuse, EAGAIN, "timer_create"),
+            "engine=timer does not work here", "ulimit -i", "try engine=auto");
+        // Still together with everything else that is wrong.
+        Refusal.of(Vm.with("engine=perf,out=/nowhere/at/all.json").noFiles().launcher(refuse, EPERM, "perf_event_open"),
+            "engine=perf does not work here", "/nowhere/at does not exist");
+        withoutPrivileges();
+    }
+
+    private static Run auto(String engine, String error, String calls) {
+        Run run = Vm.with("interval=1ms").launcher(refuse, error, calls).run(Program.class).ok();
+        Check.equal(engine, run.report().engine(), "engine where " + calls + " fail");
+        double burnt = run.number("cpu_ms");
+        double share = engine.equals("itimer") ? 0.3 : 0.1;
+        Check.near(burnt, run.profile().track("main").weightOf("Refused$Program.burn"), share * burnt + 4, "weight of burn with " + engine);
+        return run;
+    }
+
+    /** The same sentence in the report and in the summary. */
+    private static void note(Run run, String beginning, String part) {
+        List<String> notes = run.report().engineNotes();
+        notes.removeIf(note -> !note.startsWith(beginning));
+        Check.equal(1, notes.size(), "notes that begin <" + beginning + "> of " + run.report().engineNotes());
+        Check.contains(notes.get(0), part, "note");
+        Check.contains(run.vouchLines(), "[vouch] " + notes.get(0), "summary");
+    }
+
+    /** An ordinary user at perf_event_paranoid=2, which is the kernel's default: perf, but blind for the kernel. */
+    private static void withoutPrivileges() throws IOException {
+        Path setting = Paths.get("/proc/sys/kernel/perf_event_paranoid");
+        String level = new String(Files.readAllBytes(setting), StandardCharsets.US_ASCII).trim();
+        boolean root = System.getProperty("user.name").equals("root");
+        Vm vm = Vm.with("interval=1ms");
+        if (root) {
+            vm.launcher("setpriv", "--bounding-set", "-sys_admin,-perfmon");
+        }
+        if (!level.equals("2") || root && !exists("setpriv")) {
+            System.out.println("not tried: perf without privileges, at " + setting + "=" + level);
+            return;
+        }
+        Run run = vm.run(Program.class).ok();
+        Check.equal("perf", run.report().engine(), "engine without privileges");
+        note(run, "time inside the kernel is not sampled", "perf_event_paranoid=2");
+        Check.atLeast(0.5 * run.number("cpu_ms"), run.profile().track("main").weightOf("Refused$Program.burn"), "weight of burn");
+    }
+
+    private static boolean exists(String tool) {
+        try {
+            new ProcessBuilder(tool, "--version").start();
+            return true;
+        } catch (IOException none) {
+            return false;
+        }
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            // What the clock itself needs to start is not part of it.
+            Burn.millis(1);
+            System.out.println("cpu_ms=" + burn() / 1_000_000);
+        }
+
+        private static long burn() {
+            return Burn.millis(150);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+/*
+ * Four threads burn 10, 20, 30 and 40 % of the CPU time: the profile must show these shares, as the kernel charged
+ * them, whichever engine sends the signals. It is the first thing a profile is for, and the one that a user cannot
+ * check. The rate that an engine reaches is its promise too: perf the asked one, timer by the weight of its samples.
+ *
+ * @test id=perf
+ * @summary perf: shares within 1 point, at least 900 samples in a CPU-second
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Shares perf 1
+ */
+/*
+ * @test id=timer
+ * @summary timer: shares within 1 point, weights within 3 % of the CPU time
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Shares timer 1
+ */
+/*
+ * @test id=itimer
+ * @summary itimer: shares within 4 points
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Shares itimer 4
+ */
+
+import java.util.concurrent.CountDownLatch;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Track;
+import dev.vouch.test.Vm;
+
+public class Shares {
+    /** In all, in milliseconds of CPU time. */
+    private static final long TOTAL_MS = 4000;
+    private static final int[] PERCENT = {10, 20, 30, 40};
+
+    public static void main(String[] args) {
+        String engine = args[0];
+        double points = Double.parseDouble(args[1]);
+        Run run = Vm.with("interval=1ms,engine=" + engine).run(Program.class);
+        Skip.ifEngineRefused(run);
+        Report report = run.ok().report();
+        Check.equal(engine, report.engine(), "engine in the report");
+
+        double cpu = 0;
+        double sampled = 0;
+        long samples = 0;
+        for (int percent : PERCENT) {
+            Report.ThreadRow row = report.thread(name(percent));
+            // The trigger: the thread did burn what it was to burn, and the kernel says so too.
+            double burnt = run.number(name(percent)) / 1e6;
+            Check.near(TOTAL_MS * percent / 100.0, burnt, 10, "CPU time of " + row.name + ", in ms");
+            Check.between(burnt, row.cpuMs, burnt + 30, "CPU time of " + row.name + " by the report, in ms");
+            cpu += row.cpuMs;
+            sampled += row.sampledMs;
+            samples += row.samples;
+        }
+        for (int percent : PERCENT) {
+            Report.ThreadRow row = report.thread(name(percent));
+            Check.near(100 * row.cpuMs / cpu, 100 * row.sampledMs / sampled, points, "share of " + row.name + ", in %");
+            Track track = run.profile().track(row.name);
+            Check.near(row.sampledMs, track.weight(), 0.5, "weight of " + row.name + " in the profile, in ms");
+            double burnt = run.number(name(percent)) / 1e6;
+            Check.atLeast(0.9 * burnt, track.weightOf("dev.vouch.test.Burn.millis"), "weight with the stack of the work, in ms");
+        }
+
+        Check.near(1000, report.askedHz(), 0.01, "rate that was asked for");
+        double programMs = report.cpuMs() - report.agentCpuMs();
+        double reached = 1000 * report.signals() / programMs;
+        Check.near(reached, report.reachedHz(), 0.02 * reached, "rate that was reached, from signals and CPU time");
+        if (engine.equals("perf")) {
+            Check.atLeast(900, 1000 * samples / cpu, "samples in a CPU-second");
+        }
+        if (engine.equals("timer")) {
+            Check.near(cpu, sampled, 0.03 * cpu, "sampled time against CPU time, in ms");
+        }
+    }
+
+    static String name(int percent) {
+        return "percent-" + percent;
+    }
+
+    static class Program {
+        public static void main(String[] args) throws InterruptedException {
+            // What a first call has to load is no part of the work.
+            Burn.millis(1);
+            CountDownLatch go = new CountDownLatch(1);
+            Thread[] threads = new Thread[PERCENT.length];
+            long[] burnt = new long[PERCENT.length];
+            for (int i = 0; i < threads.length; i++) {
+                int place = i;
+                threads[i] = new Thread(() -> {
+                    awaitQuietly(go);
+                    burnt[place] = Burn.millis(TOTAL_MS * PERCENT[place] / 100);
+                }, name(PERCENT[i]));
+                threads[i].start();
+            }
+            go.countDown();
+            for (int i = 0; i < threads.length; i++) {
+                threads[i].join();
+                System.out.println(name(PERCENT[i]) + "=" + burnt[i]);
+            }
+        }
+
+        private static void awaitQuietly(CountDownLatch latch) {
+            try {
+                latch.await();
+            } catch (InterruptedException error) {
+                throw new AssertionError(error);
+            }
+        }
+    }
+}

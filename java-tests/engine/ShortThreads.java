@@ -1,0 +1,157 @@
+/*
+ * Ten thousand threads of 5 ms each, which is a server that makes a thread for each request: every one of them gets
+ * an event or a timer of its own from the agent, and all of that must be gone when the threads are. Their time must
+ * be in the profile, though each of them lives for a few samples only.
+ *
+ * @test id=perf
+ * @summary perf: nothing leaks over many short threads, and their time is there
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=400 ShortThreads perf
+ */
+/*
+ * @test id=timer
+ * @summary timer: nothing leaks over many short threads, and their time is there
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=400 ShortThreads timer
+ */
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.time.Duration;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Scale;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class ShortThreads {
+    private static final int THREADS = Scale.pick(1_000, 10_000);
+    private static final long THREAD_MS = 5;
+
+    public static void main(String[] args) {
+        // A JVM that makes no threads of its own meanwhile: theirs have events and timers too.
+        Run run = Vm.with("interval=1ms,engine=" + args[0]).collector("-XX:+UseSerialGC")
+            .flags("-XX:+IgnoreUnrecognizedVMOptions", "-XX:-UseDynamicNumberOfCompilerThreads", "-Xmx256m")
+            .timeout(Duration.ofSeconds(300)).run(Program.class, Integer.toString(THREADS));
+        Skip.ifEngineRefused(run);
+        run.ok();
+        for (String thing : new String[] {"tasks", "descriptors", "events", "timers"}) {
+            Check.equal(run.number(thing + ".before"), run.number(thing + ".after"), thing + " after all threads have ended");
+        }
+        // The trigger: the kind of thing that could leak was there while threads lived.
+        Check.atLeast(2, run.number((args[0].equals("perf") ? "events" : "timers") + ".before"), "armed threads of the JVM");
+        double growth = (run.number("rss_kb.after") - run.number("rss_kb.before")) / 1024.0;
+        Check.atMost(12 + 2.0 * THREADS / 1000, growth, "growth of the memory over " + THREADS + " threads, in MB");
+
+        for (String note : run.report().engineNotes()) {
+            Check.that(!note.contains("could not be sampled"), "a thread that ended is told as a failure: " + note);
+        }
+
+        double burnt = run.number("cpu") / 1e6;
+        double cpu = 0;
+        double sampled = 0;
+        long samples = 0;
+        int threads = 0;
+        for (Report.ThreadRow row : run.report().threads()) {
+            if (row.name.startsWith("short-")) {
+                threads++;
+                cpu += row.cpuMs;
+                sampled += row.sampledMs;
+                samples += row.samples;
+            }
+        }
+        Check.equal(THREADS, threads, "short threads in the report");
+        Check.between(burnt, cpu, burnt + THREADS, "CPU time of the short threads by the report and by themselves, in ms");
+        Check.near(cpu, sampled, 0.1 * cpu, "sampled time of the short threads, in ms");
+        long inProfile = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
+            .mapToLong(track -> track.samples.size()).sum();
+        Check.equal(samples, inProfile, "samples of the short threads in the profile");
+        Check.atMost(1000, run.profile().tracks.size(), "tracks of the profile");
+    }
+
+    static class Program {
+        private static final AtomicLong CPU = new AtomicLong();
+        private static final Semaphore ROOM = new Semaphore(8);
+
+        public static void main(String[] args) throws Exception {
+            burn("warm-", 100);
+            // Two rounds, so that whatever a first look at /proc needs is loaded.
+            look("warm");
+            int tasks = look("before");
+            CPU.set(0);
+            burn("short-", Integer.parseInt(args[0]));
+            System.out.println("cpu=" + CPU.get());
+            awaitTasks(tasks);
+            look("after");
+        }
+
+        private static void burn(String name, int count) throws InterruptedException {
+            Thread last = null;
+            for (int i = 0; i < count; i++) {
+                ROOM.acquire();
+                last = new Thread(() -> {
+                    CPU.addAndGet(Burn.millis(THREAD_MS));
+                    ROOM.release();
+                }, name + i);
+                last.start();
+            }
+            ROOM.acquire(8);
+            ROOM.release(8);
+            last.join();
+        }
+
+        /** The kernel's threads end a little later than Java's. */
+        private static void awaitTasks(int count) throws Exception {
+            long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+            while (count("/proc/self/task") > count && System.nanoTime() < until) {
+                Thread.yield();
+            }
+        }
+
+        private static int look(String when) throws IOException {
+            int tasks = count("/proc/self/task");
+            System.out.println("tasks." + when + "=" + tasks);
+            System.out.println("descriptors." + when + "=" + count("/proc/self/fd"));
+            System.out.println("events." + when + "=" + events());
+            System.out.println("timers." + when + "=" + lines("/proc/self/timers", "ID:").count());
+            String rss = lines("/proc/self/status", "VmRSS:").findFirst().get();
+            System.out.println("rss_kb." + when + "=" + rss.replaceAll("[^0-9]", ""));
+            return tasks;
+        }
+
+        private static int count(String folder) {
+            return new java.io.File(folder).list().length;
+        }
+
+        private static long events() throws IOException {
+            try (Stream<Path> files = Files.list(Paths.get("/proc/self/fd"))) {
+                return files.filter(Program::isEvent).count();
+            }
+        }
+
+        private static boolean isEvent(Path descriptor) {
+            try {
+                return Files.readSymbolicLink(descriptor).toString().contains("perf_event");
+            } catch (IOException closedMeanwhile) {
+                return false;
+            }
+        }
+
+        private static Stream<String> lines(String file, String beginning) throws IOException {
+            return Files.readAllLines(Paths.get(file), StandardCharsets.UTF_8).stream()
+                .filter(line -> line.startsWith(beginning));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+/*
+ * The disk is full when the profile is to be written. The program must end as if nothing had happened, with its own
+ * exit code and output; the user hears which file is lost and why; no half file is left for him to trust; and a file
+ * that still fits is written.
+ *
+ * The disk is a small tmpfs in a mount namespace of the child's own, which vanishes with it.
+ *
+ * @test
+ * @summary a full disk costs the profile, not the program
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main FullDisk
+ */
+
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class FullDisk {
+    private static final int CODE = 7;
+    /** Room for a report, and for the beginning of a profile. */
+    private static final int LITTLE = 12 << 10;
+
+    public static void main(String[] args) throws Exception {
+        String[] namespace = namespace();
+        nothingFits(namespace);
+        onlyTheReportFits(namespace);
+    }
+
+    private static void nothingFits(String[] namespace) throws IOException {
+        Path disk = Files.createDirectory(Paths.get("none").toAbsolutePath());
+        Run run = run(namespace, disk, "out=" + disk + "/p.json,out=" + disk + "/p.json.gz,report=" + disk + "/r.json", 0);
+        String said = String.join("\n", run.vouchLines());
+        for (String file : new String[] {"p.json", "p.json.gz", "r.json"}) {
+            Check.contains(said, "lost: " + disk + "/" + file + " could not be written: No space left on device", "message");
+        }
+        Check.equal("[filler]", left(run), "files on the full disk");
+        Check.that(!said.contains("wrote"), "nothing was written, but the message says so: " + said);
+    }
+
+    private static void onlyTheReportFits(String[] namespace) throws IOException {
+        Path disk = Files.createDirectory(Paths.get("little").toAbsolutePath());
+        Run run = run(namespace, disk, "out=" + disk + "/p.json,report=" + disk + "/r.json", LITTLE);
+        String said = String.join("\n", run.vouchLines());
+        Check.contains(said, "lost: " + disk + "/p.json could not be written", "message");
+        Check.that(!said.contains("lost: " + disk + "/r.json"), "the report had room, but the message says: " + said);
+        Check.equal("[filler, r.json]", left(run), "files on the full disk");
+        Check.atLeast(50, Report.read(run.dir.resolve("left/r.json")).signals(), "signals in the report that fitted");
+    }
+
+    private static Run run(String[] namespace, Path disk, String options, int room) {
+        // What is on the disk is gone with the namespace, so the shell copies it out.
+        String script = "disk=$1; shift; mount -t tmpfs -o size=1m vouch-test $disk || exit 99\n"
+            + "\"$@\"; code=$?; cp -a $disk left; exit $code";
+        List<String> launcher = new ArrayList<>(Arrays.asList(namespace));
+        launcher.addAll(Arrays.asList("sh", "-c", script, "sh", disk.toString()));
+        Run run = Vm.with(options + ",interval=1ms").noFiles().launcher(launcher.toArray(new String[0]))
+            .run(Program.class, disk.toString(), Integer.toString(room));
+        Check.equal("[burnt, full]", run.out.toString(), "the program's output");
+        Check.equal(CODE, run.exit, "exit code");
+        Check.empty(run.otherErr(), "lines on stderr that are not Vouch's");
+        return run;
+    }
+
+    private static String left(Run run) throws IOException {
+        Set<String> names = new TreeSet<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(run.dir.resolve("left"))) {
+            files.forEach(file -> names.add(file.getFileName().toString()));
+        }
+        return names.toString();
+    }
+
+    /** How a process gets a mount namespace here: as root, or as the root of a user namespace. */
+    private static String[] namespace() throws Exception {
+        String[][] ways = {{"unshare", "-m"}, {"unshare", "-r", "-m"}};
+        for (String[] way : ways) {
+            List<String> command = new ArrayList<>(Arrays.asList(way));
+            command.addAll(Arrays.asList("mount", "-t", "tmpfs", "vouch-test", "/tmp"));
+            try {
+                if (new ProcessBuilder(command).start().waitFor() == 0) {
+                    return way;
+                }
+            } catch (IOException none) {
+                Skip.unless(false, "there is no unshare: " + none.getMessage());
+            }
+        }
+        Skip.unless(false, "a tmpfs may not be mounted here, as root or in a user namespace");
+        return null;
+    }
+
+    static class Program {
+        public static void main(String[] args) throws IOException {
+            Burn.millis(100);
+            deep(200);
+            System.out.println("burnt");
+            Path filler = Paths.get(args[0], "filler");
+            try (FileOutputStream out = new FileOutputStream(filler.toFile())) {
+                byte[] page = new byte[4096];
+                for (int written = 0; written <= 1 << 20; written += page.length) {
+                    out.write(page);
+                }
+                System.out.println("the disk is not full");
+            } catch (IOException full) {
+                long size = Files.size(filler) - Integer.parseInt(args[1]);
+                try (FileChannel channel = FileChannel.open(filler, StandardOpenOption.WRITE)) {
+                    channel.truncate(size);
+                }
+                System.out.println("full");
+            }
+            System.exit(CODE);
+        }
+
+        /** Stacks that differ, so that the profile is larger than a page or two. */
+        private static void deep(int left) {
+            Burn.millis(1);
+            if (left > 0) {
+                deep(left - 1);
+            }
+        }
+    }
+}

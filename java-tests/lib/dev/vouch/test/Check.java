@@ -1,0 +1,91 @@
+package dev.vouch.test;
+
+import java.util.Collection;
+
+/**
+ * Assertions that say what was expected and what came. A test must never catch what they throw.
+ */
+public final class Check {
+    private Check() {}
+
+    public static void that(boolean holds, String what) {
+        if (!holds) {
+            fail(what);
+        }
+    }
+
+    public static void equal(Object expected, Object actual, String what) {
+        if (expected == null ? actual != null : !expected.equals(actual)) {
+            fail(what + ": expected <" + expected + ">, came <" + actual + ">");
+        }
+    }
+
+    public static void equal(long expected, long actual, String what) {
+        if (expected != actual) {
+            fail(what + ": expected " + expected + ", came " + actual);
+        }
+    }
+
+    public static void atLeast(double least, double actual, String what) {
+        if (!(actual >= least)) {
+            fail(what + ": expected at least " + number(least) + ", came " + number(actual));
+        }
+    }
+
+    public static void atMost(double most, double actual, String what) {
+        if (!(actual <= most)) {
+            fail(what + ": expected at most " + number(most) + ", came " + number(actual));
+        }
+    }
+
+    public static void between(double least, double actual, double most, String what) {
+        if (!(actual >= least && actual <= most)) {
+            fail(what + ": expected " + number(least) + " to " + number(most) + ", came " + number(actual));
+        }
+    }
+
+    /** Equal but for the tolerance, which has the unit of the values. */
+    public static void near(double expected, double actual, double tolerance, String what) {
+        if (!(Math.abs(expected - actual) <= tolerance)) {
+            fail(what + ": expected " + number(expected) + " ± " + number(tolerance) + ", came " + number(actual));
+        }
+    }
+
+    public static void contains(String text, String part, String what) {
+        if (!text.contains(part)) {
+            fail(what + ": expected <" + part + "> in <" + text + ">");
+        }
+    }
+
+    public static void contains(Collection<?> all, Object one, String what) {
+        if (!all.contains(one)) {
+            fail(what + ": expected <" + one + "> among " + all);
+        }
+    }
+
+    public static void empty(Collection<?> all, String what) {
+        if (!all.isEmpty()) {
+            fail(what + ": expected none, came " + all.size() + ": " + first(all));
+        }
+    }
+
+    public static void fail(String what) {
+        throw new AssertionError(what);
+    }
+
+    private static String first(Collection<?> all) {
+        StringBuilder text = new StringBuilder();
+        int room = 10;
+        for (Object one : all) {
+            if (room-- == 0) {
+                return text + "…";
+            }
+            text.append(one).append("; ");
+        }
+        return text.toString();
+    }
+
+    private static String number(double value) {
+        return value == Math.rint(value) && Math.abs(value) < 1e15 ? Long.toString((long) value) : Double.toString(value);
+    }
+}

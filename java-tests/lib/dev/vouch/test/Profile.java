@@ -1,0 +1,185 @@
+package dev.vouch.test;
+
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Reader;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.zip.GZIPInputStream;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+
+/**
+ * A Firefox Profiler file, version 66: tracks, their samples, the stacks of these. Reading one checks that all
+ * references point at something and that a stack's parent stands before it.
+ */
+public final class Profile {
+    /** The file's `meta`. */
+    public final JsonObject meta;
+    public final List<Track> tracks;
+
+    private final List<Frame> frames = new ArrayList<>();
+    private final int[] stackFrame;
+    private final int[] stackParent;
+    private final int[] stackDepth;
+
+    private Profile(JsonObject file) {
+        meta = file.getAsJsonObject("meta");
+        Check.equal(66, meta.get("preprocessedProfileVersion").getAsInt(), "version of the profile");
+        JsonObject shared = file.getAsJsonObject("shared");
+        readFrames(shared);
+        JsonObject stacks = shared.getAsJsonObject("stackTable");
+        int count = stacks.get("length").getAsInt();
+        stackFrame = ints(stacks, "frame", count);
+        int[] offset = ints(stacks, "prefixOffset", count);
+        stackParent = new int[count];
+        stackDepth = new int[count];
+        for (int stack = 0; stack < count; stack++) {
+            Check.between(0, offset[stack], stack, "offset of the parent of stack " + stack);
+            Check.between(0, stackFrame[stack], frames.size() - 1, "frame of stack " + stack);
+            stackParent[stack] = offset[stack] == 0 ? -1 : stack - offset[stack];
+            stackDepth[stack] = offset[stack] == 0 ? 1 : 1 + stackDepth[stackParent[stack]];
+        }
+        List<Track> all = new ArrayList<>();
+        for (JsonElement thread : file.getAsJsonArray("threads")) {
+            all.add(new Track(this, thread.getAsJsonObject()));
+        }
+        tracks = Collections.unmodifiableList(all);
+    }
+
+    /** Reads .json or .json.gz. */
+    public static Profile read(Path file) {
+        boolean packed = file.toString().endsWith(".gz");
+        try (Reader reader = new InputStreamReader(
+                packed ? new GZIPInputStream(Files.newInputStream(file)) : Files.newInputStream(file),
+                StandardCharsets.UTF_8)) {
+            return new Profile(JsonParser.parseReader(reader).getAsJsonObject());
+        } catch (IOException error) {
+            throw new UncheckedIOException("there is no profile that can be read: " + file, error);
+        }
+    }
+
+    /** The one track of this name. */
+    public Track track(String name) {
+        List<Track> named = tracks(name);
+        Check.equal(1, named.size(), "tracks named " + name + " among " + names());
+        return named.get(0);
+    }
+
+    public List<Track> tracks(String name) {
+        List<Track> named = new ArrayList<>(tracks);
+        named.removeIf(track -> !track.name.equals(name));
+        return named;
+    }
+
+    public TreeSet<String> names() {
+        TreeSet<String> names = new TreeSet<>();
+        tracks.forEach(track -> names.add(track.name));
+        return names;
+    }
+
+    /** All samples of all tracks. */
+    public List<Sample> samples() {
+        List<Sample> samples = new ArrayList<>();
+        tracks.forEach(track -> samples.addAll(track.samples));
+        return samples;
+    }
+
+    public long weight() {
+        return tracks.stream().mapToLong(Track::weight).sum();
+    }
+
+    /** Every function that is in a frame of the file, sampled or not. */
+    public TreeSet<String> functions() {
+        TreeSet<String> functions = new TreeSet<>();
+        frames.forEach(frame -> functions.add(frame.function));
+        return functions;
+    }
+
+    public List<Frame> frames() {
+        return Collections.unmodifiableList(frames);
+    }
+
+    /** Weight by function at the leaf. */
+    public Map<String, Long> selfByFunction() {
+        return selfByFunction(samples());
+    }
+
+    static Map<String, Long> selfByFunction(List<Sample> samples) {
+        Map<String, Long> weights = new LinkedHashMap<>();
+        samples.forEach(sample -> weights.merge(sample.leaf().function, sample.weight, Long::sum));
+        return weights;
+    }
+
+    int stacks() {
+        return stackFrame.length;
+    }
+
+    int depth(int stack) {
+        return stackDepth[stack];
+    }
+
+    Frame leaf(int stack) {
+        return frames.get(stackFrame[stack]);
+    }
+
+    int parent(int stack) {
+        return stackParent[stack];
+    }
+
+    private void readFrames(JsonObject shared) {
+        JsonArray strings = shared.getAsJsonArray("stringArray");
+        JsonObject sources = shared.getAsJsonObject("sources");
+        JsonObject resources = shared.getAsJsonObject("resourceTable");
+        JsonObject funcs = shared.getAsJsonObject("funcTable");
+        JsonObject table = shared.getAsJsonObject("frameTable");
+        JsonArray categories = meta.getAsJsonArray("categories");
+        Function<JsonElement, String> string = index -> strings.get(index.getAsInt()).getAsString();
+        for (int row = 0; row < table.get("length").getAsInt(); row++) {
+            int func = cell(table, "func", row).getAsInt();
+            JsonElement source = cell(funcs, "source", func);
+            int resource = cell(funcs, "resource", func).getAsInt();
+            JsonObject category = categories.get(cell(table, "category", row).getAsInt()).getAsJsonObject();
+            int subcategory = cell(table, "subcategory", row).getAsInt();
+            frames.add(new Frame(
+                string.apply(cell(funcs, "name", func)),
+                source.isJsonNull() ? null : string.apply(cell(sources, "filename", source.getAsInt())),
+                lineOf(cell(table, "line", row)),
+                lineOf(cell(funcs, "lineNumber", func)),
+                resource < 0 ? null : string.apply(cell(resources, "name", resource)),
+                category.get("name").getAsString(),
+                category.getAsJsonArray("subcategories").get(subcategory).getAsString(),
+                cell(funcs, "relevantForJS", func).getAsBoolean()));
+        }
+    }
+
+    private static int lineOf(JsonElement cell) {
+        return cell.isJsonNull() ? 0 : cell.getAsInt();
+    }
+
+    private static JsonElement cell(JsonObject table, String column, int row) {
+        return table.getAsJsonArray(column).get(row);
+    }
+
+    static int[] ints(JsonObject table, String column, int count) {
+        JsonArray cells = table.getAsJsonArray(column);
+        Check.equal(count, cells.size(), "cells in column " + column);
+        int[] values = new int[count];
+        for (int row = 0; row < count; row++) {
+            values[row] = cells.get(row).getAsInt();
+        }
+        return values;
+    }
+}

@@ -1,0 +1,185 @@
+package dev.vouch.test;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+
+/**
+ * The trust report, by the keys that are its contract. Reading one checks its sums.
+ */
+public final class Report {
+    /** The fates of a sample, as the report names them. */
+    public static final String[] FATES = {"proven", "plausible", "refuted", "unwalked", "outside", "dropped"};
+
+    /** A thread under one name. */
+    public static final class ThreadRow {
+        public final String name;
+        public final long tid;
+        /** What the kernel charged it; NaN if that is not known. */
+        public final double cpuMs;
+        public final double sampledMs;
+        public final long samples;
+        public final long refuted;
+        public final long unwalked;
+
+        ThreadRow(JsonObject row) {
+            name = row.get("name").getAsString();
+            tid = row.get("tid").getAsLong();
+            cpuMs = row.get("cpu_ms").isJsonNull() ? Double.NaN : row.get("cpu_ms").getAsDouble();
+            sampledMs = row.get("sampled_ms").getAsDouble();
+            samples = row.get("samples").getAsLong();
+            refuted = row.get("refuted").getAsLong();
+            unwalked = row.get("unwalked").getAsLong();
+        }
+
+        @Override
+        public String toString() {
+            return name + " (tid " + tid + "): " + samples + " samples, " + sampledMs + " of " + cpuMs + " ms";
+        }
+    }
+
+    /** The whole report, for keys that have no method here. */
+    public final JsonObject json;
+
+    private Report(JsonObject json) {
+        this.json = json;
+        checkSum();
+    }
+
+    public static Report read(Path file) {
+        try (Reader reader = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
+            return new Report(JsonParser.parseReader(reader).getAsJsonObject());
+        } catch (IOException error) {
+            throw new AssertionError("there is no report that can be read: " + file, error);
+        }
+    }
+
+    /** Every signal has one fate, and every sample a thread. */
+    public void checkSum() {
+        long samples = 0;
+        double weight = 0;
+        for (String fate : FATES) {
+            samples += samples(fate);
+            weight += weightMs(fate);
+        }
+        Check.equal(signals(), samples, "sum of the fates of all samples");
+        Check.near(weightMs("signals"), weight, 1e-6 * (1 + weight), "sum of the fates' weights");
+        long ofThreads = threads().stream().mapToLong(thread -> thread.samples).sum();
+        Check.between(signals() - samples("dropped"), ofThreads, signals(), "sum of the threads' samples");
+        long codes = unwalkedCodes().values().stream().mapToLong(Long::longValue).sum();
+        Check.equal(samples("unwalked"), codes, "sum of the reasons for unwalked samples");
+    }
+
+    public long signals() {
+        return samples("signals");
+    }
+
+    /** Samples of a fate, or "signals". */
+    public long samples(String fate) {
+        return json.getAsJsonObject("samples").get(fate).getAsLong();
+    }
+
+    public double weightMs(String fate) {
+        return json.getAsJsonObject("weight_ms").get(fate).getAsDouble();
+    }
+
+    /** ASGCT's codes for the samples without frames. */
+    public Map<String, Long> unwalkedCodes() {
+        Map<String, Long> codes = new LinkedHashMap<>();
+        json.getAsJsonObject("unwalked").entrySet().forEach(code -> codes.put(code.getKey(), code.getValue().getAsLong()));
+        return codes;
+    }
+
+    public List<ThreadRow> threads() {
+        List<ThreadRow> rows = new ArrayList<>();
+        json.getAsJsonArray("threads").forEach(row -> rows.add(new ThreadRow(row.getAsJsonObject())));
+        return rows;
+    }
+
+    /** The one thread of this name. */
+    public ThreadRow thread(String name) {
+        List<ThreadRow> rows = threads();
+        rows.removeIf(row -> !row.name.equals(name));
+        Check.equal(1, rows.size(), "threads named " + name + " in the report " + threads());
+        return rows.get(0);
+    }
+
+    public String vouch() {
+        return json.get("vouch").getAsString();
+    }
+
+    public String jdk() {
+        return json.get("jdk").getAsString();
+    }
+
+    public List<String> vmFlags() {
+        return strings("vm_flags");
+    }
+
+    public String command() {
+        return json.get("command").getAsString();
+    }
+
+    public String engine() {
+        return json.get("engine").getAsString();
+    }
+
+    public List<String> engineNotes() {
+        return strings("engine_notes");
+    }
+
+    public double intervalUs() {
+        return json.get("interval_us").getAsDouble();
+    }
+
+    public double askedHz() {
+        return json.getAsJsonObject("rate").get("asked_hz").getAsDouble();
+    }
+
+    public double reachedHz() {
+        return json.getAsJsonObject("rate").get("reached_hz").getAsDouble();
+    }
+
+    public double wallMs() {
+        return json.get("wall_ms").getAsDouble();
+    }
+
+    public double cpuMs() {
+        return json.get("cpu_ms").getAsDouble();
+    }
+
+    public double agentCpuMs() {
+        return json.get("agent_cpu_ms").getAsDouble();
+    }
+
+    /** p50, p90, p99, max or total_ms. */
+    public double handlerNs(String figure) {
+        return json.getAsJsonObject("handler_ns").get(figure).getAsDouble();
+    }
+
+    public long namesLost() {
+        return json.get("names_lost").getAsLong();
+    }
+
+    public long bytesRecorded() {
+        return json.get("bytes_recorded").getAsLong();
+    }
+
+    private List<String> strings(String key) {
+        List<String> strings = new ArrayList<>();
+        for (JsonElement element : json.getAsJsonArray(key)) {
+            strings.add(element.getAsString());
+        }
+        return strings;
+    }
+}

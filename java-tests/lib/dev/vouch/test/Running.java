@@ -1,0 +1,194 @@
+package dev.vouch.test;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStreamWriter;
+import java.io.PrintWriter;
+import java.lang.reflect.Field;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A child JVM that runs. It never outlives its timeout.
+ */
+public final class Running implements AutoCloseable {
+    /** The child's working folder. */
+    public final Path dir;
+
+    private final Process process;
+    private final long deadline;
+    private final PrintWriter stdin;
+    private final Lines out;
+    private final Lines err;
+
+    Running(Process process, Path dir, Duration timeout) {
+        this.process = process;
+        this.dir = dir;
+        deadline = System.nanoTime() + timeout.toNanos();
+        stdin = new PrintWriter(new OutputStreamWriter(process.getOutputStream(), StandardCharsets.UTF_8), true);
+        out = new Lines(process.getInputStream(), "stdout");
+        err = new Lines(process.getErrorStream(), "stderr");
+    }
+
+    public long pid() {
+        try {
+            try {
+                return (Long) Process.class.getMethod("pid").invoke(process);
+            } catch (NoSuchMethodException beforeJdk9) {
+                Field pid = process.getClass().getDeclaredField("pid");
+                pid.setAccessible(true);
+                return pid.getInt(process);
+            }
+        } catch (ReflectiveOperationException error) {
+            throw new AssertionError("the child's pid is not to be had", error);
+        }
+    }
+
+    /** The child's standard input; each println is flushed. */
+    public PrintWriter stdin() {
+        return stdin;
+    }
+
+    /** Waits for a line of the child's stdout that begins so, and gives it. */
+    public String awaitOut(String beginning) {
+        return out.await(beginning);
+    }
+
+    /** The same on stderr. */
+    public String awaitErr(String beginning) {
+        return err.await(beginning);
+    }
+
+    /** Runs the JDK's jcmd on the child: exit code, and what it printed. */
+    public Run jcmd(String... arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(Vm.jdk().resolve("bin/jcmd").toString());
+        command.add(Long.toString(pid()));
+        command.addAll(Arrays.asList(arguments));
+        return tool(command);
+    }
+
+    /** Sends a signal by its name: TERM, INT, KILL… */
+    public void signal(String name) {
+        Run kill = tool(Arrays.asList("kill", "-" + name, Long.toString(pid())));
+        Check.equal(0, kill.exit, "exit code of kill -" + name);
+    }
+
+    private Run tool(List<String> command) {
+        System.out.println("+ " + String.join(" ", command));
+        try {
+            Process tool = new ProcessBuilder(command).directory(dir.toFile()).start();
+            return new Running(tool, dir, Duration.ofSeconds(60)).end(false);
+        } catch (IOException error) {
+            throw new AssertionError(command.get(0) + " could not be started", error);
+        }
+    }
+
+    public boolean isAlive() {
+        return process.isAlive();
+    }
+
+    /** Waits for the end. A crash of the JVM fails the test here. */
+    public Run waitFor() {
+        return end(true);
+    }
+
+    private Run end(boolean checked) {
+        try {
+            stdin.close();
+            if (!process.waitFor(deadline - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                process.destroyForcibly().waitFor();
+                Check.fail("the child did not end in time; it was killed.\nstdout: " + out.all() + "\nstderr: " + err.all());
+            }
+            Run run = new Run(process.exitValue(), out.all(), err.all(), dir);
+            if (checked) {
+                run.check();
+            }
+            return run;
+        } catch (InterruptedException error) {
+            process.destroyForcibly();
+            throw new AssertionError("interrupted while the child ran", error);
+        }
+    }
+
+    /** Kills the child if it is still there. */
+    @Override
+    public void close() {
+        process.destroyForcibly();
+    }
+
+    /** A stream of the child's, read line by line as it comes. */
+    private final class Lines {
+        private final List<String> lines = new ArrayList<>();
+        private final String name;
+        private final Thread reader;
+        private boolean ended;
+
+        Lines(InputStream stream, String name) {
+            this.name = name;
+            reader = new Thread(() -> read(stream), "child " + name);
+            reader.setDaemon(true);
+            reader.start();
+        }
+
+        private void read(InputStream stream) {
+            try (BufferedReader in = new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8))) {
+                for (String line = in.readLine(); line != null; line = in.readLine()) {
+                    add(line);
+                }
+            } catch (IOException closed) {
+                // The child was killed: what came before counts.
+            } finally {
+                end();
+            }
+        }
+
+        private synchronized void add(String line) {
+            lines.add(line);
+            notifyAll();
+        }
+
+        private synchronized void end() {
+            ended = true;
+            notifyAll();
+        }
+
+        synchronized String await(String beginning) {
+            int seen = 0;
+            while (true) {
+                for (; seen < lines.size(); seen++) {
+                    if (lines.get(seen).startsWith(beginning)) {
+                        return lines.get(seen);
+                    }
+                }
+                long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+                Check.that(!ended && left > 0, "no line \"" + beginning + "…\" came on " + name + ": " + lines);
+                pause(left);
+            }
+        }
+
+        private void pause(long millis) {
+            try {
+                wait(millis);
+            } catch (InterruptedException error) {
+                throw new AssertionError("interrupted while waiting for the child", error);
+            }
+        }
+
+        /** Everything, once the stream has ended. A grandchild may hold it open: that is not waited for long. */
+        synchronized List<String> all() {
+            long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+            while (!ended && System.nanoTime() < until) {
+                pause(100);
+            }
+            return new ArrayList<>(lines);
+        }
+    }
+}

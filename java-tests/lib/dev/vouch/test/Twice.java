@@ -1,0 +1,54 @@
+package dev.vouch.test;
+
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * One program run twice, without the agent and with it. The agent must make no difference: exit code, stdout, and
+ * stderr but for the agent's own lines are the same.
+ */
+public final class Twice {
+    public final Run without;
+    public final Run with;
+
+    private Twice(Run without, Run with) {
+        this.without = without;
+        this.with = with;
+    }
+
+    /** Gives null if this JVM does not know the flags, or cannot do what they ask on this machine. */
+    public static Twice run(String options, String[] flags, Class<?> main, String... args) {
+        Run without = flagged(Vm.without(), flags).run(main, args);
+        if (without.exit == 1 && without.out.stream().anyMatch(line -> line.startsWith("Error occurred during initialization of VM"))
+                || without.err.stream().anyMatch(line -> line.startsWith("Error: Could not create the Java Virtual Machine"))) {
+            System.out.println("not known here: " + String.join(" ", flags));
+            return null;
+        }
+        Run with = flagged(Vm.with(options), flags).run(main, args);
+        Check.equal(without.exit, with.exit, "exit code with the agent, under " + String.join(" ", flags));
+        Check.equal(written(without), written(with), "stdout with the agent, under " + String.join(" ", flags));
+        return new Twice(without, with);
+    }
+
+    /** Where stderr is not to be the same, the test says itself what it expects. */
+    public Twice sameErr() {
+        Check.equal(without.otherErr(), with.otherErr(), "stderr with the agent, but for its own lines");
+        return this;
+    }
+
+    /** Without the JVM's own log, which has times in it. */
+    private static List<String> written(Run run) {
+        return run.out.stream().filter(line -> !line.matches("\\[\\d+[.,]\\d+s]\\[.*")).collect(Collectors.toList());
+    }
+
+    private static Vm flagged(Vm vm, String[] flags) {
+        for (String flag : flags) {
+            if (flag.matches("-XX:\\+Use\\w+GC")) {
+                vm.collector(flag);
+            } else {
+                vm.flags(flag);
+            }
+        }
+        return vm;
+    }
+}

@@ -1,0 +1,119 @@
+/*
+ * Beside what people already have in their JVMs: an instrumenting -javaagent, the debugger's agent, Flight Recorder.
+ * Each must go on doing its own work, and the profile must be as good as alone.
+ *
+ * @test
+ * @summary a Java agent, JDWP and JFR work beside Vouch, all at once
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main BesideOthers
+ */
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.security.ProtectionDomain;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.jar.Attributes;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class BesideOthers {
+    public static void main(String[] args) throws IOException {
+        Path jar = agentJar();
+        List<String> others = new ArrayList<>(Arrays.asList("-javaagent:" + jar,
+            "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"));
+        boolean flightRecorder = Files.exists(Vm.jdk().resolve("bin/jfr")) || Files.exists(Vm.jdk().resolve("lib/jfr.jar"));
+        if (flightRecorder) {
+            others.add("-XX:StartFlightRecording=filename=flight.jfr,settings=profile");
+        }
+        Run run = Vm.with("interval=1ms").flags(others.toArray(new String[0])).run(Program.class).ok();
+
+        Check.that(run.out.contains("premain ran"), "the Java agent did not run: " + run.out);
+        Check.atLeast(1, run.number("transformed"), "classes that the Java agent saw");
+        Check.that(run.out.stream().anyMatch(line -> line.startsWith("Listening for transport dt_socket")),
+            "the debugger's agent did not start: " + run.out);
+        if (flightRecorder) {
+            Check.atLeast(10_000, Files.size(run.dir.resolve("flight.jfr")), "size of the flight recording");
+        }
+        Check.atLeast(0.9 * run.number("cpu_ms"), run.profile().track("main").weightOf("BesideOthers$Program.burn"), "weight of burn");
+        Check.contains(run.profile().functions(), "dev.vouch.test.Burn.millis", "functions of a class that was transformed");
+        if (Vm.major() >= 25) {
+            otherSampler();
+        }
+    }
+
+    /** JFR's own sampler of CPU time wants SIGPROF, finds it taken, and gives way: its timers must not be counted here. */
+    private static void otherSampler() {
+        Run run = Vm.with("interval=1ms")
+            .flags("-XX:StartFlightRecording:filename=flight.jfr,jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms")
+            .run(Program.class).ok();
+        Check.that(run.out.stream().anyMatch(line -> line.contains("Conflicting SIGPROF handler found")),
+            "JFR did not ask for SIGPROF: " + run.out);
+        Check.between(0.9 * run.number("cpu_ms"), run.profile().track("main").weightOf("BesideOthers$Program.burn"),
+            1.1 * run.number("cpu_ms"), "weight of burn");
+    }
+
+    private static Path agentJar() throws IOException {
+        Path jar = Paths.get("agent.jar").toAbsolutePath();
+        Manifest manifest = new Manifest();
+        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        manifest.getMainAttributes().putValue("Premain-Class", Premain.class.getName());
+        manifest.getMainAttributes().putValue("Can-Retransform-Classes", "true");
+        try (OutputStream file = Files.newOutputStream(jar); JarOutputStream out = new JarOutputStream(file, manifest)) {
+            for (String name : new String[] {"BesideOthers$Premain.class"}) {
+                out.putNextEntry(new JarEntry(name));
+                try (InputStream in = BesideOthers.class.getResourceAsStream(name)) {
+                    byte[] bytes = new byte[8192];
+                    for (int read = in.read(bytes); read > 0; read = in.read(bytes)) {
+                        out.write(bytes, 0, read);
+                    }
+                }
+            }
+        }
+        return jar;
+    }
+
+    /** Hands every class back as a copy of itself, and so has the JVM define it anew. */
+    public static class Premain implements ClassFileTransformer {
+        static final AtomicInteger SEEN = new AtomicInteger();
+
+        public static void premain(String arguments, Instrumentation instrumentation) throws Exception {
+            instrumentation.addTransformer(new Premain(), true);
+            instrumentation.retransformClasses(ArrayList.class, String.class);
+            System.out.println("premain ran");
+        }
+
+        @Override
+        public byte[] transform(ClassLoader loader, String name, Class<?> old, ProtectionDomain domain, byte[] bytes) {
+            SEEN.incrementAndGet();
+            return bytes.clone();
+        }
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            long nanos = burn();
+            System.out.println("cpu_ms=" + nanos / 1_000_000);
+            System.out.println("transformed=" + Premain.SEEN);
+        }
+
+        private static long burn() {
+            return Burn.millis(200);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+/*
+ * Where the profile goes: without any option into the working folder under the process's number, else where the
+ * patterns say. A user who starts ten JVMs by one script must get ten profiles, by whichever way the agent is given:
+ * -agentpath, -agentlib, or the environment.
+ *
+ * @test
+ * @summary default names, patterns in names, and the ways to give the agent at start
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main FileNames
+ */
+
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.TreeSet;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class FileNames {
+    public static void main(String[] args) {
+        byDefault(Vm.with("").noFiles());
+        byDefault(Vm.without().flags("-agentlib:vouch").env("LD_LIBRARY_PATH", Vm.agent().getParent().toString()));
+        byDefault(Vm.without().env("JAVA_TOOL_OPTIONS", "-agentpath:" + Vm.agent()));
+        patterns();
+        quiet();
+    }
+
+    private static void byDefault(Vm vm) {
+        Run run = vm.run(Program.class).ok();
+        String name = "vouch-" + run.value("pid") + ".json.gz";
+        Check.equal("[" + name + "]", run.files().toString(), "files without any option");
+        Check.contains(run.vouchLines().toString(), name, "what the summary says was written");
+        profiled(run, name);
+    }
+
+    private static void patterns() {
+        Run run = Vm.with("out=a-%p-%%-%{VOUCH_TEST}.json,out=b-%t.folded,report=c-%p.json").noFiles()
+            .env("VOUCH_TEST", "from the environment").run(Program.class).ok();
+        String pid = run.value("pid");
+        TreeSet<String> files = run.files();
+        Check.equal(3, files.size(), "files, of " + files);
+        profiled(run, "a-" + pid + "-%-from the environment.json");
+        Check.that(files.first().startsWith("a-"), "files: " + files);
+        Check.that(files.higher(files.first()).matches("b-\\d{8}-\\d{6}\\.folded"), "%t is no time: " + files);
+        Check.atLeast(1, Report.read(run.dir.resolve("c-" + pid + ".json")).signals(), "signals");
+    }
+
+    private static void quiet() {
+        Run run = Vm.with("quiet").run(Program.class).ok();
+        Check.empty(run.err, "what is said under quiet");
+        profiled(run, "profile.json");
+    }
+
+    private static void profiled(Run run, String name) {
+        Path file = run.dir.resolve(name);
+        Check.atLeast(50, Profile.read(file).track("main").weightOf("FileNames$Program.main"), "weight of main in " + file);
+    }
+
+    static class Program {
+        public static void main(String[] args) throws Exception {
+            System.out.println("pid=" + Paths.get("/proc/self").toRealPath().getFileName());
+            Burn.millis(100);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/*
+ * A mistyped option stops the JVM before the program starts, and says everything that is wrong at once, with the
+ * right key beside each. A user who types `intervall=10ms` must never get a profile at another rate than he believes,
+ * and must not have to start a long run three times to hear of three mistakes.
+ *
+ * @test
+ * @summary all mistakes of an option text come in one message, before main, with exit code 1
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main OptionMistakes
+ */
+
+import java.util.List;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Refusal;
+import dev.vouch.test.Vm;
+
+public class OptionMistakes {
+    public static void main(String[] args) {
+        allAtOnce();
+        valuesAndPlacesTogether();
+        // What is typed, and what a user needs to hear.
+        refused("interval=10", "10us, 10ms or 10s");
+        refused("interval=0ms", "between 50us and 10s");
+        refused("depth=2k", "whole number");
+        refused("threads=[", "not a regular expression");
+        refused("engine", "engine needs a value");
+        refused("quiet=yes", "stands alone");
+        refused("out=profile.txt", ".json, .json.gz or .folded");
+        refused("report=report.html", "must end in .json");
+        refused("out=%{VOUCH_TEST_NOT_SET}.json", "VOUCH_TEST_NOT_SET is not set");
+        refused("depth=5,depth=6", "given twice");
+        refused("xyzzyplugh=1", "the keys are out, report, interval");
+        refused("stop", "for a JVM that runs");
+    }
+
+    /** Ten words, nine of them wrong: nine sentences in the order of the text, and the tenth is not mentioned. */
+    private static void allAtOnce() {
+        String wrong = "intervall=1ms,quit,engine=prof,depth=0,otu=x.json,thread=main,interval=1ms,duraton=1s,"
+            + "strat=1s,reprot=r.json";
+        String[][] mends = {
+            {"intervall", "interval?"}, {"quit", "quiet?"}, {"engine=prof", "auto, perf, timer, itimer"},
+            {"depth=0", "from 1 to 65536"}, {"otu", "out?"}, {"thread", "threads?"}, {"duraton", "duration?"},
+            {"strat", "start?"}, {"reprot", "report?"},
+        };
+        List<String> said = refused(wrong);
+        Check.equal(mends.length + 1, said.size(), "lines of the message: a mistake each, and where help is " + said);
+        for (int at = 0; at < mends.length; at++) {
+            for (String part : mends[at]) {
+                Check.contains(said.get(at), part, "line " + at);
+            }
+        }
+        Check.contains(said.get(mends.length), "help", "last line");
+    }
+
+    /** A key that does not exist, a value that is none, and two places that cannot be written: still one message. */
+    private static void valuesAndPlacesTogether() {
+        refused("intervall=1ms,depth=x,out=/nowhere/at/all/p.json,report=/proc/r.json", "interval?", "whole number",
+            "/nowhere/at/all does not exist", "/proc/r.json: cannot be written");
+    }
+
+    private static List<String> refused(String options, String... mends) {
+        return Refusal.of(Vm.with(options).noFiles(), mends);
+    }
+}

@@ -1,0 +1,66 @@
+/*
+ * Two profilers that fight over SIGPROF would both be wrong without a word. The second one is refused before the
+ * program starts, whether it is this library again, a copy of it under another name, or somebody else's.
+ *
+ * @test
+ * @summary a second profiler in one JVM is refused with a clear message and exit code 1
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main TwoAgents
+ */
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.List;
+
+import dev.vouch.test.Attach;
+import dev.vouch.test.Burn;
+import dev.vouch.test.Cc;
+import dev.vouch.test.Check;
+import dev.vouch.test.Refusal;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Vm;
+
+public class TwoAgents {
+    public static void main(String[] args) throws IOException {
+        Path copy = Paths.get("libother.so").toAbsolutePath();
+        Files.copy(Vm.agent(), copy);
+        once("Vouch is loaded already", Refusal.of(Vm.with("").flags("-agentpath:" + Vm.agent() + "=out=first.json")));
+        once("SIGPROF is taken", Refusal.of(Vm.with("").flags("-agentpath:" + copy + "=out=first.json")));
+        lateCopy(copy);
+
+        Path foreign = Cc.library("foreign");
+        once("SIGPROF is taken", Refusal.of(Vm.with("").flags("-agentpath:" + foreign)));
+    }
+
+    /** One sentence says it, once. */
+    private static void once(String sentence, List<String> said) {
+        Check.equal(1, said.stream().filter(line -> line.contains(sentence)).count(), "lines with <" + sentence + "> of " + said);
+    }
+
+    /** Into a JVM that is being profiled: the copy is refused, and the first recording is none the worse. */
+    private static void lateCopy(Path copy) {
+        try (Running running = Vm.with("interval=1ms").start(Waits.class)) {
+            running.awaitOut("ready");
+            try (Attach attach = Attach.to(running)) {
+                Check.that(attach.load(copy, "out=second.json") != 0, "a second copy was let in");
+            }
+            running.awaitErr("[vouch] SIGPROF is taken");
+            running.stdin().println("end");
+            Run run = running.waitFor().ok();
+            Check.equal("[profile.json, report.json]", run.files().toString(), "files");
+            Check.atLeast(30, run.profile().track("main").weightOf("TwoAgents$Waits.main"), "weight of main");
+        }
+    }
+
+    static class Waits {
+        public static void main(String[] args) throws IOException {
+            System.out.println("ready");
+            System.in.read();
+            Burn.millis(60);
+        }
+    }
+}

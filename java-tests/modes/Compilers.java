@@ -1,0 +1,45 @@
+/*
+ * The interpreter alone, the first compiler alone, everything compiled at once, and as usual. Frames look different in
+ * each, and a JVM engineer compares them: the program must be none the worse for being sampled, and its methods must
+ * be in the profile.
+ *
+ * @test
+ * @summary -Xint, -Xcomp, C1 alone: the program is unchanged, and its threads are sampled
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Compilers
+ */
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Track;
+import dev.vouch.test.Vm;
+
+public class Compilers {
+    public static void main(String[] args) {
+        Run interpreted = run("interpreted mode", "-Xint");
+        Check.equal(0, weightOf(interpreted, "C2 "), "weight of C2 under -Xint");
+        // Compiling all that a JVM's start needs takes seconds with C2.
+        run("compiled mode", "-Xcomp", "-XX:TieredStopAtLevel=1");
+        // JDK 8 has the thread even so: its start is all that may be seen of it.
+        Check.atMost(10, weightOf(run("mode", "-XX:TieredStopAtLevel=1"), "C2 "), "weight of C2 where there is but C1");
+        run("mode", "-XX:-TieredCompilation");
+    }
+
+    private static Run run(String mode, String... flags) {
+        Run run = Mix.profiled(Vm.with("interval=1ms").flags(flags), Program.class);
+        Check.contains(run.value("mode"), mode, "what the JVM calls its mode under " + String.join(" ", flags));
+        return run;
+    }
+
+    private static long weightOf(Run run, String threads) {
+        return run.profile().tracks.stream().filter(track -> track.name.startsWith(threads)).mapToLong(Track::weight).sum();
+    }
+
+    static class Program {
+        public static void main(String[] args) throws Exception {
+            System.out.println("mode=" + System.getProperty("java.vm.info"));
+            Mix.main(args);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+/*
+ * The three formats of a profile tell the same of one run: total weight and hottest method agree, and every folded
+ * line is one that flame-graph tools can read. A user opens one in a browser and another in a script, and must not
+ * get two answers.
+ *
+ * @test
+ * @summary .json, .json.gz and .folded of one run agree
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Formats
+ */
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class Formats {
+    public static void main(String[] args) throws IOException {
+        Run run = Vm.with("out=profile.json.gz,out=profile.folded,interval=1ms").run(Program.class).ok();
+
+        Profile plain = run.profile();
+        long weight = plain.weight();
+        Check.atLeast(250, weight, "weight of all samples of a program that burns 300 ms");
+        Check.equal(run.report().signals() - run.report().samples("dropped"), plain.samples().size(), "samples in the file");
+
+        Profile packed = Profile.read(run.dir.resolve("profile.json.gz"));
+        Check.equal(plain.selfByFunction(), packed.selfByFunction(), "weight by function, .json and .json.gz");
+        Check.equal(plain.names(), packed.names(), "names of the threads, .json and .json.gz");
+
+        List<String> lines = Files.readAllLines(run.dir.resolve("profile.folded"), StandardCharsets.UTF_8);
+        Map<String, Long> folded = new HashMap<>();
+        Map<String, Long> stacks = new HashMap<>();
+        for (String line : lines) {
+            Check.that(line.matches("[^;]+(;[^;]+)* [1-9][0-9]*"), "a line that is not `frame;frame weight`: <" + line + ">");
+            String stack = line.substring(0, line.lastIndexOf(' '));
+            long count = Long.parseLong(line.substring(line.lastIndexOf(' ') + 1));
+            Check.that(stacks.put(stack, count) == null, "a stack that stands twice: " + stack);
+            folded.merge(stack.substring(stack.lastIndexOf(';') + 1), count, Long::sum);
+        }
+        Check.equal(weight, stacks.values().stream().mapToLong(Long::longValue).sum(), "weight of the folded stacks");
+        Check.equal(plain.selfByFunction(), folded, "weight by function, .json and .folded");
+
+        String hottest = Collections.max(folded.entrySet(), Map.Entry.comparingByValue()).getKey();
+        Check.equal("dev.vouch.test.Burn.work", hottest, "hottest method of a program that runs nothing else");
+        // Folded stacks merge lines, and so must this comparison.
+        Map<String, Long> byStack = new HashMap<>();
+        plain.samples().forEach(sample -> {
+            StringBuilder stack = new StringBuilder();
+            sample.functions().forEach(function -> stack.insert(0, stack.length() == 0 ? function : function + ";"));
+            byStack.merge(stack.toString(), sample.weight, Long::sum);
+        });
+        Check.equal(byStack, stacks, "weight by stack, .json and .folded");
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            Burn.millis(300);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/*
+ * What a person gets on the terminal: at most eight lines on stderr, each marked as Vouch's, among the program's own
+ * lines that stay as they are. `quiet` takes even these away, and a script that reads the program's output never
+ * meets the profiler.
+ *
+ * @test
+ * @summary At most eight marked lines on stderr; quiet has none; the program's own output is untouched
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Summary
+ */
+
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class Summary {
+    public static void main(String[] args) {
+        Run without = Vm.without().run(Program.class);
+        Check.equal(Program.EXIT, without.exit, "exit code without the agent");
+        Check.equal(Arrays.asList("an out line", "and one more"), without.out, "stdout without the agent");
+        Check.equal(Arrays.asList("an err line", "and the last"), without.err, "stderr without the agent");
+
+        for (String engine : new String[] {"auto", "timer", "itimer"}) {
+            // So many files that their line is long.
+            Run run = Vm.with("out=a.json,out=b.json.gz,out=c.folded,engine=" + engine).run(Program.class);
+            List<String> lines = run.vouchLines();
+            Check.between(2, lines.size(), 8, "lines of the summary " + lines);
+            sameOutput(without, run);
+            String all = String.join("\n", lines);
+            Check.contains(all, grouped(run.report().signals()) + " signals", "summary");
+            Check.contains(all, run.report().engine(), "summary");
+            for (String file : new String[] {"a.json", "b.json.gz", "c.folded", "report.json"}) {
+                Check.contains(all, file, "summary");
+                Check.that(Files.exists(run.dir.resolve(file)), file + " was written");
+            }
+        }
+
+        Run quiet = Vm.with("quiet").run(Program.class);
+        Check.empty(quiet.vouchLines(), "lines of the agent's under quiet");
+        sameOutput(without, quiet);
+        Check.atLeast(Program.MS / 2, quiet.profile().weight(), "weight of the profile under quiet");
+    }
+
+    private static void sameOutput(Run without, Run with) {
+        Check.equal(without.exit, with.exit, "exit code with the agent");
+        Check.equal(without.out, with.out, "stdout with the agent");
+        List<String> own = new ArrayList<>(with.err);
+        own.removeAll(with.vouchLines());
+        Check.equal(without.err, own, "the program's own lines on stderr with the agent");
+    }
+
+    /** 12345 as 12,345. */
+    private static String grouped(long number) {
+        return String.format(java.util.Locale.ROOT, "%,d", number);
+    }
+
+    static class Program {
+        static final int EXIT = 3;
+        static final long MS = 100;
+
+        public static void main(String[] args) {
+            System.out.println("an out line");
+            System.err.println("an err line");
+            Burn.millis(MS);
+            System.out.println("and one more");
+            System.err.println("and the last");
+            System.exit(EXIT);
+        }
+    }
+}

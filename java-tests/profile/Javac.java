@@ -1,0 +1,157 @@
+/*
+ * A real program: javac compiling the JDK's own java.xml, some 1,500 files. It ends as it does without the agent, and
+ * the profile shows where javac spends its time, by its own methods with their files and lines.
+ *
+ * @test
+ * @summary javac on the sources of java.xml
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=400 Javac
+ */
+
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Frame;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Track;
+import dev.vouch.test.Vm;
+
+public class Javac {
+    private static final String JAVAC = "com.sun.tools.javac.";
+
+    public static void main(String[] args) throws IOException {
+        Path sources = sources();
+        List<String> files = files(sources);
+        Check.atLeast(1000, files.size(), "source files of java.xml in " + sources);
+        Path list = Paths.get("files").toAbsolutePath();
+        Files.write(list, files, StandardCharsets.UTF_8);
+
+        Run run = compile(Vm.with("interval=1ms"), sources, list, "classes");
+        Check.equal(0, run.exit, "exit code of javac under the agent: " + run.err);
+        Check.atLeast(files.size(), classes("classes"), "classes that javac made");
+        sameExitCode(sources);
+
+        Profile profile = run.profile();
+        Track main = profile.track("main");
+        Check.that(main.isMain, "main is the main thread");
+        checkSums(run.report(), profile, main);
+        checkFrames(profile, main);
+    }
+
+    /** A file that cannot be compiled fails as it does without the agent. */
+    private static void sameExitCode(Path sources) throws IOException {
+        Path broken = Paths.get("Broken.java").toAbsolutePath();
+        Files.write(broken, Collections.singletonList("class Broken { does not compile }"), StandardCharsets.UTF_8);
+        Path list = Paths.get("broken").toAbsolutePath();
+        Files.write(list, Collections.singletonList(broken.toString()), StandardCharsets.UTF_8);
+        Run without = compile(Vm.without(), sources, list, "nothing");
+        Run with = compile(Vm.with("interval=1ms"), sources, list, "nothing");
+        Check.that(without.exit != 0, "javac refuses a broken file");
+        Check.equal(without.exit, with.exit, "exit code of javac on a broken file under the agent");
+        Check.equal(without.out, with.out, "stdout of javac on a broken file under the agent");
+    }
+
+    private static void checkSums(Report report, Profile profile, Track main) {
+        Check.equal(report.signals() - report.samples("dropped"), profile.samples().size(), "samples in the profile");
+        double sampled = report.threads().stream().mapToDouble(row -> row.sampledMs).sum();
+        Check.near(report.weightMs("signals") - report.weightMs("dropped"), sampled, 1, "sampled time of all threads, in ms");
+        Check.near(sampled, profile.weight(), 1, "weight of the profile, in ms");
+        double program = report.cpuMs() - report.agentCpuMs();
+        Check.near(program, sampled, 0.1 * program, "sampled time against the CPU time of the process, in ms");
+        Report.ThreadRow row = report.thread("main");
+        Check.near(row.cpuMs, row.sampledMs, 0.1 * row.cpuMs, "sampled time of the main thread, in ms");
+        Check.near(row.sampledMs, main.weight(), 1, "weight of the main thread's track, in ms");
+    }
+
+    private static void checkFrames(Profile profile, Track main) {
+        List<Sample> inJavac = main.samples.stream()
+            .filter(sample -> sample.has(JAVAC + "main.JavaCompiler.compile")).collect(Collectors.toList());
+        Check.atLeast(0.5 * main.samples.size(), inJavac.size(), "samples below JavaCompiler.compile");
+        int functions = 0;
+        for (String function : profile.functions()) {
+            functions += function.startsWith(JAVAC) ? 1 : 0;
+        }
+        Check.atLeast(500, functions, "functions of javac");
+        String resource = Vm.major() == 8 ? "tools.jar" : "jdk.compiler";
+        for (Frame frame : profile.frames()) {
+            // Two dollars mark a class that the JVM made itself, and that has no source.
+            if (frame.function.startsWith(JAVAC) && !frame.function.contains("$$")) {
+                Check.equal("JDK", frame.category, "category of " + frame);
+                Check.equal(resource, frame.resource, "resource of " + frame);
+                Check.that(frame.file != null && frame.file.matches("com/sun/tools/javac/.*\\.java"), "file of " + frame);
+                Check.atLeast(1, frame.line, "line of " + frame);
+                Check.atLeast(1, frame.firstLine, "first line of " + frame);
+            }
+        }
+    }
+
+    /** In the process itself, as a user would profile it. */
+    private static Run compile(Vm vm, Path sources, Path list, String output) throws IOException {
+        Path classes = Files.createDirectories(Paths.get(output)).toAbsolutePath();
+        List<String> command = new ArrayList<>();
+        if (Vm.major() == 8) {
+            Collections.addAll(command, "-cp", Vm.jdk().resolve("lib/tools.jar").toString(), JAVAC + "Main",
+                "-XDignore.symbol.file", "-encoding", "UTF-8");
+        } else {
+            Collections.addAll(command, "-m", "jdk.compiler/" + JAVAC + "Main", "--patch-module", "java.xml=" + sources);
+        }
+        Collections.addAll(command, "-nowarn", "-proc:none", "-d", classes.toString(), "@" + list);
+        return vm.flags("-Xmx1g").timeout(Duration.ofSeconds(180)).runCommand(command.toArray(new String[0]));
+    }
+
+    private static long classes(String output) throws IOException {
+        try (Stream<Path> files = Files.walk(Paths.get(output))) {
+            return files.filter(file -> file.toString().endsWith(".class")).count();
+        }
+    }
+
+    private static List<String> files(Path sources) throws IOException {
+        try (Stream<Path> files = Files.walk(sources)) {
+            return files.map(Path::toString)
+                .filter(file -> file.endsWith(".java") && !file.endsWith("-info.java"))
+                .sorted().collect(Collectors.toList());
+        }
+    }
+
+    /** What `scripts/jdks --sources` has put beside the JDKs, or what the JDK has itself. */
+    private static Path sources() throws IOException {
+        Path fetched = Paths.get(System.getProperty("test.root"), "..", "jdks", "sources", "" + Vm.major(), "java.xml");
+        if (Files.isDirectory(fetched)) {
+            return fetched.toRealPath();
+        }
+        File archive = Vm.jdk().resolve("lib/src.zip").toFile();
+        Skip.unless(archive.canRead() && Vm.major() > 8, "no sources of java.xml for this JDK: scripts/jdks --sources fetches them");
+        Path unpacked = Paths.get("java.xml").toAbsolutePath();
+        try (ZipFile zip = new ZipFile(archive)) {
+            for (ZipEntry entry : Collections.list(zip.entries())) {
+                if (entry.getName().startsWith("java.xml/") && entry.getName().endsWith(".java")) {
+                    Path file = unpacked.resolve(entry.getName().substring("java.xml/".length()));
+                    Files.createDirectories(file.getParent());
+                    try (InputStream in = zip.getInputStream(entry)) {
+                        Files.copy(in, file);
+                    }
+                }
+            }
+        }
+        return unpacked;
+    }
+}

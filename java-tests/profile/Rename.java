@@ -1,0 +1,108 @@
+/*
+ * Servers name a thread after the request that it works on. The timeline must then show the work of each request
+ * under its own name: a track for each name, and in it the samples of that time and no others. The names here are
+ * longer than the 15 characters that the kernel keeps, and begin alike.
+ *
+ * @test
+ * @summary The samples of a thread that renames itself lie under the name that it had at the time
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Rename
+ */
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Track;
+import dev.vouch.test.Vm;
+
+public class Rename {
+    private static final String REQUEST = "request-handler-of-the-server-";
+    private static final long MS = 80;
+
+    public static void main(String[] args) {
+        Run run = Vm.with("interval=1ms").run(Program.class).ok();
+
+        Map<String, String> work = new LinkedHashMap<>();
+        work.put(REQUEST + "idle", "idle");
+        work.put(REQUEST + "first", "first");
+        work.put(REQUEST + "second", "second");
+        work.put("main", "atFirst");
+        work.put("main, under another name", "later");
+        for (Map.Entry<String, String> entry : work.entrySet()) {
+            String name = entry.getKey();
+            String method = "Rename$Program." + entry.getValue();
+            // A name that a thread comes back to is the same track again.
+            double cpu = name.endsWith("idle") ? 2 * MS : MS;
+            Track track = run.profile().track(name);
+            Check.near(cpu, track.weightOf(method), 0.2 * cpu, "weight of " + method + " under the name " + name + ", in ms");
+            for (Track other : run.profile().tracks) {
+                if (other != track) {
+                    Check.equal(0, other.weightOf(method), "weight of " + method + " in the wrong track, " + other);
+                }
+            }
+            Report.ThreadRow row = run.report().thread(name);
+            Check.between(cpu, row.cpuMs, cpu + (name.equals("main") ? 1000 : 30), "CPU time under the name " + name);
+            Check.near(row.sampledMs, track.weight(), 0.5, "weight under the name " + name + ", in ms");
+        }
+        sameThread(run, REQUEST + "idle", REQUEST + "first", REQUEST + "second");
+    }
+
+    /** One thread in the kernel's eyes, though tracks must differ in their ids. */
+    private static void sameThread(Run run, String first, String... others) {
+        long tid = run.report().thread(first).tid;
+        for (String other : others) {
+            Check.equal(tid, run.report().thread(other).tid, "tid under the name " + other);
+            Check.that(!run.profile().track(other).tid.equals(run.profile().track(first).tid), "tracks with one id: " + other);
+            Check.equal("" + tid, run.profile().track(other).tid.replaceAll("\\..*", ""), "track's id under the name " + other);
+        }
+    }
+
+    static class Program {
+        public static void main(String[] args) throws Exception {
+            Thread handler = new Thread(Program::handle, "not yet started");
+            handler.setName(REQUEST + "idle");
+            handler.start();
+            handler.join();
+
+            atFirst();
+            Thread.currentThread().setName("main, under another name");
+            later();
+        }
+
+        private static void handle() {
+            Thread self = Thread.currentThread();
+            idle();
+            self.setName(REQUEST + "first");
+            first();
+            self.setName(REQUEST + "second");
+            second();
+            self.setName(REQUEST + "idle");
+            idle();
+        }
+
+        private static void idle() {
+            Burn.millis(MS);
+        }
+
+        private static void first() {
+            Burn.millis(MS);
+        }
+
+        private static void second() {
+            Burn.millis(MS);
+        }
+
+        private static void atFirst() {
+            Burn.millis(MS);
+        }
+
+        private static void later() {
+            Burn.millis(MS);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+/*
+ * A pool that names its threads from outside: the new name must reach the timeline too. Up to JDK 20 the JVM tells of
+ * it at once; from 21 on only a thread's own call is told, and the agent has to look now and then.
+ *
+ * @test
+ * @summary A name given by another thread is seen: at once up to JDK 20, soon from 21 on
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main RenamedByAnother
+ */
+
+import java.util.concurrent.CountDownLatch;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Vm;
+
+public class RenamedByAnother {
+    /** Longer than what the kernel keeps of a name, which stays as it was. */
+    private static final String NAME = "a-thread-that-others-rename-";
+    private static final long BEFORE_MS = 100;
+    private static final long AFTER_MS = 600;
+
+    public static void main(String[] args) {
+        Run run = Vm.with("interval=1ms").run(Program.class).ok();
+        Profile profile = run.profile();
+        Check.near(BEFORE_MS, profile.track(NAME + "before").weightOf("RenamedByAnother$Program.before"), 0.2 * BEFORE_MS,
+            "weight of the work before, under the name from before, in ms");
+        Check.equal(1, profile.tracks(NAME + "after").size(), "tracks of the name that was given, among " + profile.names());
+
+        boolean told = Vm.major() < 21;
+        double late = told ? 0.1 * AFTER_MS : 0.5 * AFTER_MS;
+        long after = profile.track(NAME + "after").weightOf("RenamedByAnother$Program.after");
+        Check.between(AFTER_MS - late, after, 1.1 * AFTER_MS, "weight of the work after, under the name from after, in ms");
+        if (told) {
+            Check.equal(0, profile.track(NAME + "before").weightOf("RenamedByAnother$Program.after"), "weight of it before");
+        }
+        double renamed = run.number("renamed") / 1e6;
+        for (Sample sample : profile.track(NAME + "after").samples) {
+            Check.atLeast(renamed, sample.timeMs, "time of a sample under the name that was given at " + renamed);
+        }
+        double cpu = run.report().thread(NAME + "before").cpuMs + run.report().thread(NAME + "after").cpuMs;
+        Check.between(BEFORE_MS + AFTER_MS, cpu, BEFORE_MS + AFTER_MS + 40, "CPU time under both names, in ms");
+    }
+
+    static class Program {
+        public static void main(String[] args) throws InterruptedException {
+            CountDownLatch worked = new CountDownLatch(1);
+            CountDownLatch renamed = new CountDownLatch(1);
+            Thread thread = new Thread(() -> {
+                before();
+                worked.countDown();
+                awaitQuietly(renamed);
+                after();
+            }, NAME + "before");
+            thread.start();
+            worked.await();
+            System.out.println("renamed=" + System.nanoTime());
+            thread.setName(NAME + "after");
+            renamed.countDown();
+            thread.join();
+        }
+
+        private static void awaitQuietly(CountDownLatch latch) {
+            try {
+                latch.await();
+            } catch (InterruptedException error) {
+                throw new AssertionError(error);
+            }
+        }
+
+        private static void before() {
+            Burn.millis(BEFORE_MS);
+        }
+
+        private static void after() {
+            Burn.millis(AFTER_MS);
+        }
+    }
+}

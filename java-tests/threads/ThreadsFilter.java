@@ -1,0 +1,90 @@
+/*
+ * threads=REGEX: only the threads whose name matches are sampled. In a server of five hundred threads that is what
+ * makes a short interval affordable, so the others must cost nothing, and a thread that takes a matching name must be
+ * sampled from then on.
+ *
+ * @test
+ * @summary threads= samples the matching threads and no others, with every engine
+ * @key threads
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main ThreadsFilter
+ */
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class ThreadsFilter {
+    private static final int EACH_MS = 60;
+
+    public static void main(String[] args) {
+        for (String engine : new String[] {"perf", "timer", "itimer"}) {
+            filtered(engine);
+        }
+        nobody();
+    }
+
+    private static void filtered(String engine) {
+        Run run = Vm.with("interval=1ms,threads=^wanted.*[0-9]$,engine=" + engine).run(Program.class).ok();
+        Profile profile = run.profile();
+        // ITIMER_PROF is one timer for all threads, and the kernel's tick decides whom it meets: 20 ticks are few.
+        boolean each = !engine.equals("itimer");
+        double cpu = 0;
+        double sampled = 0;
+        for (String name : new String[] {"wanted 1", "wanted 2", "wanted 3"}) {
+            Report.ThreadRow row = run.report().thread(name);
+            double burnt = run.number(name) / 1e6;
+            Check.atLeast(burnt - 1, row.cpuMs, engine + ": CPU time of " + row);
+            Check.near(row.cpuMs, row.sampledMs, (each ? 0.1 : 1) * row.cpuMs + 4, engine + ": sampled time of " + row);
+            Check.atLeast((each ? 0.8 : 0.1) * burnt, profile.track(name).weightOf("ThreadsFilter$Program.burn"),
+                engine + ": weight of burn in " + row);
+            cpu += row.cpuMs;
+            sampled += row.sampledMs;
+        }
+        Check.near(cpu, sampled, (each ? 0.1 : 0.5) * cpu, engine + ": sampled time of the three together");
+        // A thread that had two names is shown under both; under the one that does not match there is nothing.
+        TreeSet<String> met = new TreeSet<>();
+        // A signal may meet a thread in the very call by which it leaves.
+        profile.tracks.stream().filter(track -> track.samples.size() > (track.name.equals("other 6") ? 1 : 0))
+            .forEach(track -> met.add(track.name));
+        Check.equal("[wanted 1, wanted 2, wanted 3]", met.toString(), engine + ": threads with samples");
+    }
+
+    private static void nobody() {
+        Run run = Vm.with("threads=^nobody$").run(Program.class).ok();
+        Check.equal(0, run.report().signals(), "signals where no thread matches");
+        Check.contains(run.vouchLines().toString(), "no samples were taken", "summary");
+    }
+
+    static class Program {
+        public static void main(String[] args) throws InterruptedException {
+            List<Thread> threads = new ArrayList<>();
+            for (String name : new String[] {"wanted 1", "other 1", "wanted 2", "wanted", "unwanted 4"}) {
+                threads.add(new Thread(() -> burn(name), name));
+            }
+            threads.add(new Thread(() -> {
+                burn("other 5");
+                Thread.currentThread().setName("wanted 3");
+                burn("wanted 3");
+                Thread.currentThread().setName("other 6");
+                burn("other 6");
+            }, "other 5"));
+            threads.forEach(Thread::start);
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+
+        private static void burn(String name) {
+            System.out.println(name + "=" + Burn.millis(EACH_MS));
+        }
+    }
+}
