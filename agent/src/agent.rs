@@ -118,9 +118,12 @@ impl Agent {
 
     /// The JVM dies: what has been recorded is written.
     pub fn die(&self, env: &mut JNIEnv<'_>) {
-        let mut state = self.state.lock();
-        self.finish(&mut state, None, env);
-        *state = State::Dead;
+        {
+            let mut state = self.state.lock();
+            self.finish(&mut state, None, env);
+            *state = State::Dead;
+        }
+        worker::end();
     }
 
     fn begin_waiting(&self, state: &mut State) {

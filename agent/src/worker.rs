@@ -3,7 +3,7 @@
 //! The program does not see it, and it is never sampled. It must cost next to nothing.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
@@ -25,6 +25,9 @@ const POLL: Duration = Duration::from_millis(250);
 /// The kernel's id of the agent's thread; 0 until it runs.
 static TID: AtomicU32 = AtomicU32::new(0);
 
+/// The thread is to end.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
 /// The CPU time that the agent's thread has had, in nanoseconds.
 pub fn cpu() -> u64 {
     match TID.load(Ordering::Relaxed) {
@@ -45,6 +48,7 @@ pub unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: *m
         // SAFETY: the JVM passes this thread's JNIEnv.
         let (Some(agent), Ok(env)) = (agent(), unsafe { JNIEnv::from_raw(env) }) else { return };
         TID.store(tid, Ordering::Relaxed);
+        let _gone = Gone;
         run(agent, env);
     });
 }
@@ -55,12 +59,35 @@ pub fn wake() {
     unsafe { libc::sem_post(rig::wake()) };
 }
 
+/// Ends the thread, and waits until it has left. A JVM that exits waits 300 ms for each thread that is in native code.
+pub fn end() {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    ENDING.store(true, Ordering::Release);
+    wake();
+    let begun = Instant::now();
+    while TID.load(Ordering::Acquire) != 0 && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Says that the thread is gone, however it went.
+struct Gone;
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        TID.store(0, Ordering::Release);
+    }
+}
+
 fn run(agent: &Agent, mut env: JNIEnv<'_>) {
     let mut next_scan = Instant::now();
     let mut next_poll = Instant::now();
     loop {
         let pause = agent.tend(&mut env);
         rig::wait(pause);
+        if ENDING.load(Ordering::Acquire) {
+            return;
+        }
         let now = Instant::now();
         if now >= next_scan {
             hook::install();

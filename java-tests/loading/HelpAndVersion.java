@@ -28,6 +28,9 @@ public class HelpAndVersion {
         Check.atMost(40, help.size(), "lines of help: it must fit a screen");
         Check.atMost(100, help.stream().mapToInt(String::length).max().getAsInt(), "longest line of help");
 
+        // jcmd takes what follows a bare `=` for its own: with the shell's quotes alone the agent would be given `out`.
+        Check.contains(text, "'\"out=", "help on how to load into a running JVM");
+
         Check.equal(help, answer("interval=nonsense,help"), "help beside a mistake");
 
         List<String> version = answer("version");

@@ -15,21 +15,21 @@
  * @summary Names survive unloading, Parallel
  * @library /lib
  * @build dev.vouch.test.* fresh.Spinner fresh.Fresh00000
- * @run main/timeout=300 Unload Parallel 500
+ * @run main/timeout=300 Unload Parallel 300
  */
 /*
  * @test id=z
  * @summary Names survive unloading, ZGC
  * @library /lib
  * @build dev.vouch.test.* fresh.Spinner fresh.Fresh00000
- * @run main/timeout=300 Unload Z 500
+ * @run main/timeout=300 Unload Z 300
  */
 /*
  * @test id=shenandoah
  * @summary Names survive unloading, Shenandoah
  * @library /lib
  * @build dev.vouch.test.* fresh.Spinner fresh.Fresh00000
- * @run main/timeout=300 Unload Shenandoah 500
+ * @run main/timeout=300 Unload Shenandoah 300
  */
 
 import java.io.IOException;
