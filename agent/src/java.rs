@@ -36,6 +36,14 @@ pub fn ask_class<'e>(env: &mut JNIEnv<'e>, class: &str, method: &str, kind: &str
     cleared(env, answer).filter(|object| !object.is_null())
 }
 
+/// Announces that many local references are coming, before a JVMTI function makes them. The JVM reserves nothing; it
+/// only complains, under -Xcheck:jni, of more than were announced.
+pub fn expect_many_references(env: &JNIEnv<'_>) {
+    const MOST: i32 = 60_000;
+    let announced = env.ensure_local_capacity(MOST);
+    cleared(env, announced);
+}
+
 /// A reference that a JVMTI function or a callback gave, for as long as `env`'s frame lasts.
 ///
 /// # Safety

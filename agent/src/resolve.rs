@@ -58,9 +58,8 @@ impl Resolver {
     /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already.
     pub fn begin(&self, env: &mut JNIEnv<'_>) {
         self.loaders.get_or_init(|| Loaders::of(env));
+        java::expect_many_references(env);
         let Ok(classes) = self.jvmti.loaded_classes() else { return };
-        let _ =
-            env.ensure_local_capacity(i32::try_from(classes.len()).unwrap_or(i32::MAX).saturating_add(64));
         for class in classes.iter() {
             self.prepared(env, *class);
             // SAFETY: JVMTI gave this local reference to the calling thread; it is not used again.

@@ -39,33 +39,34 @@ public class VmThreads {
     public static void main(String[] args) {
         // One collector for all JDKs, and compilers that have to work hard at once.
         Run run = Vm.with("interval=1ms,engine=" + args[0]).collector("-XX:+UseParallelGC")
-            .flags("-Xmx128m", "-Xmn16m", "-XX:ParallelGCThreads=2", "-Xcomp", "-XX:-TieredCompilation")
+            .flags("-Xmx128m", "-Xmn16m", "-XX:ParallelGCThreads=2", "-Xcomp", "-XX:TieredStopAtLevel=1")
             .run(Program.class);
         Skip.ifEngineRefused(run);
         Report report = run.ok().report();
         Check.atLeast(20, run.number("collections"), "collections that the program caused");
         Check.atLeast(100, run.number("compiled_ms"), "milliseconds that the JVM says it compiled");
 
-        long outside = inThreads(run, "C2 Compiler", "JIT compiler") + inThreads(run, "GC ", "GC");
+        long outside = inThreads(run, "C1 CompilerThread\\d+", "JIT compiler")
+            + inThreads(run, "(ParGC Thread|GC Thread|GC task thread)#\\d.*", "GC");
         Check.between(outside, report.samples("outside"), report.signals(), "samples counted as outside");
     }
 
-    /** Samples of the threads whose names begin so: there must be some, all of this kind and none with a stack. */
-    private static long inThreads(Run run, String beginning, String kind) {
+    /** Samples of the threads with such names: there must be some, all of this kind and none with a stack. */
+    private static long inThreads(Run run, String name, String kind) {
         double cpu = 0;
         double sampled = 0;
         for (Report.ThreadRow row : run.report().threads()) {
-            if (row.name.startsWith(beginning)) {
+            if (row.name.matches(name)) {
                 cpu += row.cpuMs;
                 sampled += row.sampledMs;
                 Check.equal(0, row.unwalked, "unwalked samples of " + row.name);
             }
         }
-        Check.atLeast(100, cpu, "CPU time of the threads " + beginning + "* by the kernel, in ms");
-        Check.near(cpu, sampled, 0.25 * cpu, "sampled time of the threads " + beginning + "*, in ms");
+        Check.atLeast(100, cpu, "CPU time of the threads " + name + " by the kernel, in ms");
+        Check.near(cpu, sampled, 0.25 * cpu, "sampled time of the threads " + name + ", in ms");
         long samples = 0;
         for (Track track : run.profile().tracks) {
-            if (track.name.startsWith(beginning)) {
+            if (track.name.matches(name)) {
                 for (Sample sample : track.samples) {
                     samples++;
                     Check.equal(1, sample.depth(), "frames of a sample in " + track.name);
@@ -75,7 +76,7 @@ public class VmThreads {
                 }
             }
         }
-        Check.atLeast(20, samples, "samples of the threads " + beginning + "*");
+        Check.atLeast(20, samples, "samples of the threads " + name + "");
         return samples;
     }
 

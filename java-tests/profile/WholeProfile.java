@@ -179,7 +179,7 @@ public class WholeProfile {
                     frames++;
                     Check.equal("JDK", frame.category, "category of " + frame);
                     Check.equal(base, frame.resource, "resource of " + frame);
-                    Check.that(frame.file != null && frame.file.matches("java/util/\\w+\\.java"), "file of " + frame);
+                    Check.that(frame.file != null && frame.file.matches("java/util/[\\w/]+\\.java"), "file of " + frame);
                     Check.atLeast(1, frame.line, "line of " + frame);
                 }
             }

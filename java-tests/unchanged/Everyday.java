@@ -25,6 +25,8 @@ import java.nio.channels.FileLock;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.nio.file.StandardOpenOption;
@@ -76,6 +78,7 @@ public class Everyday {
             sleeps();
             timers();
             fileLocks();
+            failures();
             done = true;
             for (Thread thread : load) {
                 thread.join();
@@ -218,6 +221,20 @@ public class Everyday {
                 }
             }
             System.out.println("locked " + locked);
+        }
+
+        /** Calls that fail, each for a reason that a handler may not change on its way from the kernel to Java. */
+        private static void failures() throws Exception {
+            Path missing = Paths.get("missing");
+            int right = 0;
+            for (int i = 0; i < ROUNDS * 4_000; i++) {
+                try {
+                    Files.size(missing);
+                } catch (NoSuchFileException expected) {
+                    right++;
+                }
+            }
+            System.out.println("failed " + right);
         }
 
         private static String text(InputStream stream) throws Exception {

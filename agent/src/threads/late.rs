@@ -42,8 +42,8 @@ pub fn each_java_thread(
     env: &mut JNIEnv<'_>,
     mut visit: impl FnMut(&mut JNIEnv<'_>, &JObject<'_>),
 ) {
+    java::expect_many_references(env);
     let Ok(threads) = jvmti.all_threads() else { return };
-    let _ = env.ensure_local_capacity(i32::try_from(threads.len()).unwrap_or(i32::MAX).saturating_add(32));
     for thread in threads.iter() {
         // A frame of its own: asking for a name leaves references behind.
         let _ = env.with_local_frame(16, |env| -> jni::errors::Result<()> {

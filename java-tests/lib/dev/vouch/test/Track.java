@@ -44,7 +44,9 @@ public final class Track {
         List<Sample> samples = new ArrayList<>(count);
         double time = 0;
         for (int row = 0; row < count; row++) {
-            time += deltas.get(row).getAsDouble();
+            double delta = deltas.get(row).getAsDouble();
+            Check.atLeast(0, delta, "time from one row to the next");
+            time += delta;
             long weight = weights.isJsonNull() ? 1 : weights.getAsJsonArray().get(row).getAsLong();
             if (stacks.get(row).isJsonNull()) {
                 // The thread was idle from here on: no sample, only what keeps the last stack from being drawn on.
