@@ -80,6 +80,11 @@ impl Agent {
         late
     }
 
+    /// True while a recording runs.
+    fn is_recording(&self) -> bool {
+        matches!(*self.state.lock(), State::Recording(_))
+    }
+
     /// One round of the agent's thread: begins what is due, drains, ends what is over. Gives the time until the
     /// next round.
     pub fn tend(&self, env: &mut JNIEnv<'_>) -> Duration {
@@ -165,10 +170,19 @@ impl Agent {
     }
 
     /// Does what was asked of a running JVM.
-    fn command(&self, options: Options, env: &mut JNIEnv<'_>) -> Result<(), Vec<String>> {
+    fn command(
+        &self,
+        options: Options,
+        mistakes: Vec<String>,
+        env: &mut JNIEnv<'_>,
+    ) -> Result<(), Vec<String>> {
         let mut state = self.state.lock();
+        if options.verb != Verb::Start && !mistakes.is_empty() {
+            return Err(mistakes);
+        }
         match (&mut *state, options.verb) {
-            (State::Idle, Verb::Start) => self.start(&mut state, options),
+            (State::Idle, Verb::Start) => self.start(&mut state, options, mistakes),
+            (_, Verb::Start) if !mistakes.is_empty() => Err(mistakes),
             (_, Verb::Start) => Err(vec!["a recording is running already: stop it first".to_owned()]),
             (State::Recording(session), Verb::Status) => {
                 say(&session.status());
@@ -201,9 +215,9 @@ impl Agent {
     }
 
     /// Begins a recording now, or later.
-    fn start(&self, state: &mut State, options: Options) -> Result<(), Vec<String>> {
+    fn start(&self, state: &mut State, options: Options, mistakes: Vec<String>) -> Result<(), Vec<String>> {
         let delay = options.start;
-        let plan = plan(options)?;
+        let plan = plan(options, mistakes)?;
         if delay.is_zero() {
             self.begin(state, plan).map_err(|why| vec![why])?;
         } else {

@@ -88,6 +88,8 @@ unsafe extern "C" fn native_method_bind(
     new_address: *mut *mut c_void,
 ) {
     guard((), || {
+        // The first call into a library that has just been loaded: the threads that it makes are to be met.
+        hook::install_if_new();
         let set_name = agent().and_then(|agent| agent.hotspot.set_native_thread_name);
         if let Some(ours) = set_name.and_then(|set_name| rename::on_bind(address, set_name)) {
             // SAFETY: the JVM passes the place where it reads the address to bind.

@@ -85,16 +85,17 @@ impl Default for Options {
     }
 }
 
-/// A text that was understood.
+/// What a text asks for.
 #[derive(Debug)]
 pub enum Request {
-    Run(Box<Options>),
+    /// With the mistakes in the text, each a sentence; where there are any, nothing may be done but to tell them.
+    Run(Box<Options>, Vec<String>),
     Help,
     Version,
 }
 
-/// Reads an option text; on failure all mistakes, each a sentence.
-pub fn parse(text: &str, place: &Place<'_>) -> Result<Request, Vec<String>> {
+/// Reads an option text. Mistakes do not end the reading: the caller may find more of them, and tells all at once.
+pub fn parse(text: &str, place: &Place<'_>) -> Request {
     let mut options = Options::default();
     let mut mistakes = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
@@ -105,8 +106,8 @@ pub fn parse(text: &str, place: &Place<'_>) -> Result<Request, Vec<String>> {
             None => (part, None),
         };
         match (name, value) {
-            ("help", None) => return Ok(Request::Help),
-            ("version", None) => return Ok(Request::Version),
+            ("help", None) => return Request::Help,
+            ("version", None) => return Request::Version,
             _ => {}
         }
         if let Err(mistake) = key::apply(&mut options, name, value, place, &mut words) {
@@ -122,7 +123,7 @@ pub fn parse(text: &str, place: &Place<'_>) -> Result<Request, Vec<String>> {
         mistakes.push("more than one of start, stop, dump and status: give one".to_owned());
     }
     mistakes.extend(key::misplaced(options.verb, &seen));
-    if mistakes.is_empty() { Ok(Request::Run(Box::new(options))) } else { Err(mistakes) }
+    Request::Run(Box::new(options), mistakes)
 }
 
 /// What `help` prints.
@@ -142,7 +143,7 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
   quiet            print no summary
   help, version    print this, or the version, and exit
 
-Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so \"out=FILE\"   then with
+Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   then with
   start            begin a recording (the default)
   stop             end it and write what `start` named (or what out= and report= name here)
   dump             write what there is so far and go on

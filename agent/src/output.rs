@@ -30,6 +30,11 @@ pub fn check(path: &Path) -> Result<(), String> {
     }
 }
 
+/// The one spelling of a place that all its spellings have in common; `None` if its folder is not there.
+pub fn identity(path: &Path) -> Option<PathBuf> {
+    Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
+}
+
 /// Writes a file, compressed or not; after a failure nothing is left of it.
 pub fn write_whole(
     path: &Path,

@@ -148,12 +148,12 @@ impl Recorder {
     /// The track that a sample belongs to, and what its thread does when it runs no Java.
     fn track(&mut self, head: &Head) -> (ThreadId, place::Outside) {
         let nameless = |life: &Life| !life.java && !life.is_named(head.time) && is_native(&life.name(0));
-        if registry().with_life(head.serial, nameless) == Some(true) {
+        if registry().with_life(head.serial, head.cpu, nameless) == Some(true) {
             // Younger than the last look at the kernel's list, perhaps; and its name tells what it does.
             scan::name(head.tid);
         }
         let Self { recording, tracks, strays, .. } = self;
-        let known = registry().with_life(head.serial, |life| {
+        let known = registry().with_life(head.serial, head.cpu, |life| {
             let name = life.name_at(head.time);
             let track =
                 *tracks.entry((life.serial, name)).or_insert_with(|| add_track(recording, life, name));

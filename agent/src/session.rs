@@ -75,6 +75,7 @@ impl Session {
             Ok(()) => Ok(session),
             Err(error) => {
                 session.silence();
+                registry().end_recording();
                 Err(error)
             }
         }
@@ -129,6 +130,7 @@ impl Session {
         self.finish_counts(resolver, env);
         let plan = self.plan.clone();
         let written = files::write(&self, places.unwrap_or(&plan), program);
+        registry().end_recording();
         if !quiet {
             // A handler that has not come back may still write into the rig.
             std::mem::forget(self);

@@ -68,6 +68,8 @@ struct Inner {
     compilers_together: bool,
     /// Threads that have said farewell, and that the kernel still lists: they are not to be met again.
     left: HashSet<u32>,
+    /// A recording is on, or being written: what ended meanwhile is still asked for.
+    recording: bool,
 }
 
 impl Registry {
@@ -125,6 +127,8 @@ impl Registry {
         if let Some(slot) = self.slots.find(tid) {
             slot.set_env(std::ptr::null_mut());
         }
+        let cpu = clock::thread_cpu(tid).unwrap_or(0);
+        self.with_live(tid, |_, life, _| life.ran_until(cpu));
     }
 
     /// A thread has this name since `now`; `java_thread` says which thread.
@@ -224,11 +228,10 @@ impl Registry {
     pub fn begin_sampling(&self, sampling: Sampling) {
         let mut inner = self.inner.lock();
         let now = clock::monotonic();
-        let live: Vec<u32> = inner.live.values().map(|live| live.serial).collect();
-        inner.lives.retain(|serial, _| live.contains(serial));
         inner.unarmed = 0;
         inner.unarmed_why = None;
         inner.sampling = Some(sampling);
+        inner.recording = true;
         let Inner { live, lives, .. } = &mut *inner;
         for (tid, live) in live {
             if let Some(life) = lives.get_mut(&live.serial) {
@@ -250,9 +253,17 @@ impl Registry {
         for (tid, live) in live {
             live.disarm();
             if let Some(life) = lives.get_mut(&live.serial) {
-                life.cpu_now = clock::thread_cpu(*tid).unwrap_or(life.cpu_now);
+                life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
             }
         }
+    }
+
+    /// The recording has been written: those that have ended are forgotten.
+    pub fn end_recording(&self) {
+        let mut inner = self.inner.lock();
+        inner.recording = false;
+        let Inner { live, lives, .. } = &mut *inner;
+        lives.retain(|_, life| live.get(&life.tid).is_some_and(|live| live.serial == life.serial));
     }
 
     /// Reads the CPU clocks of all live threads, for a report in the middle of a recording.
@@ -261,14 +272,17 @@ impl Registry {
         let Inner { live, lives, .. } = &mut *inner;
         for (tid, live) in live {
             if let Some(life) = lives.get_mut(&live.serial) {
-                life.cpu_now = clock::thread_cpu(*tid).unwrap_or(life.cpu_now);
+                life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
             }
         }
     }
 
-    /// What the recorder asks: the thread's life, by serial.
-    pub fn with_life<R>(&self, serial: u32, ask: impl FnOnce(&Life) -> R) -> Option<R> {
-        self.inner.lock().lives.get(&serial).map(ask)
+    /// What the recorder asks: the thread's life, by serial. What it tells: the thread's CPU clock at a sample.
+    pub fn with_life<R>(&self, serial: u32, cpu: u64, ask: impl FnOnce(&Life) -> R) -> Option<R> {
+        let mut inner = self.inner.lock();
+        let life = inner.lives.get_mut(&serial)?;
+        life.ran_until(cpu);
+        Some(ask(life))
     }
 
     /// All lives of this recording, in the order in which they began.
@@ -293,7 +307,8 @@ impl Registry {
         let live = live.entry(tid).or_insert_with(|| {
             *last_serial += 1;
             let serial = *last_serial;
-            let cpu = clock::thread_cpu(tid).unwrap_or(0);
+            // A thread that comes to be while a recording runs is all the recording's, even if it is found late.
+            let cpu = if arming.sampling.is_some() { 0 } else { clock::thread_cpu(tid).unwrap_or(0) };
             let mut fresh = Live::new(serial, self.slots.insert(tid, serial));
             let life = lives.entry(serial).or_insert(Life::new(serial, tid, clock::monotonic(), cpu));
             fresh.choose(tid, life, &mut arming);
@@ -308,9 +323,9 @@ impl Registry {
         let Some(mut live) = inner.live.remove(&tid) else { return };
         live.disarm();
         self.slots.remove(tid);
-        let recording = inner.sampling.is_some();
+        let recording = inner.recording;
         if let Some(life) = inner.lives.get_mut(&live.serial) {
-            life.cpu_now = clock::thread_cpu(tid).unwrap_or(life.cpu_now);
+            life.ran_until(clock::thread_cpu(tid).unwrap_or(0));
             life.ended = Some(clock::monotonic());
         }
         if !recording {

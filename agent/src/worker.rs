@@ -80,8 +80,7 @@ impl Drop for Gone {
 }
 
 fn run(agent: &Agent, mut env: JNIEnv<'_>) {
-    let mut next_scan = Instant::now();
-    let mut next_poll = Instant::now();
+    let mut next_look = Instant::now();
     loop {
         let pause = agent.tend(&mut env);
         rig::wait(pause);
@@ -89,14 +88,13 @@ fn run(agent: &Agent, mut env: JNIEnv<'_>) {
             return;
         }
         let now = Instant::now();
-        if now >= next_scan {
-            hook::install();
+        if now >= next_look {
+            hook::install_if_new();
             scan::scan();
-            next_scan = now + SCAN.max(now.elapsed() * SCAN_SHARE);
-        }
-        if now >= next_poll && !rename::told(agent.jvmti) {
-            rename::poll(agent.jvmti, &mut env);
-            next_poll = now + POLL.max(now.elapsed() * SCAN_SHARE);
+            if !rename::told() {
+                rename::poll(agent.jvmti, &mut env);
+            }
+            next_look = now + LOOK.max(now.elapsed() * LOOK_SHARE);
         }
     }
 }

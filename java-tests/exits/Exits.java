@@ -21,7 +21,7 @@ import dev.vouch.test.Running;
 import dev.vouch.test.Vm;
 
 public class Exits {
-    private static final int BURNT_MS = 60;
+    private static final int BURNT_MS = 45;
 
     public static void main(String[] args) throws IOException {
         ends("return", 0);

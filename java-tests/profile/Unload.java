@@ -2,7 +2,7 @@
  * A class that is loaded, runs for a millisecond and is gone before the profile is written, two thousand times over:
  * script engines, serializers and mocks do that. Each must stand in the profile under its own name, and asking for a
  * name must never crash the JVM. The program says when each class ran: a sample of that time must have that name and
- * no other's, though the JVM gives the same method ids out again.
+ * no other's.
  *
  * @test id=default
  * @summary Names survive unloading, default collector

@@ -22,7 +22,7 @@ import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class NativeThreads {
-    private static final int EACH_MS = 100;
+    private static final int EACH_MS = 60;
 
     public static void main(String[] args) {
         Path library = Cc.library("natives");
@@ -41,16 +41,14 @@ public class NativeThreads {
         double burnt = javaMs + nativeMs;
         Check.near(burnt, row.cpuMs, 0.03 * burnt + 2, "CPU time, as the thread knows it, of " + row);
         Check.near(burnt, row.sampledMs, 0.05 * burnt + 4, "sampled time of " + row);
+        // A timer is looked at when the kernel ticks: which half the last tick's time goes to is chance.
+        double tolerance = 0.1 * burnt + (run.report().engine().equals("timer") ? 12 : 3);
         Track track = run.profile().track(name);
-        long weight = track.weightOf("NativeThreads$Program.burn");
-        long outside = track.samples.stream().filter(sample -> sample.depth() == 1 && !sample.leaf().java)
-            .filter(sample -> !sample.leaf().category.equals("No stack")).mapToLong(sample -> sample.weight).sum();
-        if (javaMs > 0) {
-            Check.between(0.85 * EACH_MS, weight, javaMs + 5, "weight in Java of " + row);
-        } else {
-            Check.equal(0, weight, "weight in Java of " + row);
-        }
-        Check.between(0.95 * nativeMs - 4, outside, nativeMs + 0.15 * EACH_MS, "weight outside of Java of " + row);
+        long java = track.weightOf("NativeThreads$Program.burn") + track.samples.stream()
+            .filter(sample -> sample.leaf().category.equals("No stack")).mapToLong(sample -> sample.weight).sum();
+        Check.near(javaMs, java, javaMs == 0 ? 0 : tolerance, "weight in Java of " + row);
+        Check.near(nativeMs, track.weight() - java, tolerance, "weight outside of Java of " + row);
+        Check.atLeast(0.5 * javaMs, track.weightOf("NativeThreads$Program.burn"), "weight with a stack of " + row);
     }
 
     static class Program {

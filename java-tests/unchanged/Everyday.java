@@ -67,6 +67,8 @@ public class Everyday {
             List<Thread> load = new ArrayList<>();
             for (int i = 0; i < 2; i++) {
                 Thread thread = new Thread(Program::burnUntilDone, "load");
+                // Or it would keep a program alive that has failed.
+                thread.setDaemon(true);
                 load.add(thread);
                 thread.start();
             }
@@ -227,7 +229,7 @@ public class Everyday {
         private static void failures() throws Exception {
             Path missing = Paths.get("missing");
             int right = 0;
-            for (int i = 0; i < ROUNDS * 4_000; i++) {
+            for (int i = 0; i < ROUNDS * 1_500; i++) {
                 try {
                     Files.size(missing);
                 } catch (NoSuchFileException expected) {

@@ -25,11 +25,10 @@ use crate::threads::hook;
 /// # Safety
 /// `vm` must be the JVM that the agent was loaded into.
 pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
-    let options = match request(text) {
-        Ok(Request::Run(options)) => *options,
-        Ok(Request::Help) => leave_with(options::HELP),
-        Ok(Request::Version) => leave_with(&format!("vouch {}\n", crate::VERSION)),
-        Err(mistakes) => return refuse(&mistakes),
+    let (options, mistakes) = match request(text) {
+        Request::Run(options, mistakes) => (*options, mistakes),
+        Request::Help => leave_with(options::HELP),
+        Request::Version => leave_with(&format!("vouch {}\n", crate::VERSION)),
     };
     if options.verb != Verb::Start {
         return refuse(&[
@@ -47,7 +46,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             return JNI_OK;
         }
     };
-    let plan = match plan(options) {
+    let plan = match plan(options, mistakes) {
         Ok(plan) => plan,
         Err(mistakes) => return refuse(&mistakes),
     };
@@ -67,11 +66,10 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
 /// # Safety
 /// `vm` must be the JVM that the agent was loaded into, and the calling thread attached to it.
 pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
-    let options = match request(text) {
-        Ok(Request::Run(options)) => *options,
-        Ok(Request::Help) => return said(options::HELP),
-        Ok(Request::Version) => return said(&format!("vouch {}", crate::VERSION)),
-        Err(mistakes) => return refuse(&mistakes),
+    let (options, mistakes) = match request(text) {
+        Request::Run(options, mistakes) => (*options, mistakes),
+        Request::Help => return said(options::HELP),
+        Request::Version => return said(&format!("vouch {}", crate::VERSION)),
     };
     // SAFETY: by the caller's promise.
     let Some(mut env) = (unsafe { own_env(vm) }) else { return JNI_ERR };
@@ -91,7 +89,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
             Err(why) => return refuse(&[why]),
         },
     };
-    match agent.command(options, &mut env) {
+    match agent.command(options, mistakes, &mut env) {
         Ok(()) => JNI_OK,
         Err(mistakes) => refuse(&mistakes),
     }
@@ -171,7 +169,9 @@ unsafe fn own_env<'e>(vm: *mut JavaVM) -> Option<JNIEnv<'e>> {
 
 fn refuse(mistakes: &[String]) -> jint {
     let mut text = mistakes.join("\n");
-    text.push_str("\nnothing is profiled; `=help` lists the options");
+    let recording = AGENT.get().is_some_and(Agent::is_recording);
+    text.push_str(if recording { "\nthe recording goes on" } else { "\nnothing is profiled" });
+    text.push_str("; `=help` lists the options");
     say(&text);
     JNI_ERR
 }

@@ -9,15 +9,15 @@ use crate::output;
 use crate::session::Plan;
 
 /// Reads an option text, with what the process says to its patterns.
-pub fn request(text: &str) -> Result<Request, Vec<String>> {
+pub fn request(text: &str) -> Request {
     let variable = |name: &str| std::env::var(name).ok();
     let place = Place { pid: std::process::id(), time: clock::file_stamp(), variable: &variable };
     options::parse(text, &place)
 }
 
-/// Decides everything that can be decided before the program starts; all that is wrong comes at once.
-pub fn plan(options: Options) -> Result<Plan, Vec<String>> {
-    let mut mistakes = Vec::new();
+/// Decides everything that can be decided before the program starts; all that is wrong comes at once, behind the
+/// mistakes that were found already.
+pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<String>> {
     let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
     for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
         mistakes.extend(output::check(path).err());
@@ -52,15 +52,16 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
 
 fn default_output() -> Vec<Output> {
     match request(&format!("out={DEFAULT_OUT}")) {
-        Ok(Request::Run(options)) => options.outputs,
-        _ => Vec::new(),
+        Request::Run(options, _) => options.outputs,
+        Request::Help | Request::Version => Vec::new(),
     }
 }
 
-/// Two files of one name would overwrite each other.
+/// Two files of one place would overwrite each other, however the place is spelt.
 fn twice(outputs: &[Output], report: Option<&PathBuf>) -> Option<String> {
-    let mut paths: Vec<&PathBuf> = outputs.iter().map(|out| &out.path).chain(report).collect();
-    paths.sort();
-    let same = paths.windows(2).find(|pair| pair[0] == pair[1])?;
-    Some(format!("{} is named twice: give each file its own name", same[0].display()))
+    let paths = outputs.iter().map(|out| &out.path).chain(report);
+    let mut places: Vec<_> = paths.filter_map(|path| Some((output::identity(path)?, path))).collect();
+    places.sort();
+    let same = places.windows(2).find(|pair| pair[0].0 == pair[1].0)?;
+    Some(format!("{} is named twice: give each file its own name", same[0].1.display()))
 }

@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
@@ -34,6 +34,9 @@ static END_KEY: Lazy<Option<libc::pthread_key_t>> = Lazy::new(|| {
 /// Where the libraries lie whose imports have been changed.
 static DONE: Lazy<Mutex<Vec<usize>>> = Lazy::new(Mutex::default);
 
+/// How many libraries the linker had loaded in all when they were last looked at.
+static LOADED: AtomicU64 = AtomicU64::new(0);
+
 /// Sends the `pthread_create` of every loaded library through here; those that are done already stay as they are.
 pub fn install() {
     Lazy::force(&END_KEY);
@@ -50,6 +53,16 @@ pub fn install() {
     let mut visit: &mut dyn FnMut(&Object) = &mut visit;
     // SAFETY: the callback gets `visit` back for as long as this call lasts.
     unsafe { libc::dl_iterate_phdr(Some(each_object), (&raw mut visit).cast()) };
+}
+
+/// The same, if a library has been loaded since the last time. Cheap where none has.
+pub fn install_if_new() {
+    let mut loaded = 0_u64;
+    // SAFETY: the callback writes `loaded` and ends the iteration at the first object.
+    unsafe { libc::dl_iterate_phdr(Some(count_loaded), (&raw mut loaded).cast()) };
+    if LOADED.swap(loaded, Ordering::Relaxed) != loaded {
+        install();
+    }
 }
 
 /// Has the calling thread leave the registry when it ends.
@@ -103,6 +116,12 @@ extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
 
 extern "C" fn end(_value: *mut c_void) {
     let _ = catch_unwind(|| registry().leave(clock::own_tid()));
+}
+
+unsafe extern "C" fn count_loaded(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
+    // SAFETY: the linker passes a valid entry, `install_if_new` its own counter.
+    unsafe { loaded.cast::<u64>().write((*info).dlpi_adds) };
+    1
 }
 
 unsafe extern "C" fn each_object(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int {

@@ -125,6 +125,11 @@ impl Life {
         self.names.get(self.name_at(u64::MAX)).is_some_and(|name| filter.is_match(name))
     }
 
+    /// The thread's CPU clock was read, by whomever: it only goes forward.
+    pub fn ran_until(&mut self, cpu: u64) {
+        self.cpu_now = self.cpu_now.max(cpu);
+    }
+
     /// How many names there are; one at least, even if it is not known.
     pub fn names(&self) -> usize {
         self.names.len().max(1)
