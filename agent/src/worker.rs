@@ -15,12 +15,10 @@ use crate::fault::guard;
 use crate::session::rig;
 use crate::threads::{hook, registry, rename, scan};
 
-/// How often the kernel's list of threads is read, at most; longer where reading it takes long.
-const SCAN: Duration = Duration::from_millis(100);
-/// Reading the list may take this part of the time, and so may comparing the names.
-const SCAN_SHARE: u32 = 500;
-/// How often names are compared where renames are not told.
-const POLL: Duration = Duration::from_millis(250);
+/// How often the threads are looked through, at most; longer where that takes long.
+const LOOK: Duration = Duration::from_millis(100);
+/// It may take this part of the time.
+const LOOK_SHARE: u32 = 500;
 
 /// The kernel's id of the agent's thread; 0 until it runs.
 static TID: AtomicU32 = AtomicU32::new(0);
@@ -91,7 +89,7 @@ fn run(agent: &Agent, mut env: JNIEnv<'_>) {
         if now >= next_look {
             hook::install_if_new();
             scan::scan();
-            if !rename::told() {
+            if !rename::told(agent.jvmti) {
                 rename::poll(agent.jvmti, &mut env);
             }
             next_look = now + LOOK.max(now.elapsed() * LOOK_SHARE);
