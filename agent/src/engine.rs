@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `perf` | a cpu-clock event per thread, on a high-resolution timer | one interval |
 //! | `timer` | a POSIX CPU timer per thread, looked at once a kernel tick | one, and its overrun |
-//! | `itimer` | ITIMER_PROF, one for the process | what the process ran since the last |
+//! | `itimer` | ITIMER_PROF, one for the process | what the thread that it met ran since its last sample |
 //!
 //! An engine knows nothing of the JVM, and what it armed it disarms when it is dropped.
 
@@ -43,6 +43,8 @@ pub enum Engine {
 pub enum Armed {
     Perf(perf::Event),
     Timer(#[expect(dead_code, reason = "held to be dropped")] timer::Timer),
+    /// The process's own timer meets the thread now and then.
+    Process,
 }
 
 impl Engine {
@@ -55,20 +57,19 @@ impl Engine {
         }
     }
 
-    /// Starts signals for thread `tid`, the first one after `phase`. `None`: the engine has no thread of its own
-    /// to arm. A perf event that cannot be had for want of descriptors is replaced by a timer, and counted.
-    pub fn arm(self, tid: u32, interval: Duration, phase: Duration) -> io::Result<Option<Armed>> {
+    /// Starts signals for thread `tid`, the first one after `phase`. A perf event that cannot be had for want of descriptors is replaced by a timer, and counted.
+    pub fn arm(self, tid: u32, interval: Duration, phase: Duration) -> io::Result<Armed> {
         match self {
             Self::Perf { user_only } => match perf::Event::open(tid, phase, user_only) {
-                Ok(event) => Ok(Some(Armed::Perf(event))),
+                Ok(event) => Ok(Armed::Perf(event)),
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
                     REPLACED.fetch_add(1, Ordering::Relaxed);
-                    Ok(Some(Armed::Timer(timer::Timer::start(tid, interval, phase)?)))
+                    Ok(Armed::Timer(timer::Timer::start(tid, interval, phase)?))
                 }
                 Err(error) => Err(error),
             },
-            Self::Timer => Ok(Some(Armed::Timer(timer::Timer::start(tid, interval, phase)?))),
-            Self::Itimer => Ok(None),
+            Self::Timer => Ok(Armed::Timer(timer::Timer::start(tid, interval, phase)?)),
+            Self::Itimer => Ok(Armed::Process),
         }
     }
 

@@ -13,7 +13,7 @@ mod live;
 pub mod rename;
 pub mod scan;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::time::Duration;
 
@@ -66,8 +66,9 @@ struct Inner {
     unarmed_why: Option<String>,
     random: u64,
     compilers_together: bool,
-    /// Threads that have said farewell, and that the kernel still lists: they are not to be met again.
-    left: HashSet<u32>,
+    /// Threads that have said farewell, and that the kernel still lists, with their serials: they are not to be met
+    /// again.
+    left: HashMap<u32, u32>,
     /// A recording is on, or being written: what ended meanwhile is still asked for.
     recording: bool,
 }
@@ -86,7 +87,7 @@ impl Registry {
 
     /// A thread is there: by its own call, or found. Nothing happens if it is known.
     pub fn enter(&self, tid: u32) {
-        if !self.inner.lock().left.contains(&tid) {
+        if !self.inner.lock().left.contains_key(&tid) {
             self.with_live(tid, |_, _, _| {});
         }
     }
@@ -152,7 +153,7 @@ impl Registry {
         let mut place = 0;
         {
             let inner = self.inner.lock();
-            if inner.left.contains(&tid) {
+            if inner.left.contains_key(&tid) {
                 return;
             }
             for life in inner.lives.values().filter(|life| life.ended.is_none()) {
@@ -192,7 +193,7 @@ impl Registry {
         let mut inner = self.inner.lock();
         let Some(live) = inner.live.get(&tid) else { return };
         let owed = inner.sampling.as_ref().and_then(|sampling| live.owed(tid, sampling.interval));
-        let slot = live.slot;
+        let (slot, serial) = (live.slot, live.serial);
         if let (Some(weight), Some(slot)) = (owed, slot) {
             slot.owe(weight);
             // The handler takes no lock, so it may run while this thread holds one.
@@ -200,14 +201,22 @@ impl Registry {
             slot.take_owed();
         }
         self.forget(&mut inner, tid);
-        inner.left.insert(tid);
+        inner.left.insert(tid, serial);
     }
 
-    /// Drops the entries of threads that the kernel's list no longer has.
-    pub fn retain(&self, exists: impl Fn(u32) -> bool) {
+    /// The serial of the youngest thread.
+    pub fn youngest(&self) -> u32 {
+        self.inner.lock().last_serial
+    }
+
+    /// Drops the entries of threads that the kernel's list no longer has. Who came after `youngest`, as it was before
+    /// the list was read, need not be in it.
+    pub fn retain(&self, youngest: u32, exists: impl Fn(u32) -> bool) {
         let mut inner = self.inner.lock();
-        inner.left.retain(|tid| exists(*tid));
-        let gone: Vec<u32> = inner.live.keys().copied().filter(|tid| !exists(*tid)).collect();
+        let stays = |tid: u32, serial: u32| serial > youngest || exists(tid);
+        inner.left.retain(|tid, serial| stays(*tid, *serial));
+        let gone = inner.live.iter().filter(|(tid, live)| !stays(**tid, live.serial));
+        let gone: Vec<u32> = gone.map(|(tid, _)| *tid).collect();
         for tid in gone {
             self.forget(&mut inner, tid);
         }

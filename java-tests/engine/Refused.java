@@ -10,11 +10,6 @@
  * @run main Refused
  */
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.util.List;
 
 import dev.vouch.test.Burn;
@@ -32,7 +27,7 @@ public class Refused {
 
     private static String refuse;
 
-    public static void main(String[] args) throws IOException {
+    public static void main(String[] args) {
         refuse = Cc.program("refuse").toString();
         Run probe = Vm.without().launcher(refuse, EPERM, "perf_event_open").run(Program.class);
         Skip.unless(probe.exit != 77, "a seccomp filter may not be set here: " + probe.err);
@@ -52,7 +47,6 @@ public class Refused {
         // Still together with everything else that is wrong.
         Refusal.of(Vm.with("engine=perf,out=/nowhere/at/all.json").noFiles().launcher(refuse, EPERM, "perf_event_open"),
             "engine=perf does not work here", "/nowhere/at does not exist");
-        withoutPrivileges();
     }
 
     private static Run auto(String engine, String error, String calls) {
@@ -71,34 +65,6 @@ public class Refused {
         Check.equal(1, notes.size(), "notes that begin <" + beginning + "> of " + run.report().engineNotes());
         Check.contains(notes.get(0), part, "note");
         Check.contains(run.vouchLines(), "[vouch] " + notes.get(0), "summary");
-    }
-
-    /** An ordinary user at perf_event_paranoid=2, which is the kernel's default: perf, but blind for the kernel. */
-    private static void withoutPrivileges() throws IOException {
-        Path setting = Paths.get("/proc/sys/kernel/perf_event_paranoid");
-        String level = new String(Files.readAllBytes(setting), StandardCharsets.US_ASCII).trim();
-        boolean root = System.getProperty("user.name").equals("root");
-        Vm vm = Vm.with("interval=1ms");
-        if (root) {
-            vm.launcher("setpriv", "--bounding-set", "-sys_admin,-perfmon");
-        }
-        if (!level.equals("2") || root && !exists("setpriv")) {
-            System.out.println("not tried: perf without privileges, at " + setting + "=" + level);
-            return;
-        }
-        Run run = vm.run(Program.class).ok();
-        Check.equal("perf", run.report().engine(), "engine without privileges");
-        note(run, "time inside the kernel is not sampled", "perf_event_paranoid=2");
-        Check.atLeast(0.5 * run.number("cpu_ms"), run.profile().track("main").weightOf("Refused$Program.burn"), "weight of burn");
-    }
-
-    private static boolean exists(String tool) {
-        try {
-            new ProcessBuilder(tool, "--version").start();
-            return true;
-        } catch (IOException none) {
-            return false;
-        }
     }
 
     static class Program {

@@ -50,10 +50,6 @@ pub struct Counters {
     pub dropped_weight: AtomicU64,
     /// Signals that came while their thread rested: their weight went to the next sample.
     pub folded: AtomicU64,
-    /// The process's CPU clock at the last sample of an engine that has one clock for all threads.
-    pub process_cpu: AtomicU64,
-    /// What remained of that clock below one interval.
-    pub process_rest: AtomicU64,
 }
 
 /// The handler itself, for `sigaction` with SA_SIGINFO.
@@ -74,10 +70,11 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let time = clock(libc::CLOCK_MONOTONIC);
     let tid = own_tid();
     let slot = sampler.slots.find(tid);
-    // Reckoned for excluded threads too: what the process ran in them must not weigh on the others.
-    let weight = cause.weight(sampler, slot);
-    let Some(weight) = weight.filter(|_| !slot.is_some_and(Slot::excluded)) else { return };
+    if slot.is_some_and(Slot::excluded) {
+        return;
+    }
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let Some(weight) = cause.weight(sampler, slot, cpu) else { return };
     let Some(weight) = weight_now(sampler, slot, cause, weight, cpu) else { return };
     sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
     sampler.counters.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
@@ -105,7 +102,10 @@ fn weight_now(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, weight: u32
     begin_regular_periods(slot, sampler.interval);
     let last = matches!(cause, Cause::Own);
     if slot.resting(cpu) && !last {
-        slot.fold(weight);
+        // What is reckoned by the thread's clock comes back by itself.
+        if !matches!(cause, Cause::Process) {
+            slot.fold(weight);
+        }
         sampler.counters.folded.fetch_add(1, Ordering::Relaxed);
         return None;
     }
@@ -173,7 +173,7 @@ enum Cause {
     Perf,
     /// A thread's own POSIX timer: one interval, and those that it overran.
     Timer { overrun: u32 },
-    /// ITIMER_PROF: as much as the process ran since the last one.
+    /// ITIMER_PROF, which met this thread: what the thread ran since its last sample.
     Process,
     /// The thread itself, at its end: what the agent said that it owes.
     Own,
@@ -206,27 +206,16 @@ impl Cause {
     }
 
     /// The sample's weight; `None` if the signal is no sample.
-    fn weight(&self, sampler: &Sampler, slot: Option<&Slot>) -> Option<u32> {
+    fn weight(&self, sampler: &Sampler, slot: Option<&Slot>, cpu: u64) -> Option<u32> {
         match self {
             Self::Perf => Some(1),
             Self::Timer { overrun } => Some(overrun.saturating_add(1)),
-            Self::Process => Some(process_weight(sampler)),
+            // A thread that nobody knows is about to begin or has just ended: its time is reckoned there.
+            Self::Process => slot.map(|slot| slot.due(cpu, sampler.interval)).filter(|due| *due > 0),
             Self::Own => slot.map(Slot::take_owed).filter(|owed| *owed > 0),
             Self::Foreign => None,
         }
     }
-}
-
-/// How many intervals the whole process ran since the last signal; what is left over stays for the next one.
-fn process_weight(sampler: &Sampler) -> u32 {
-    let now = clock(libc::CLOCK_PROCESS_CPUTIME_ID);
-    let before = sampler.counters.process_cpu.fetch_max(now, Ordering::Relaxed);
-    let rest = sampler.counters.process_rest.swap(0, Ordering::Relaxed);
-    let ran = now.saturating_sub(before).saturating_add(rest);
-    let weight = ran.checked_div(sampler.interval).unwrap_or(0);
-    let left = ran.saturating_sub(weight.saturating_mul(sampler.interval));
-    sampler.counters.process_rest.fetch_add(left, Ordering::Relaxed);
-    u32::try_from(weight).unwrap_or(u32::MAX)
 }
 
 /// A clock's time in nanoseconds.

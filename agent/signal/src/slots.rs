@@ -29,7 +29,9 @@ pub struct Slot {
     owed: AtomicU32,
     /// A perf event whose first period is not the sampling interval yet; -1 when there is nothing to do.
     first_period: AtomicI32,
-    /// Signals that were counted as samples, in weight.
+    /// The thread's CPU clock when its engine was armed, less what its first period lacks of an interval.
+    clock_base: AtomicU64,
+    /// The weight of all samples since then.
     weight: AtomicU64,
     /// The CPU time before which no further sample is taken: the last one was dear.
     rest_until: AtomicU64,
@@ -98,9 +100,19 @@ impl Slot {
         self.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
     }
 
-    /// The weight of all samples since the slot was taken.
-    pub fn weight(&self) -> u64 {
-        self.weight.load(Ordering::Relaxed)
+    /// The engine is armed: from here on the thread's intervals are counted.
+    pub fn begin(&self, clock_base: u64) {
+        self.clock_base.store(clock_base, Ordering::Relaxed);
+        self.weight.store(0, Ordering::Relaxed);
+        self.folded.store(0, Ordering::Relaxed);
+    }
+
+    /// How many intervals the thread has lived through that no sample stands for yet, by its CPU clock.
+    #[inline]
+    pub fn due(&self, cpu: u64, interval: u64) -> u32 {
+        let ran = cpu.wrapping_sub(self.clock_base.load(Ordering::Relaxed));
+        let lived = ran.checked_div(interval).unwrap_or(0);
+        u32::try_from(lived.saturating_sub(self.weight.load(Ordering::Relaxed))).unwrap_or(0)
     }
 
     /// True until the thread's CPU clock has reached what `rest` said.
@@ -131,6 +143,7 @@ impl Slot {
         self.excluded.store(0, Ordering::Relaxed);
         self.owed.store(0, Ordering::Relaxed);
         self.first_period.store(-1, Ordering::Relaxed);
+        self.clock_base.store(0, Ordering::Relaxed);
         self.weight.store(0, Ordering::Relaxed);
         self.rest_until.store(0, Ordering::Relaxed);
         self.folded.store(0, Ordering::Relaxed);
@@ -269,7 +282,24 @@ mod tests {
         old.add_weight(5);
         let new = slots.insert(7, 2).unwrap();
         assert!(new.env().is_null());
-        assert_eq!((new.serial(), new.take_owed(), new.weight()), (2, 0, 0));
+        assert_eq!((new.serial(), new.take_owed(), new.due(10, 1)), (2, 0, 10));
+    }
+
+    #[test]
+    fn what_is_due_is_what_no_sample_stands_for() {
+        let slots = Slots::new(table(8));
+        let slot = slots.insert(7, 1).unwrap();
+        slot.begin(1_000);
+        assert_eq!(slot.due(1_999, 1_000), 0);
+        assert_eq!(slot.due(4_500, 1_000), 3);
+        slot.add_weight(3);
+        assert_eq!(slot.due(4_900, 1_000), 0);
+        assert_eq!(slot.due(5_000, 1_000), 1);
+        slot.add_weight(9);
+        assert_eq!(slot.due(6_000, 1_000), 0, "more than due has been counted");
+        // A clock that was armed near its zero, with a long first period, begins below it.
+        slot.begin(100_u64.wrapping_sub(900));
+        assert_eq!(slot.due(300, 1_000), 1);
     }
 
     #[test]

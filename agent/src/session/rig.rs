@@ -40,7 +40,6 @@ impl Rig {
         // SAFETY: the memory is freed in `drop`, after everything that borrows it.
         let lanes = words.iter().map(|words| Lane::new(unsafe { &**words })).collect();
         let lanes: *mut [Lane<'static>] = Box::into_raw(lanes);
-        let counters = Counters { process_cpu: clock::process_cpu().into(), ..Counters::default() };
         let sampler = Box::new(Sampler {
             walker,
             depth,
@@ -49,7 +48,7 @@ impl Rig {
             lanes: unsafe { &*lanes },
             slots,
             wake: wake(),
-            counters,
+            counters: Counters::default(),
         });
         Self { sampler: Box::into_raw(sampler), lanes, words }
     }

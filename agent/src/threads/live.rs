@@ -20,10 +20,6 @@ pub struct Live {
     pub java_thread: usize,
     /// The agent's own: never sampled, never shown.
     pub own: bool,
-    /// Since when the engine runs: CPU clock, first period, weight in the slot.
-    cpu_armed: u64,
-    phase: u64,
-    weight_armed: u64,
 }
 
 /// What is needed to arm a thread.
@@ -36,16 +32,7 @@ pub struct Arming<'a> {
 
 impl Live {
     pub fn new(serial: u32, slot: Option<&'static Slot>) -> Self {
-        Self {
-            serial,
-            slot,
-            armed: None,
-            java_thread: 0,
-            own: false,
-            cpu_armed: 0,
-            phase: 0,
-            weight_armed: 0,
-        }
+        Self { serial, slot, armed: None, java_thread: 0, own: false }
     }
 
     /// Arms or disarms the thread, by what is known of it.
@@ -68,11 +55,13 @@ impl Live {
     /// Starts the engine, with a random first period.
     fn arm(&mut self, tid: u32, sampling: &Sampling, arming: &mut Arming<'_>) {
         let interval = nanos(sampling.interval);
-        self.phase = random_phase(arming.random, interval);
-        self.cpu_armed = clock::thread_cpu(tid).unwrap_or(0);
-        self.weight_armed = self.slot.map_or(0, Slot::weight);
-        match sampling.engine.arm(tid, sampling.interval, Duration::from_nanos(self.phase)) {
-            Ok(armed) => self.armed = armed,
+        let phase = random_phase(arming.random, interval);
+        if let Some(slot) = self.slot {
+            let lacking = interval.saturating_sub(phase);
+            slot.begin(clock::thread_cpu(tid).unwrap_or(0).wrapping_sub(lacking));
+        }
+        match sampling.engine.arm(tid, sampling.interval, Duration::from_nanos(phase)) {
+            Ok(armed) => self.armed = Some(armed),
             // A thread that has just ended is no failure of the engine's; the kernel has more than one word for it.
             Err(_) if clock::thread_cpu(tid).is_none() => {}
             Err(error) => {
@@ -92,16 +81,15 @@ impl Live {
         self.armed = None;
     }
 
-    /// The intervals that no sample stands for: with a timer, those since the kernel last looked; else those that
-    /// the handler kept for the next sample.
+    /// The intervals that no sample stands for: those since the kernel last looked, or, with perf, those that the
+    /// handler kept for the next sample.
     pub fn owed(&self, tid: u32, interval: Duration) -> Option<u32> {
-        if !matches!(self.armed, Some(Armed::Timer(_))) {
-            return self.slot.map(Slot::take_folded).filter(|folded| *folded > 0);
-        }
-        let ran = clock::thread_cpu(tid)?.saturating_sub(self.cpu_armed);
-        let due = if ran < self.phase { 0 } else { 1 + (ran - self.phase) / nanos(interval) };
-        let had = self.slot?.weight().saturating_sub(self.weight_armed);
-        u32::try_from(due.saturating_sub(had)).ok().filter(|owed| *owed > 0)
+        let slot = self.slot?;
+        let owed = match self.armed.as_ref()? {
+            Armed::Perf(_) => slot.take_folded(),
+            Armed::Timer(_) | Armed::Process => slot.due(clock::thread_cpu(tid)?, nanos(interval)),
+        };
+        Some(owed).filter(|owed| *owed > 0)
     }
 }
 

@@ -7,6 +7,7 @@ use super::registry;
 
 /// Enters the threads that are new, names those that have only the kernel's name, and drops those that are gone.
 pub fn scan() {
+    let youngest = registry().youngest();
     let Ok(list) = fs::read_dir("/proc/self/task") else { return };
     // In the order of their ids, which is that in which they were made.
     let present: BTreeSet<u32> =
@@ -17,7 +18,7 @@ pub fn scan() {
             name(*tid);
         }
     }
-    registry().retain(|tid| present.contains(&tid));
+    registry().retain(youngest, |tid| present.contains(&tid));
 }
 
 /// Gives a thread its kernel name, if it still exists.
