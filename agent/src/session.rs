@@ -3,6 +3,7 @@
 //! It ties the parts together: the sampler that handlers use, the engine, the recorder. It is owned by the agent
 //! and used by one thread at a time.
 
+mod command_line;
 mod files;
 pub mod rig;
 mod trust;

@@ -65,8 +65,9 @@ public class Unload {
         }
         Run run = vm.run(Spinner.class, Integer.toString(count)).ok();
 
-        // The trigger: most classes were gone while the program ran on. (The agent holds a class until it has its names.)
-        Check.atLeast(0.75 * count, run.number("collected"), "loaders that were collected before the last class ran");
+        // The trigger: more than half were gone while the program ran on. When the collector gets to the youngest is its
+        // own affair, and the agent holds a class until it has its names.
+        Check.atLeast(0.5 * count, run.number("collected"), "loaders that were collected before the last class ran");
         Check.equal(0, run.report().namesLost(), "names_lost");
         Set<String> sampled = checkNames(run, times(run));
         Check.atLeast(0.9 * count, sampled.size(), "classes in the profile");

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_profile::{Delivered, HandlerTime, Meta, Rate, TrustReport};
 
-use super::{Moment, Session};
+use super::{Moment, Session, command_line};
 use crate::facade::Jvmti;
 
 /// What there is to know of the program that is profiled.
@@ -22,13 +22,12 @@ impl Program {
     pub fn of(jvmti: Jvmti) -> Self {
         let property = |name| jvmti.system_property(name).unwrap_or_default();
         let line = fs::read("/proc/self/cmdline").unwrap_or_default();
-        let mut line = line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-        let launcher = line.next().unwrap_or_default();
-        // The JDK's tools hand to the JVM what stands behind -J; the rest is their own.
-        let mark = if launcher.ends_with("java") { "" } else { "-J" };
-        let given = line
-            .take_while(|word| word.starts_with('-'))
-            .filter_map(|word| word.strip_prefix(mark).map(str::to_owned));
+        let words: Vec<String> = line
+            .split(|b| *b == 0)
+            .filter(|word| !word.is_empty())
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect();
+        let given = command_line::vm_flags(&words);
         let picked_up = std::env::var("JAVA_TOOL_OPTIONS").unwrap_or_default();
         let picked_up = picked_up.split_whitespace().map(str::to_owned);
         Self {

@@ -1,0 +1,62 @@
+//! The JVM's own flags, out of the command line of its process. Pure.
+
+/// The launcher's options whose value is a word of its own.
+const VALUED: [&str; 13] = [
+    "-cp",
+    "-classpath",
+    "--class-path",
+    "-p",
+    "--module-path",
+    "--upgrade-module-path",
+    "--add-modules",
+    "--add-reads",
+    "--add-exports",
+    "--add-opens",
+    "--patch-module",
+    "--limit-modules",
+    "--enable-native-access",
+];
+
+/// The flags in `words`, the launcher first. The JDK's other tools hand to the JVM what stands behind `-J`, and
+/// nothing else.
+pub fn vm_flags(words: &[String]) -> Vec<String> {
+    let Some((launcher, words)) = words.split_first() else { return Vec::new() };
+    if !launcher.ends_with("java") {
+        return words.iter().filter_map(|word| word.strip_prefix("-J").map(str::to_owned)).collect();
+    }
+    let mut flags = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next().filter(|word| word.starts_with('-') && !is_program(word)) {
+        flags.push(word.clone());
+        if VALUED.contains(&word.as_str()) {
+            flags.extend(words.next().cloned());
+        }
+    }
+    flags
+}
+
+/// The program is named next, and what follows is its own.
+fn is_program(word: &str) -> bool {
+    matches!(word, "-jar" | "-m" | "--module")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::vm_flags;
+
+    fn flags(line: &str) -> String {
+        vm_flags(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).join(" ")
+    }
+
+    #[test]
+    fn the_jvms_flags_end_where_the_program_begins() {
+        assert_eq!(
+            flags("/jdk/bin/java -Xmx1g -cp a.jar:b.jar -Xint Main -x"),
+            "-Xmx1g -cp a.jar:b.jar -Xint"
+        );
+        assert_eq!(flags("java -XX:+UseZGC -jar app.jar -v"), "-XX:+UseZGC");
+        assert_eq!(flags("java -Da=b -m mod/Main -v"), "-Da=b");
+        assert_eq!(flags("javac -J-Xmx1g -nowarn -J-Da=b A.java"), "-Xmx1g -Da=b");
+        assert_eq!(flags("java"), "");
+    }
+}
