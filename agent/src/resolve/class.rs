@@ -171,6 +171,6 @@ mod tests {
     fn a_jar_is_known_by_its_last_part() {
         assert_eq!(last_part("/opt/app.jar"), "app.jar");
         assert_eq!(last_part("file:/opt/app.jar!/BOOT-INF/lib/x-1.jar!/"), "x-1.jar");
-        assert_eq!(last_part("/home/me/classes/"), "classes");
+        assert_eq!(last_part("/srv/classes/"), "classes");
     }
 }
