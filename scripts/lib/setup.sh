@@ -61,6 +61,7 @@ setup() {
     scripts/jdks --sources >"$logs/jdks.log" 2>&1 \
       || echo "some JDKs could not be had: see ${logs#"$top"/}/jdks.log; the tests run on those that are there"
     [[ -n $(newest_jdk) ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
+    [[ -n $(jdk_homes) ]] || { echo "none of the JDKs ${JDKS:-} is there: scripts/jdks fetches them"; return 1; }
     echo 'building the agent'
     cargo build --release --workspace --locked --quiet || return 1
     build_demo || return 1
