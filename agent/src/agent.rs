@@ -68,8 +68,7 @@ impl Agent {
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
-        let version = self.jvmti.system_property(c"java.vm.specification.version").unwrap_or_default();
-        registry().set_compilers_together(version.starts_with("1."));
+        registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan();
         let late = late::enter_all(self.jvmti, env, ThreadLayout::of(&self.hotspot));
         self.resolver.begin(env);

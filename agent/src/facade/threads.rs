@@ -49,4 +49,10 @@ impl Jvmti {
         // SAFETY: the function succeeded, so it wrote a string.
         unsafe { text(self, value) }
     }
+
+    /// The JDK's number: 8, 11, 17 and so on. Its namesake without `vm` is not set yet when an agent is loaded into JDK 8.
+    pub fn jdk(self) -> Option<u32> {
+        let version = self.system_property(c"java.vm.specification.version")?;
+        version.strip_prefix("1.").unwrap_or(&version).parse().ok()
+    }
 }

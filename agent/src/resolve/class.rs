@@ -79,15 +79,13 @@ pub struct Origins {
 
 impl Origins {
     pub fn of(jvmti: Jvmti) -> Self {
-        // Another one of the kind, java.specification.version, is not set yet when an agent is loaded into JDK 8.
-        let version = jvmti.system_property(c"java.vm.specification.version").unwrap_or_default();
         let command = jvmti.system_property(c"sun.java.command").unwrap_or_default();
         let first = command.split(' ').next().unwrap_or_default();
         let jar = first.ends_with(".jar").then(|| last_part(first).to_owned());
         // `module/class` or `class`.
         let main = first.rsplit('/').next().filter(|name| !name.is_empty() && jar.is_none());
         Self {
-            has_modules: !version.starts_with("1."),
+            has_modules: jvmti.jdk().is_none_or(|jdk| jdk >= 9),
             main_class: main.map(|name| format!("L{};", name.replace('.', "/"))),
             main_jar: Mutex::new(jar),
         }

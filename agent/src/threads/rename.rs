@@ -32,8 +32,7 @@ pub fn on_bind(bound: *mut c_void, set_name: SetNativeThreadName) -> Option<*mut
 
 /// True if every rename is told as it happens. From JDK 21 on only that is told which a thread gives itself.
 pub fn told(jvmti: Jvmti) -> bool {
-    let version = jvmti.system_property(c"java.vm.specification.version").unwrap_or_default();
-    ORIGINAL.get().is_some() && version.parse().is_ok_and(|version: f32| version < 21.0)
+    ORIGINAL.get().is_some() && jvmti.jdk().is_some_and(|jdk| jdk < 21)
 }
 
 /// `Thread.setNativeName(String)`.
