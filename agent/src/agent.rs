@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use jni::JNIEnv;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
+use vouch_signal::broken::{self, Break};
+use vouch_signal::walker::AsyncGetCallTrace;
 
 use crate::facade::Jvmti;
 use crate::hotspot::{HotSpot, vmstructs::ThreadLayout};
@@ -20,6 +22,7 @@ use crate::resolve::Resolver;
 use crate::say::say;
 use crate::session::{Plan, Program, Session};
 use crate::threads::{late, registry, scan};
+use crate::witness::Witness;
 use crate::worker;
 use plan::{places, plan};
 
@@ -31,6 +34,7 @@ pub struct Agent {
     pub jvmti: Jvmti,
     pub hotspot: HotSpot,
     pub resolver: Resolver,
+    broken: Mutex<Option<Break>>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -60,9 +64,23 @@ pub fn agent() -> Option<&'static Agent> {
 }
 
 impl Agent {
-    fn new(jvmti: Jvmti, hotspot: HotSpot) -> Self {
-        let resolver = Resolver::new(jvmti);
-        Self { jvmti, hotspot, resolver, program: OnceCell::new(), state: Mutex::default() }
+    fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
+        let resolver = Resolver::new(jvmti, options.late_ids);
+        let broken = Mutex::new(options.break_walker);
+        Self { jvmti, hotspot, resolver, broken, program: OnceCell::new(), state: Mutex::default() }
+    }
+
+    /// The walker: AsyncGetCallTrace, unless a test has it broken.
+    pub fn walker(&self) -> AsyncGetCallTrace {
+        match *self.broken.lock() {
+            Some(how) => broken::broken(self.hotspot.walker, how),
+            None => self.hotspot.walker,
+        }
+    }
+
+    /// Breaks the walker for what begins from here on, or mends it.
+    pub fn break_walker(&self, how: Option<Break>) {
+        *self.broken.lock() = how;
     }
 
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
@@ -102,7 +120,7 @@ impl Agent {
                     self.finish(&mut state, None, env);
                     return IDLE;
                 }
-                left.map_or(ROUND, |left| left.min(ROUND))
+                left.map_or(ROUND, |left| left.min(ROUND)).min(session.next_witness())
             }
         }
     }
@@ -142,7 +160,8 @@ impl Agent {
         // Threads may have come and gone while nobody looked.
         scan::scan();
         let engine = plan.choice.engine.name();
-        let session = Session::begin(plan, &self.hotspot)
+        let witnessing = plan.options.witness;
+        let session = Session::begin(plan, self.walker(), Witness::new(self.jvmti, witnessing))
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));
         Ok(())
@@ -180,6 +199,7 @@ impl Agent {
             return Err(mistakes);
         }
         match (&mut *state, options.verb) {
+            (_, Verb::Lab) if mistakes.is_empty() => Ok(()),
             (State::Idle, Verb::Start) => self.start(&mut state, options, mistakes),
             (_, Verb::Start) if !mistakes.is_empty() => Err(mistakes),
             (_, Verb::Start) => Err(vec!["a recording is running already: stop it first".to_owned()]),

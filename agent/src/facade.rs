@@ -8,6 +8,7 @@ pub mod abi;
 mod classes;
 mod events;
 mod memory;
+mod stacks;
 mod threads;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use jvmti_sys::jvmtiEnv;
 pub use classes::LineEntry;
 pub use events::{Callbacks, Capability, Event};
 pub use memory::Allocated;
+pub use stacks::StackFrame;
 
 /// JVMTI as every JDK from 6 on has it; a newer number makes GetEnv fail on JDKs 8 to 21.
 const VERSION: jint = 0x3001_0200;

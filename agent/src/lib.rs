@@ -3,7 +3,8 @@
 //! The way of one sample through these modules, from left to right:
 //! `engine` (a signal is due) → crate `vouch-signal` (handler, walk, lane) → `worker` (drain) → `record` with
 //! `resolve` (names, lines, tracks) → crate `vouch-profile` (files). `threads` knows who is there, `session` is one
-//! recording, `agent` what happens when; `callbacks` and this file are the doors to the JVM.
+//! recording, `witness` asks GetStackTrace about some of the samples, `agent` says what happens when; `callbacks` and
+//! this file are the doors to the JVM, `lab` one for the truth lab.
 //!
 //! This file must hold nothing but the exported functions: each only guards against panics and passes on.
 
@@ -15,6 +16,7 @@ mod facade;
 mod fault;
 mod hotspot;
 mod java;
+mod lab;
 mod options;
 mod output;
 mod record;
@@ -22,6 +24,7 @@ mod resolve;
 mod say;
 mod session;
 mod threads;
+mod witness;
 mod worker;
 
 use std::ffi::{CStr, c_char, c_void};

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
+use vouch_signal::broken::Break;
 
 pub use pattern::Place;
 
@@ -22,6 +23,8 @@ pub enum Verb {
     Stop,
     Dump,
     Status,
+    /// No recording: the natives of `dev.vouch.Oracle` are to be served.
+    Lab,
 }
 
 /// Which engine was asked for.
@@ -32,6 +35,16 @@ pub enum EngineWish {
     Perf,
     Timer,
     Itimer,
+}
+
+/// How often a sample is to be witnessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Witnessing {
+    /// As often as costs next to nothing.
+    #[default]
+    Auto,
+    Off,
+    Every(Duration),
 }
 
 /// What a profile is written as; its file's ending says which.
@@ -63,6 +76,11 @@ pub struct Options {
     pub start: Duration,
     pub duration: Option<Duration>,
     pub quiet: bool,
+    pub witness: Witnessing,
+    /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
+    pub late_ids: bool,
+    /// The walker is to be broken on purpose, in this way.
+    pub break_walker: Option<Break>,
 }
 
 /// The profile that is written when nobody names one.
@@ -81,6 +99,9 @@ impl Default for Options {
             start: Duration::ZERO,
             duration: None,
             quiet: false,
+            witness: Witnessing::Auto,
+            late_ids: false,
+            break_walker: None,
         }
     }
 }
@@ -120,7 +141,7 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
         }
     }
     if words > 1 {
-        mistakes.push("more than one of start, stop, dump and status: give one".to_owned());
+        mistakes.push("more than one of start, stop, dump, status and lab: give one".to_owned());
     }
     mistakes.extend(key::misplaced(options.verb, &seen));
     Request::Run(Box::new(options), mistakes)
@@ -140,6 +161,8 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
   threads=REGEX    sample only threads whose name matches
   start=DELAY      begin this long after the JVM has started
   duration=TIME    stop and write after this long
+  witness=RATE     how often a sample is compared with GetStackTrace: off, or as in 10/s.
+                   By default as often as costs less than a thousandth of the run
   quiet            print no summary
   help, version    print this, or the version, and exit
 
@@ -148,6 +171,9 @@ Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   
   stop             end it and write what `start` named (or what out= and report= name here)
   dump             write what there is so far and go on
   status           say on the JVM's stderr what is being recorded
+
+For the truth lab (java-tests/README.md):
+  lab, lab=late-ids, break=KIND
 ";
 
 #[cfg(test)]

@@ -19,11 +19,13 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::resolve::{Method, Resolver};
 use crate::threads::{Life, NameId, registry, scan};
+use crate::witness::Witness;
 
 /// The recording as it grows.
 #[derive(Debug)]
 pub struct Recorder {
     pub recording: Recording,
+    pub witness: Witness,
     depth: usize,
     /// A track for each thread under each of its names.
     tracks: HashMap<(u32, NameId), ThreadId>,
@@ -44,9 +46,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(depth: usize) -> Self {
+    pub fn new(depth: usize, witness: Witness) -> Self {
         Self {
             recording: Recording::new(),
+            witness,
             depth,
             tracks: HashMap::new(),
             strays: HashMap::new(),
@@ -132,6 +135,10 @@ impl Recorder {
             1.. => {
                 self.walk.clear();
                 self.walk.extend(frames(entry));
+                if head.witnessed {
+                    // Before all else: the thread runs on.
+                    self.witness.take(&head, &self.walk, self.depth, resolver, env);
+                }
                 (Fate::Plausible, self.java_stack(head.time, resolver, env))
             }
             0 | NO_JAVA_THREAD => (Fate::Outside, self.place(outside.name, outside.category)),

@@ -31,6 +31,7 @@ pub use class::{Class, Method};
 #[derive(Debug)]
 pub struct Resolver {
     jvmti: Jvmti,
+    late_ids: bool,
     loaders: OnceCell<Loaders>,
     origins: Origins,
     pending: Mutex<Vec<Pending>>,
@@ -45,9 +46,11 @@ struct Pending {
 }
 
 impl Resolver {
-    pub fn new(jvmti: Jvmti) -> Self {
+    /// With `late_ids` no class is taken in before a sample needs it, so that the walker finds ids lacking.
+    pub fn new(jvmti: Jvmti, late_ids: bool) -> Self {
         Self {
             jvmti,
+            late_ids,
             loaders: OnceCell::new(),
             origins: Origins::of(jvmti),
             pending: Mutex::default(),
@@ -71,7 +74,7 @@ impl Resolver {
     /// finds none otherwise.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
         // A class that is loaded and not yet prepared is refused here, and comes again when it is.
-        if self.jvmti.class_methods(class).is_err() {
+        if self.late_ids || self.jvmti.class_methods(class).is_err() {
             return;
         }
         let signature = self.jvmti.class_signature(class).unwrap_or_default();

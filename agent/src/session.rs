@@ -14,14 +14,15 @@ use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
 use vouch_signal::handler::GATE;
+use vouch_signal::walker::AsyncGetCallTrace;
 
 use crate::clock;
 use crate::engine::Choice;
-use crate::hotspot::HotSpot;
 use crate::options::{Options, Output};
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{Sampling, registry};
+use crate::witness::Witness;
 use crate::worker;
 use rig::Rig;
 
@@ -60,10 +61,10 @@ const LEAVE: Duration = Duration::from_secs(2);
 
 impl Session {
     /// Opens the gate and starts the engine.
-    pub fn begin(plan: Plan, hotspot: &HotSpot) -> io::Result<Self> {
+    pub fn begin(plan: Plan, walker: AsyncGetCallTrace, witness: Witness) -> io::Result<Self> {
         let options = &plan.options;
-        let rig = Rig::new(hotspot.walker, options.depth, options.interval, registry().slots());
-        let recorder = Recorder::new(options.depth);
+        let rig = Rig::new(walker, options.depth, options.interval, registry().slots());
+        let recorder = Recorder::new(options.depth, witness);
         let started = Moment::now();
         rig.open();
         registry().begin_sampling(Sampling {
@@ -85,6 +86,14 @@ impl Session {
     /// Takes in what the handlers have published.
     pub fn drain(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         self.recorder.drain(self.rig.lanes(), resolver, env);
+        if self.recorder.witness.is_due() {
+            self.rig.want_witness();
+        }
+    }
+
+    /// The time until the next sample is to be witnessed.
+    pub fn next_witness(&self) -> Duration {
+        self.recorder.witness.next()
     }
 
     /// Time since the recording began.

@@ -196,8 +196,8 @@ impl Registry {
         let (slot, serial) = (live.slot, live.serial);
         if let (Some(weight), Some(slot)) = (owed, slot) {
             slot.owe(weight);
-            // The handler takes no lock, so it may run while this thread holds one.
-            signal_self(tid);
+            // The handler takes no lock, so it may run while this thread holds one; it does so before this returns.
+            signal(tid);
             slot.take_owed();
         }
         self.forget(&mut inner, tid);
@@ -302,6 +302,22 @@ impl Registry {
         lives.into_iter().for_each(&mut see);
     }
 
+    /// The kernel's id and the JNIEnv of a Java thread, by the JVM's side of it; `None` if it has ended or is unknown.
+    pub fn java(&self, java_thread: usize) -> Option<(u32, *mut c_void)> {
+        let inner = self.inner.lock();
+        let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
+        let (tid, live) = inner.live.iter().find(|(_, live)| is_it(live))?;
+        let env = live.slot?.env();
+        (!env.is_null()).then_some((*tid, env))
+    }
+
+    /// The slot of a thread, and the JVM's side of it, by serial; `None` if it has ended.
+    pub fn slot(&self, tid: u32, serial: u32) -> Option<(&'static Slot, usize)> {
+        let inner = self.inner.lock();
+        let live = inner.live.get(&tid).filter(|live| live.serial == serial)?;
+        Some((live.slot?, live.java_thread))
+    }
+
     /// How many threads the engine could not be armed for, and why.
     pub fn unarmed(&self) -> Option<(u64, String)> {
         let inner = self.inner.lock();
@@ -343,8 +359,8 @@ impl Registry {
     }
 }
 
-/// Sends SIGPROF to the calling thread, which handles it before this returns.
-fn signal_self(tid: u32) {
-    // SAFETY: a signal with a handler of ours, to a thread that exists: the caller.
+/// Sends SIGPROF to a thread of this process.
+pub fn signal(tid: u32) {
+    // SAFETY: a signal with a handler of ours; that the thread may have ended is the kernel's to tell.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, libc::SIGPROF) };
 }

@@ -42,5 +42,5 @@ pub use funcs::Func;
 pub use ids::{FrameId, FuncId, ResourceId, SourceId, StackId, ThreadId};
 pub use meta::Meta;
 pub use recording::Recording;
-pub use report::{Delivered, HandlerTime, Rate, Signals, ThreadReport, TrustReport};
+pub use report::{Delivered, HandlerTime, Rate, Signals, ThreadReport, TrustReport, WitnessReport};
 pub use thread::Sample;

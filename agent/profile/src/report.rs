@@ -35,6 +35,7 @@ pub struct TrustReport {
     pub weight_ms: Signals<f64>,
     /// Of the samples without a stack, how many ASGCT gave each of its codes for.
     pub unwalked: BTreeMap<String, u64>,
+    pub witness: WitnessReport,
     pub threads: Vec<ThreadReport>,
     pub handler_ns: HandlerTime,
     /// Methods that were gone before they could be named.
@@ -75,6 +76,31 @@ struct RateWithUnit {
 impl From<Rate> for RateWithUnit {
     fn from(Rate { asked_hz, reached_hz }: Rate) -> Self {
         Self { asked_hz, reached_hz, unit: "samples per CPU-second" }
+    }
+}
+
+/// Samples that were compared with GetStackTrace.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct WitnessReport {
+    pub asked: u64,
+    /// Of those, the ones whose thread did not run between walk and witness: every frame was compared.
+    pub exact: u64,
+    pub agreed: u64,
+    /// The ones whose thread may have run: only the roots were compared.
+    pub root_only: u64,
+    pub root_agreed: u64,
+    /// The ones whose thread had no stack any more.
+    pub gone: u64,
+    /// How many differed in each way; what begins with `root_` is of roots.
+    pub differences: BTreeMap<String, u64>,
+    /// What all of it took, in wall time.
+    pub took_ms: f64,
+}
+
+impl WitnessReport {
+    /// Counts a difference.
+    pub fn difference(&mut self, kind: &str) {
+        *self.differences.entry(kind.to_owned()).or_default() += 1;
     }
 }
 

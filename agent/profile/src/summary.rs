@@ -28,6 +28,7 @@ impl TrustReport {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.sum_is_wrong());
         lines.extend(self.reasons());
+        lines.extend(self.witnessed());
         lines.extend(self.losses());
         let last = files(outputs);
         let room = LINES - lines.len() - usize::from(last.is_some());
@@ -74,6 +75,20 @@ impl TrustReport {
             codes.iter().take(3).map(|&(code, &count)| format!("{code} {}", grouped(count))).collect();
         let rest = if codes.len() > 3 { ", and others" } else { "" };
         (!codes.is_empty()).then(|| format!("unwalked because: {}{rest}", first.join(", ")))
+    }
+
+    /// What GetStackTrace said about some of the samples.
+    fn witnessed(&self) -> Option<String> {
+        let witness = &self.witness;
+        let part = |agreed: u64, of: u64, how: &str| {
+            (of > 0).then(|| format!("{} of {} {how}", grouped(agreed), grouped(of)))
+        };
+        let parts = [
+            part(witness.agreed, witness.exact, "in every frame"),
+            part(witness.root_agreed, witness.root_only, "in their root"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("GetStackTrace agreed with {}", parts.join(", ")))
     }
 
     fn losses(&self) -> Option<String> {

@@ -51,6 +51,12 @@ impl<T> Gate<T> {
         Some(Entered { gate: self, value })
     }
 
+    /// True if something is published; it may be over as soon as it is said.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        !self.published.load(Ordering::Relaxed).is_null()
+    }
+
     /// Opens the gate for `value`, which must stay valid until the gate was closed and found `empty`.
     pub fn open(&self, value: *mut T) {
         self.published.store(value, Ordering::Release);

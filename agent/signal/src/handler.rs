@@ -4,8 +4,9 @@
 //! publishes. Whatever it cannot do it counts. It must never wait, allocate, lock, panic or change errno.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::ask;
 use crate::gate::Gate;
 use crate::lane::{Claim, Lane};
 use crate::record::{HEAD_WORDS, Head, NO_JAVA_THREAD, longest};
@@ -33,6 +34,8 @@ pub struct Sampler {
     /// Posted when a lane is half full, so that the drain need not wait for its time.
     pub wake: *mut libc::sem_t,
     pub counters: Counters,
+    /// Set by the agent: the next walk that succeeds is to be witnessed, and the agent to be woken for it.
+    pub witness_wanted: AtomicBool,
 }
 
 // SAFETY: the fields are atomics, or not written after the gate was opened; `wake` is a semaphore, made for this.
@@ -58,6 +61,7 @@ pub struct Counters {
 /// To be called by the kernel alone, as a signal handler; `context` is the interrupted thread's.
 pub unsafe extern "C" fn on_sigprof(_signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     let _errno = Errno::save();
+    ask::answer(own_tid, context);
     let Some(entered) = GATE.enter() else { return };
     // SAFETY: the agent keeps a published sampler alive until the gate is closed and empty.
     let sampler = unsafe { &*entered.value() };
@@ -92,7 +96,22 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         rest_if_dear(slot, sampler.interval, now, took);
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
-    Head { time, cpu, tid, serial, weight, count, took }.publish(claim);
+    let witnessed = slot.filter(|_| count > 0 && take_wish(sampler));
+    if let Some(slot) = witnessed {
+        slot.enter_witnessed();
+    }
+    Head { time, cpu, tid, serial, weight, count, took, witnessed: witnessed.is_some() }.publish(claim);
+    if let Some(slot) = witnessed {
+        // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
+        unsafe { libc::sem_post(sampler.wake) };
+        slot.leave_witnessed(clock(libc::CLOCK_THREAD_CPUTIME_ID));
+    }
+}
+
+/// True for the one walk that the agent wants to witness.
+fn take_wish(sampler: &Sampler) -> bool {
+    let wish = &sampler.witness_wanted;
+    wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::AcqRel)
 }
 
 /// What the sample weighs with the signals that were folded into it; `None` if this one is itself to be folded

@@ -8,6 +8,8 @@
 //! * [`slots`] tells it who the interrupted thread is.
 //! * [`walker`] is AsyncGetCallTrace as the JVM declares it.
 //! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
+//! * [`ask`] is a single question, outside of a recording.
+//! * [`broken`] is a walker for tests, which must be found out.
 //! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
 //!
 //! Duties of the caller (the agent): thread slots are filled before a thread's engine is armed, a [`Sampler`]
@@ -16,6 +18,10 @@
 //! [`Sampler`]: handler::Sampler
 #![cfg_attr(not(loom), no_std)]
 
+#[cfg(not(loom))]
+pub mod ask;
+#[cfg(not(loom))]
+pub mod broken;
 pub mod gate;
 #[cfg(not(loom))]
 pub mod handler;

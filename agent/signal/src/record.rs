@@ -34,6 +34,8 @@ pub struct Head {
     pub count: i32,
     /// What the handler took, in nanoseconds of CPU time.
     pub took: u32,
+    /// The agent is to witness it.
+    pub witnessed: bool,
 }
 
 impl Head {
@@ -45,7 +47,7 @@ impl Head {
         claim.set(2, self.cpu);
         claim.set(3, pair(self.tid, self.serial));
         claim.set(4, pair(self.weight, self.count.cast_unsigned()));
-        claim.set(5, pair(self.took, 0));
+        claim.set(5, pair(self.took, self.witnessed.into()));
         claim.publish(longest(frames));
     }
 
@@ -54,7 +56,7 @@ impl Head {
     pub fn read(entry: &Entry<'_>) -> Option<Self> {
         let (tid, serial) = split(entry.word(3)?);
         let (weight, count) = split(entry.word(4)?);
-        let (took, _) = split(entry.word(5)?);
+        let (took, witnessed) = split(entry.word(5)?);
         Some(Self {
             time: entry.word(1)?,
             cpu: entry.word(2)?,
@@ -63,6 +65,7 @@ impl Head {
             weight,
             count: count.cast_signed(),
             took,
+            witnessed: witnessed != 0,
         })
     }
 }
@@ -108,6 +111,7 @@ mod tests {
             weight: 9,
             count: 2,
             took: u32::MAX,
+            witnessed: true,
         };
         let claim = lane.claim(longest(4)).unwrap();
         let written = [Frame { bci: NATIVE_BCI, method: usize::MAX }, Frame { bci: 17, method: 1 }];

@@ -37,6 +37,8 @@ pub struct Slot {
     rest_until: AtomicU64,
     /// The weight of the signals that came meanwhile; the next sample has it.
     folded: AtomicU32,
+    /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while it runs.
+    left: AtomicU64,
 }
 
 impl Slot {
@@ -131,6 +133,21 @@ impl Slot {
         self.folded.fetch_add(weight, Ordering::Relaxed);
     }
 
+    /// The handler has walked for a witness, and has not ended yet.
+    pub fn enter_witnessed(&self) {
+        self.left.store(0, Ordering::Relaxed);
+    }
+
+    /// It ends, at this time of the thread's CPU clock.
+    pub fn leave_witnessed(&self, cpu: u64) {
+        self.left.store(cpu, Ordering::Release);
+    }
+
+    /// When it ended; 0 if it has not yet.
+    pub fn left_witnessed(&self) -> u64 {
+        self.left.load(Ordering::Acquire)
+    }
+
     /// Takes the weight that was kept.
     #[inline]
     pub fn take_folded(&self) -> u32 {
@@ -147,6 +164,7 @@ impl Slot {
         self.weight.store(0, Ordering::Relaxed);
         self.rest_until.store(0, Ordering::Relaxed);
         self.folded.store(0, Ordering::Relaxed);
+        self.left.store(0, Ordering::Relaxed);
     }
 }
 

@@ -16,8 +16,9 @@ use super::{AGENT, Agent, IDLE, State};
 use crate::callbacks;
 use crate::facade::{Capability, Event, Jvmti};
 use crate::hotspot::{HotSpot, pin_own_library};
-use crate::options::{self, Request, Verb};
+use crate::options::{self, Options, Request, Verb};
 use crate::say::{print, say};
+use crate::session::Plan;
 use crate::threads::hook;
 
 /// `Agent_OnLoad`.
@@ -30,7 +31,8 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
         Request::Help => leave_with(options::HELP),
         Request::Version => leave_with(&format!("vouch {}\n", crate::VERSION)),
     };
-    if options.verb != Verb::Start {
+    let lab = options.verb == Verb::Lab;
+    if options.verb != Verb::Start && !lab {
         return refuse(&[
             "stop, dump and status are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()
         ]);
@@ -46,15 +48,18 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             return JNI_OK;
         }
     };
-    let plan = match plan(options, mistakes) {
+    let planned = if lab { nothing(mistakes) } else { plan(options.clone(), mistakes).map(Some) };
+    let plan = match planned {
         Ok(plan) => plan,
         Err(mistakes) => return refuse(&mistakes),
     };
     // SAFETY: by the caller's promise.
-    match unsafe { set_up(vm, hotspot) } {
+    match unsafe { set_up(vm, hotspot, &options) } {
         Ok(agent) => {
-            // `begin_now` says when, once the JVM is up.
-            *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + IDLE);
+            if let Some(plan) = plan {
+                // `begin_now` says when, once the JVM is up.
+                *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + IDLE);
+            }
             JNI_OK
         }
         Err(why) => refuse(&[why]),
@@ -75,11 +80,11 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     let Some(mut env) = (unsafe { own_env(vm) }) else { return JNI_ERR };
     let agent = match AGENT.get() {
         Some(agent) => agent,
-        None if options.verb != Verb::Start => {
+        None if !matches!(options.verb, Verb::Start | Verb::Lab) => {
             return refuse(&["no recording is running: load Vouch with start first".to_owned()]);
         }
         // SAFETY: by the caller's promise.
-        None => match unsafe { HotSpot::of(vm).and_then(|hotspot| set_up(vm, hotspot)) } {
+        None => match unsafe { HotSpot::of(vm).and_then(|hotspot| set_up(vm, hotspot, &options)) } {
             Ok(agent) => {
                 if let Err(why) = agent.settle_in(&mut env) {
                     say(&why);
@@ -99,7 +104,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
 ///
 /// # Safety
 /// `vm` must be the JVM that the agent was loaded into.
-unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot) -> Result<&'static Agent, String> {
+unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result<&'static Agent, String> {
     // SAFETY: by the caller's promise.
     let jvmti = unsafe { Jvmti::of(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
     take_signal()?;
@@ -114,7 +119,7 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot) -> Result<&'static Agent, St
         // What a JVM lacks is missed where it would show: in files, lines, or names of threads.
         let _ = jvmti.add_capability(capability);
     }
-    let agent = AGENT.get_or_init(|| Agent::new(jvmti, hotspot));
+    let agent = AGENT.get_or_init(|| Agent::new(jvmti, hotspot, options));
     hook::install();
     let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
     jvmti.set_callbacks(&callbacks::table()).map_err(refused)?;
@@ -165,6 +170,11 @@ unsafe fn own_env<'e>(vm: *mut JavaVM) -> Option<JNIEnv<'e>> {
     let code = unsafe { ((**vm).GetEnv?)(vm, &raw mut env, jni_sys::JNI_VERSION_1_6) };
     // SAFETY: GetEnv gave the calling thread's own JNIEnv.
     (code == JNI_OK).then(|| unsafe { JNIEnv::from_raw(env.cast()) }.ok())?
+}
+
+/// The plan of a run that records nothing.
+fn nothing(mistakes: Vec<String>) -> Result<Option<Plan>, Vec<String>> {
+    if mistakes.is_empty() { Ok(None) } else { Err(mistakes) }
 }
 
 fn refuse(mistakes: &[String]) -> jint {

@@ -6,7 +6,8 @@
 use std::mem::offset_of;
 
 use jvmti_sys::{
-    jvmtiCapabilities, jvmtiEventCallbacks, jvmtiInterface_1, jvmtiLineNumberEntry, jvmtiThreadInfo,
+    jvmtiCapabilities, jvmtiEventCallbacks, jvmtiFrameInfo, jvmtiInterface_1, jvmtiLineNumberEntry,
+    jvmtiThreadInfo,
 };
 
 #[cfg(test)]
@@ -18,6 +19,8 @@ const FIGURES: &[(&str, usize)] = &[
     ("sizeof(jvmtiCapabilities)", size_of::<jvmtiCapabilities>()),
     ("sizeof(jvmtiLineNumberEntry)", size_of::<jvmtiLineNumberEntry>()),
     ("offsetof(jvmtiLineNumberEntry, line_number)", offset_of!(jvmtiLineNumberEntry, line_number)),
+    ("sizeof(jvmtiFrameInfo)", size_of::<jvmtiFrameInfo>()),
+    ("offsetof(jvmtiFrameInfo, location)", offset_of!(jvmtiFrameInfo, location)),
     ("sizeof(jvmtiThreadInfo)", size_of::<jvmtiThreadInfo>()),
     ("offsetof(jvmtiThreadInfo, name)", offset_of!(jvmtiThreadInfo, name)),
     ("offsetof(jvmtiEventCallbacks, VMInit)", offset_of!(jvmtiEventCallbacks, VMInit)),
@@ -33,6 +36,9 @@ const FIGURES: &[(&str, usize)] = &[
     ),
     ("SLOT(SetEventNotificationMode)", slot(offset_of!(jvmtiInterface_1, SetEventNotificationMode))),
     ("SLOT(GetAllThreads)", slot(offset_of!(jvmtiInterface_1, GetAllThreads))),
+    ("SLOT(SuspendThread)", slot(offset_of!(jvmtiInterface_1, SuspendThread))),
+    ("SLOT(ResumeThread)", slot(offset_of!(jvmtiInterface_1, ResumeThread))),
+    ("SLOT(GetStackTrace)", slot(offset_of!(jvmtiInterface_1, GetStackTrace))),
     ("SLOT(GetThreadInfo)", slot(offset_of!(jvmtiInterface_1, GetThreadInfo))),
     ("SLOT(RunAgentThread)", slot(offset_of!(jvmtiInterface_1, RunAgentThread))),
     ("SLOT(GetThreadState)", slot(offset_of!(jvmtiInterface_1, GetThreadState))),
@@ -50,6 +56,7 @@ const FIGURES: &[(&str, usize)] = &[
     ("SLOT(AddCapabilities)", slot(offset_of!(jvmtiInterface_1, AddCapabilities))),
     ("BIT(can_get_source_file_name)", Capability::GetSourceFileName as usize),
     ("BIT(can_get_line_numbers)", Capability::GetLineNumbers as usize),
+    ("BIT(can_suspend)", Capability::Suspend as usize),
     ("BIT(can_generate_compiled_method_load_events)", Capability::GenerateCompiledMethodLoadEvents as usize),
     ("BIT(can_generate_native_method_bind_events)", Capability::GenerateNativeMethodBindEvents as usize),
     ("JVMTI_EVENT_VM_INIT", Event::VmInit as usize),
@@ -71,6 +78,7 @@ const _: () = {
     assert!(size_of::<jvmtiCapabilities>() == 16);
     assert!(size_of::<jvmtiLineNumberEntry>() == 16);
     assert!(size_of::<jvmtiThreadInfo>() == 32);
+    assert!(size_of::<jvmtiFrameInfo>() == 16);
     assert!(slot(offset_of!(jvmtiInterface_1, SetEventNotificationMode)) == 1);
     assert!(slot(offset_of!(jvmtiInterface_1, GetLoadedClasses)) == 77);
     assert!(slot(offset_of!(jvmtiInterface_1, AddCapabilities)) == 141);

@@ -13,6 +13,7 @@ use super::{Jvmti, JvmtiError, Result, call, checked};
 pub enum Capability {
     GetSourceFileName = 11,
     GetLineNumbers = 12,
+    Suspend = 20,
     GenerateCompiledMethodLoadEvents = 27,
     GenerateNativeMethodBindEvents = 30,
 }

@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use regex_lite::Regex;
+use vouch_signal::broken;
 
-use super::value::{choice, count, length};
-use super::{EngineWish, Format, Options, Output, Place, Verb};
+use super::value::{choice, count, length, rate};
+use super::{EngineWish, Format, Options, Output, Place, Verb, Witnessing};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 8] = ["out", "report", "interval", "engine", "depth", "threads", "start", "duration"];
+const KEYS: [&str; 11] = [
+    "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "lab", "break",
+];
 /// Everything that may stand alone.
-const WORDS: [&str; 7] = ["start", "stop", "dump", "status", "quiet", "help", "version"];
+const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
 
 /// Applies one `name` or `name=value`; `words` counts the verbs that were named.
 pub fn apply(
@@ -26,6 +29,7 @@ pub fn apply(
             "stop" => Verb::Stop,
             "dump" => Verb::Dump,
             "status" => Verb::Status,
+            "lab" => Verb::Lab,
             "quiet" => {
                 options.quiet = true;
                 return Ok(());
@@ -59,6 +63,18 @@ pub fn apply(
             options.threads = Some(regex);
         }
         "start" => options.start = length(value, "0s", "365d").map_err(named)?,
+        "witness" => {
+            options.witness = match value {
+                "off" => Witnessing::Off,
+                _ => Witnessing::Every(rate(value).map_err(named)?),
+            }
+        }
+        "lab" => {
+            options.late_ids = choice(value, &[("late-ids", true)]).map_err(named)?;
+            options.verb = Verb::Lab;
+            *words += 1;
+        }
+        "break" => options.break_walker = Some(choice(value, &broken::WAYS).map_err(named)?),
         "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
         "quiet" | "help" | "version" | "stop" | "dump" | "status" => {
             return Err(format!("{name} stands alone, without a value"));
@@ -75,6 +91,7 @@ pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
         Verb::Stop => ("stop", &["out", "report"]),
         Verb::Dump => ("dump", &["out", "report"]),
         Verb::Status => ("status", &[]),
+        Verb::Lab => ("lab", &["lab", "break"]),
     };
     let wrong = seen.iter().filter(|key| !allowed.contains(key));
     wrong

@@ -33,7 +33,7 @@ fn nothing_at_all_is_a_good_start() {
 fn every_key_is_understood() {
     let o = options(
         "out=a.json,out=b-%p.json.gz,out=c%{HOST}%%.folded,report=r-%t.json,interval=250us,engine=timer,\
-         depth=20000,threads=^main$,start=5s,duration=2m,quiet",
+         depth=20000,threads=^main$,start=5s,duration=2m,witness=20/s,quiet",
     );
     let paths: Vec<_> = o.outputs.iter().map(|o| (o.path.to_str().unwrap(), o.format)).collect();
     assert_eq!(
@@ -48,7 +48,19 @@ fn every_key_is_understood() {
     assert_eq!(o.interval, Duration::from_micros(250));
     assert_eq!((o.engine, o.depth, o.quiet), (EngineWish::Timer, 20_000, true));
     assert!(o.threads.unwrap().is_match("main"));
+    assert_eq!(o.witness, Witnessing::Every(Duration::from_millis(50)));
     assert_eq!((o.start, o.duration), (Duration::from_secs(5), Some(Duration::from_mins(2))));
+}
+
+#[test]
+fn the_lab_is_a_verb_with_or_without_a_value() {
+    assert_eq!(options("lab").verb, Verb::Lab);
+    let late = options("lab=late-ids,break=gap");
+    assert_eq!((late.verb, late.late_ids, late.break_walker), (Verb::Lab, true, Some(Break::Gap)));
+    assert_eq!(options("witness=off").witness, Witnessing::Off);
+    assert!(mistakes("witness=10")[0].contains("1/s to 1000/s"));
+    assert!(mistakes("lab,out=x.json")[0].contains("no meaning beside lab"));
+    assert!(mistakes("break=all")[0].contains("truncated"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How a value is read: a length of time with its unit, a count within limits, one of a few words.
+//! How a value is read: a length of time with its unit, a rate, a count within limits, one of a few words.
 
 use std::time::Duration;
 
@@ -39,6 +39,15 @@ fn nanos(text: &str) -> Result<Option<u64>, String> {
 
 fn nanos_of_known(limit: &str) -> u64 {
     nanos(limit).ok().flatten().unwrap_or(0)
+}
+
+/// A rate, as in `10/s`, as the time between two.
+pub fn rate(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix("/s").and_then(|number| number.parse::<u32>().ok());
+    match number {
+        Some(number @ 1..=1_000) => Ok(Duration::from_secs(1) / number),
+        _ => Err("must be off, or a rate from 1/s to 1000/s".to_owned()),
+    }
 }
 
 /// A whole number between two limits.

@@ -3,6 +3,7 @@
 //! The sampler points into memory of its own rig, so the rig must not be dropped while a handler may be inside
 //! the gate: the session sees to it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use once_cell::sync::Lazy;
@@ -49,6 +50,7 @@ impl Rig {
             slots,
             wake: wake(),
             counters: Counters::default(),
+            witness_wanted: AtomicBool::new(false),
         });
         Self { sampler: Box::into_raw(sampler), lanes, words }
     }
@@ -61,6 +63,12 @@ impl Rig {
     pub fn lanes(&self) -> &[Lane<'static>] {
         // SAFETY: alive as long as the rig.
         unsafe { &*self.lanes }
+    }
+
+    /// Has the next walk that succeeds witnessed.
+    pub fn want_witness(&self) {
+        // SAFETY: as above.
+        unsafe { &(*self.sampler).witness_wanted }.store(true, Ordering::Release);
     }
 
     pub fn counters(&self) -> &Counters {

@@ -80,6 +80,7 @@ pub fn report(session: &Session, program: &Program) -> TrustReport {
             max: histogram.max(),
             total_ms: seconds(total) * 1000.0,
         },
+        witness: session.recorder.witness.counts().clone(),
         names_lost: session.recorder.names_lost(),
         ..TrustReport::of(&session.recorder.recording, delivered, interval_ns)
     }
@@ -144,6 +145,9 @@ fn notes(session: &Session) -> Vec<String> {
         notes.push(format!(
             "{folded} signals came before the last walk was a tenth of its thread's time: the next sample weighs more"
         ));
+    }
+    if let Some(how) = session.plan.options.break_walker {
+        notes.push(format!("the walker is broken on purpose ({how:?}): believe nothing of this profile"));
     }
     let replaced = crate::engine::replaced();
     if replaced > 0 {

@@ -18,15 +18,18 @@ public final class Run {
     public final List<String> err;
     /** The child's working folder, with profile.json and report.json unless the test wanted none. */
     public final Path dir;
+    /** The child had to be killed. */
+    public final boolean timedOut;
 
     private Report report;
     private Profile profile;
 
-    Run(int exit, List<String> out, List<String> err, Path dir) {
+    Run(int exit, List<String> out, List<String> err, Path dir, boolean timedOut) {
         this.exit = exit;
         this.out = out;
         this.err = err;
         this.dir = dir;
+        this.timedOut = timedOut;
     }
 
     /** What holds for every run: the JVM has not crashed, and if there is a report its sums are right. */

@@ -85,7 +85,9 @@ public final class Running implements AutoCloseable {
         System.out.println("+ " + String.join(" ", command));
         try {
             Process tool = new ProcessBuilder(command).directory(dir.toFile()).start();
-            return new Running(tool, dir, Duration.ofSeconds(60)).end(false);
+            Run run = new Running(tool, dir, Duration.ofSeconds(60)).end(false);
+            Check.that(!run.timedOut, command + " did not end in time; it was killed: " + run.out + run.err);
+            return run;
         } catch (IOException error) {
             throw new AssertionError(command.get(0) + " could not be started", error);
         }
@@ -100,15 +102,21 @@ public final class Running implements AutoCloseable {
         return end(true);
     }
 
+    /** Waits for the end, whatever it is: a crash, or that it was killed when its time was over, is the caller's to judge. */
+    public Run waitForAnyEnd() {
+        return end(false);
+    }
+
     private Run end(boolean checked) {
         try {
             stdin.close();
-            if (!process.waitFor(deadline - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+            boolean timedOut = !process.waitFor(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
+            if (timedOut) {
                 process.destroyForcibly().waitFor();
-                Check.fail("the child did not end in time; it was killed.\nstdout: " + out.all() + "\nstderr: " + err.all());
             }
-            Run run = new Run(process.exitValue(), out.all(), err.all(), dir);
+            Run run = new Run(process.exitValue(), out.all(), err.all(), dir, timedOut);
             if (checked) {
+                Check.that(!timedOut, "the child did not end in time; it was killed.\nstdout: " + run.out + "\nstderr: " + run.err);
                 run.check();
             }
             return run;

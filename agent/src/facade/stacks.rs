@@ -1,0 +1,58 @@
+//! The witness: GetStackTrace, and holding a thread still meanwhile.
+//!
+//! GetStackTrace makes the method ids that a walk may be lacking, so it must never be called before the walk that it
+//! witnesses.
+
+use std::mem::offset_of;
+
+use jni_sys::jint;
+use jvmti_sys::{jthread, jvmtiFrameInfo};
+
+use super::{Jvmti, Result, call};
+
+/// A frame of a witness, as GetStackTrace writes it: the method id is a number here, as everywhere.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct StackFrame {
+    pub method: usize,
+    /// The bytecode index; -1 in a native method.
+    pub location: i64,
+}
+
+const _: () = assert!(
+    size_of::<StackFrame>() == size_of::<jvmtiFrameInfo>()
+        && offset_of!(StackFrame, location) == offset_of!(jvmtiFrameInfo, location)
+);
+
+/// A witness's first room; more is made for a deeper stack.
+const FIRST_ROOM: usize = 256;
+
+impl Jvmti {
+    /// The whole stack of a thread, leaf first, written into `room`, which grows for it; gives the number of frames.
+    /// Null is the calling thread. If the stack changes meanwhile its outermost frames may be lacking.
+    pub fn stack_trace(self, thread: jthread, room: &mut Vec<StackFrame>) -> Result<usize> {
+        loop {
+            let size = room.len().max(FIRST_ROOM);
+            room.resize(size, StackFrame::default());
+            let mut count = 0;
+            call!(self, GetStackTrace(
+                thread => jthread, 0 => jint, jint::try_from(size).unwrap_or(jint::MAX) => jint,
+                room.as_mut_ptr().cast() => *mut jvmtiFrameInfo, &raw mut count => *mut jint))?;
+            let count = usize::try_from(count).unwrap_or(0);
+            if count < size {
+                return Ok(count);
+            }
+            room.resize(size * 4, StackFrame::default());
+        }
+    }
+
+    /// Stops a thread until it is resumed. It goes on where it is in native code, up to its return to Java.
+    pub fn suspend(self, thread: jthread) -> Result<()> {
+        call!(self, SuspendThread(thread => jthread))
+    }
+
+    /// Lets a suspended thread go on.
+    pub fn resume(self, thread: jthread) -> Result<()> {
+        call!(self, ResumeThread(thread => jthread))
+    }
+}

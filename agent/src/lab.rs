@@ -1,0 +1,181 @@
+//! The truth lab: one thread's stack as the walker tells it, and at the same moment as GetStackTrace does.
+//!
+//! It serves the natives of the Java class `dev.vouch.Oracle`, with a recording or without. The walk always comes
+//! before the witness, which makes the method ids that a walk may be lacking. It must never be on the way of an
+//! ordinary sample.
+
+mod answer;
+mod natives;
+mod walk;
+
+use std::ffi::c_void;
+
+use jni::JNIEnv;
+use jni::objects::JObject;
+use parking_lot::Mutex;
+use vouch_signal::walker::Frame as Walked;
+use vouch_witness::{Comparison, Difference, Frame, compare, rules};
+
+use crate::agent::Agent;
+use crate::clock::own_tid;
+use crate::facade::{Capability, StackFrame};
+use crate::java;
+use crate::threads::registry;
+use walk::{direct, signalled};
+
+/// How a walk was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// The walker was called.
+    Direct,
+    /// A SIGPROF that the thread sent itself.
+    Signal,
+    /// A SIGPROF to the thread while it was suspended.
+    Suspended,
+}
+
+/// The answer of the walker: frames, or its code.
+#[derive(Debug)]
+struct Walk {
+    way: Way,
+    frames: Result<Vec<Frame>, i32>,
+}
+
+/// Two accounts of one moment.
+#[derive(Debug)]
+pub struct Asked {
+    walks: Vec<Walk>,
+    witness: Vec<Frame>,
+    limit: usize,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The thread has ended, or cannot be suspended.
+    Gone,
+    /// The thread took no signal.
+    Silent,
+    /// The JVM does not let us suspend threads: another agent may have that right.
+    NoSuspending,
+    /// The thread asked about itself.
+    Own,
+    /// The JVM gave no witness.
+    NoWitness,
+}
+
+/// One question at a time, and the memory that it is answered in.
+#[derive(Debug, Default)]
+struct Desk {
+    walked: Vec<Walked>,
+    room: Vec<StackFrame>,
+    may_suspend: bool,
+}
+
+static DESK: Mutex<Desk> = Mutex::new(Desk { walked: Vec::new(), room: Vec::new(), may_suspend: false });
+
+/// The calling thread, in both ways in which it can be walked.
+fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refusal> {
+    let mut desk = DESK.lock();
+    let own: *mut c_void = env.get_raw().cast();
+    // SAFETY: `own` is the calling thread's JNIEnv.
+    let direct = unsafe { direct(agent.walker(), own, desk.walked(limit)) };
+    let direct = Walk { way: Way::Direct, frames: direct };
+    // SAFETY: as above.
+    let signal =
+        unsafe { signalled(agent.walker(), own_tid(), own, desk.walked(limit)) }.ok_or(Refusal::Silent)?;
+    let signal = Walk { way: Way::Signal, frames: signal };
+    let witness = desk.witness(agent, std::ptr::null_mut())?;
+    Ok(Asked { walks: vec![direct, signal], witness, limit })
+}
+
+/// Another thread, held where it stands.
+fn ask_other(
+    agent: &Agent,
+    env: &mut JNIEnv<'_>,
+    thread: &JObject<'_>,
+    limit: usize,
+) -> Result<Asked, Refusal> {
+    let mut desk = DESK.lock();
+    if !desk.may_suspend {
+        agent.jvmti.add_capability(Capability::Suspend).map_err(|_| Refusal::NoSuspending)?;
+        desk.may_suspend = true;
+    }
+    let java_thread = java::java_thread(env, thread);
+    let (tid, its_env) = registry().java(java_thread).ok_or(Refusal::Gone)?;
+    if tid == own_tid() {
+        return Err(Refusal::Own);
+    }
+    agent.jvmti.suspend(thread.as_raw()).map_err(|_| Refusal::Gone)?;
+    // From here to `resume` nothing may wait for what the thread could hold.
+    // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it does.
+    let walk = unsafe { signalled(agent.walker(), tid, its_env, desk.walked(limit)) };
+    let witness = desk.witness(agent, thread.as_raw());
+    let resumed = agent.jvmti.resume(thread.as_raw());
+    debug_assert!(resumed.is_ok(), "the thread was suspended by us");
+    let walk = Walk { way: Way::Suspended, frames: walk.ok_or(Refusal::Silent)? };
+    Ok(Asked { walks: vec![walk], witness: witness?, limit })
+}
+
+impl Desk {
+    /// Room for a walk of at most `limit` frames.
+    fn walked(&mut self, limit: usize) -> &mut [Walked] {
+        let size = self.walked.len().max(limit);
+        self.walked.resize(size, Walked { bci: 0, method: 0 });
+        &mut self.walked[..limit]
+    }
+
+    fn witness(&mut self, agent: &Agent, thread: jni_sys::jobject) -> Result<Vec<Frame>, Refusal> {
+        let count = agent.jvmti.stack_trace(thread, &mut self.room).map_err(|_| Refusal::NoWitness)?;
+        Ok(self.room[..count].iter().map(|f| rules::of_witness(f.method, f.location)).collect())
+    }
+}
+
+impl Asked {
+    /// Each walk with its comparison.
+    fn compared(&self) -> impl Iterator<Item = (&Walk, Comparison)> {
+        self.walks.iter().map(|walk| (walk, walk.compare(&self.witness, self.limit)))
+    }
+
+    /// True if no walk differs from the witness.
+    pub fn agrees(&self) -> bool {
+        self.compared().all(|(_, comparison)| comparison.differences.is_empty())
+    }
+}
+
+impl Walk {
+    fn compare(&self, witness: &[Frame], limit: usize) -> Comparison {
+        match &self.frames {
+            Ok(frames) => compare(frames, witness, limit),
+            Err(_) if witness.is_empty() => compare(&[], witness, limit),
+            Err(code) => Comparison {
+                differences: vec![Difference::Unwalked { code: *code }],
+                ..compare(&[], witness, limit)
+            },
+        }
+    }
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Signal => "signal",
+            Self::Suspended => "suspended",
+        }
+    }
+}
+
+impl Refusal {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Gone => "the thread has ended, or could not be suspended",
+            Self::Silent => "the thread took no signal",
+            Self::NoSuspending => {
+                "this JVM does not let Vouch suspend threads: another agent may have that right"
+            }
+            Self::Own => "a thread cannot be suspended by itself",
+            Self::NoWitness => "GetStackTrace failed",
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! An answer as text, for `dev.vouch.lab.Answer` to read.
+//!
+//! For each way to walk a line `WAY TAB KINDS TAB WALK TAB WITNESS`; behind it, indented by a tab, the two accounts side
+//! by side. Methods are named here, after both accounts were taken.
+
+use std::fmt::Write as _;
+
+use jni::JNIEnv;
+use vouch_signal::walker::code_name;
+use vouch_witness::{At, Comparison, Difference, Frame, Row};
+
+use super::{Asked, Refusal};
+use crate::agent::Agent;
+use crate::clock;
+
+/// The whole answer.
+pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>) -> String {
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(refusal) => return format!("error\t{}\n", refusal.reason()),
+    };
+    let mut names = |frame: &Frame| name(agent, env, frame);
+    let mut text = String::new();
+    for (walk, comparison) in asked.compared() {
+        let frames = walk.frames.as_deref().unwrap_or_default();
+        let (way, kinds) = (walk.way.name(), kinds(&comparison));
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{way}\t{kinds}\t{}\t{}", frames.len(), asked.witness.len());
+        for row in &comparison.rows {
+            let (mark, ours, theirs) = match *row {
+                Row::Same { walk, witness } => ('=', Some(walk), Some(witness)),
+                Row::Differs { walk, witness } => ('!', Some(walk), Some(witness)),
+                Row::Missing { witness } => ('-', None, Some(witness)),
+                Row::Extra { walk } => ('+', Some(walk), None),
+            };
+            let ours = ours.map_or_else(String::new, |at| names(&frames[at]));
+            let theirs = theirs.map_or_else(String::new, |at| names(&asked.witness[at]));
+            let _ = writeln!(text, "\t{mark}\t{ours}\t{theirs}");
+        }
+    }
+    text
+}
+
+/// The kinds of difference that there are over all walks, joined by commas.
+pub fn kinds_alone(asked: &Asked) -> String {
+    let all: Vec<String> = asked.compared().map(|(_, comparison)| kinds(&comparison)).collect();
+    all.join(",")
+}
+
+fn kinds(comparison: &Comparison) -> String {
+    let kind = |difference: &Difference| match difference {
+        Difference::Unwalked { code } => format!("unwalked:{}", code_name(*code)),
+        other => other.kind().to_owned(),
+    };
+    let kinds: Vec<String> = comparison.differences.iter().map(kind).collect();
+    if kinds.is_empty() { "same".to_owned() } else { kinds.join(",") }
+}
+
+fn name(agent: &Agent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
+    let method = match frame.method {
+        0 => None,
+        id => agent.resolver.method(env, id, clock::monotonic()),
+    };
+    let method = method.map_or_else(|| format!("method {:#x}", frame.method), |method| method.full_name());
+    match frame.at {
+        At::Native => format!("{method}@native"),
+        At::Bci(bci) => format!("{method}@{bci}"),
+    }
+}

@@ -1,0 +1,106 @@
+//! The doors of the truth lab: what Java calls. Each only guards against panics and passes on.
+
+use std::ptr::null_mut;
+
+use jni::JNIEnv;
+use jni::objects::{JClass, JObject, JString};
+use jni_sys::{JNI_FALSE, JNI_TRUE, jboolean, jint, jstring};
+use vouch_signal::broken;
+
+use super::{answer, ask_other, ask_self};
+use crate::agent::{Agent, agent};
+use crate::fault::guard;
+use crate::java;
+use crate::say::say;
+
+/// Frames that OpenJDK's own test is compared to: deeper than its stack.
+const DEEP: usize = 1024;
+
+/// `Oracle.self`: the calling thread. Null if no depth is asked for.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_dev_vouch_Oracle_self(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+    depth: jint,
+) -> jstring {
+    answered(depth, |agent, depth| {
+        let asked = ask_self(agent, &env, depth);
+        let text = answer::text(agent, &mut env, &asked);
+        string(&env, &text)
+    })
+}
+
+/// `Oracle.other`: another thread, suspended meanwhile.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_dev_vouch_Oracle_other(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+    thread: JObject<'_>,
+    depth: jint,
+) -> jstring {
+    answered(depth, |agent, depth| {
+        let asked = ask_other(agent, &mut env, &thread, depth);
+        let text = answer::text(agent, &mut env, &asked);
+        string(&env, &text)
+    })
+}
+
+/// `Oracle.kinds`: the same, where the kinds of difference are enough.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_dev_vouch_Oracle_kinds(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+    thread: JObject<'_>,
+    depth: jint,
+) -> jstring {
+    answered(depth, |agent, depth| match ask_other(agent, &mut env, &thread, depth) {
+        Ok(asked) if asked.agrees() => null_mut(),
+        Ok(asked) => string(&env, &answer::kinds_alone(&asked)),
+        Err(super::Refusal::Gone) => string(&env, "gone"),
+        Err(refusal) => string(&env, refusal.reason()),
+    })
+}
+
+/// `Oracle.breakWalker`: breaks the walker on purpose, or mends it.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_dev_vouch_Oracle_breakWalker(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+    how: JString<'_>,
+) {
+    guard((), || {
+        let Some(agent) = agent() else { return };
+        let name = java::text(&mut env, how.into()).unwrap_or_default();
+        let way = broken::WAYS.iter().find(|(known, _)| *known == name);
+        agent.break_walker(way.map(|(_, how)| *how));
+    });
+}
+
+/// What OpenJDK's own test of AsyncGetCallTrace calls, with this library in the place of the test's.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_MyPackage_ASGCTBaseTest_checkAsyncGetCallTraceCall(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+) -> jboolean {
+    guard(JNI_FALSE, || {
+        let Some(agent) = agent() else { return JNI_FALSE };
+        let asked = ask_self(agent, &env, DEEP);
+        if asked.as_ref().is_ok_and(super::Asked::agrees) {
+            return JNI_TRUE;
+        }
+        say(&answer::text(agent, &mut env, &asked));
+        JNI_FALSE
+    })
+}
+
+fn answered(depth: jint, ask: impl FnOnce(&'static Agent, usize) -> jstring) -> jstring {
+    guard(null_mut(), || match (agent(), usize::try_from(depth)) {
+        (Some(agent), Ok(depth)) if depth > 0 => ask(agent, depth),
+        _ => null_mut(),
+    })
+}
+
+/// A Java string; null, with Java's own exception, if there is no memory for it.
+fn string(env: &JNIEnv<'_>, text: &str) -> jstring {
+    env.new_string(text).map_or(null_mut(), jni::objects::JString::into_raw)
+}

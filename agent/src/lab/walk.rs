@@ -1,0 +1,92 @@
+//! Walking one thread, once: by a direct call, or by a signal that the thread handles wherever it stands.
+
+use std::ffi::c_void;
+use std::time::{Duration, Instant};
+
+use vouch_signal::ask::{ASK, Ask};
+use vouch_signal::walker::{AsyncGetCallTrace, CallTrace, Frame as Walked};
+use vouch_witness::{Frame, rules};
+
+use crate::threads::signal;
+
+/// How long a thread may take to handle its signal: a machine can be busy.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the answer is looked for without giving the processor away.
+const SPINS: u32 = 200;
+
+/// The walker's answer: frames, or its code.
+pub type Answer = Result<Vec<Frame>, i32>;
+
+/// Calls the walker on the calling thread.
+///
+/// # Safety
+/// `env` must be the calling thread's JNIEnv.
+pub unsafe fn direct(walker: AsyncGetCallTrace, env: *mut c_void, room: &mut [Walked]) -> Answer {
+    // SAFETY: all zero is a valid ucontext.
+    let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
+    // SAFETY: writes one ucontext; nobody jumps back into it.
+    unsafe { libc::getcontext(&raw mut context) };
+    let mut trace = CallTrace { env, count: 0, frames: room.as_mut_ptr() };
+    // SAFETY: `room` has as many frames as are asked for; the rest is the caller's promise.
+    unsafe { walker(&raw mut trace, length(room), (&raw mut context).cast()) };
+    answer(trace.count, room)
+}
+
+/// Has thread `tid` walk itself in a signal handler; `None` if it takes no signal.
+///
+/// # Safety
+/// `env` must be that thread's JNIEnv, and the thread must not end meanwhile.
+pub unsafe fn signalled(
+    walker: AsyncGetCallTrace,
+    tid: u32,
+    env: *mut c_void,
+    room: &mut [Walked],
+) -> Option<Answer> {
+    // SAFETY: `room` is not touched until the gate is closed and empty; the rest is the caller's promise.
+    let ask = Box::into_raw(Box::new(unsafe { Ask::new(tid, walker, env, length(room), room.as_mut_ptr()) }));
+    ASK.open(ask);
+    signal(tid);
+    // SAFETY: the question is freed below, by nobody else.
+    let count = wait_until(|| unsafe { &*ask }.answer());
+    ASK.close();
+    // A handler that came late may still be writing. One that never leaves would be the end of the thread anyway.
+    while !ASK.empty() {
+        std::thread::yield_now();
+    }
+    // SAFETY: made by `Box::into_raw` above; the gate is closed and empty, so nobody has it any more.
+    drop(unsafe { Box::from_raw(ask) });
+    count.map(|count| answer(count, room))
+}
+
+/// Asks until there is an answer, or the patience is over.
+fn wait_until<T>(ask: impl Fn() -> Option<T>) -> Option<T> {
+    let begun = Instant::now();
+    for round in 0_u32.. {
+        if let Some(found) = ask() {
+            return Some(found);
+        }
+        if round < SPINS {
+            std::thread::yield_now();
+        } else if begun.elapsed() > PATIENCE {
+            break;
+        } else {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+    None
+}
+
+fn length(room: &[Walked]) -> i32 {
+    i32::try_from(room.len()).unwrap_or(i32::MAX)
+}
+
+fn answer(count: i32, room: &[Walked]) -> Answer {
+    let frames = usize::try_from(count).map_err(|_| count)?;
+    let frames = &room[..frames.min(room.len())];
+    // A walk of nothing is the walker's code 0, "no Java frame".
+    if frames.is_empty() {
+        Err(0)
+    } else {
+        Ok(frames.iter().map(|f| rules::of_walk(f.method, f.bci)).collect())
+    }
+}

@@ -1,0 +1,35 @@
+//! How a walk differs from the witness of the same moment.
+//!
+//! A walk is AsyncGetCallTrace's account of a stack, the witness GetStackTrace's. This crate compares the two: wholly
+//! ([`compare`]) when the thread provably did not run between them, by their outermost frames alone ([`root_side`]) when
+//! it may have. What may differ for a good reason is put right by a named [`rules`] first. It must never know a JVM, nor
+//! explain a difference away: it only says of what kind it is.
+#![forbid(unsafe_code)]
+
+mod compare;
+mod difference;
+mod root;
+pub mod rules;
+
+pub use compare::{Comparison, Row, compare};
+pub use difference::Difference;
+pub use root::{RootSide, root_side};
+
+/// A method id, as an opaque number; 0 is none.
+pub type MethodId = usize;
+
+/// Where in its method a frame stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum At {
+    /// In a Java method, at this bytecode index.
+    Bci(i64),
+    /// In a native method.
+    Native,
+}
+
+/// One frame of either account. Stacks are leaf first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub method: MethodId,
+    pub at: At,
+}

@@ -1,0 +1,94 @@
+//! The rules by which the two accounts are put into one language. Each is something that may differ for a good reason.
+//!
+//! | rule | the walk says | the witness says | because |
+//! |---|---|---|---|
+//! | [`NATIVE`] | bci -3 | location -1 | both mean a native method |
+//! | [`ENTRY`] | bci -1 | location 0 | a compiled method that has not begun: the one has no bci for it, the other its first |
+//! | [`limit`] | as many frames as were asked for | more | the walk may have been cut; what is there is compared, and the cut is told |
+//! | [`mounted`] | a virtual thread's frames, then its carrier's | the carrier's alone | the witness of a carrier leaves out what is mounted on it |
+//!
+//! A rule must never hide a frame, a method or a bci that the walker got wrong.
+
+use crate::{At, Frame, MethodId};
+
+/// What a walk has for the bci of a native method, and what a witness has for its location.
+pub const NATIVE: (i32, i64) = (-3, -1);
+
+/// What a walk has for a compiled method's entry, and what a witness has for it.
+pub const ENTRY: (i32, i64) = (-1, 0);
+
+/// A frame of a walk, by the rules [`NATIVE`] and [`ENTRY`].
+pub fn of_walk(method: MethodId, bci: i32) -> Frame {
+    let at = match bci {
+        bci if bci == NATIVE.0 => At::Native,
+        bci if bci == ENTRY.0 => At::Bci(ENTRY.1),
+        bci => At::Bci(bci.into()),
+    };
+    Frame { method, at }
+}
+
+/// A frame of a witness, by the rule [`NATIVE`].
+pub fn of_witness(method: MethodId, location: i64) -> Frame {
+    Frame { method, at: if location == NATIVE.1 { At::Native } else { At::Bci(location) } }
+}
+
+/// The rule of the depth limit: how much of the witness a walk of at most `limit` frames can be held to, if it may have
+/// been cut. Gives the part of the witness that is comparable, and whether the walk was cut.
+pub fn limit<'w>(walk: &[Frame], witness: &'w [Frame], limit: usize) -> (&'w [Frame], bool) {
+    let cut = walk.len() == limit && witness.len() > limit;
+    (if cut { &witness[..limit] } else { witness }, cut)
+}
+
+/// The rule of mounted virtual threads: true if the walk is the witness with something mounted on it. The frame that a
+/// continuation is entered by, for which `is_entry` is asked, stands directly on the carrier's frames.
+pub fn mounted(walk: &[Frame], witness: &[Frame], is_entry: impl FnOnce(MethodId) -> bool) -> bool {
+    let Some(mounted) = walk.len().checked_sub(witness.len()) else { return false };
+    mounted > 0 && walk[mounted..] == *witness && is_entry(walk[mounted - 1].method)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Difference, compare};
+
+    fn java(method: MethodId, bci: i64) -> Frame {
+        Frame { method, at: At::Bci(bci) }
+    }
+
+    #[test]
+    fn native_is_native_in_both_languages() {
+        assert_eq!(of_walk(7, -3), of_witness(7, -1));
+        assert_ne!(of_walk(7, -3), of_witness(7, 3));
+        assert_ne!(of_walk(7, -1), of_witness(7, -1), "a walk's -1 is no native method");
+    }
+
+    #[test]
+    fn a_compiled_methods_entry_is_its_first_instruction() {
+        assert_eq!(of_walk(7, -1), of_witness(7, 0));
+        assert_ne!(of_walk(7, -1), of_witness(7, 4), "elsewhere a missing bci is a difference");
+    }
+
+    #[test]
+    fn a_walk_at_the_limit_is_held_to_what_it_has() {
+        let whole = [java(1, 1), java(2, 2), java(3, 3)];
+        assert_eq!(compare(&whole[..2], &whole, 2).differences, [Difference::Cut { missing: 1 }]);
+        // Below the limit the same is a lie.
+        assert_eq!(compare(&whole[..2], &whole, 9).differences, [Difference::Truncated { missing: 1 }]);
+        // And a cut hides no other difference.
+        let wrong = [java(1, 1), java(9, 2)];
+        let found = compare(&wrong, &whole, 2).differences;
+        assert_eq!(found, [Difference::WrongMethod { frames: 1 }, Difference::Cut { missing: 1 }]);
+        // Exactly at the limit nothing is missing.
+        assert_eq!(compare(&whole, &whole, 3).differences, []);
+    }
+
+    #[test]
+    fn a_carriers_witness_leaves_out_what_is_mounted() {
+        let (carrier, entry) = ([java(5, 1), java(6, 1)], java(4, 0));
+        let walk = [java(1, 1), entry, carrier[0], carrier[1]];
+        assert!(mounted(&walk, &carrier, |method| method == 4));
+        assert!(!mounted(&walk, &carrier, |_| false), "frames that nothing mounts are extra");
+        assert!(!mounted(&walk, &[java(5, 2), carrier[1]], |_| true), "the carrier's frames must agree");
+        assert!(!mounted(&carrier, &carrier, |_| true), "nothing is mounted");
+    }
+}

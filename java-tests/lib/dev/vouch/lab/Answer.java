@@ -1,0 +1,82 @@
+package dev.vouch.lab;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+
+/**
+ * One answer of the agent's, as it is written by agent/src/lab/answer.rs.
+ *
+ * A line `WAY TAB KINDS TAB WALK TAB WITNESS` for each way to walk (kinds joined by commas, "same" if there is no
+ * difference; then the two counts of frames); after each, indented by a tab, a line for every row of the comparison:
+ * `MARK TAB frame of the walk TAB frame of the witness`. Or one line `error TAB what`.
+ */
+final class Answer {
+    /** One way's part. */
+    static final class Part {
+        final TreeSet<String> kinds;
+        final int walk;
+        final int witness;
+        final List<String> rows = new ArrayList<>();
+        private final List<String> witnessed = new ArrayList<>();
+
+        private Part(String[] words) {
+            kinds = new TreeSet<>(Arrays.asList(words[1].split(",")));
+            kinds.remove("same");
+            walk = Integer.parseInt(words[2]);
+            witness = Integer.parseInt(words[3]);
+        }
+
+        private void row(String line) {
+            String[] cells = line.split("\t", -1);
+            rows.add(String.format("%s %-60s %s", cells[0], cells[1], cells[2]).trim());
+            if (!cells[2].isEmpty()) {
+                witnessed.add(cells[2]);
+            }
+        }
+
+        /** The first of these methods that the witness lacks, or null: leaf first, others may lie between. */
+        String lacking(List<String> methods) {
+            int at = 0;
+            for (String method : methods) {
+                while (at < witnessed.size() && !is(witnessed.get(at), method)) {
+                    at++;
+                }
+                if (at++ == witnessed.size()) {
+                    return method;
+                }
+            }
+            return null;
+        }
+
+        private static boolean is(String frame, String method) {
+            String name = frame.substring(0, frame.lastIndexOf('@'));
+            return name.matches("(.*[.$])?\\Q" + method.replace("*", "\\E.*\\Q") + "\\E");
+        }
+    }
+
+    final Map<String, Part> ways = new LinkedHashMap<>();
+    String error;
+
+    static Answer read(String text) {
+        Answer answer = new Answer();
+        Part part = null;
+        for (String line : text.split("\u0001")) {
+            if (line.startsWith("\t") && part != null) {
+                part.row(line.substring(1));
+                continue;
+            }
+            String[] words = line.split("\t");
+            if (words[0].equals("error")) {
+                answer.error = words[1];
+            } else {
+                part = new Part(words);
+                answer.ways.put(words[0], part);
+            }
+        }
+        return answer;
+    }
+}

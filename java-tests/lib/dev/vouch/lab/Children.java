@@ -1,0 +1,135 @@
+package dev.vouch.lab;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Pattern;
+
+import dev.vouch.test.Attach;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Vm;
+
+/**
+ * The child JVMs in which a scenario's cases run. When one crashes or hangs, the case that it was at gets that as its
+ * result, and the cases behind it get another JVM: a broken build must not end the run.
+ */
+final class Children {
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    private final Scenario scenario;
+    private final Mode mode;
+
+    Children(Scenario scenario, Mode mode) {
+        this.scenario = scenario;
+        this.mode = mode;
+    }
+
+    /** Runs cases that can share a JVM; gives a result for each. */
+    List<Result> run(List<String> cases) {
+        List<Result> results = new ArrayList<>();
+        while (results.size() < cases.size()) {
+            List<String> left = cases.subList(results.size(), cases.size());
+            results.addAll(once(left));
+        }
+        return results;
+    }
+
+    /** Runs one JVM; gives results for as many cases as it came to, at least for one. */
+    private List<Result> once(List<String> cases) {
+        List<String> args = new ArrayList<>(cases);
+        args.add(0, "--child");
+        String options = scenario.agentOptions(cases.get(0));
+        Vm vm = (options == null ? Vm.without() : Vm.with(options)).noFiles().timeout(PATIENCE)
+            .flags(mode.flags).flags("-Djava.library.path=" + Vm.agent().getParent()).flags(scenario.flags(cases.get(0)));
+        Run run;
+        try (Running child = vm.start(scenario.getClass(), args.toArray(new String[0]))) {
+            if (options == null) {
+                attach(child);
+            }
+            run = child.waitForAnyEnd();
+        }
+        List<Result> results = read(run, cases);
+        boolean startRefused = run.exit == 1 && results.isEmpty();
+        if (startRefused) {
+            String why = firstOf(run.err, run.out);
+            for (String name : cases) {
+                Result result = new Result(scenario, name, mode);
+                results.add(refusesFlag(why) ? result.unfit(why) : result.broken("refused", why));
+            }
+        } else if (results.isEmpty()) {
+            results.add(new Result(scenario, cases.get(0), mode).broken(howItEnded(run), firstOf(run.err, run.out)));
+        }
+        return results;
+    }
+
+    /** The results of the cases that began; the last of them may not have ended. */
+    private List<Result> read(Run run, List<String> cases) {
+        List<Result> results = new ArrayList<>();
+        Result current = null;
+        boolean ended = true;
+        for (String line : run.err) {
+            String[] words = line.split("\t", 3);
+            if (words.length < 3 || !words[0].equals("LAB")) {
+                continue;
+            }
+            if (words[1].equals("begin")) {
+                current = new Result(scenario, words[2], mode);
+                results.add(current);
+                ended = false;
+            } else if (words[1].equals("end")) {
+                ended = true;
+            } else if (current != null) {
+                current.take(words[1], words[2]);
+            }
+        }
+        for (Result result : results) {
+            result.checkNeeds(run.out);
+        }
+        if (!ended) {
+            current.broken(howItEnded(run), lastWords(run));
+        }
+        return results;
+    }
+
+    private static void attach(Running child) {
+        String line = child.awaitErr("LAB\tattach");
+        try (Attach attach = Attach.to(child)) {
+            int code = attach.load(line.split("\t", 3)[2]);
+            child.stdin().println(code == 0 ? "+" : "-");
+        }
+    }
+
+    private static String howItEnded(Run run) {
+        if (run.timedOut) {
+            return "hung";
+        }
+        return run.exit == 134 || run.exit == 139 || run.exit == 137 ? "crashed" : "died";
+    }
+
+    /** What a dead child said last: the JVM's own words if it crashed, else an exception's. */
+    private static String lastWords(Run run) {
+        for (List<String> lines : Arrays.asList(run.out, run.err)) {
+            for (int i = 0; i < lines.size(); i++) {
+                if (lines.get(i).startsWith("# Problematic frame") || lines.get(i).startsWith("#  Internal Error")) {
+                    return String.join(" ", lines.subList(i, Math.min(i + 2, lines.size())));
+                }
+                if (lines.get(i).startsWith("Exception in thread")) {
+                    return String.join(" ", lines.subList(i, Math.min(i + 3, lines.size())));
+                }
+            }
+        }
+        return "exit code " + run.exit;
+    }
+
+    private static String firstOf(List<String> err, List<String> out) {
+        List<String> lines = new ArrayList<>(err);
+        lines.addAll(out);
+        return lines.isEmpty() ? "it said nothing" : String.join(" ", lines.subList(0, Math.min(2, lines.size())));
+    }
+
+    private static boolean refusesFlag(String why) {
+        return Pattern.compile("Unrecognized (VM )?option|is obsolete|not supported|Conflicting|Could not create").matcher(why).find();
+    }
+}

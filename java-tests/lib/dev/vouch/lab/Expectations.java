@@ -1,0 +1,98 @@
+package dev.vouch.lab;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import dev.vouch.test.Check;
+
+/**
+ * The differences that are known: the table in java-tests/lab/expectations.txt, whose head says how it is read.
+ */
+final class Expectations {
+    static final String FILE = "lab/expectations.txt";
+
+    /** One line of the table. */
+    static final class Row {
+        final int line;
+        final String scenario;
+        final String name;
+        final List<String> modes;
+        final int firstJdk;
+        final int lastJdk;
+        final String kind;
+        /** The difference need not be there each time. */
+        final boolean mayBe;
+        final String bug;
+        final String why;
+
+        private Row(int line, String text) {
+            String[] cells = text.split("\\s*\\|\\s*", -1);
+            Check.equal(6, cells.length, FILE + ":" + line + ": cells of a row (scenario.case | modes | jdks | kind | bug | why)");
+            this.line = line;
+            int dot = cells[0].indexOf('.');
+            Check.that(dot > 0, FILE + ":" + line + ": the first cell must be Scenario.case, is " + cells[0]);
+            scenario = cells[0].substring(0, dot);
+            name = cells[0].substring(dot + 1);
+            modes = Arrays.asList(cells[1].split(" "));
+            String[] jdks = cells[2].split("-", -1);
+            firstJdk = Integer.parseInt(jdks[0]);
+            lastJdk = jdks.length == 1 ? firstJdk : jdks[1].isEmpty() ? Integer.MAX_VALUE : Integer.parseInt(jdks[1]);
+            mayBe = cells[3].startsWith("?");
+            kind = mayBe ? cells[3].substring(1) : cells[3];
+            bug = cells[4];
+            why = cells[5];
+            Check.that(!bug.isEmpty() && !why.isEmpty(), FILE + ":" + line + ": a row says which bug it belongs to, or \"none known\", and why");
+        }
+
+        private boolean concerns(Result result, int jdk) {
+            boolean mode = modes.contains("all") || modes.contains(result.mode.word());
+            boolean which = name.equals("*") || name.equals(result.name);
+            return scenario.equals(result.scenario) && which && mode && firstJdk <= jdk && jdk <= lastJdk;
+        }
+
+        /** True if `found` (`WAY:KIND`, or an outcome) is what the row means; without a way it means every way. */
+        boolean covers(String found) {
+            return found.equals(kind) || found.substring(found.indexOf(':') + 1).equals(kind);
+        }
+    }
+
+    private final List<Row> rows = new ArrayList<>();
+
+    /** Reads the table beside the scenarios. */
+    static Expectations read() {
+        Path file = Paths.get(System.getProperty("test.root", "."), FILE);
+        Expectations all = new Expectations();
+        try {
+            int line = 0;
+            for (String text : Files.readAllLines(file, StandardCharsets.UTF_8)) {
+                line++;
+                if (!text.trim().isEmpty() && !text.startsWith("#")) {
+                    all.rows.add(new Row(line, text.trim()));
+                }
+            }
+        } catch (IOException error) {
+            throw new AssertionError(file + " cannot be read", error);
+        }
+        return all;
+    }
+
+    List<Row> of(Result result, int jdk) {
+        List<Row> matching = new ArrayList<>(rows);
+        matching.removeIf(row -> !row.concerns(result, jdk));
+        return matching;
+    }
+
+    /** A row about a case that the scenario does not have would never be struck. */
+    void checkNames(String scenario, List<String> cases) {
+        for (Row row : rows) {
+            boolean known = !row.scenario.equals(scenario) || row.name.equals("*") || cases.contains(row.name);
+            Check.that(known, FILE + ":" + row.line + ": " + scenario + " has no case " + row.name);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package dev.vouch.lab;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+
+import dev.vouch.test.Vm;
+
+/**
+ * What came of one case in one mode on this JDK.
+ */
+final class Result {
+    /** What is known of one way to walk, over all questions of the case. */
+    static final class Way {
+        final TreeSet<String> kinds = new TreeSet<>();
+        int asked;
+        /** Of the first question that differed, or the first of all. */
+        int walk;
+        int witness;
+        List<String> rows = new ArrayList<>();
+
+        private void add(Answer.Part part) {
+            boolean firstDifference = kinds.isEmpty() && !part.kinds.isEmpty();
+            kinds.addAll(part.kinds);
+            if (asked++ == 0 || firstDifference) {
+                walk = part.walk;
+                witness = part.witness;
+                rows = part.rows;
+            }
+        }
+    }
+
+    final String scenario;
+    final String name;
+    final Mode mode;
+    final Map<String, Way> ways = new LinkedHashMap<>();
+    /** same, differs, unfit, untriggered, crashed, hung, died, refused. */
+    String outcome = "same";
+    String reason;
+    final List<String> news = new ArrayList<>();
+    List<Expectations.Row> expected = new ArrayList<>();
+    private final List<String> needs = new ArrayList<>();
+    private List<String> truth = new ArrayList<>();
+
+    Result(Scenario scenario, String name, Mode mode) {
+        this.scenario = scenario.getClass().getSimpleName();
+        this.name = name;
+        this.mode = mode;
+    }
+
+    Result unfit(String why) {
+        outcome = "unfit";
+        reason = why;
+        return this;
+    }
+
+    Result broken(String how, String why) {
+        outcome = how;
+        reason = why;
+        return this;
+    }
+
+    private void untriggered(String why) {
+        if (!outcome.equals("untriggered")) {
+            broken("untriggered", why);
+        }
+    }
+
+    /** A line that the child wrote about this case. */
+    void take(String what, String text) {
+        switch (what) {
+            case "answer": answer(Answer.read(text)); break;
+            case "truth": truth = Arrays.asList(text.split(" ")); break;
+            case "needs": needs.add(text); break;
+            case "untriggered": untriggered(text); break;
+            case "unfit": unfit(text); break;
+            case "attach": break;
+            default: throw new AssertionError("the child wrote an unknown word: " + what);
+        }
+    }
+
+    private void answer(Answer answer) {
+        if (answer.error != null) {
+            untriggered("no answer: " + answer.error);
+        }
+        answer.ways.forEach((way, part) -> {
+            ways.computeIfAbsent(way, key -> new Way()).add(part);
+            String lacking = part.lacking(truth);
+            if (lacking != null) {
+                untriggered("the witness has no " + lacking + " in its place: the stack is not what was meant");
+            }
+        });
+    }
+
+    /** The case is void unless the JVM's output shows what it said that it needs, and unless it asked something. */
+    void checkNeeds(List<String> output) {
+        if (outcome.equals("unfit")) {
+            return;
+        }
+        for (String regex : needs) {
+            Pattern pattern = Pattern.compile(regex);
+            if (output.stream().noneMatch(line -> pattern.matcher(line).find())) {
+                untriggered("the JVM's output has no line like " + regex);
+            }
+        }
+        if (ways.isEmpty()) {
+            untriggered("nothing was asked");
+        }
+        if (outcome.equals("same") && ways.values().stream().anyMatch(way -> !way.kinds.isEmpty())) {
+            outcome = "differs";
+        }
+    }
+
+    /** All that was found, as `WAY:KIND`; an outcome without a comparison stands for itself. */
+    TreeSet<String> found() {
+        TreeSet<String> found = new TreeSet<>();
+        ways.forEach((way, data) -> data.kinds.forEach(kind -> found.add(way + ":" + kind)));
+        if (!outcome.equals("same") && !outcome.equals("differs")) {
+            found.add(outcome);
+        }
+        return found;
+    }
+
+    /** Compares with what is expected. What is new and what is gone are news. */
+    void judge(Expectations expectations) {
+        expected = expectations.of(this, Vm.major());
+        if (outcome.equals("unfit")) {
+            expected.clear();
+            return;
+        }
+        TreeSet<String> unexpected = found();
+        String place = scenario + "." + name + " (" + mode.word() + "): ";
+        for (Expectations.Row row : expected) {
+            boolean seen = unexpected.removeIf(row::covers) | found().stream().anyMatch(row::covers);
+            if (!seen && !row.mayBe) {
+                news.add(place + "gone: " + row.kind + ", which " + Expectations.FILE + " expects (line " + row.line + ")");
+            }
+        }
+        for (String kind : unexpected) {
+            news.add(place + "new: " + kind + counts(kind) + (reason == null ? "" : ", " + reason));
+        }
+    }
+
+    private String counts(String kind) {
+        Way way = ways.get(kind.split(":")[0]);
+        return way == null ? "" : " (walk " + way.walk + ", witness " + way.witness + " frames)";
+    }
+}
