@@ -23,8 +23,8 @@ use crate::options::Witnessing;
 use crate::resolve::Resolver;
 use crate::threads::{late, registry};
 
-/// By default the time between two is so many times what the last one took.
-const SPARING: u32 = 1_000;
+/// By default the time between two is so many times what the last one took: a thousandth of the run, and some reserve.
+const SPARING: u32 = 1_250;
 /// And never less than this.
 const LEAST: Duration = Duration::from_millis(100);
 /// While a mark waits to be taken there is nothing to look at.
