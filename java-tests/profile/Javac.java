@@ -9,21 +9,18 @@
  * @run main/timeout=400 Javac
  */
 
-import java.io.File;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import java.util.zip.ZipEntry;
-import java.util.zip.ZipFile;
 
 import dev.vouch.test.Check;
 import dev.vouch.test.Frame;
@@ -32,6 +29,7 @@ import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Skip;
+import dev.vouch.test.Sources;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
@@ -39,16 +37,17 @@ public class Javac {
     private static final String JAVAC = "com.sun.tools.javac.";
 
     public static void main(String[] args) throws IOException {
-        Path sources = sources();
-        List<String> files = files(sources);
+        Path sources = Sources.find();
+        Skip.unless(sources != null, "no sources of java.xml for this JDK: scripts/jdks --sources fetches them");
+        List<String> files = Sources.files(sources);
         Check.atLeast(1000, files.size(), "source files of java.xml in " + sources);
-        Path list = Paths.get("files").toAbsolutePath();
-        Files.write(list, files, StandardCharsets.UTF_8);
 
-        Run run = compile(Vm.with("interval=1ms"), sources, list, "classes");
+        Path list = Paths.get("files").toAbsolutePath();
+        Path output = Paths.get("classes").toAbsolutePath();
+        Run run = compile(Vm.with("interval=1ms"), Sources.javacArguments(sources, list, output));
         Check.equal(0, run.exit, "exit code of javac under the agent: " + run.err);
         Check.atLeast(files.size(), classes("classes"), "classes that javac made");
-        sameExitCode(sources);
+        sameExitCode();
 
         Profile profile = run.profile();
         Track main = profile.track("main");
@@ -58,13 +57,12 @@ public class Javac {
     }
 
     /** A file that cannot be compiled fails as it does without the agent. */
-    private static void sameExitCode(Path sources) throws IOException {
+    private static void sameExitCode() throws IOException {
         Path broken = Paths.get("Broken.java").toAbsolutePath();
         Files.write(broken, Collections.singletonList("class Broken { does not compile }"), StandardCharsets.UTF_8);
-        Path list = Paths.get("broken").toAbsolutePath();
-        Files.write(list, Collections.singletonList(broken.toString()), StandardCharsets.UTF_8);
-        Run without = compile(Vm.without(), sources, list, "nothing");
-        Run with = compile(Vm.with("interval=1ms"), sources, list, "nothing");
+        List<String> arguments = Arrays.asList("-proc:none", broken.toString());
+        Run without = compile(Vm.without(), arguments);
+        Run with = compile(Vm.with("interval=1ms"), arguments);
         Check.that(without.exit != 0, "javac refuses a broken file");
         Check.equal(without.exit, with.exit, "exit code of javac on a broken file under the agent");
         Check.equal(without.out, with.out, "stdout of javac on a broken file under the agent");
@@ -105,16 +103,14 @@ public class Javac {
     }
 
     /** In the process itself, as a user would profile it. */
-    private static Run compile(Vm vm, Path sources, Path list, String output) throws IOException {
-        Path classes = Files.createDirectories(Paths.get(output)).toAbsolutePath();
+    private static Run compile(Vm vm, List<String> arguments) {
         List<String> command = new ArrayList<>();
         if (Vm.major() == 8) {
-            Collections.addAll(command, "-cp", Vm.jdk().resolve("lib/tools.jar").toString(), JAVAC + "Main",
-                "-XDignore.symbol.file", "-encoding", "UTF-8");
+            Collections.addAll(command, "-cp", Vm.jdk().resolve("lib/tools.jar").toString(), JAVAC + "Main");
         } else {
-            Collections.addAll(command, "-m", "jdk.compiler/" + JAVAC + "Main", "--patch-module", "java.xml=" + sources);
+            Collections.addAll(command, "-m", "jdk.compiler/" + JAVAC + "Main");
         }
-        Collections.addAll(command, "-nowarn", "-proc:none", "-d", classes.toString(), "@" + list);
+        command.addAll(arguments);
         return vm.flags("-Xmx1g").timeout(Duration.ofSeconds(180)).runCommand(command.toArray(new String[0]));
     }
 
@@ -122,36 +118,5 @@ public class Javac {
         try (Stream<Path> files = Files.walk(Paths.get(output))) {
             return files.filter(file -> file.toString().endsWith(".class")).count();
         }
-    }
-
-    private static List<String> files(Path sources) throws IOException {
-        try (Stream<Path> files = Files.walk(sources)) {
-            return files.map(Path::toString)
-                .filter(file -> file.endsWith(".java") && !file.endsWith("-info.java"))
-                .sorted().collect(Collectors.toList());
-        }
-    }
-
-    /** What `scripts/jdks --sources` has put beside the JDKs, or what the JDK has itself. */
-    private static Path sources() throws IOException {
-        Path fetched = Paths.get(System.getProperty("test.root"), "..", "jdks", "sources", "" + Vm.major(), "java.xml");
-        if (Files.isDirectory(fetched)) {
-            return fetched.toRealPath();
-        }
-        File archive = Vm.jdk().resolve("lib/src.zip").toFile();
-        Skip.unless(archive.canRead() && Vm.major() > 8, "no sources of java.xml for this JDK: scripts/jdks --sources fetches them");
-        Path unpacked = Paths.get("java.xml").toAbsolutePath();
-        try (ZipFile zip = new ZipFile(archive)) {
-            for (ZipEntry entry : Collections.list(zip.entries())) {
-                if (entry.getName().startsWith("java.xml/") && entry.getName().endsWith(".java")) {
-                    Path file = unpacked.resolve(entry.getName().substring("java.xml/".length()));
-                    Files.createDirectories(file.getParent());
-                    try (InputStream in = zip.getInputStream(entry)) {
-                        Files.copy(in, file);
-                    }
-                }
-            }
-        }
-        return unpacked;
     }
 }

@@ -74,6 +74,20 @@ setup() {
   return 0
 }
 
+# What the truth lab needs: the agent, jtreg, gson, and the report's maker in `lab_classes`.
+setup_lab() {
+  lab_classes=$top/target/lab-classes
+  command -v cargo >/dev/null || { echo 'Rust is needed: install it from https://rustup.rs'; return 1; }
+  [[ -n $(newest_jdk) ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
+  mkdir -p "$tools" "$lab_classes"
+  need cc gcc && need jtreg jtreg7 && fetch_gson || return 1
+  JTREG=$(command -v jtreg)
+  echo 'building the agent'
+  cargo build --release --locked --quiet || return 1
+  "$(newest_jdk)/bin/javac" -nowarn -Xlint:-options --release 8 -cp "$GSON" -sourcepath java-tests/lib -d "$lab_classes" \
+    java-tests/lib/dev/vouch/lab/Matrix.java
+}
+
 # summary_of FILE: "passed failed skipped" of a jtreg run.
 summary_of() {
   [[ -f $1 ]] || { echo '0 1 0'; return; }

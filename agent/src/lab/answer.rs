@@ -41,12 +41,6 @@ pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>)
     text
 }
 
-/// The kinds of difference that there are over all walks, joined by commas.
-pub fn kinds_alone(asked: &Asked) -> String {
-    let all: Vec<String> = asked.compared().map(|(_, comparison)| kinds(&comparison)).collect();
-    all.join(",")
-}
-
 fn kinds(comparison: &Comparison) -> String {
     let kind = |difference: &Difference| match difference {
         Difference::Unwalked { code } => format!("unwalked:{}", code_name(*code)),

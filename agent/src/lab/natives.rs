@@ -45,9 +45,9 @@ pub extern "system" fn Java_dev_vouch_Oracle_other(
     })
 }
 
-/// `Oracle.kinds`: the same, where the kinds of difference are enough.
+/// `Oracle.difference`: the same, but null if walk and witness agree.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_dev_vouch_Oracle_kinds(
+pub extern "system" fn Java_dev_vouch_Oracle_difference(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
     thread: JObject<'_>,
@@ -55,9 +55,10 @@ pub extern "system" fn Java_dev_vouch_Oracle_kinds(
 ) -> jstring {
     answered(depth, |agent, depth| match ask_other(agent, &mut env, &thread, depth) {
         Ok(asked) if asked.agrees() => null_mut(),
-        Ok(asked) => string(&env, &answer::kinds_alone(&asked)),
-        Err(super::Refusal::Gone) => string(&env, "gone"),
-        Err(refusal) => string(&env, refusal.reason()),
+        asked => {
+            let text = answer::text(agent, &mut env, &asked);
+            string(&env, &text)
+        }
     })
 }
 

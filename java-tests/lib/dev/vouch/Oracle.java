@@ -23,11 +23,8 @@ public final class Oracle {
     /** Another thread, which is suspended meanwhile: walked by a SIGPROF where it stands, then witnessed. */
     public static native String other(Thread thread, int depth);
 
-    /**
-     * As `other`, but in numbers, for those who ask a million times: null if the two agree, else the kinds of difference.
-     * "gone" if the thread could not be suspended, "silent" if it took no signal.
-     */
-    public static native String kinds(Thread thread, int depth);
+    /** As `other`, for those who ask a million times: null if walk and witness agree. */
+    public static native String difference(Thread thread, int depth);
 
     /** From here on the walker is broken in this way, so that a difference must be seen; null mends it. */
     public static native void breakWalker(String how);

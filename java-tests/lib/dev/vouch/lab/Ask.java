@@ -36,6 +36,21 @@ public final class Ask {
         say("answer", Oracle.other(thread, depth));
     }
 
+    /** So many answers of one kind at once, about other threads: an example of them, or "same". */
+    public static void tally(String example, long count) {
+        String kinds = kinds(example);
+        say("tally", (kinds == null ? "same" : kinds) + "\t" + count);
+        if (kinds != null) {
+            say("answer", example);
+        }
+    }
+
+    /** The kinds of an answer about another thread, joined by commas; null if there was no answer. */
+    public static String kinds(String answer) {
+        String[] words = answer.split("\t", 3);
+        return words[0].equals("suspended") ? words[1] : null;
+    }
+
     /** From here on {@link #here} asks nothing: a case can have its callers compiled first. */
     public static void unarmed() {
         depth = 0;

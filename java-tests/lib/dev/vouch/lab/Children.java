@@ -16,8 +16,6 @@ import dev.vouch.test.Vm;
  * result, and the cases behind it get another JVM: a broken build must not end the run.
  */
 final class Children {
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
-
     private final Scenario scenario;
     private final Mode mode;
 
@@ -41,7 +39,7 @@ final class Children {
         List<String> args = new ArrayList<>(cases);
         args.add(0, "--child");
         String options = scenario.agentOptions(cases.get(0));
-        Vm vm = (options == null ? Vm.without() : Vm.with(options)).noFiles().timeout(PATIENCE)
+        Vm vm = (options == null ? Vm.without() : Vm.with(options)).noFiles().timeout(Duration.ofSeconds(scenario.patience()))
             .flags(mode.flags).flags("-Djava.library.path=" + Vm.agent().getParent()).flags(scenario.flags(cases.get(0)));
         Run run;
         try (Running child = vm.start(scenario.getClass(), args.toArray(new String[0]))) {

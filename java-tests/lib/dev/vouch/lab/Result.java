@@ -14,10 +14,15 @@ import dev.vouch.test.Vm;
  * What came of one case in one mode on this JDK.
  */
 final class Result {
+    /** Rows of an example. */
+    private static final int EXAMPLE = 25;
+
     /** What is known of one way to walk, over all questions of the case. */
     static final class Way {
         final TreeSet<String> kinds = new TreeSet<>();
-        int asked;
+        long asked;
+        /** How often each combination of kinds came, where there were many questions. */
+        Map<String, Long> counts;
         /** Of the first question that differed, or the first of all. */
         int walk;
         int witness;
@@ -26,11 +31,19 @@ final class Result {
         private void add(Answer.Part part) {
             boolean firstDifference = kinds.isEmpty() && !part.kinds.isEmpty();
             kinds.addAll(part.kinds);
-            if (asked++ == 0 || firstDifference) {
+            if (counts != null) {
+                examples(part);
+            } else if (asked++ == 0 || firstDifference) {
                 walk = part.walk;
                 witness = part.witness;
                 rows = part.rows;
             }
+        }
+
+        /** Of many questions, one for each combination of kinds. */
+        private void examples(Answer.Part part) {
+            rows.add(part.kinds + ", walk " + part.walk + ", witness " + part.witness + ":");
+            rows.addAll(part.rows.subList(0, Math.min(part.rows.size(), EXAMPLE)));
         }
     }
 
@@ -74,6 +87,7 @@ final class Result {
     void take(String what, String text) {
         switch (what) {
             case "answer": answer(Answer.read(text)); break;
+            case "tally": tally(text.split("\t")); break;
             case "truth": truth = Arrays.asList(text.split(" ")); break;
             case "needs": needs.add(text); break;
             case "untriggered": untriggered(text); break;
@@ -81,6 +95,18 @@ final class Result {
             case "attach": break;
             default: throw new AssertionError("the child wrote an unknown word: " + what);
         }
+    }
+
+    private void tally(String[] words) {
+        Way way = ways.computeIfAbsent("suspended", key -> new Way());
+        long count = Long.parseLong(words[1]);
+        if (way.counts == null) {
+            way.counts = new LinkedHashMap<>();
+        }
+        way.counts.put(words[0], count);
+        way.asked += count;
+        way.kinds.addAll(Arrays.asList(words[0].split(",")));
+        way.kinds.remove("same");
     }
 
     private void answer(Answer answer) {
@@ -147,6 +173,6 @@ final class Result {
 
     private String counts(String kind) {
         Way way = ways.get(kind.split(":")[0]);
-        return way == null ? "" : " (walk " + way.walk + ", witness " + way.witness + " frames)";
+        return way == null || way.counts != null ? "" : " (walk " + way.walk + ", witness " + way.witness + " frames)";
     }
 }

@@ -17,7 +17,7 @@ import dev.vouch.test.Vm;
  * What a scenario found: for people on stdout, and for {@link Matrix} as JSON in the folder that VOUCH_LAB_RESULTS names.
  */
 final class Results {
-    private static final int MOST_ROWS = 40;
+    private static final int MOST_ROWS = 60;
 
     private Results() {}
 
@@ -50,7 +50,11 @@ final class Results {
 
     private static void show(String way, Result.Way data) {
         String kinds = data.kinds.isEmpty() ? "same" : String.join(", ", data.kinds);
-        System.out.println("    " + way + ": " + kinds + ", walk " + data.walk + ", witness " + data.witness + ", asked " + data.asked);
+        String frames = data.counts == null ? ", walk " + data.walk + ", witness " + data.witness : "";
+        System.out.println("    " + way + ": " + kinds + frames + ", asked " + data.asked);
+        if (data.counts != null) {
+            data.counts.forEach((combination, count) -> System.out.println("        " + combination + " " + count));
+        }
         if (!data.kinds.isEmpty()) {
             data.rows.stream().limit(MOST_ROWS).forEach(row -> System.out.println("        " + row));
         }

@@ -10,11 +10,22 @@ public abstract class Route {
     /** More than enough for the last compiler. */
     private static final int CALLS = 25_000;
 
-    /** What a JVM needs so that {@link #warm} can see what was compiled. */
-    public static final String[] FLAGS = {"-XX:+PrintCompilation"};
+    /** So that {@link #warm} sees what was compiled, and that `go` is compiled for itself. */
+    private static final String[] WARM = {"-XX:+PrintCompilation", "-XX:CompileCommand=dontinline,*.go"};
+
+    /** So that nothing is compiled by chance, because earlier cases or the JDK called it too (unless -Xcomp says so). */
+    private static final String[] COLD = {
+        "-XX:Tier3InvocationThreshold=1000000", "-XX:Tier3MinInvocationThreshold=1000000",
+        "-XX:Tier3CompileThreshold=1000000", "-XX:Tier3BackEdgeThreshold=100000000",
+    };
 
     /** Leads to {@link Ask#here}. */
     protected abstract void go() throws Throwable;
+
+    /** What the JVM needs in which this route is gone. */
+    public static String[] flags(boolean warm) {
+        return (warm ? WARM : COLD).clone();
+    }
 
     /** Called when all is compiled, before the call of `go` that asks. */
     protected void ready() {}

@@ -24,6 +24,11 @@ public abstract class Scenario {
         return "lab";
     }
 
+    /** How long a child may take for all of its cases, in seconds. */
+    protected int patience() {
+        return 90;
+    }
+
     /** Why the case cannot be asked in this mode on this JDK, or null if it can. */
     protected String unfit(String name, int jdk, Mode mode) {
         return null;

@@ -1,0 +1,221 @@
+/*
+ * Threads of real programs, stopped wherever they are and asked there: javac while it compiles the JDK's java.xml, and a
+ * web server under load. Not a case of known truth but very many of them: the witness is the truth, and each difference
+ * must be of a kind that is known. Thousands here; a million with VOUCH_SCALE=full.
+ *
+ * @test
+ * @summary very many suspended threads of javac and of a web server
+ * @library /lib
+ * @build dev.vouch.test.* dev.vouch.lab.* dev.vouch.Oracle
+ * @run main/timeout=3600 Suspended
+ */
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+import javax.tools.JavaCompiler;
+import javax.tools.ToolProvider;
+
+import com.sun.net.httpserver.HttpServer;
+
+import dev.vouch.Oracle;
+import dev.vouch.lab.Ask;
+import dev.vouch.lab.Lab;
+import dev.vouch.lab.Mode;
+import dev.vouch.lab.Scenario;
+import dev.vouch.test.Scale;
+import dev.vouch.test.Sources;
+
+public class Suspended extends Scenario {
+    /** Deeper than the stacks of these programs. */
+    private static final int DEPTH = 4000;
+    private static final long PAUSE_NS = 500_000;
+    /** A list of threads is used for so many questions. */
+    private static final int FRESH = 64;
+
+    /** Rounds of work that were done meanwhile: without any the threads would have been asked at rest. */
+    private static final AtomicLong ROUNDS = new AtomicLong();
+    private static volatile String failed;
+
+    public static void main(String[] args) throws Throwable {
+        Lab.main(new Suspended(), args);
+    }
+
+    @Override
+    protected String[] cases() {
+        return new String[] {"javac", "server"};
+    }
+
+    @Override
+    protected int patience() {
+        return Scale.pick(240, 3000);
+    }
+
+    @Override
+    protected String unfit(String name, int jdk, Mode mode) {
+        if (mode != Mode.MIXED) {
+            return "real programs are asked in mixed mode alone";
+        }
+        try {
+            boolean able = !name.equals("javac") || ToolProvider.getSystemJavaCompiler() != null && Sources.find() != null;
+            return able ? null : "this JDK has no javac, or none of its sources: scripts/jdks --sources";
+        } catch (IOException error) {
+            return "the sources for javac cannot be read: " + error;
+        }
+    }
+
+    @Override
+    protected String[] flags(String name) {
+        List<String> flags = new ArrayList<>();
+        flags.add("-Xmx1g");
+        flags.add("-Dlab.questions=" + Scale.pick(4_000, 500_000));
+        if (name.equals("javac")) {
+            try {
+                Path list = Paths.get("files").toAbsolutePath();
+                Path output = Paths.get("classes").toAbsolutePath();
+                flags.add("-Dlab.javac=" + String.join(" ", Sources.javacArguments(Sources.find(), list, output)));
+            } catch (IOException error) {
+                throw new AssertionError("the sources cannot be prepared", error);
+            }
+        }
+        return flags.toArray(new String[0]);
+    }
+
+    @Override
+    protected void run(String name) throws Exception {
+        ROUNDS.set(0);
+        if (name.equals("javac")) {
+            work("javac", Suspended::compile);
+        } else {
+            URL url = serve();
+            for (int client = 0; client < 4; client++) {
+                work("client " + client, () -> request(url));
+            }
+        }
+        Map<String, String> examples = new TreeMap<>();
+        Map<String, Long> found = ask(Integer.getInteger("lab.questions"), examples);
+        Ask.trigger(failed == null, "the program failed: " + failed);
+        Ask.trigger(ROUNDS.get() > 0 || name.equals("javac"), "no request was answered meanwhile");
+        found.forEach((kinds, count) -> Ask.tally(examples.get(kinds), count));
+    }
+
+    /** Asks about one thread after the other until there are enough answers. */
+    private static Map<String, Long> ask(int questions, Map<String, String> examples) {
+        Map<String, Long> found = new TreeMap<>();
+        Thread[] threads = new Thread[0];
+        int at = 0;
+        long answers = 0;
+        for (long asked = 0; answers < questions && asked < 20L * questions && failed == null; asked++) {
+            if (asked % FRESH == 0) {
+                threads = others();
+            }
+            at = (at + 1) % threads.length;
+            if (at == 0) {
+                // The program is to run between two looks at it.
+                LockSupport.parkNanos(PAUSE_NS);
+            }
+            String difference = Oracle.difference(threads[at], DEPTH);
+            String kinds = difference == null ? "same" : Ask.kinds(difference);
+            // A thread may have ended meanwhile.
+            if (kinds != null) {
+                answers++;
+                found.merge(kinds, 1L, Long::sum);
+                examples.putIfAbsent(kinds, difference == null ? kinds : difference);
+            }
+        }
+        return found;
+    }
+
+    private static Thread[] others() {
+        Thread[] all = new Thread[1000];
+        ThreadGroup root = Thread.currentThread().getThreadGroup();
+        while (root.getParent() != null) {
+            root = root.getParent();
+        }
+        List<Thread> others = new ArrayList<>();
+        for (int at = root.enumerate(all) - 1; at >= 0; at--) {
+            if (all[at] != Thread.currentThread()) {
+                others.add(all[at]);
+            }
+        }
+        return others.toArray(new Thread[0]);
+    }
+
+    private interface Work {
+        void once() throws Exception;
+    }
+
+    private static void work(String name, Work work) {
+        Thread thread = new Thread(() -> {
+            try {
+                while (true) {
+                    work.once();
+                    ROUNDS.incrementAndGet();
+                }
+            } catch (Exception error) {
+                failed = error.toString();
+            }
+        }, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static void compile() {
+        JavaCompiler javac = ToolProvider.getSystemJavaCompiler();
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        int code = javac.run(null, said, said, System.getProperty("lab.javac").split(" "));
+        if (code != 0) {
+            throw new IllegalStateException("javac: " + new String(said.toByteArray(), StandardCharsets.UTF_8));
+        }
+    }
+
+    /** A server that sorts and formats numbers for each request, with a pool of threads. */
+    private static URL serve() throws IOException {
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            int seed = exchange.getRequestURI().hashCode();
+            String text = IntStream.range(0, 2000).mapToObj(i -> String.format("%08x", i * seed * 31))
+                .sorted().collect(Collectors.joining("\n"));
+            byte[] body = text.getBytes(StandardCharsets.UTF_8);
+            exchange.sendResponseHeaders(200, body.length);
+            exchange.getResponseBody().write(body);
+            exchange.close();
+        });
+        server.setExecutor(Executors.newFixedThreadPool(4, task -> {
+            Thread thread = new Thread(task);
+            thread.setDaemon(true);
+            return thread;
+        }));
+        server.start();
+        return new URL("http", "127.0.0.1", server.getAddress().getPort(), "/numbers");
+    }
+
+    private static void request(URL url) throws IOException {
+        byte[] buffer = new byte[8192];
+        int read = 0;
+        try (InputStream in = url.openStream()) {
+            for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+                read += n;
+            }
+        }
+        if (read < 1000) {
+            throw new IOException("the answer is too short: " + read);
+        }
+    }
+}

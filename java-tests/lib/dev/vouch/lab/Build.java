@@ -1,0 +1,127 @@
+package dev.vouch.lab;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+
+/**
+ * One JDK build of a matrix run, as scripts/jdk-matrix leaves it in a folder: `label` (its version, one line), perhaps
+ * `missing` (why nothing was run), `results/*.json` (see {@link Results}) and jtreg's `summary.txt`.
+ */
+final class Build {
+    /** A case in a mode; the JSON of a {@link Result}. */
+    static final class Row {
+        final JsonObject json;
+
+        private Row(JsonObject json) {
+            this.json = json;
+        }
+
+        String name() {
+            return json.get("scenario").getAsString() + "." + json.get("name").getAsString();
+        }
+
+        String mode() {
+            return json.get("mode").getAsString().toLowerCase(java.util.Locale.ROOT);
+        }
+
+        String outcome() {
+            return json.get("outcome").getAsString();
+        }
+
+        String reason() {
+            return json.has("reason") ? json.get("reason").getAsString() : "";
+        }
+
+        List<String> news() {
+            List<String> news = new ArrayList<>();
+            json.getAsJsonArray("news").forEach(one -> news.add(one.getAsString()));
+            return news;
+        }
+
+        /** The kinds of difference over all ways; an outcome without a comparison stands for itself. */
+        TreeSet<String> kinds() {
+            TreeSet<String> kinds = new TreeSet<>();
+            ways().entrySet().forEach(way -> way.getValue().getAsJsonObject().getAsJsonArray("kinds")
+                .forEach(kind -> kinds.add(kind.getAsString())));
+            if (!outcome().equals("same") && !outcome().equals("differs")) {
+                kinds.add(outcome());
+            }
+            return kinds;
+        }
+
+        /** `walk/witness` of the first way that differs; empty if there is none. */
+        String counts() {
+            for (String way : ways().keySet()) {
+                JsonObject data = ways().getAsJsonObject(way);
+                if (data.getAsJsonArray("kinds").size() > 0 && !data.has("counts")) {
+                    return data.get("walk").getAsInt() + "/" + data.get("witness").getAsInt();
+                }
+            }
+            return "";
+        }
+
+        JsonObject ways() {
+            return json.getAsJsonObject("ways");
+        }
+    }
+
+    final String label;
+    /** Why there are no results, or null. */
+    final String missing;
+    final List<Row> rows = new ArrayList<>();
+    /** Tests that left no results, with jtreg's word on them. */
+    final List<String> silent = new ArrayList<>();
+
+    private Build(String label, String missing) {
+        this.label = label;
+        this.missing = missing;
+    }
+
+    static Build read(Path folder) throws IOException {
+        Path missing = folder.resolve("missing");
+        Build build = new Build(text(folder.resolve("label")), Files.exists(missing) ? text(missing) : null);
+        TreeSet<String> seen = new TreeSet<>();
+        Path results = folder.resolve("results");
+        if (Files.isDirectory(results)) {
+            TreeSet<Path> files = new TreeSet<>();
+            try (DirectoryStream<Path> all = Files.newDirectoryStream(results, "*.json")) {
+                all.forEach(files::add);
+            }
+            for (Path file : files) {
+                seen.add(build.add(file));
+            }
+        }
+        Path summary = folder.resolve("summary.txt");
+        if (Files.exists(summary)) {
+            for (String line : Files.readAllLines(summary, StandardCharsets.UTF_8)) {
+                String test = line.replaceAll("^lab/(\\w+)\\.java.*", "$1");
+                if (!seen.contains(test) && !line.contains("Passed.")) {
+                    build.silent.add(line.replaceAll("\\s+", " "));
+                }
+            }
+        }
+        return build;
+    }
+
+    private String add(Path file) throws IOException {
+        try (Reader reader = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
+            JsonObject all = JsonParser.parseReader(reader).getAsJsonObject();
+            all.getAsJsonArray("results").forEach(result -> rows.add(new Row(result.getAsJsonObject())));
+            return all.get("scenario").getAsString();
+        }
+    }
+
+    private static String text(Path file) throws IOException {
+        return new String(Files.readAllBytes(file), StandardCharsets.UTF_8).trim();
+    }
+}

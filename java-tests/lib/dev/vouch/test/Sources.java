@@ -1,0 +1,77 @@
+package dev.vouch.test;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
+
+/**
+ * A big program's worth of Java: the JDK's own java.xml, some 1,500 files, and the arguments by which javac compiles it.
+ */
+public final class Sources {
+    private Sources() {}
+
+    /** What `scripts/jdks --sources` has put beside the JDKs, or what the JDK has itself; null if there is neither. */
+    public static Path find() throws IOException {
+        Path fetched = Paths.get(System.getProperty("test.root"), "..", "jdks", "sources", "" + Vm.major(), "java.xml");
+        if (Files.isDirectory(fetched)) {
+            return fetched.toRealPath();
+        }
+        File archive = Vm.jdk().resolve("lib/src.zip").toFile();
+        if (!archive.canRead() || Vm.major() == 8) {
+            return null;
+        }
+        Path unpacked = Paths.get("java.xml").toAbsolutePath();
+        if (!Files.isDirectory(unpacked)) {
+            unpack(archive, unpacked);
+        }
+        return unpacked;
+    }
+
+    /** The files that javac is to compile. */
+    public static List<String> files(Path sources) throws IOException {
+        try (Stream<Path> files = Files.walk(sources)) {
+            return files.map(Path::toString)
+                .filter(file -> file.endsWith(".java") && !file.endsWith("-info.java"))
+                .sorted().collect(Collectors.toList());
+        }
+    }
+
+    /** javac's arguments: the files stand in a list of this name, the classes go to the folder `output`. */
+    public static List<String> javacArguments(Path sources, Path list, Path output) throws IOException {
+        Files.write(list, files(sources), StandardCharsets.UTF_8);
+        Files.createDirectories(output);
+        List<String> arguments = new ArrayList<>();
+        if (Vm.major() == 8) {
+            Collections.addAll(arguments, "-XDignore.symbol.file", "-encoding", "UTF-8");
+        } else {
+            Collections.addAll(arguments, "--patch-module", "java.xml=" + sources);
+        }
+        Collections.addAll(arguments, "-nowarn", "-proc:none", "-d", output.toString(), "@" + list);
+        return arguments;
+    }
+
+    private static void unpack(File archive, Path to) throws IOException {
+        try (ZipFile zip = new ZipFile(archive)) {
+            for (ZipEntry entry : Collections.list(zip.entries())) {
+                if (entry.getName().startsWith("java.xml/") && entry.getName().endsWith(".java")) {
+                    Path file = to.resolve(entry.getName().substring("java.xml/".length()));
+                    Files.createDirectories(file.getParent());
+                    try (InputStream in = zip.getInputStream(entry)) {
+                        Files.copy(in, file);
+                    }
+                }
+            }
+        }
+    }
+}
