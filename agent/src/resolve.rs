@@ -116,6 +116,9 @@ impl Resolver {
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
                 let class = unsafe { java::object(env, class) };
                 self.name_class(env, &class, 0);
+                if self.table.lock().find(id, time).is_none() {
+                    self.name_obsolete(env, &class, id);
+                }
             }
             Ok(())
         });
@@ -127,6 +130,25 @@ impl Resolver {
         self.table.lock().epoch()
     }
 
+    /// Puts a method into the table that its class no longer lists: it was redefined, and goes on where it runs.
+    fn name_obsolete(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, id: usize) {
+        let class: jclass = object.as_raw();
+        let (Ok(signature), Ok(name)) =
+            (self.jvmti.class_signature(class), self.jvmti.method_name(id as jmethodID))
+        else {
+            return;
+        };
+        let class = Arc::new(self.class(env, object, &signature));
+        self.table.lock().add(&class, vec![(id, name.name, self.jvmti.line_table(id as jmethodID))], 0);
+    }
+
+    fn class(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, signature: &str) -> Class {
+        let origin = self.origins.ask(env, object, signature);
+        let source =
+            self.jvmti.source_file(object.as_raw()).map(|file| readable::source_path(signature, &file));
+        Class::new(readable::class_name(signature), source, origin)
+    }
+
     /// Puts all methods of a class into the table, as of the time `since`.
     fn name_class(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, since: u64) {
         let class: jclass = object.as_raw();
@@ -134,7 +156,6 @@ impl Resolver {
         else {
             return;
         };
-        let origin = self.origins.ask(env, object, &signature);
         let methods = ids
             .iter()
             .map(|id| {
@@ -142,8 +163,7 @@ impl Resolver {
                 (*id as usize, name, self.jvmti.line_table(*id))
             })
             .collect();
-        let source = self.jvmti.source_file(class).map(|file| readable::source_path(&signature, &file));
-        let class = Arc::new(Class::new(readable::class_name(&signature), source, origin));
+        let class = Arc::new(self.class(env, object, &signature));
         self.table.lock().add(&class, methods, since);
     }
 }

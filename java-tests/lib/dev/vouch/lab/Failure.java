@@ -12,8 +12,9 @@ import java.util.TreeSet;
 /**
  * One known failure of AsyncGetCallTrace: a minimal program in java-tests/lab/minimal, whose head comment describes it.
  *
- * The comment's first line is the title, a line `Seen in: A.x B.*` names the cases that show it, a line `Run: …` gives the
- * flags that it needs; the rest is the description.
+ * The comment's first line is the title. A line `Seen in: A.x B.*` names the cases that show it, `Shows: KINDS on 8-` what
+ * the program shows and where, `Run: …` the flags that it needs, `Agent: …` other options of the agent's than `lab`. The rest
+ * is the description.
  */
 final class Failure {
     final String file;
@@ -21,6 +22,8 @@ final class Failure {
     final List<String> description = new ArrayList<>();
     final List<String> cases = new ArrayList<>();
     String flags = "";
+    String agent = "lab";
+    String shows = "";
     final String program;
 
     private Failure(String file, List<String> lines) {
@@ -33,6 +36,10 @@ final class Failure {
                 cases.addAll(java.util.Arrays.asList(text.substring(9).trim().split(" ")));
             } else if (text.startsWith("Run: ")) {
                 flags = text.substring(5).trim();
+            } else if (text.startsWith("Agent: ")) {
+                agent = text.substring(7).trim();
+            } else if (text.startsWith("Shows: ")) {
+                shows = text.substring(7).trim();
             } else {
                 description.add(text);
             }

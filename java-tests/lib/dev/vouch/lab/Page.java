@@ -191,8 +191,8 @@ final class Page {
         line("## Each failure, and a program that shows it");
         line("");
         line("Compile the program with `java-tests/lib` on the source path and run it with");
-        line("`-agentpath:…/libvouch.so=lab -Djava.library.path=…` and the flags that it names. It prints both accounts side by side:");
-        line("`-` is missing in the walk, `+` too much, `!` different.");
+        line("`-agentpath:…/libvouch.so=lab -Djava.library.path=…` and the flags that are named here. It prints both accounts side by");
+        line("side: `-` is missing in the walk, `+` too much, `!` different.");
         for (Failure failure : failures) {
             line("");
             line("### " + failure.title);
@@ -202,7 +202,8 @@ final class Page {
                 .filter(row -> failure.isShownBy(row.name()) && row.outcome().equals("differs")).forEach(row -> seen.add(build.label)));
             line("");
             line("Seen on " + (seen.isEmpty() ? "none of these builds" : String.join(", ", seen)) + "; the cases: " + String.join(", ", failure.cases) + ".");
-            line("`java-tests/lab/minimal/" + failure.file + "`" + (failure.flags.isEmpty() ? "" : ", with `" + failure.flags + "`") + ":");
+            String options = (failure.agent.equals("lab") ? "" : "agent option `" + failure.agent + "` ") + (failure.flags.isEmpty() ? "" : "`" + failure.flags + "`");
+            line("`java-tests/lab/minimal/" + failure.file + "` shows " + failure.shows + (options.isEmpty() ? "" : ", with " + options.trim()) + ":");
             line("");
             line("```java");
             line(failure.program.trim());

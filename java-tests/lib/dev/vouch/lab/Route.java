@@ -27,6 +27,16 @@ public abstract class Route {
         return (warm ? WARM : COLD).clone();
     }
 
+    /** Why a route need not be gone so in this mode, or null. */
+    public static String unfit(boolean warm, Mode mode) {
+        switch (mode) {
+            case XINT: return warm ? "nothing is compiled" : null;
+            case XCOMP: return warm ? "all is compiled at the first call: the cold case asks in compiled code" : null;
+            case C1: return warm ? null : "nothing is compiled yet: as in the mode mixed";
+            default: return null;
+        }
+    }
+
     /** Called when all is compiled, before the call of `go` that asks. */
     protected void ready() {}
 

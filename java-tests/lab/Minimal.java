@@ -1,0 +1,93 @@
+/*
+ * The minimal programs that the report shows beside each failure, fit to be sent to somebody else: each must show its
+ * failure, alone, on the JDKs that its head names, and those that have it no longer must not.
+ *
+ * @test
+ * @summary each minimal program shows its failure where its head says so
+ * @library /lib
+ * @build dev.vouch.test.* dev.vouch.lab.* dev.vouch.Oracle
+ * @run main Minimal
+ */
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class Minimal {
+    private static final Pattern SHOWS = Pattern.compile("Shows: (.*) on (\\d+)-(\\d*)");
+
+    public static void main(String[] args) throws Exception {
+        TreeSet<Path> programs = new TreeSet<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(Paths.get(System.getProperty("test.src"), "minimal"), "*.java")) {
+            files.forEach(programs::add);
+        }
+        Check.atLeast(8, programs.size(), "minimal programs");
+        for (Path program : programs) {
+            show(program);
+        }
+    }
+
+    private static void show(Path program) throws IOException, InterruptedException {
+        List<String> lines = Files.readAllLines(program);
+        Matcher shows = SHOWS.matcher(String.join("\n", lines));
+        Check.that(shows.find(), program + " has no line like \"Shows: truncated on 8-11\"");
+        int first = Integer.parseInt(shows.group(2));
+        int last = shows.group(3).isEmpty() ? Integer.MAX_VALUE : Integer.parseInt(shows.group(3));
+        if (Vm.major() < first) {
+            // It may use what this JDK lacks.
+            return;
+        }
+        String name = program.getFileName().toString().replace(".java", "");
+        Path classes = compile(program, name);
+        String agent = "-agentpath:" + Vm.agent() + "=" + head(lines, "Agent: ", "lab");
+        List<String> flags = new ArrayList<>(Arrays.asList(agent, "-Djava.library.path=" + Vm.agent().getParent()));
+        String run = head(lines, "Run: ", "");
+        if (!run.isEmpty()) {
+            flags.addAll(Arrays.asList(run.split(" ")));
+        }
+        flags.addAll(Arrays.asList("-cp", classes.toString(), name));
+        Run shown = Vm.without().runCommand(flags.toArray(new String[0])).ok();
+        String all = String.join("\n", shown.out);
+        for (String kind : shows.group(1).split(" and ")) {
+            boolean seen = all.contains(kind);
+            Check.equal(Vm.major() <= last, seen, name + " shows " + kind + ":\n" + all + "\n");
+        }
+    }
+
+    /** What stands behind a word in the head comment. */
+    private static String head(List<String> lines, String word, String otherwise) {
+        for (String line : lines) {
+            if (line.startsWith(" * " + word)) {
+                return line.substring(3 + word.length()).trim();
+            }
+        }
+        return otherwise;
+    }
+
+    private static Path compile(Path program, String name) throws IOException, InterruptedException {
+        Path javac = Paths.get(System.getProperty("compile.jdk", Vm.jdk().toString()), "bin/javac");
+        Skip.unless(Files.isExecutable(javac), "there is no javac: jtreg's -compilejdk names a JDK that has one");
+        Path classes = Files.createDirectories(Paths.get("minimal-" + name).toAbsolutePath());
+        List<String> command = new ArrayList<>(Arrays.asList(javac.toString(), "-nowarn", "-d", classes.toString(),
+            "-sourcepath", Paths.get(System.getProperty("test.root"), "lib").toString(), program.toString()));
+        if (!javac.startsWith(Vm.jdk())) {
+            command.addAll(1, Arrays.asList("--release", "" + Vm.major()));
+        }
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(new java.io.File(name + ".log")).start();
+        Check.equal(0, process.waitFor(), "exit code of " + command + ": " + Files.readAllLines(Paths.get(name + ".log")));
+        return classes;
+    }
+}

@@ -1,0 +1,18 @@
+/*
+ * A virtual thread's stack goes on into its carrier's
+ *
+ * The stack of a virtual thread that has not left its carrier yet ends, for GetStackTrace, where the continuation was
+ * entered. The walk goes on through `enterSpecial` into the frames of the carrier, a thread that runs another task.
+ *
+ * Seen in: VirtualThreads.never-parked VirtualThreads.executor VirtualThreads.structured VirtualThreads.compiled VirtualThreads.deep-never-parked VirtualThreads.pinned-by-native VirtualThreads.carrier-pinned
+ * Shows: extra on 21-
+ */
+
+import dev.vouch.Oracle;
+
+public class VirtualThreadMounted {
+    public static void main(String[] args) throws Exception {
+        Thread thread = Thread.ofVirtual().start(() -> System.out.println(Oracle.self(100)));
+        thread.join();
+    }
+}
