@@ -133,8 +133,8 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
         }
         if let Err(mistake) = key::apply(&mut options, name, value, place, &mut words) {
             mistakes.push(mistake);
-        } else if name != "out" && value.is_some() {
-            if seen.contains(&name) {
+        } else if value.is_some() {
+            if name != "out" && seen.contains(&name) {
                 mistakes.push(format!("{name} is given twice: give it once"));
             }
             seen.push(name);

@@ -57,7 +57,7 @@ setup() {
   mkdir -p "$tools"
   need cc gcc && need bc bc && need nm binutils || return 1
   [[ $wanted == *' lint '* ]] && need shellcheck shellcheck
-  if [[ $wanted =~ ' '(abi|trap|jtreg|frontend|clone)' ' ]]; then
+  if [[ $wanted =~ ' '(abi|trap|jtreg|lab|frontend|clone)' ' ]]; then
     scripts/jdks --sources >"$logs/jdks.log" 2>&1 \
       || echo "some JDKs could not be had: see ${logs#"$top"/}/jdks.log; the tests run on those that are there"
     [[ -n $(newest_jdk) ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
