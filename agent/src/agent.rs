@@ -55,8 +55,10 @@ static AGENT: OnceCell<Agent> = OnceCell::new();
 
 /// The time between two rounds of the agent's thread while a recording runs.
 const ROUND: Duration = Duration::from_millis(100);
-/// The same while there is nothing to do.
-const IDLE: Duration = Duration::from_hours(365 * 24);
+/// The same while there is no recording: classes go on being prepared, and are held until they are named.
+const IDLE: Duration = Duration::from_secs(1);
+/// A recording that waits for the JVM to be up waits for no time of day.
+const NEVER: Duration = Duration::from_hours(365 * 24);
 
 /// The agent, once it has been loaded.
 pub fn agent() -> Option<&'static Agent> {
@@ -107,12 +109,19 @@ impl Agent {
     pub fn tend(&self, env: &mut JNIEnv<'_>) -> Duration {
         let mut state = self.state.lock();
         match &mut *state {
-            State::Idle | State::Dead => IDLE,
+            State::Dead => NEVER,
+            State::Idle => {
+                self.resolver.name_pending(env);
+                IDLE
+            }
             State::Waiting(_, when) if *when <= Instant::now() => {
                 self.begin_waiting(&mut state);
                 ROUND
             }
-            State::Waiting(_, when) => when.saturating_duration_since(Instant::now()),
+            State::Waiting(_, when) => {
+                self.resolver.name_pending(env);
+                when.saturating_duration_since(Instant::now()).min(IDLE)
+            }
             State::Recording(session) => {
                 session.drain(&self.resolver, env);
                 let left = session.duration().map(|duration| duration.saturating_sub(session.age()));

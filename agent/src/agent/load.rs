@@ -12,7 +12,7 @@ use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 use vouch_signal::handler::on_sigprof;
 
 use super::plan::{plan, request};
-use super::{AGENT, Agent, IDLE, State};
+use super::{AGENT, Agent, NEVER, State};
 use crate::callbacks;
 use crate::facade::{Capability, Event, Jvmti};
 use crate::hotspot::{HotSpot, pin_own_library};
@@ -58,7 +58,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
         Ok(agent) => {
             if let Some(plan) = plan {
                 // `begin_now` says when, once the JVM is up.
-                *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + IDLE);
+                *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER);
             }
             JNI_OK
         }

@@ -1,0 +1,88 @@
+/*
+ * After `stop` the agent stays in the process, and must leave no trace in it: classes of loaders that the program has
+ * dropped can go, though nobody records any more who would need their names. A service that is profiled once and makes
+ * classes for years would die of it otherwise.
+ *
+ * @test
+ * @summary classes are unloaded after stop, and while nothing was ever recorded
+ * @key attach
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main UnloadAfterStop
+ */
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.ref.WeakReference;
+import java.util.Scanner;
+
+import dev.vouch.test.Attach;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Vm;
+
+public class UnloadAfterStop {
+    public static void main(String[] args) {
+        try (Running child = Vm.without().start(Program.class)) {
+            child.awaitOut("ready");
+            try (Attach attach = Attach.to(child)) {
+                attach.must("quiet");
+                attach.must("stop");
+            }
+            child.stdin().println("go");
+            Check.equal("true", child.waitFor().ok().value("unloaded"), "a class is unloaded after stop");
+        }
+        Run lab = Vm.with("lab").noFiles().run(Program.class, "at once").ok();
+        Check.equal("true", lab.value("unloaded"), "a class is unloaded where nothing is recorded");
+    }
+
+    static class Program {
+        /** A collection that takes a class may have to come more than once. */
+        private static final int COLLECTIONS = 100;
+
+        public static void main(String[] args) throws Exception {
+            System.out.println("ready");
+            if (args.length == 0) {
+                new Scanner(System.in).nextLine();
+            }
+            WeakReference<Class<?>> dropped = load();
+            for (int i = 0; i < COLLECTIONS && dropped.get() != null; i++) {
+                System.gc();
+                Thread.sleep(100);
+            }
+            System.out.println("unloaded=" + (dropped.get() == null));
+        }
+
+        private static WeakReference<Class<?>> load() throws Exception {
+            Class<?> loaded = new Fresh().loadClass(Dropped.class.getName());
+            Check.that(loaded != Dropped.class, "the class has a loader of its own");
+            loaded.getDeclaredConstructor().newInstance();
+            return new WeakReference<>(loaded);
+        }
+    }
+
+    public static class Dropped {
+        public Dropped() {}
+    }
+
+    /** Loads one class anew; all others come from its parent. */
+    private static final class Fresh extends ClassLoader {
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.equals(Dropped.class.getName())) {
+                return super.loadClass(name, resolve);
+            }
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            try (InputStream in = getResourceAsStream(name.replace('.', '/') + ".class")) {
+                for (int b = in.read(); b >= 0; b = in.read()) {
+                    bytes.write(b);
+                }
+            } catch (IOException error) {
+                throw new ClassNotFoundException(name, error);
+            }
+            return defineClass(name, bytes.toByteArray(), 0, bytes.size());
+        }
+    }
+}
