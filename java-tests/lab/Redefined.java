@@ -1,0 +1,358 @@
+/*
+ * A class that is changed while its methods are on the stack. A redefinition that changes a method's bytecode leaves the
+ * old method obsolete, and it runs on; a retransformation to the same bytecode leaves it as good as the new one.
+ *
+ * The class is Target, loaded anew for each case. Its number is the operand of its only `bipush 77`; another operand in
+ * the class file is the redefinition.
+ *
+ * @test
+ * @summary a redefined or retransformed class whose methods are on the stack
+ * @library /lib
+ * @build dev.vouch.test.* dev.vouch.lab.* dev.vouch.Oracle
+ * @run main/timeout=300 Redefined
+ */
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.lang.instrument.ClassDefinition;
+import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.concurrent.CountDownLatch;
+import java.util.jar.Attributes;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
+
+import dev.vouch.lab.Ask;
+import dev.vouch.lab.Lab;
+import dev.vouch.lab.Mode;
+import dev.vouch.lab.Scenario;
+import dev.vouch.lab.Warm;
+
+public class Redefined extends Scenario {
+    private static final byte BIPUSH = 0x10;
+    private static final byte NUMBER = 77;
+    private static final Runnable NOTHING = Warm.anything(0);
+
+    private static Instrumentation instrumentation;
+
+    public static void main(String[] args) throws Throwable {
+        Lab.main(new Redefined(), args);
+    }
+
+    /** Called by the JVM, before main, with what can redefine. */
+    public static void premain(String options, Instrumentation all) {
+        instrumentation = all;
+    }
+
+    @Override
+    protected String[] cases() {
+        return new String[] {"not-yet", "once", "twice", "old-and-new", "three-versions", "retransformed", "returned",
+            "other-thread", "compiled", "compiled-retransformed"};
+    }
+
+    @Override
+    protected String unfit(String name, int jdk, Mode mode) {
+        return name.startsWith("compiled") && !mode.compiles() ? "nothing is compiled" : null;
+    }
+
+    /** The compiled cases have a JVM each, so that the code that was thrown away was theirs. */
+    @Override
+    protected String[] flags(String name) {
+        String agent = "-javaagent:" + jar();
+        return name.startsWith("compiled")
+            ? new String[] {agent, "-XX:+PrintCompilation", "-XX:CompileCommand=dontinline,Redefined$Target::inner", "-Dlab.case=" + name}
+            : new String[] {agent};
+    }
+
+    /** A jar with nothing but the manifest that makes this class, which is on the class path, a Java agent. */
+    private static Path jar() {
+        Path jar = Paths.get("redefined.jar").toAbsolutePath();
+        Manifest manifest = new Manifest();
+        Attributes attributes = manifest.getMainAttributes();
+        attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        attributes.putValue("Premain-Class", Redefined.class.getName());
+        attributes.putValue("Can-Redefine-Classes", "true");
+        attributes.putValue("Can-Retransform-Classes", "true");
+        try (OutputStream out = Files.newOutputStream(jar)) {
+            new JarOutputStream(out, manifest).close();
+            return jar;
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    @Override
+    protected void run(String name) throws Throwable {
+        Changing target = (Changing) new Fresh().loadClass("Redefined$Target").newInstance();
+        Runnable redefine = new Redefine(target, 78);
+        Runnable ask = new Asker();
+        switch (name) {
+            case "not-yet":
+                truth();
+                target.outer(ask, redefine, NOTHING);
+                number(78, target);
+                break;
+            case "once":
+                truth();
+                target.outer(redefine, ask, NOTHING);
+                number(78, target);
+                break;
+            case "twice":
+                truth();
+                target.outer(new Both(redefine, new Redefine(target, 79)), ask, NOTHING);
+                number(79, target);
+                break;
+            case "old-and-new":
+                Ask.truth("Ask.here", "Asker.run", "Target.inner", "Target.outer", "Again.run", "Target.outer",
+                    "Redefined.run", "Redefined.main");
+                target.outer(redefine, new Again(target, NOTHING, ask), NOTHING);
+                number(78, target);
+                break;
+            case "three-versions":
+                Ask.truth("Ask.here", "Asker.run", "Target.inner", "Target.outer", "Again.run", "Target.outer", "Again.run",
+                    "Target.outer", "Redefined.run", "Redefined.main");
+                Runnable third = new Again(target, NOTHING, ask);
+                Runnable second = new Again(target, new Redefine(target, 79), third);
+                target.outer(redefine, second, NOTHING);
+                number(79, target);
+                break;
+            case "retransformed":
+                truth();
+                target.outer(new Retransform(target), ask, NOTHING);
+                number(NUMBER, target);
+                break;
+            case "returned":
+                Ask.truth("Ask.here", "Asker.run", "Target.last", "Target.outer", "Redefined.run", "Redefined.main");
+                target.outer(redefine, NOTHING, ask);
+                number(78, target);
+                break;
+            case "other-thread":
+                otherThread(target, redefine);
+                break;
+            case "compiled":
+                warm(target);
+                truth();
+                target.outer(redefine, ask, NOTHING);
+                number(78, target);
+                break;
+            case "compiled-retransformed":
+                warm(target);
+                truth();
+                target.outer(new Retransform(target), ask, NOTHING);
+                number(NUMBER, target);
+                break;
+            default:
+                throw new AssertionError(name);
+        }
+    }
+
+    /** Between the two of these there is Target.inner, in whatever version: that of an obsolete one has no name. */
+    private static void truth() {
+        Ask.truth("Ask.here", "Asker.run", "Target.outer", "Redefined.run", "Redefined.main");
+    }
+
+    private static void number(int expected, Changing target) {
+        int found = target.outer(NOTHING, NOTHING, NOTHING);
+        Ask.trigger(found == expected, "the class has not the bytecode that it ought to have now");
+    }
+
+    /** Has the target compiled; the code must be thrown away later. */
+    private static void warm(Changing target) {
+        for (int i = 0; i < Warm.TIMES; i++) {
+            Runnable any = Warm.anything(i);
+            target.outer(any, any, any);
+        }
+        Ask.needs(" [14] +Redefined\\$Target::inner \\(\\d+ bytes\\) +made not entrant");
+    }
+
+    private static void otherThread(Changing target, Runnable redefine) throws InterruptedException {
+        Ask.truth("Waits.run", "Target.outer", "Goes.run", "Thread.run");
+        Waits waits = new Waits();
+        Thread thread = new Thread(new Goes(target, waits));
+        thread.start();
+        Ask.await(waits.there);
+        while (thread.getState() != Thread.State.WAITING) {
+            Thread.sleep(1);
+        }
+        redefine.run();
+        Ask.other(thread);
+        waits.leave.countDown();
+        thread.join();
+        number(78, target);
+    }
+
+    static byte[] bytecode(String name) {
+        try (InputStream in = Redefined.class.getResourceAsStream(name + ".class")) {
+            ByteArrayOutputStream all = new ByteArrayOutputStream();
+            for (int next = in.read(); next >= 0; next = in.read()) {
+                all.write(next);
+            }
+            return all.toByteArray();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    /** Target's bytecode with another number. */
+    static byte[] bytecode(byte number) {
+        byte[] code = bytecode("Redefined$Target");
+        int found = 0;
+        for (int i = 0; i + 1 < code.length; i++) {
+            if (code[i] == BIPUSH && code[i + 1] == NUMBER) {
+                code[i + 1] = number;
+                found++;
+            }
+        }
+        Ask.trigger(found == 1, "the class file has not one bipush 77");
+        return code;
+    }
+
+    public interface Changing {
+        int outer(Runnable first, Runnable second, Runnable last);
+    }
+
+    public static final class Target implements Changing {
+        @Override
+        public int outer(Runnable first, Runnable second, Runnable last) {
+            int number = inner(first, second);
+            last(last);
+            return number;
+        }
+
+        static int inner(Runnable first, Runnable second) {
+            int number = 77;
+            first.run();
+            second.run();
+            return number;
+        }
+
+        static void last(Runnable last) {
+            last.run();
+        }
+    }
+
+    /** Has a Target of its own. */
+    static final class Fresh extends ClassLoader {
+        Fresh() {
+            super(Redefined.class.getClassLoader());
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.equals("Redefined$Target")) {
+                return super.loadClass(name, resolve);
+            }
+            byte[] code = bytecode(name);
+            return defineClass(name, code, 0, code.length);
+        }
+    }
+
+    static final class Redefine implements Runnable {
+        private final Class<?> type;
+        private final byte number;
+
+        Redefine(Changing target, int number) {
+            type = target.getClass();
+            this.number = (byte) number;
+        }
+
+        @Override
+        public void run() {
+            try {
+                instrumentation.redefineClasses(new ClassDefinition(type, bytecode(number)));
+            } catch (ReflectiveOperationException | UnmodifiableClassException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+    }
+
+    static final class Retransform implements Runnable {
+        private final Class<?> type;
+
+        Retransform(Changing target) {
+            type = target.getClass();
+        }
+
+        @Override
+        public void run() {
+            try {
+                instrumentation.retransformClasses(type);
+            } catch (UnmodifiableClassException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+    }
+
+    static final class Both implements Runnable {
+        private final Runnable first;
+        private final Runnable second;
+
+        Both(Runnable first, Runnable second) {
+            this.first = first;
+            this.second = second;
+        }
+
+        @Override
+        public void run() {
+            first.run();
+            second.run();
+        }
+    }
+
+    /** Goes into the target a second time, which is into its newest version. */
+    static final class Again implements Runnable {
+        private final Changing target;
+        private final Runnable first;
+        private final Runnable second;
+
+        Again(Changing target, Runnable first, Runnable second) {
+            this.target = target;
+            this.first = first;
+            this.second = second;
+        }
+
+        @Override
+        public void run() {
+            target.outer(first, second, NOTHING);
+        }
+    }
+
+    static final class Asker implements Runnable {
+        @Override
+        public void run() {
+            Ask.here();
+        }
+    }
+
+    static final class Waits implements Runnable {
+        final CountDownLatch there = new CountDownLatch(1);
+        final CountDownLatch leave = new CountDownLatch(1);
+
+        @Override
+        public void run() {
+            there.countDown();
+            Ask.await(leave);
+        }
+    }
+
+    static final class Goes implements Runnable {
+        private final Changing target;
+        private final Runnable step;
+
+        Goes(Changing target, Runnable step) {
+            this.target = target;
+            this.step = step;
+        }
+
+        @Override
+        public void run() {
+            target.outer(NOTHING, step, NOTHING);
+        }
+    }
+}

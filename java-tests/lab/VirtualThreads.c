@@ -1,0 +1,11 @@
+// A native frame on the stack of a virtual thread: it calls back into Java, and the thread cannot leave its carrier.
+
+#include <jni.h>
+
+JNIEXPORT void JNICALL Java_VirtualThreads_call(JNIEnv *env, jclass self, jobject runnable) {
+    jclass type = (*env)->GetObjectClass(env, runnable);
+    jmethodID run = (*env)->GetMethodID(env, type, "run", "()V");
+    if (run != NULL) {
+        (*env)->CallVoidMethod(env, runnable, run);
+    }
+}

@@ -1,0 +1,34 @@
+/*
+ * The callers are missing where code of C1's has a class resolved and initialised
+ *
+ * Compiled by C1, a method meets a class for the first time: it calls a stub of the runtime, which has the class resolved
+ * and its initialiser run. For the walker the frame of that stub is never complete, and it ends there.
+ *
+ * Seen in: Initialisers.*
+ * Shows: truncated on 11-
+ * Run: -XX:TieredStopAtLevel=1 -XX:-BackgroundCompilation
+ */
+
+import dev.vouch.Oracle;
+
+public class ResolvingStub {
+    static class Fresh {
+        static int value;
+
+        static {
+            System.out.println(Oracle.self(100));
+        }
+    }
+
+    static int touch(boolean really) {
+        return really ? Fresh.value : 0;
+    }
+
+    public static void main(String[] args) {
+        int sum = 0;
+        for (int i = 0; i < 100_000; i++) {
+            sum += touch(false);
+        }
+        System.out.println(sum + touch(true));
+    }
+}
