@@ -22,6 +22,15 @@ pub fn thread_cpu(tid: u32) -> Option<u64> {
     read(cpu_clock(tid))
 }
 
+/// This long from now, as the calls that wait for a time of day want it.
+pub fn from_now(time: Duration) -> libc::timespec {
+    let until = epoch().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(until / 1_000_000_000).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::try_from(until % 1_000_000_000).unwrap_or(0),
+    }
+}
+
 /// The kernel's id of the calling thread.
 pub fn own_tid() -> u32 {
     // SAFETY: a system call without arguments, which cannot fail.

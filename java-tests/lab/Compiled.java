@@ -24,7 +24,8 @@ import dev.vouch.test.Vm;
 
 public class Compiled extends Scenario {
     private static final List<String> NEED_A_PROFILE = Arrays.asList("inlined", "one-receiver", "two-receivers");
-    private static final int WARM = 25_000;
+    /** Without tiers a method is compiled after 10,000 calls; four receivers share these. */
+    private static final int WARM = 60_000;
     private static final int ROUNDS = 200_000;
 
     public static void main(String[] args) throws Throwable {

@@ -109,14 +109,14 @@ public class Redefined extends Scenario {
                 number(79, target);
                 break;
             case "old-and-new":
-                Ask.truth("Ask.here", "Asker.run", "Target.inner", "Target.outer", "Again.run", "Target.outer",
+                Ask.truth("Ask.here", "Asker.run", "Target.inner", "Target.outer", "Again.run", "Target.inner", "Target.outer",
                     "Redefined.run", "Redefined.main");
                 target.outer(redefine, new Again(target, NOTHING, ask), NOTHING);
                 number(78, target);
                 break;
             case "three-versions":
-                Ask.truth("Ask.here", "Asker.run", "Target.inner", "Target.outer", "Again.run", "Target.outer", "Again.run",
-                    "Target.outer", "Redefined.run", "Redefined.main");
+                Ask.truth("Ask.here", "Asker.run", "Target.inner", "Target.outer", "Again.run", "Target.inner", "Target.outer",
+                    "Again.run", "Target.inner", "Target.outer", "Redefined.run", "Redefined.main");
                 Runnable third = new Again(target, NOTHING, ask);
                 Runnable second = new Again(target, new Redefine(target, 79), third);
                 target.outer(redefine, second, NOTHING);
@@ -154,7 +154,7 @@ public class Redefined extends Scenario {
 
     /** Between the two of these there is Target.inner, in whatever version: that of an obsolete one has no name. */
     private static void truth() {
-        Ask.truth("Ask.here", "Asker.run", "Target.outer", "Redefined.run", "Redefined.main");
+        Ask.truth("Ask.here", "Asker.run", "Target.inner", "Target.outer", "Redefined.run", "Redefined.main");
     }
 
     private static void number(int expected, Changing target) {
@@ -172,7 +172,7 @@ public class Redefined extends Scenario {
     }
 
     private static void otherThread(Changing target, Runnable redefine) throws InterruptedException {
-        Ask.truth("Waits.run", "Target.outer", "Goes.run", "Thread.run");
+        Ask.truth("Waits.run", "Target.inner", "Target.outer", "Goes.run", "Thread.run");
         Waits waits = new Waits();
         Thread thread = new Thread(new Goes(target, waits));
         thread.start();

@@ -1,7 +1,7 @@
 /*
  * Threads of real programs, stopped wherever they are and asked there: javac while it compiles the JDK's java.xml, and a
  * web server under load. Not a case of known truth but very many of them: the witness is the truth, and each difference
- * must be of a kind that is known. Thousands here; a million with VOUCH_SCALE=full.
+ * must be of a kind that is known. Thousands here; a million with VOUCH_SCALE=full, or what 400 s are enough for.
  *
  * @test
  * @summary very many suspended threads of javac and of a web server
@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
@@ -45,6 +46,8 @@ import dev.vouch.test.Sources;
 public class Suspended extends Scenario {
     /** Deeper than the stacks of these programs. */
     private static final int DEPTH = 4000;
+    /** The long form ends then at the latest: on JDKs 8 and 11 each question stops all threads. */
+    private static final int SECONDS = 400;
     private static final long PAUSE_NS = 500_000;
     /** A list of threads is used for so many questions. */
     private static final int FRESH = 64;
@@ -64,7 +67,7 @@ public class Suspended extends Scenario {
 
     @Override
     protected int patience() {
-        return Scale.pick(240, 3000);
+        return Scale.pick(240, SECONDS + 200);
     }
 
     @Override
@@ -85,6 +88,7 @@ public class Suspended extends Scenario {
         List<String> flags = new ArrayList<>();
         flags.add("-Xmx1g");
         flags.add("-Dlab.questions=" + Scale.pick(4_000, 500_000));
+        flags.add("-Dlab.seconds=" + Scale.pick(100, SECONDS));
         if (name.equals("javac")) {
             try {
                 Path list = Paths.get("files").toAbsolutePath();
@@ -121,7 +125,8 @@ public class Suspended extends Scenario {
         Thread[] threads = new Thread[0];
         int at = 0;
         long answers = 0;
-        for (long asked = 0; answers < questions && asked < 20L * questions && failed == null; asked++) {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Integer.getInteger("lab.seconds"));
+        for (long asked = 0; answers < questions && failed == null && System.nanoTime() < end; asked++) {
             if (asked % FRESH == 0) {
                 threads = others();
             }

@@ -27,6 +27,7 @@ pub struct Ask {
     frames: *mut Frame,
     count: AtomicI32,
     state: AtomicU32,
+    answered: *mut libc::sem_t,
 }
 
 // SAFETY: what is not atomic is written before the gate opens; `frames` is used by the one handler that took the
@@ -38,15 +39,18 @@ impl Ask {
     ///
     /// # Safety
     /// `env` must be that thread's JNIEnv, and stay so until the question is closed; `frames` must have room for
-    /// `depth` frames, and nobody else may use them until the gate was closed and found empty.
+    /// `depth` frames, and nobody else may use them until the gate was closed and found empty. Until then the
+    /// semaphore `answered` must live, which is posted once there is an answer.
     pub unsafe fn new(
         tid: u32,
         walker: AsyncGetCallTrace,
         env: *mut c_void,
         depth: i32,
         frames: *mut Frame,
+        answered: *mut libc::sem_t,
     ) -> Self {
-        Self { tid, walker, env, depth, frames, count: AtomicI32::new(0), state: AtomicU32::new(OPEN) }
+        let (count, state) = (AtomicI32::new(0), AtomicU32::new(OPEN));
+        Self { tid, walker, env, depth, frames, count, state, answered }
     }
 
     /// The walker's answer, once there is one: frames, or a code.
@@ -66,6 +70,8 @@ impl Ask {
         unsafe { (self.walker)(&raw mut trace, self.depth, context) };
         self.count.store(trace.count, Ordering::Relaxed);
         self.state.store(ANSWERED, Ordering::Release);
+        // SAFETY: by the promise made to `new`; sem_post is async-signal-safe.
+        unsafe { libc::sem_post(self.answered) };
     }
 }
 

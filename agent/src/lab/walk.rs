@@ -1,18 +1,17 @@
 //! Walking one thread, once: by a direct call, or by a signal that the thread handles wherever it stands.
 
 use std::ffi::c_void;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use vouch_signal::ask::{ASK, Ask};
 use vouch_signal::walker::{AsyncGetCallTrace, CallTrace, Frame as Walked};
 use vouch_witness::{Frame, rules};
 
+use crate::clock;
 use crate::threads::signal;
 
 /// How long a thread may take to handle its signal: a machine can be busy.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often the answer is looked for without giving the processor away.
-const SPINS: u32 = 200;
 
 /// The walker's answer: frames, or its code.
 pub type Answer = Result<Vec<Frame>, i32>;
@@ -42,38 +41,36 @@ pub unsafe fn signalled(
     env: *mut c_void,
     room: &mut [Walked],
 ) -> Option<Answer> {
-    // SAFETY: `room` is not touched until the gate is closed and empty; the rest is the caller's promise.
-    let ask = Box::into_raw(Box::new(unsafe { Ask::new(tid, walker, env, length(room), room.as_mut_ptr()) }));
+    // SAFETY: all zero is room for a semaphore, which sem_init fills.
+    let mut answered: libc::sem_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the semaphore stays where it is until this function returns; its count begins at 0, within this process.
+    unsafe { libc::sem_init(&raw mut answered, 0, 0) };
+    let (depth, frames) = (length(room), room.as_mut_ptr());
+    // SAFETY: neither `room` nor the semaphore is touched until the gate is closed and empty; the rest is the
+    // caller's promise.
+    let ask =
+        Box::into_raw(Box::new(unsafe { Ask::new(tid, walker, env, depth, frames, &raw mut answered) }));
     ASK.open(ask);
     signal(tid);
-    // SAFETY: the question is freed below, by nobody else.
-    let count = wait_until(|| unsafe { &*ask }.answer());
+    wait(&mut answered);
     ASK.close();
     // A handler that came late may still be writing. One that never leaves would be the end of the thread anyway.
     while !ASK.empty() {
         std::thread::yield_now();
     }
     // SAFETY: made by `Box::into_raw` above; the gate is closed and empty, so nobody has it any more.
-    drop(unsafe { Box::from_raw(ask) });
-    count.map(|count| answer(count, room))
+    let ask = unsafe { Box::from_raw(ask) };
+    ask.answer().map(|count| answer(count, room))
 }
 
-/// Asks until there is an answer, or the patience is over.
-fn wait_until<T>(ask: impl Fn() -> Option<T>) -> Option<T> {
-    let begun = Instant::now();
-    for round in 0_u32.. {
-        if let Some(found) = ask() {
-            return Some(found);
-        }
-        if round < SPINS {
-            std::thread::yield_now();
-        } else if begun.elapsed() > PATIENCE {
-            break;
-        } else {
-            std::thread::sleep(Duration::from_micros(50));
-        }
-    }
-    None
+/// Waits until the semaphore is posted, or the patience is over. It must sleep: the thread that is to answer may need
+/// this processor.
+fn wait(answered: &mut libc::sem_t) {
+    let until = clock::from_now(PATIENCE);
+    // SAFETY: the semaphore was made by the caller; a signal that interrupts the wait is no answer.
+    while unsafe { libc::sem_timedwait(answered, &raw const until) } != 0
+        && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+    {}
 }
 
 fn length(room: &[Walked]) -> i32 {

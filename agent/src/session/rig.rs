@@ -115,11 +115,7 @@ pub fn wake() -> *mut libc::sem_t {
 
 /// Waits until somebody wakes the agent, or the time is over.
 pub fn wait(time: Duration) {
-    let until = clock::epoch().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-    let until = libc::timespec {
-        tv_sec: libc::time_t::try_from(until / 1_000_000_000).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::try_from(until % 1_000_000_000).unwrap_or(0),
-    };
+    let until = clock::from_now(time);
     // SAFETY: the semaphore lives for ever.
     unsafe {
         libc::sem_timedwait(wake(), &raw const until);

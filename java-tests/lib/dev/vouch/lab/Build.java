@@ -87,6 +87,11 @@ final class Build {
         this.missing = missing;
     }
 
+    /** The version without the packager's part, for the head of a column. */
+    String column() {
+        return label.replaceAll("-.*", "");
+    }
+
     static Build read(Path folder) throws IOException {
         Path missing = folder.resolve("missing");
         Build build = new Build(text(folder.resolve("label")), Files.exists(missing) ? text(missing) : null);

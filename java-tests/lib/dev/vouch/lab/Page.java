@@ -74,7 +74,7 @@ final class Page {
         StringBuilder head = new StringBuilder("| " + first + " |");
         StringBuilder rule = new StringBuilder("|---|");
         for (Build build : builds) {
-            head.append(' ').append(build.label).append(" |");
+            head.append(' ').append(build.column()).append(" |");
             rule.append("---|");
         }
         line("");
@@ -199,7 +199,7 @@ final class Page {
             failure.description.forEach(this::line);
             Set<String> seen = new LinkedHashSet<>();
             builds.forEach(build -> build.rows.stream()
-                .filter(row -> failure.isShownBy(row.name()) && row.outcome().equals("differs")).forEach(row -> seen.add(build.label)));
+                .filter(row -> failure.isShownBy(row.name()) && row.outcome().equals("differs")).forEach(row -> seen.add(build.column())));
             line("");
             line("Seen on " + (seen.isEmpty() ? "none of these builds" : String.join(", ", seen)) + "; the cases: " + String.join(", ", failure.cases) + ".");
             String options = (failure.agent.equals("lab") ? "" : "agent option `" + failure.agent + "` ") + (failure.flags.isEmpty() ? "" : "`" + failure.flags + "`");

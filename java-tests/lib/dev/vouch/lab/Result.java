@@ -14,7 +14,8 @@ import dev.vouch.test.Vm;
  * What came of one case in one mode on this JDK.
  */
 final class Result {
-    /** Rows of an example. */
+    /** Rows that are kept of a difference, and of an example among many. */
+    private static final int MOST_ROWS = 60;
     private static final int EXAMPLE = 25;
 
     /** What is known of one way to walk, over all questions of the case. */
@@ -36,7 +37,7 @@ final class Result {
             } else if (asked++ == 0 || firstDifference) {
                 walk = part.walk;
                 witness = part.witness;
-                rows = part.rows;
+                rows = part.kinds.isEmpty() ? new ArrayList<>() : part.rows.subList(0, Math.min(part.rows.size(), MOST_ROWS));
             }
         }
 

@@ -17,8 +17,6 @@ import dev.vouch.test.Vm;
  * What a scenario found: for people on stdout, and for {@link Matrix} as JSON in the folder that VOUCH_LAB_RESULTS names.
  */
 final class Results {
-    private static final int MOST_ROWS = 60;
-
     private Results() {}
 
     static void write(Scenario scenario, List<Result> results) {
@@ -55,8 +53,6 @@ final class Results {
         if (data.counts != null) {
             data.counts.forEach((combination, count) -> System.out.println("        " + combination + " " + count));
         }
-        if (!data.kinds.isEmpty()) {
-            data.rows.stream().limit(MOST_ROWS).forEach(row -> System.out.println("        " + row));
-        }
+        data.rows.forEach(row -> System.out.println("        " + row));
     }
 }
