@@ -11,12 +11,10 @@
  * @run main UnloadAfterStop
  */
 
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.io.InputStream;
 import java.lang.ref.WeakReference;
 import java.util.Scanner;
 
+import dev.vouch.test.Anew;
 import dev.vouch.test.Attach;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
@@ -56,7 +54,7 @@ public class UnloadAfterStop {
         }
 
         private static WeakReference<Class<?>> load() throws Exception {
-            Class<?> loaded = new Fresh().loadClass(Dropped.class.getName());
+            Class<?> loaded = new Anew(Dropped.class).load();
             Check.that(loaded != Dropped.class, "the class has a loader of its own");
             loaded.getDeclaredConstructor().newInstance();
             return new WeakReference<>(loaded);
@@ -65,24 +63,5 @@ public class UnloadAfterStop {
 
     public static class Dropped {
         public Dropped() {}
-    }
-
-    /** Loads one class anew; all others come from its parent. */
-    private static final class Fresh extends ClassLoader {
-        @Override
-        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-            if (!name.equals(Dropped.class.getName())) {
-                return super.loadClass(name, resolve);
-            }
-            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-            try (InputStream in = getResourceAsStream(name.replace('.', '/') + ".class")) {
-                for (int b = in.read(); b >= 0; b = in.read()) {
-                    bytes.write(b);
-                }
-            } catch (IOException error) {
-                throw new ClassNotFoundException(name, error);
-            }
-            return defineClass(name, bytes.toByteArray(), 0, bytes.size());
-        }
     }
 }

@@ -13,7 +13,6 @@ import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.util.ArrayList;
 import java.util.List;
 
 import dev.vouch.lab.Ask;
@@ -33,11 +32,7 @@ public class Exceptions extends Scenario {
 
     @Override
     protected String[] cases() {
-        List<String> cases = new ArrayList<>();
-        for (String way : WAYS) {
-            cases.add(way + "-cold");
-            cases.add(way + "-warm");
-        }
+        List<String> cases = Route.both(WAYS);
         cases.add("first-throw");
         return cases.toArray(new String[0]);
     }

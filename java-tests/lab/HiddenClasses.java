@@ -11,10 +11,6 @@
  * @run main/timeout=300 HiddenClasses
  */
 
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.management.ManagementFactory;
 import java.lang.ref.WeakReference;
@@ -25,6 +21,7 @@ import dev.vouch.lab.Ask;
 import dev.vouch.lab.Lab;
 import dev.vouch.lab.Mode;
 import dev.vouch.lab.Scenario;
+import dev.vouch.test.Anew;
 import dev.vouch.lab.Warm;
 
 public class HiddenClasses extends Scenario {
@@ -105,7 +102,7 @@ public class HiddenClasses extends Scenario {
 
     /** A Body of a class of its own, of the sort that the case is about. */
     static Passes make(String name) throws ReflectiveOperationException {
-        Class<?> type = name.contains("hidden") ? hidden() : name.contains("anonymous") ? anonymous() : new Fresh().loadClass("HiddenClasses$Body");
+        Class<?> type = name.contains("hidden") ? hidden() : name.contains("anonymous") ? anonymous() : new Anew(Body.class).load();
         return (Passes) type.newInstance();
     }
 
@@ -119,7 +116,7 @@ public class HiddenClasses extends Scenario {
         Class<?> options = Array.newInstance(option, 0).getClass();
         MethodHandles.Lookup defined = (MethodHandles.Lookup) MethodHandles.Lookup.class
             .getMethod("defineHiddenClass", byte[].class, boolean.class, options)
-            .invoke(MethodHandles.lookup(), bytecode("HiddenClasses$Body"), true, Array.newInstance(option, 0));
+            .invoke(MethodHandles.lookup(), Anew.bytecode(Body.class), true, Array.newInstance(option, 0));
         return defined.lookupClass();
     }
 
@@ -128,7 +125,7 @@ public class HiddenClasses extends Scenario {
         Field field = type.getDeclaredField("theUnsafe");
         field.setAccessible(true);
         return (Class<?>) type.getMethod("defineAnonymousClass", Class.class, byte[].class, Object[].class)
-            .invoke(field.get(null), HiddenClasses.class, bytecode("HiddenClasses$Body"), null);
+            .invoke(field.get(null), HiddenClasses.class, Anew.bytecode(Body.class), null);
     }
 
     private static void warm(Passes body) {
@@ -157,18 +154,6 @@ public class HiddenClasses extends Scenario {
         Ask.trigger(type.get() == null && unloadedSoFar() > before, "the class was not unloaded");
     }
 
-    private static byte[] bytecode(String name) {
-        try (InputStream in = HiddenClasses.class.getResourceAsStream(name + ".class")) {
-            ByteArrayOutputStream all = new ByteArrayOutputStream();
-            for (int next = in.read(); next >= 0; next = in.read()) {
-                all.write(next);
-            }
-            return all.toByteArray();
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-    }
-
     /** Public, as is Body, since in another loader they are in another package. */
     public interface Passes {
         void pass(Runnable next);
@@ -178,22 +163,6 @@ public class HiddenClasses extends Scenario {
         @Override
         public void pass(Runnable next) {
             next.run();
-        }
-    }
-
-    /** Has a Body of its own. */
-    static final class Fresh extends ClassLoader {
-        Fresh() {
-            super(HiddenClasses.class.getClassLoader());
-        }
-
-        @Override
-        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-            if (!name.equals("HiddenClasses$Body")) {
-                return super.loadClass(name, resolve);
-            }
-            byte[] code = bytecode(name);
-            return defineClass(name, code, 0, code.length);
         }
     }
 

@@ -9,7 +9,6 @@
  * @run main/timeout=300 ImplicitExceptions
  */
 
-import java.util.ArrayList;
 import java.util.List;
 
 import dev.vouch.lab.Ask;
@@ -27,11 +26,7 @@ public class ImplicitExceptions extends Scenario {
 
     @Override
     protected String[] cases() {
-        List<String> cases = new ArrayList<>();
-        for (String way : WAYS) {
-            cases.add(way + "-cold");
-            cases.add(way + "-warm");
-        }
+        List<String> cases = Route.both(WAYS);
         cases.add("first-null");
         return cases.toArray(new String[0]);
     }

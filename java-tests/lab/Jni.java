@@ -10,7 +10,6 @@
  */
 
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 
 import dev.vouch.lab.Ask;
@@ -34,11 +33,7 @@ public class Jni extends Scenario {
 
     @Override
     protected String[] cases() {
-        List<String> cases = new ArrayList<>();
-        for (String call : CALLS) {
-            cases.add(call + "-cold");
-            cases.add(call + "-warm");
-        }
+        List<String> cases = Route.both(CALLS);
         cases.add("initialiser");
         cases.add("attached");
         cases.add("attached-nested");

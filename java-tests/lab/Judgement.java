@@ -56,6 +56,6 @@ public class Judgement {
         }
         String gson = Gson.class.getProtectionDomain().getCodeSource().getLocation().getPath();
         flags.addAll(Arrays.asList("-cp", Vm.classPath() + File.pathSeparator + gson, scenario.getName()));
-        return Vm.without().env("VOUCH_LAB_MODES", "xint").runCommand(flags.toArray(new String[0]));
+        return Vm.without().env("VOUCH_LAB_MODES", "xint").env("VOUCH_LAB_RESULTS", "").runCommand(flags.toArray(new String[0]));
     }
 }

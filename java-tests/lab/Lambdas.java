@@ -37,7 +37,6 @@ import dev.vouch.lab.Route;
 import dev.vouch.lab.Scenario;
 
 public class Lambdas extends Scenario {
-    private static final String[] STATES = {"-cold", "-warm"};
     private static final String[] FORMS = {
         "plain", "capturing", "nested", "boxing", "serializable", "static-reference", "bound-reference", "unbound-reference",
         "constructor-reference", "stream", "collector", "concat", "concat-many", "concat-factory", "proxy",
@@ -50,12 +49,7 @@ public class Lambdas extends Scenario {
 
     @Override
     protected String[] cases() {
-        List<String> cases = new ArrayList<>();
-        for (String state : STATES) {
-            for (String form : FORMS) {
-                cases.add(form + state);
-            }
-        }
+        List<String> cases = Route.both(FORMS);
         return cases.toArray(new String[0]);
     }
 

@@ -42,7 +42,6 @@ import dev.vouch.lab.Route;
 import dev.vouch.lab.Scenario;
 
 public class MethodHandles extends Scenario {
-    private static final String[] STATES = {"-cold", "-warm"};
     private static final String[] HANDLES = {
         "astype", "virtual", "interface", "constructor", "spreader", "invoker", "weak", "constant", "exact",
         "bound", "inserted", "dropped", "permuted", "collector", "filtered", "filter", "folder", "returned",
@@ -58,12 +57,7 @@ public class MethodHandles extends Scenario {
 
     @Override
     protected String[] cases() {
-        List<String> cases = new ArrayList<>();
-        for (String state : STATES) {
-            for (String handle : HANDLES) {
-                cases.add(handle + state);
-            }
-        }
+        List<String> cases = Route.both(HANDLES);
         cases.addAll(Arrays.asList("locals-interpreted", "filtered-forms", "guarded-forms", "catcher-forms"));
         return cases.toArray(new String[0]);
     }

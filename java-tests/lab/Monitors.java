@@ -9,7 +9,6 @@
  * @run main/timeout=300 Monitors
  */
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
@@ -30,11 +29,7 @@ public class Monitors extends Scenario {
 
     @Override
     protected String[] cases() {
-        List<String> cases = new ArrayList<>();
-        for (String name : HELD) {
-            cases.add(name + "-cold");
-            cases.add(name + "-warm");
-        }
+        List<String> cases = Route.both(HELD);
         cases.add("waited-cold");
         return cases.toArray(new String[0]);
     }

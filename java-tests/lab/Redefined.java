@@ -12,9 +12,7 @@
  * @run main/timeout=300 Redefined
  */
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.lang.instrument.ClassDefinition;
@@ -32,6 +30,7 @@ import dev.vouch.lab.Ask;
 import dev.vouch.lab.Lab;
 import dev.vouch.lab.Mode;
 import dev.vouch.lab.Scenario;
+import dev.vouch.test.Anew;
 import dev.vouch.lab.Warm;
 
 public class Redefined extends Scenario {
@@ -89,7 +88,7 @@ public class Redefined extends Scenario {
 
     @Override
     protected void run(String name) throws Throwable {
-        Changing target = (Changing) new Fresh().loadClass("Redefined$Target").newInstance();
+        Changing target = (Changing) new Anew(Target.class).load().newInstance();
         Runnable redefine = new Redefine(target, 78);
         Runnable ask = new Asker();
         switch (name) {
@@ -187,21 +186,9 @@ public class Redefined extends Scenario {
         number(78, target);
     }
 
-    static byte[] bytecode(String name) {
-        try (InputStream in = Redefined.class.getResourceAsStream(name + ".class")) {
-            ByteArrayOutputStream all = new ByteArrayOutputStream();
-            for (int next = in.read(); next >= 0; next = in.read()) {
-                all.write(next);
-            }
-            return all.toByteArray();
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-    }
-
     /** Target's bytecode with another number. */
     static byte[] bytecode(byte number) {
-        byte[] code = bytecode("Redefined$Target");
+        byte[] code = Anew.bytecode(Target.class);
         int found = 0;
         for (int i = 0; i + 1 < code.length; i++) {
             if (code[i] == BIPUSH && code[i + 1] == NUMBER) {
@@ -234,22 +221,6 @@ public class Redefined extends Scenario {
 
         static void last(Runnable last) {
             last.run();
-        }
-    }
-
-    /** Has a Target of its own. */
-    static final class Fresh extends ClassLoader {
-        Fresh() {
-            super(Redefined.class.getClassLoader());
-        }
-
-        @Override
-        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-            if (!name.equals("Redefined$Target")) {
-                return super.loadClass(name, resolve);
-            }
-            byte[] code = bytecode(name);
-            return defineClass(name, code, 0, code.length);
         }
     }
 

@@ -14,7 +14,6 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
@@ -22,6 +21,7 @@ import java.util.concurrent.locks.LockSupport;
 import dev.vouch.lab.Ask;
 import dev.vouch.lab.Lab;
 import dev.vouch.lab.Mode;
+import dev.vouch.lab.Route;
 import dev.vouch.lab.Scenario;
 
 public class Resting extends Scenario {
@@ -35,11 +35,7 @@ public class Resting extends Scenario {
 
     @Override
     protected String[] cases() {
-        List<String> cases = new ArrayList<>();
-        for (String way : WAYS) {
-            cases.add(way + "-cold");
-            cases.add(way + "-warm");
-        }
+        List<String> cases = Route.both(WAYS);
         return cases.toArray(new String[0]);
     }
 

@@ -46,7 +46,8 @@ import dev.vouch.test.Sources;
 public class Suspended extends Scenario {
     /** Deeper than the stacks of these programs. */
     private static final int DEPTH = 4000;
-    /** The long form ends then at the latest: on JDKs 8 and 11 each question stops all threads. */
+    /** The test ends then at the latest: on JDKs 8 and 11 each question stops all threads. */
+    private static final int SHORT_SECONDS = 20;
     private static final int SECONDS = 400;
     private static final long PAUSE_NS = 500_000;
     /** A list of threads is used for so many questions. */
@@ -88,7 +89,7 @@ public class Suspended extends Scenario {
         List<String> flags = new ArrayList<>();
         flags.add("-Xmx1g");
         flags.add("-Dlab.questions=" + Scale.pick(4_000, 500_000));
-        flags.add("-Dlab.seconds=" + Scale.pick(100, SECONDS));
+        flags.add("-Dlab.seconds=" + Scale.pick(SHORT_SECONDS, SECONDS));
         if (name.equals("javac")) {
             try {
                 Path list = Paths.get("files").toAbsolutePath();
@@ -104,17 +105,23 @@ public class Suspended extends Scenario {
     @Override
     protected void run(String name) throws Exception {
         ROUNDS.set(0);
+        HttpServer server = null;
         if (name.equals("javac")) {
             work("javac", Suspended::compile);
         } else {
-            URL url = serve();
+            server = serve();
+            URL url = new URL("http", "127.0.0.1", server.getAddress().getPort(), "/numbers");
             for (int client = 0; client < 4; client++) {
                 work("client " + client, () -> request(url));
             }
         }
         Map<String, String> examples = new TreeMap<>();
         Map<String, Long> found = ask(Integer.getInteger("lab.questions"), examples);
-        Ask.trigger(failed == null, "the program failed: " + failed);
+        String failure = failed;
+        if (server != null) {
+            server.stop(0);
+        }
+        Ask.trigger(failure == null, "the program failed: " + failure);
         Ask.trigger(ROUNDS.get() > 0 || name.equals("javac"), "no request was answered meanwhile");
         found.forEach((kinds, count) -> Ask.tally(examples.get(kinds), count));
     }
@@ -191,7 +198,7 @@ public class Suspended extends Scenario {
     }
 
     /** A server that sorts and formats numbers for each request, with a pool of threads. */
-    private static URL serve() throws IOException {
+    private static HttpServer serve() throws IOException {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.createContext("/", exchange -> {
             int seed = exchange.getRequestURI().hashCode();
@@ -208,7 +215,7 @@ public class Suspended extends Scenario {
             return thread;
         }));
         server.start();
-        return new URL("http", "127.0.0.1", server.getAddress().getPort(), "/numbers");
+        return server;
     }
 
     private static void request(URL url) throws IOException {

@@ -30,7 +30,6 @@ import java.nio.file.Paths;
 import java.security.AccessController;
 import java.security.PrivilegedAction;
 import java.security.PrivilegedExceptionAction;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -48,7 +47,6 @@ import dev.vouch.lab.Route;
 import dev.vouch.lab.Scenario;
 
 public class Upcalls extends Scenario {
-    private static final String[] STATES = {"-cold", "-warm"};
     private static final List<String> REPEATED = Arrays.asList(
         "privileged", "privileged-exception", "comparator", "compute", "write-object", "read-object", "read-resolve", "external");
     private static final List<String> ONCE = Arrays.asList(
@@ -60,12 +58,7 @@ public class Upcalls extends Scenario {
 
     @Override
     protected String[] cases() {
-        List<String> cases = new ArrayList<>();
-        for (String state : STATES) {
-            for (String name : REPEATED) {
-                cases.add(name + state);
-            }
-        }
+        List<String> cases = Route.both(REPEATED.toArray(new String[0]));
         cases.addAll(ONCE);
         return cases.toArray(new String[0]);
     }

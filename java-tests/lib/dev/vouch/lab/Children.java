@@ -87,6 +87,8 @@ final class Children {
         }
         if (!ended) {
             current.broken(howItEnded(run), lastWords(run));
+        } else if (run.timedOut && current != null) {
+            current.broken("hung", "the JVM did not end after its last case");
         }
         return results;
     }

@@ -1,5 +1,8 @@
 package dev.vouch.lab;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * The calls that lead to a question, to be gone cold (as the JVM first meets them) or warm (when they are compiled).
  *
@@ -21,6 +24,16 @@ public abstract class Route {
 
     /** Leads to {@link Ask#here}. */
     protected abstract void go() throws Throwable;
+
+    /** The names of cases that are each gone cold and warm. */
+    public static List<String> both(String... names) {
+        List<String> both = new ArrayList<>();
+        for (String name : names) {
+            both.add(name + "-cold");
+            both.add(name + "-warm");
+        }
+        return both;
+    }
 
     /** What the JVM needs in which this route is gone. */
     public static String[] flags(boolean warm) {

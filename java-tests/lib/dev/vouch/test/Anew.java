@@ -1,0 +1,55 @@
+package dev.vouch.test;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+
+/**
+ * A class loader that has one class of its own, which its parent has too; all others come from the parent. What it loads
+ * can be redefined or dropped without harm to the test.
+ */
+public final class Anew extends ClassLoader {
+    private final String own;
+
+    public Anew(Class<?> type) {
+        super(type.getClassLoader());
+        own = type.getName();
+    }
+
+    /** The class that it is for, anew. */
+    public Class<?> load() {
+        try {
+            return loadClass(own);
+        } catch (ClassNotFoundException error) {
+            throw new AssertionError(own, error);
+        }
+    }
+
+    @Override
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+        Class<?> present = findLoadedClass(name);
+        if (present != null || !name.equals(own)) {
+            return present != null ? present : super.loadClass(name, resolve);
+        }
+        byte[] code = bytecode(getParent(), name);
+        return defineClass(name, code, 0, code.length);
+    }
+
+    /** The class file of a class of the test's. */
+    public static byte[] bytecode(Class<?> type) {
+        return bytecode(type.getClassLoader(), type.getName());
+    }
+
+    private static byte[] bytecode(ClassLoader loader, String name) {
+        try (InputStream in = loader.getResourceAsStream(name.replace('.', '/') + ".class")) {
+            ByteArrayOutputStream all = new ByteArrayOutputStream();
+            for (int next = in.read(); next >= 0; next = in.read()) {
+                all.write(next);
+            }
+            return all.toByteArray();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+}
