@@ -12,7 +12,7 @@
 
 import java.util.List;
 
-import dev.vouch.test.Burn;
+import dev.vouch.test.Burning;
 import dev.vouch.test.Cc;
 import dev.vouch.test.Check;
 import dev.vouch.test.Refusal;
@@ -29,7 +29,7 @@ public class Refused {
 
     public static void main(String[] args) {
         refuse = Cc.program("refuse").toString();
-        Run probe = Vm.without().launcher(refuse, EPERM, "perf_event_open").run(Program.class);
+        Run probe = Vm.without().launcher(refuse, EPERM, "perf_event_open").run(Burning.class);
         Skip.unless(probe.exit != 77, "a seccomp filter may not be set here: " + probe.err);
         probe.ok();
 
@@ -50,11 +50,11 @@ public class Refused {
     }
 
     private static Run auto(String engine, String error, String calls) {
-        Run run = Vm.with("interval=1ms").launcher(refuse, error, calls).run(Program.class).ok();
+        Run run = Vm.with("interval=1ms").launcher(refuse, error, calls).run(Burning.class).ok();
         Check.equal(engine, run.report().engine(), "engine where " + calls + " fail");
         double burnt = run.number("cpu_ms");
         double share = engine.equals("itimer") ? 0.3 : 0.1;
-        Check.near(burnt, run.profile().track("main").weightOf("Refused$Program.burn"), share * burnt + 4, "weight of burn with " + engine);
+        Check.near(burnt, run.profile().track("main").weightOf(Burning.METHOD), share * burnt + 4, "weight of burn with " + engine);
         return run;
     }
 
@@ -65,17 +65,5 @@ public class Refused {
         Check.equal(1, notes.size(), "notes that begin <" + beginning + "> of " + run.report().engineNotes());
         Check.contains(notes.get(0), part, "note");
         Check.contains(run.vouchLines(), "[vouch] " + notes.get(0), "summary");
-    }
-
-    static class Program {
-        public static void main(String[] args) {
-            // What the clock itself needs to start is not part of it.
-            Burn.millis(1);
-            System.out.println("cpu_ms=" + burn() / 1_000_000);
-        }
-
-        private static long burn() {
-            return Burn.millis(150);
-        }
     }
 }

@@ -16,7 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 
-import dev.vouch.test.Burn;
+import dev.vouch.test.Burning;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
@@ -34,14 +34,14 @@ public class Unprivileged {
             Skip.unless(canDrop(), "root's privileges cannot be dropped here: setpriv is missing, or may not do it");
             vm.launcher(DROP);
         }
-        Run run = vm.run(Program.class).ok();
+        Run run = vm.run(Burning.class).ok();
         Skip.unless(!run.report().engine().equals("timer"), "this system refuses perf altogether: " + run.report().engineNotes());
 
         Check.equal("perf", run.report().engine(), "engine without privileges");
         String note = "time inside the kernel is not sampled (perf_event_paranoid=2): engine=timer has it";
         Check.contains(run.report().engineNotes(), note, "notes in the report");
         Check.contains(run.vouchLines(), "[vouch] " + note, "summary");
-        long weight = run.profile().track("main").weightOf("Unprivileged$Program.burn");
+        long weight = run.profile().track("main").weightOf(Burning.METHOD);
         // Reading the clock is a system call, and part of the work.
         Check.between(0.5 * run.number("cpu_ms"), weight, 1.1 * run.number("cpu_ms"), "weight of burn");
     }
@@ -51,18 +51,6 @@ public class Unprivileged {
             return new ProcessBuilder(DROP[0], DROP[1], DROP[2], "true").start().waitFor() == 0;
         } catch (IOException none) {
             return false;
-        }
-    }
-
-    static class Program {
-        public static void main(String[] args) {
-            // What the clock itself needs to start is not part of it.
-            Burn.millis(1);
-            System.out.println("cpu_ms=" + burn() / 1_000_000);
-        }
-
-        private static long burn() {
-            return Burn.millis(150);
         }
     }
 }

@@ -53,7 +53,7 @@ public class Suspended extends Scenario {
     /** A list of threads is used for so many questions. */
     private static final int FRESH = 64;
 
-    /** Rounds of work that were done meanwhile: without any the threads would have been asked at rest. */
+    /** Rounds of work that were done. */
     private static final AtomicLong ROUNDS = new AtomicLong();
     private static volatile String failed;
 
@@ -114,6 +114,10 @@ public class Suspended extends Scenario {
             for (int client = 0; client < 4; client++) {
                 work("client " + client, () -> request(url));
             }
+            // Before that it is the start of a server that is asked about.
+            while (ROUNDS.get() == 0 && failed == null) {
+                Thread.sleep(1);
+            }
         }
         Map<String, String> examples = new TreeMap<>();
         Map<String, Long> found = ask(Integer.getInteger("lab.questions"), examples);
@@ -122,7 +126,6 @@ public class Suspended extends Scenario {
             server.stop(0);
         }
         Ask.trigger(failure == null, "the program failed: " + failure);
-        Ask.trigger(ROUNDS.get() > 0 || name.equals("javac"), "no request was answered meanwhile");
         found.forEach((kinds, count) -> Ask.tally(examples.get(kinds), count));
     }
 
