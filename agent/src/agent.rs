@@ -208,7 +208,12 @@ impl Agent {
             return Err(mistakes);
         }
         match (&mut *state, options.verb) {
-            (_, Verb::Lab) if mistakes.is_empty() => Ok(()),
+            (_, Verb::Lab) => {
+                if !options.quiet {
+                    say(load::LAB);
+                }
+                Ok(())
+            }
             (State::Idle, Verb::Start) => self.start(&mut state, options, mistakes),
             (_, Verb::Start) if !mistakes.is_empty() => Err(mistakes),
             (_, Verb::Start) => Err(vec!["a recording is running already: stop it first".to_owned()]),

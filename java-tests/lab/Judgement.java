@@ -40,6 +40,16 @@ public class Judgement {
         Check.equal(0, judged(Recursion.class, "Recursion.*-cut-cold | xint | 8- | cut | none known | made up").exit,
             "exit code where all that differs is expected");
 
+        for (String wrong : new String[] {
+            "Nosuch.static | all | 8- | cut | none known | made up", "Direct.static | all,xint | 8- | cut | none known | made up",
+            "Direct.static | all | late | cut | none known | made up", "Direct.static | all | 8- | trunc | none known | made up",
+            "Direct.static | all | 8- | cut | none known",
+        }) {
+            Run refused = judged(Direct.class, wrong);
+            Check.that(refused.exit != 0, "a row that says nothing passes: " + wrong);
+            Check.contains(String.join("\n", refused.err), "expectations.txt:1: ", "what is said of " + wrong);
+        }
+
         Run unknown = judged(Direct.class, "Direct.statics | all | 8- | truncated | none known | made up");
         Check.that(unknown.exit != 0, "a row about a case that does not exist passes");
         Check.contains(String.join("\n", unknown.err), "no case statics", "what is said of it");

@@ -27,6 +27,15 @@ newest_jdk() {
   jdks_list | awk -F '\t' '$4 == "jdk" && $1 >= 11 && $1 <= 25 { home = $2 } END { print home }'
 }
 
+# compiler_for HOME MAJOR KIND: the JDK whose javac compiles tests for this one. It must not be newer, or the classes are.
+compiler_for() {
+  if [[ $3 == jdk ]]; then
+    printf '%s\n' "$1"
+    return
+  fi
+  jdks_list | awk -F '\t' -v major="$2" '$4 == "jdk" && $1 <= major { home = $2 } END { if (home) print home; else exit 1 }'
+}
+
 # The JSON library of the Java tests, from Maven Central.
 fetch_gson() {
   [[ -f $GSON ]] && return

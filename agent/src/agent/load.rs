@@ -21,6 +21,9 @@ use crate::say::{print, say};
 use crate::session::Plan;
 use crate::threads::hook;
 
+/// What is said to one who asked for the truth lab.
+pub const LAB: &str = "lab: nothing is recorded, the natives of dev.vouch.Oracle are served";
+
 /// `Agent_OnLoad`.
 ///
 /// # Safety
@@ -56,9 +59,11 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     // SAFETY: by the caller's promise.
     match unsafe { set_up(vm, hotspot, &options) } {
         Ok(agent) => {
-            if let Some(plan) = plan {
+            match plan {
                 // `begin_now` says when, once the JVM is up.
-                *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER);
+                Some(plan) => *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER),
+                None if !options.quiet => say(LAB),
+                None => {}
             }
             JNI_OK
         }

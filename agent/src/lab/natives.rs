@@ -23,10 +23,9 @@ pub extern "system" fn Java_dev_vouch_Oracle_self(
     _: JClass<'_>,
     depth: jint,
 ) -> jstring {
-    answered(depth, |agent, depth| {
-        let asked = ask_self(agent, &env, depth);
-        let text = answer::text(agent, &mut env, &asked);
-        string(&env, &text)
+    answered(&mut env, depth, |agent, env, depth| {
+        let asked = ask_self(agent, env, depth);
+        Some(answer::text(agent, env, &asked))
     })
 }
 
@@ -38,10 +37,9 @@ pub extern "system" fn Java_dev_vouch_Oracle_other(
     thread: JObject<'_>,
     depth: jint,
 ) -> jstring {
-    answered(depth, |agent, depth| {
-        let asked = ask_other(agent, &mut env, &thread, depth);
-        let text = answer::text(agent, &mut env, &asked);
-        string(&env, &text)
+    answered(&mut env, depth, |agent, env, depth| {
+        let asked = ask_other(agent, env, &thread, depth);
+        Some(answer::text(agent, env, &asked))
     })
 }
 
@@ -53,12 +51,9 @@ pub extern "system" fn Java_dev_vouch_Oracle_difference(
     thread: JObject<'_>,
     depth: jint,
 ) -> jstring {
-    answered(depth, |agent, depth| match ask_other(agent, &mut env, &thread, depth) {
-        Ok(asked) if asked.agrees() => null_mut(),
-        asked => {
-            let text = answer::text(agent, &mut env, &asked);
-            string(&env, &text)
-        }
+    answered(&mut env, depth, |agent, env, depth| match ask_other(agent, env, &thread, depth) {
+        Ok(asked) if asked.agrees() => None,
+        asked => Some(answer::text(agent, env, &asked)),
     })
 }
 
@@ -94,14 +89,20 @@ pub extern "system" fn Java_MyPackage_ASGCTBaseTest_checkAsyncGetCallTraceCall(
     })
 }
 
-fn answered(depth: jint, ask: impl FnOnce(&'static Agent, usize) -> jstring) -> jstring {
-    guard(null_mut(), || match (agent(), usize::try_from(depth)) {
-        (Some(agent), Ok(depth)) if depth > 0 => ask(agent, depth),
-        _ => null_mut(),
+/// Null where no depth is asked for.
+fn answered<'e>(
+    env: &mut JNIEnv<'e>,
+    depth: jint,
+    ask: impl FnOnce(&'static Agent, &mut JNIEnv<'e>, usize) -> Option<String>,
+) -> jstring {
+    guard(None, || {
+        let depth = usize::try_from(depth).ok().filter(|depth| *depth > 0)?;
+        let text = match agent() {
+            Some(agent) => ask(agent, env, depth)?,
+            None => "error\tthe agent is not loaded: java -agentpath:…/libvouch.so=lab\n".to_owned(),
+        };
+        // Without memory for it Java throws its own exception.
+        env.new_string(text).ok().map(jni::objects::JString::into_raw)
     })
-}
-
-/// A Java string; null, with Java's own exception, if there is no memory for it.
-fn string(env: &JNIEnv<'_>, text: &str) -> jstring {
-    env.new_string(text).map_or(null_mut(), jni::objects::JString::into_raw)
+    .unwrap_or(null_mut())
 }

@@ -8,8 +8,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 
+import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 
@@ -79,7 +81,7 @@ final class Build {
     /** Why there are no results, or null. */
     final String missing;
     final List<Row> rows = new ArrayList<>();
-    /** Tests that left no results, with jtreg's word on them. */
+    /** Tests that failed, though their results have no news or there are none; with jtreg's word on them. */
     final List<String> silent = new ArrayList<>();
 
     private Build(String label, String missing) {
@@ -89,13 +91,24 @@ final class Build {
 
     /** The version without the packager's part, for the head of a column. */
     String column() {
-        return label.replaceAll("-.*", "");
+        return label.replaceAll("-\\S*", "");
+    }
+
+    /** Everything that is not as expected. */
+    List<String> news() {
+        List<String> news = new ArrayList<>();
+        if (missing != null) {
+            news.add("not run: " + missing);
+        }
+        silent.forEach(test -> news.add("failed: " + test));
+        rows.forEach(row -> news.addAll(row.news()));
+        return news;
     }
 
     static Build read(Path folder) throws IOException {
         Path missing = folder.resolve("missing");
         Build build = new Build(text(folder.resolve("label")), Files.exists(missing) ? text(missing) : null);
-        TreeSet<String> seen = new TreeSet<>();
+        TreeSet<String> told = new TreeSet<>();
         Path results = folder.resolve("results");
         if (Files.isDirectory(results)) {
             TreeSet<Path> files = new TreeSet<>();
@@ -103,14 +116,14 @@ final class Build {
                 all.forEach(files::add);
             }
             for (Path file : files) {
-                seen.add(build.add(file));
+                build.add(file, told);
             }
         }
         Path summary = folder.resolve("summary.txt");
         if (Files.exists(summary)) {
             for (String line : Files.readAllLines(summary, StandardCharsets.UTF_8)) {
                 String test = line.replaceAll("^lab/(\\w+)\\.java.*", "$1");
-                if (!seen.contains(test) && !line.contains("Passed.")) {
+                if (!told.contains(test) && !line.contains("Passed.")) {
                     build.silent.add(line.replaceAll("\\s+", " "));
                 }
             }
@@ -118,11 +131,17 @@ final class Build {
         return build;
     }
 
-    private String add(Path file) throws IOException {
+    /** Adds a scenario's results; `told` gets its name if they have news. */
+    private void add(Path file, Set<String> told) throws IOException {
         try (Reader reader = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
             JsonObject all = JsonParser.parseReader(reader).getAsJsonObject();
-            all.getAsJsonArray("results").forEach(result -> rows.add(new Row(result.getAsJsonObject())));
-            return all.get("scenario").getAsString();
+            for (JsonElement result : all.getAsJsonArray("results")) {
+                Row row = new Row(result.getAsJsonObject());
+                rows.add(row);
+                if (!row.news().isEmpty()) {
+                    told.add(all.get("scenario").getAsString());
+                }
+            }
         }
     }
 

@@ -49,15 +49,14 @@ final class Children {
             run = child.waitForAnyEnd();
         }
         List<Result> results = read(run, cases);
-        boolean startRefused = run.exit == 1 && results.isEmpty();
-        if (startRefused) {
+        if (results.isEmpty()) {
+            // It did not come to its first case, nor would another one.
             String why = firstOf(run.err, run.out);
+            boolean flag = run.exit == 1 && refusesFlag(why);
             for (String name : cases) {
                 Result result = new Result(scenario, name, mode);
-                results.add(refusesFlag(why) ? result.unfit(why) : result.broken("refused", why));
+                results.add(flag ? result.unfit(why) : result.broken(run.exit == 1 ? "refused" : howItEnded(run), why));
             }
-        } else if (results.isEmpty()) {
-            results.add(new Result(scenario, cases.get(0), mode).broken(howItEnded(run), firstOf(run.err, run.out)));
         }
         return results;
     }
@@ -87,8 +86,8 @@ final class Children {
         }
         if (!ended) {
             current.broken(howItEnded(run), lastWords(run));
-        } else if (run.timedOut && current != null) {
-            current.broken("hung", "the JVM did not end after its last case");
+        } else if (current != null && (run.timedOut || run.exit != 0)) {
+            current.broken(howItEnded(run), "after its last case: " + lastWords(run));
         }
         return results;
     }

@@ -8,6 +8,7 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.regex.Pattern;
 
 import dev.vouch.test.Check;
 
@@ -16,6 +17,10 @@ import dev.vouch.test.Check;
  */
 final class Expectations {
     static final String FILE = "lab/expectations.txt";
+
+    private static final List<String> MODES = Arrays.asList("all", "mixed", "xint", "xcomp", "c1", "hidden");
+    private static final Pattern KIND = Pattern.compile("\\??((direct|signal|suspended):)?(truncated|gap|extra|wrong_method|wrong_bci|"
+        + "null_method|nativeness|cut|unwalked:\\w+|crashed|hung|died|refused|untriggered)");
 
     /** One line of the table. */
     static final class Row {
@@ -40,6 +45,14 @@ final class Expectations {
             scenario = cells[0].substring(0, dot);
             name = cells[0].substring(dot + 1);
             modes = Arrays.asList(cells[1].split(" "));
+            String place = FILE + ":" + line + ": ";
+            for (String mode : modes) {
+                Check.that(MODES.contains(mode), place + "there is no mode " + mode + "; the modes are " + MODES + ", with spaces between");
+            }
+            Check.that(cells[2].matches("\\d+(-\\d*)?"), place + "JDKs are written 17, 8-11 or 21-, not " + cells[2]);
+            Check.that(KIND.matcher(cells[3]).matches(), place + "there is no kind " + cells[3] + "; they are like " + KIND);
+            Path scenarios = Paths.get(System.getProperty("test.src", "."));
+            Check.that(Files.exists(scenarios.resolve(scenario + ".java")), place + "there is no scenario " + scenario);
             String[] jdks = cells[2].split("-", -1);
             firstJdk = Integer.parseInt(jdks[0]);
             lastJdk = jdks.length == 1 ? firstJdk : jdks[1].isEmpty() ? Integer.MAX_VALUE : Integer.parseInt(jdks[1]);

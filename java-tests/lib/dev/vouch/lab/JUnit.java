@@ -18,7 +18,7 @@ final class JUnit {
                 .append(build.rows.size() + build.silent.size() + missing).append("\" failures=\"").append(failed)
                 .append("\" errors=\"").append(missing).append("\" skipped=\"").append(skipped).append("\">\n");
             build.rows.forEach(row -> test(xml, row));
-            build.silent.forEach(test -> test(xml, test, "failure", "no results: " + test));
+            build.silent.forEach(test -> test(xml, test, "failure", "failed: " + test));
             if (missing > 0) {
                 test(xml, build.label, "error", "not run: " + build.missing);
             }

@@ -38,13 +38,7 @@ public final class Matrix {
     /** Says what is new and what is gone; true if there is anything of the kind. */
     private static boolean tell(List<Build> builds) {
         List<String> news = new ArrayList<>();
-        for (Build build : builds) {
-            if (build.missing != null) {
-                news.add(build.label + ": not run: " + build.missing);
-            }
-            build.silent.forEach(test -> news.add(build.label + ": no results: " + test));
-            build.rows.forEach(row -> row.news().forEach(one -> news.add(build.label + ": " + one)));
-        }
+        builds.forEach(build -> build.news().forEach(one -> news.add(build.label + ": " + one)));
         news.stream().limit(MOST_NEWS).forEach(System.out::println);
         if (news.size() > MOST_NEWS) {
             System.out.println("… and " + (news.size() - MOST_NEWS) + " more: they are all in matrix.json");

@@ -37,6 +37,7 @@ final class Page {
         line("all of them (mixed, xint, xcomp, c1, and mixed with hidden frames shown). `=` is no difference, `–` the case does");
         line("not exist there, an empty cell was not run.");
         builds();
+        news();
         differences();
         agreements();
         suspended();
@@ -65,9 +66,16 @@ final class Page {
             long known = build.rows.size() - unfit - same - news;
             line("| " + build.label + " | " + build.rows.size() + " | " + same + " | " + known + " | " + news + " | " + unfit + " |");
         }
-        for (Build build : builds) {
-            build.silent.forEach(test -> line("\n" + build.label + ": no results from " + test));
+    }
+
+    private void news() {
+        if (builds.stream().allMatch(build -> build.news().isEmpty())) {
+            return;
         }
+        line("");
+        line("## News: what is not as java-tests/lab/expectations.txt has it");
+        line("");
+        builds.forEach(build -> build.news().forEach(one -> line("- " + build.label + ": " + one)));
     }
 
     private void header(String first) {
@@ -96,7 +104,7 @@ final class Page {
     }
 
     private boolean differs(String name) {
-        return builds.stream().anyMatch(build -> rows(build, name).stream().anyMatch(row -> !row.kinds().isEmpty() && !row.outcome().equals("unfit")));
+        return builds.stream().anyMatch(build -> rows(build, name).stream().anyMatch(row -> !row.outcome().equals("unfit") && !(row.kinds().isEmpty() && row.news().isEmpty())));
     }
 
     private void differences() {
@@ -201,7 +209,9 @@ final class Page {
             builds.forEach(build -> build.rows.stream()
                 .filter(row -> failure.isShownBy(row.name()) && row.outcome().equals("differs")).forEach(row -> seen.add(build.column())));
             line("");
-            line("Seen on " + (seen.isEmpty() ? "none of these builds" : String.join(", ", seen)) + "; the cases: " + String.join(", ", failure.cases) + ".");
+            boolean asked = builds.stream().anyMatch(build -> build.rows.stream().anyMatch(row -> failure.isShownBy(row.name())));
+            String where = seen.isEmpty() ? (asked ? "Seen on none of these builds" : "Not asked in this run") : "Seen on " + String.join(", ", seen);
+            line(where + "; the cases: " + String.join(", ", failure.cases) + ".");
             String options = (failure.agent.equals("lab") ? "" : "agent option `" + failure.agent + "` ") + (failure.flags.isEmpty() ? "" : "`" + failure.flags + "`");
             line("`java-tests/lab/minimal/" + failure.file + "` shows " + failure.shows + (options.isEmpty() ? "" : ", with " + options.trim()) + ":");
             line("");
