@@ -4,7 +4,7 @@ mod common;
 
 use common::{START_NS, sample, stack};
 use serde_json::Value;
-use vouch_profile::{Delivered, Fate, Rate, Recording, Sample, TrustReport};
+use vouch_profile::{Delivered, Fate, Rate, Recording, Sample, TrustReport, WitnessReport};
 
 const INTERVAL_NS: u64 = 1_000_000;
 
@@ -48,7 +48,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
     let expected = "agent_cpu_ms bytes_recorded command cpu_ms engine engine_notes handler_ns interval_us jdk \
-                    names_lost rate samples threads unwalked vm_flags vouch wall_ms weight_ms";
+                    names_lost rate samples threads unwalked vm_flags vouch wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
     assert_eq!(keys(&report["samples"]), fates);
@@ -56,6 +56,8 @@ fn the_keys_are_those_that_tools_read() {
     let thread = ["cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
     assert_eq!(keys(&report["threads"][0]), thread);
     assert_eq!(keys(&report["handler_ns"]), ["max", "p50", "p90", "p99", "total_ms"]);
+    let witness = ["agreed", "asked", "differences", "exact", "gone", "root_agreed", "root_only", "took_ms"];
+    assert_eq!(keys(&report["witness"]), witness);
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");
 }
@@ -112,6 +114,7 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         .map(|(code, count)| (code.to_owned(), count))
         .into();
     report.names_lost = 5;
+    report.witness = WitnessReport { exact: 9, agreed: 8, root_only: 7, root_agreed: 6, ..report.witness };
     report.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
     let summary = report.summary(&["a.folded", "b.json.gz"]);
     let lines: Vec<_> = summary.lines().collect();
@@ -122,8 +125,8 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         "unknown_Java 3",
         "10 samples found no room",
         "5 methods",
-        "note 0",
-        "8 more notes",
+        "GetStackTrace agreed with 8 of 9 in every frame, 6 of 7 in their root",
+        "9 more notes",
         "wrote a.folded, b.json.gz; open b.json.gz",
     ] {
         assert!(summary.contains(says), "{says}: {summary}");
