@@ -22,7 +22,6 @@ use crate::resolve::Resolver;
 use crate::say::say;
 use crate::session::{Plan, Program, Session};
 use crate::threads::{late, registry, scan};
-use crate::witness::Witness;
 use crate::worker;
 use plan::{places, plan};
 
@@ -169,8 +168,7 @@ impl Agent {
         // Threads may have come and gone while nobody looked.
         scan::scan();
         let engine = plan.choice.engine.name();
-        let witnessing = plan.options.witness;
-        let session = Session::begin(plan, self.walker(), Witness::new(self.jvmti, witnessing))
+        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walker())
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));
         Ok(())

@@ -22,6 +22,11 @@ pub fn thread_cpu(tid: u32) -> Option<u64> {
     read(cpu_clock(tid))
 }
 
+/// The CPU time of the calling thread, in nanoseconds.
+pub fn own_cpu() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
 /// This long from now, as the calls that wait for a time of day want it.
 pub fn from_now(time: Duration) -> libc::timespec {
     let until = epoch().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));

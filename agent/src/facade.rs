@@ -6,6 +6,7 @@
 
 pub mod abi;
 mod classes;
+mod code;
 mod events;
 mod memory;
 mod stacks;
@@ -17,7 +18,8 @@ use std::ptr::null_mut;
 use jni_sys::{JNI_OK, JavaVM, jint};
 use jvmti_sys::jvmtiEnv;
 
-pub use classes::LineEntry;
+pub use classes::{LineEntry, MethodName};
+pub use code::Modifier;
 pub use events::{Callbacks, Capability, Event};
 pub use memory::Allocated;
 pub use stacks::StackFrame;

@@ -49,6 +49,11 @@ impl HotSpot {
         })
     }
 
+    /// True for an address in the JVM's library.
+    pub fn holds(&self, address: usize) -> bool {
+        Library::around(address as *const c_void).is_some_and(|library| library.path == self.library.path)
+    }
+
     /// A symbol of the JVM's library.
     pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
         self.library.symbol(name)

@@ -19,6 +19,7 @@ mod java;
 mod lab;
 mod options;
 mod output;
+mod prove;
 mod record;
 mod resolve;
 mod say;

@@ -47,6 +47,18 @@ pub enum Witnessing {
     Every(Duration),
 }
 
+/// What becomes of stacks that are refuted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Refuted {
+    /// They are shown apart from the others.
+    #[default]
+    Isolate,
+    /// They are shown among the others.
+    Keep,
+    /// Their frames are not shown; their time is.
+    Drop,
+}
+
 /// What a profile is written as; its file's ending says which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -77,6 +89,7 @@ pub struct Options {
     pub duration: Option<Duration>,
     pub quiet: bool,
     pub witness: Witnessing,
+    pub refuted: Refuted,
     /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
     pub late_ids: bool,
     /// The walker is to be broken on purpose, in this way.
@@ -100,6 +113,7 @@ impl Default for Options {
             duration: None,
             quiet: false,
             witness: Witnessing::Auto,
+            refuted: Refuted::Isolate,
             late_ids: false,
             break_walker: None,
         }
@@ -163,6 +177,8 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
   duration=TIME    stop and write after this long
   witness=RATE     how often a sample is compared with GetStackTrace: off, or as in 10/s.
                    By default as often as costs less than a thousandth of the run
+  refuted=isolate  stacks that the bytecode contradicts: isolate shows them under a root of
+                   their own, keep among the others, drop without their frames
   quiet            print no summary
   help, version    print this, or the version, and exit
 

@@ -1,25 +1,35 @@
 //! From an entry in a lane to a sample in the recording: whose it is, what became of it, and its stack by name.
 //!
-//! Every entry ends as exactly one sample of exactly one fate. A stack is looked at frame by frame once; when the
-//! same words come again, the answer is remembered.
+//! Every entry ends as exactly one sample of exactly one fate.
 
+mod names;
+mod offences;
 mod place;
+mod show;
+mod tree;
+mod walks;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use jni::JNIEnv;
-use vouch_profile::{Category, Fate, Func, FuncId, Recording, Sample, StackId, ThreadId};
+use vouch_profile::{Category, EdgeReport, Fate, Power, Recording, RefutationReport, Sample, StackId, ThreadId};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{Head, NO_JAVA_THREAD, frames};
 use vouch_signal::walker::{Frame, code_name};
-use xxhash_rust::xxh3::xxh3_128;
 
-use crate::resolve::{Method, Resolver};
+use crate::options::Refuted;
+use crate::prove::{Asking, Prover, Roots};
+use crate::resolve::Resolver;
 use crate::threads::{Life, NameId, registry, scan};
 use crate::witness::Witness;
+use names::{Names, place as place_of};
+use show::Shown;
+use tree::Standing;
+use walks::{Walks, fate};
 
 /// The recording as it grows.
 #[derive(Debug)]
@@ -31,38 +41,35 @@ pub struct Recorder {
     tracks: HashMap<(u32, NameId), ThreadId>,
     /// Tracks of threads that nobody knows but by the kernel's id.
     strays: HashMap<u32, ThreadId>,
-    /// A walk's frames, by their hash, and the stack that they are.
-    known_stacks: HashMap<u128, StackId>,
-    known_funcs: HashMap<usize, (Method, FuncId)>,
+    walks: Walks,
+    names: Names,
+    shown: Shown,
     epoch: u64,
     codes: BTreeMap<String, u64>,
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
-    nameless: HashSet<usize>,
     dropped: (u64, u64),
-    /// The words of the walk at hand, and its frames: kept to be filled again.
-    words: Vec<u8>,
+    /// The frames of the walk at hand: kept to be filled again.
     walk: Vec<Frame>,
 }
 
 impl Recorder {
-    pub fn new(depth: usize, witness: Witness) -> Self {
+    pub fn new(depth: usize, refuted: Refuted, witness: Witness, prover: Prover, roots: Roots) -> Self {
         Self {
             recording: Recording::new(),
             witness,
             depth,
             tracks: HashMap::new(),
             strays: HashMap::new(),
-            known_stacks: HashMap::new(),
-            known_funcs: HashMap::new(),
+            walks: Walks::new(depth, prover, roots),
+            names: Names::default(),
+            shown: Shown::new(refuted),
             epoch: 0,
             codes: BTreeMap::new(),
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
                 .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
-            nameless: HashSet::new(),
             dropped: (0, 0),
-            words: Vec::new(),
             walk: Vec::new(),
         }
     }
@@ -123,7 +130,32 @@ impl Recorder {
 
     /// How many methods nobody could name.
     pub fn names_lost(&self) -> u64 {
-        self.nameless.len() as u64
+        self.names.lost()
+    }
+
+    /// The edges of all stacks, with what came of holding them to the bytecode.
+    pub fn edges(&self) -> EdgeReport {
+        let counts = self.walks.prover.counts();
+        let explained = counts.explained.iter().map(|(how, count)| (how.name().to_owned(), *count));
+        let explained: BTreeMap<String, u64> = explained.collect();
+        EdgeReport {
+            checked: self.walks.checked(),
+            distinct: counts.proven + counts.refuted + explained.values().sum::<u64>(),
+            proven: counts.proven,
+            explained,
+            refuted: counts.refuted,
+            took_ms: Duration::from_nanos(self.walks.prover.took_ns()).as_secs_f64() * 1_000.0,
+        }
+    }
+
+    /// What is against the refuted stacks, the most frequent first.
+    pub fn refutations(&self) -> Vec<RefutationReport> {
+        self.walks.offences.report()
+    }
+
+    /// How much of what is wrong proof would notice.
+    pub fn power(&self) -> BTreeMap<String, Power> {
+        self.walks.power().into_iter().map(|(corruption, power)| (corruption.to_owned(), power)).collect()
     }
 
     fn take(&mut self, entry: &Entry<'_>, resolver: &Resolver, env: &mut JNIEnv<'_>) {
@@ -139,17 +171,55 @@ impl Recorder {
                     // Before all else: the thread runs on.
                     self.witness.take(&head, &self.walk, self.depth, resolver, env);
                 }
-                (Fate::Plausible, self.java_stack(head.time, resolver, env))
+                self.java_stack(&head, track, &mut Asking { resolver, env, time: head.time })
             }
-            0 | NO_JAVA_THREAD => (Fate::Outside, self.place(outside.name, outside.category)),
+            0 | NO_JAVA_THREAD => {
+                (Fate::Outside, place_of(&mut self.recording, outside.name, outside.category))
+            }
             code => {
                 let name = code_name(code);
                 *self.codes.entry(name.to_owned()).or_default() += 1;
-                (Fate::Unwalked, self.place(&format!("[no stack: {name}]"), Category::NoStack))
+                let stack = place_of(&mut self.recording, &format!("[no stack: {name}]"), Category::NoStack);
+                (Fate::Unwalked, stack)
             }
         };
         let sample = Sample { time_ns: head.time, cpu_ns: head.cpu, stack, weight: head.weight, fate };
         self.recording.sample(track, sample);
+    }
+
+    /// Fate and stack of the walk at hand.
+    fn java_stack(
+        &mut self,
+        head: &Head,
+        track: ThreadId,
+        asking: &mut Asking<'_, '_>,
+    ) -> (Fate, StackId) {
+        if self.epoch != asking.resolver.epoch() {
+            self.epoch = asking.resolver.epoch();
+            self.walks.forget();
+            self.names.forget();
+            self.shown.forget();
+        }
+        let Self { recording, witness, walks, names, shown, .. } = self;
+        let walk = take(&mut self.walk);
+        let walked = walks.walk(&walk, recording, names, asking);
+        let standing =
+            walks.judge(walked, head.serial, asking, |asking| witness.present_root(head, asking.env));
+        let refuted = match standing {
+            Standing::Refuted(offence) => {
+                let how = walks.offences.count(offence, &walk, recording, &mut walks.prover, asking);
+                recording.refuted(track, head.time, how);
+                Some(walks.offences.kind(offence))
+            }
+            Standing::Proven | Standing::Explained => None,
+        };
+        self.walk = walk;
+        let fate = fate(standing);
+        let stack = match walked.leaf {
+            Some(leaf) => shown.stack(leaf, fate, refuted, &walks.tree, recording, names, asking),
+            None => place_of(recording, "[no frames]", Category::NoStack),
+        };
+        (fate, stack)
     }
 
     /// The track that a sample belongs to, and what its thread does when it runs no Java.
@@ -173,81 +243,6 @@ impl Recorder {
                 .or_insert_with(|| recording.add_thread(&name, head.tid.into(), head.time));
             (*track, place::outside(false, &name))
         })
-    }
-
-    /// The stack of the walk at hand.
-    fn java_stack(&mut self, time: u64, resolver: &Resolver, env: &mut JNIEnv<'_>) -> StackId {
-        if self.epoch != resolver.epoch() {
-            self.epoch = resolver.epoch();
-            self.known_stacks.clear();
-            self.known_funcs.clear();
-        }
-        self.words.clear();
-        for frame in &self.walk {
-            self.words.extend_from_slice(&frame.bci.to_le_bytes());
-            self.words.extend_from_slice(&frame.method.to_le_bytes());
-        }
-        // At 128 bits two stacks of one recording do not meet by chance.
-        let hash = xxh3_128(&self.words);
-        if let Some(stack) = self.known_stacks.get(&hash) {
-            return *stack;
-        }
-        let walk = take(&mut self.walk);
-        let cut = walk.len() > self.depth;
-        let kept = &walk[..walk.len().min(self.depth)];
-        let mut stack = cut.then(|| self.place(&format!("[cut at {} frames]", self.depth), Category::Other));
-        for frame in kept.iter().rev() {
-            let (func, line) = self.func(frame, time, resolver, env);
-            let frame = self.recording.frame(func, line);
-            stack = Some(self.recording.stack(stack, frame));
-        }
-        self.walk = walk;
-        let stack = stack.unwrap_or_else(|| self.place("[no frames]", Category::NoStack));
-        self.known_stacks.insert(hash, stack);
-        stack
-    }
-
-    /// The function and line of a frame.
-    fn func(
-        &mut self,
-        frame: &Frame,
-        time: u64,
-        resolver: &Resolver,
-        env: &mut JNIEnv<'_>,
-    ) -> (FuncId, Option<u32>) {
-        if let Some((method, func)) = self.known_funcs.get(&frame.method) {
-            return (*func, method.line(frame.bci));
-        }
-        let method = if frame.method == 0 { None } else { resolver.method(env, frame.method, time) };
-        let Some(method) = method else {
-            self.nameless.insert(frame.method);
-            return (self.special_func("[unknown method]", Category::Other), None);
-        };
-        let class = &method.class;
-        let source = class.source.as_deref().map(|path| self.recording.source(path));
-        let resource = class.origin.resource.as_deref().map(|name| self.recording.resource(name));
-        let func = self.recording.func(Func {
-            name: &method.full_name(),
-            category: class.origin.category,
-            source,
-            line: method.first_line(),
-            resource,
-            java: true,
-        });
-        let line = method.line(frame.bci);
-        self.known_funcs.insert(frame.method, (method, func));
-        (func, line)
-    }
-
-    /// A stack of one frame that stands for something other than a method.
-    fn place(&mut self, name: &str, category: Category) -> StackId {
-        let func = self.special_func(name, category);
-        let frame = self.recording.frame(func, None);
-        self.recording.stack(None, frame)
-    }
-
-    fn special_func(&mut self, name: &str, category: Category) -> FuncId {
-        self.recording.func(Func { name, category, source: None, line: None, resource: None, java: false })
     }
 }
 

@@ -19,13 +19,13 @@ use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
 use crate::clock;
-use crate::facade::Jvmti;
+use crate::facade::{Jvmti, MethodName};
 use crate::java;
 use class::Origins;
 use loaders::Loaders;
 use table::Table;
 
-pub use class::{Class, Method};
+pub use class::{Class, Handle, Method};
 
 /// Class by class and id by id, what is known of the program's methods.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Resolver {
             return;
         }
         let signature = self.jvmti.class_signature(class).unwrap_or_default();
-        let stays = self.loaders.get().is_none_or(|loaders| loaders.keep(self.jvmti, env, class));
+        let stays = self.stays(env, class);
         let main = self.origins.is_main(&signature);
         if main || !stays || readable::is_hidden(&signature) {
             // SAFETY: the reference is the callback's, valid for as long as `env`'s frame.
@@ -139,14 +139,42 @@ impl Resolver {
             return;
         };
         let class = Arc::new(self.class(env, object, &signature));
-        self.table.lock().add(&class, vec![(id, name.name, self.jvmti.line_table(id as jmethodID))], 0);
+        self.table.lock().add(&class, vec![(id, name, self.jvmti.line_table(id as jmethodID))], 0);
     }
 
     fn class(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, signature: &str) -> Class {
         let origin = self.origins.ask(env, object, signature);
         let source =
             self.jvmti.source_file(object.as_raw()).map(|file| readable::source_path(signature, &file));
-        Class::new(readable::class_name(signature), source, origin)
+        Class::new(signature, source, origin, self.handle(env, object, signature))
+    }
+
+    fn handle(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, signature: &str) -> Handle {
+        if self.stays(env, object.as_raw()) && !readable::is_hidden(signature) {
+            return Handle::Stays;
+        }
+        match env.new_weak_ref(object) {
+            Ok(Some(weak)) => Handle::May(weak),
+            _ => Handle::Gone,
+        }
+    }
+
+    /// True if the class's loader is never collected.
+    fn stays(&self, env: &mut JNIEnv<'_>, class: jclass) -> bool {
+        self.loaders.get().is_none_or(|loaders| loaders.keep(self.jvmti, env, class))
+    }
+
+    /// A reference to the class of a method that was sampled, in the frame of `env`; `None` if it is gone.
+    pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, id: usize, method: &Method) -> Option<JObject<'e>> {
+        match &method.class.handle {
+            Handle::Stays => {
+                let class = self.jvmti.declaring_class(id as jmethodID).ok()?;
+                // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
+                Some(unsafe { java::object(env, class) })
+            }
+            Handle::May(weak) => weak.upgrade_local(env).ok()?.filter(|class| !class.is_null()),
+            Handle::Gone => None,
+        }
     }
 
     /// Puts all methods of a class into the table, as of the time `since`.
@@ -159,7 +187,7 @@ impl Resolver {
         let methods = ids
             .iter()
             .map(|id| {
-                let name = self.jvmti.method_name(*id).map_or_else(|_| "?".to_owned(), |name| name.name);
+                let name = self.jvmti.method_name(*id).unwrap_or_else(|_| MethodName::unknown());
                 (*id as usize, name, self.jvmti.line_table(*id))
             })
             .collect();

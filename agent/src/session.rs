@@ -18,7 +18,10 @@ use vouch_signal::walker::AsyncGetCallTrace;
 
 use crate::clock;
 use crate::engine::Choice;
+use crate::facade::Jvmti;
+use crate::hotspot::HotSpot;
 use crate::options::{Options, Output};
+use crate::prove::{Prover, Roots};
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{Sampling, registry};
@@ -61,10 +64,12 @@ const LEAVE: Duration = Duration::from_secs(2);
 
 impl Session {
     /// Opens the gate and starts the engine.
-    pub fn begin(plan: Plan, walker: AsyncGetCallTrace, witness: Witness) -> io::Result<Self> {
+    pub fn begin(plan: Plan, jvmti: Jvmti, hotspot: HotSpot, walker: AsyncGetCallTrace) -> io::Result<Self> {
         let options = &plan.options;
         let rig = Rig::new(walker, options.depth, options.interval, registry().slots());
-        let recorder = Recorder::new(options.depth, witness);
+        let witness = Witness::new(jvmti, options.witness);
+        let (prover, roots) = (Prover::new(jvmti), Roots::new(jvmti, hotspot));
+        let recorder = Recorder::new(options.depth, options.refuted, witness, prover, roots);
         let started = Moment::now();
         rig.open();
         registry().begin_sampling(Sampling {

@@ -93,14 +93,14 @@ impl Registry {
     }
 
     /// A new thread says that it begins: whatever is known under its id belongs to one that is gone.
-    pub fn begin_thread(&self, tid: u32) {
+    pub fn begin_thread(&self, tid: u32, routine: usize) {
         let mut inner = self.inner.lock();
         inner.left.remove(&tid);
         if inner.live.contains_key(&tid) {
             self.forget(&mut inner, tid);
         }
         drop(inner);
-        self.enter(tid);
+        self.with_live(tid, |_, life, _| life.routine = Some(routine));
     }
 
     /// A Java thread begins, on itself: from here on its stack can be walked.

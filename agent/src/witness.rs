@@ -135,6 +135,16 @@ impl Witness {
         });
     }
 
+    /// The method that the thread of a sample began with, as far as GetStackTrace tells now.
+    pub fn present_root(&mut self, head: &Head, env: &mut JNIEnv<'_>) -> Option<MethodId> {
+        if self.wish == Witnessing::Off {
+            return None;
+        }
+        match self.account(head, env)? {
+            Account::Exact(frames) | Account::Later(frames) => frames.last().map(|frame| frame.method),
+        }
+    }
+
     fn count_root(&mut self, root: RootSide) {
         self.counts.root_only += 1;
         match root.kind() {

@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use crate::fate::Fate;
+
 /// Whose code a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
@@ -14,6 +16,8 @@ pub enum Category {
     Jdk,
     Native,
     Vm(VmPart),
+    /// Something contradicts the stack.
+    Refuted,
     /// There are no frames; what stands in the stack's place says why.
     NoStack,
 }
@@ -33,14 +37,18 @@ pub(crate) struct CategoryEntry {
     subcategories: &'static [&'static str],
 }
 
-pub(crate) const CATEGORIES: [CategoryEntry; 7] = [
+/// A stack's category is its leaf's, and how far it can be trusted is that category's part.
+const STANDINGS: [&str; 4] = ["Other", "proven", "plausible", "refuted"];
+
+pub(crate) const CATEGORIES: [CategoryEntry; 8] = [
     CategoryEntry { name: "Other", color: "grey", subcategories: &["Other"] },
-    CategoryEntry { name: "Application", color: "yellow", subcategories: &["Other"] },
-    CategoryEntry { name: "Library", color: "green", subcategories: &["Other"] },
-    CategoryEntry { name: "JDK", color: "blue", subcategories: &["Other"] },
-    CategoryEntry { name: "Native", color: "lightblue", subcategories: &["Other"] },
+    CategoryEntry { name: "Application", color: "yellow", subcategories: &STANDINGS },
+    CategoryEntry { name: "Library", color: "green", subcategories: &STANDINGS },
+    CategoryEntry { name: "JDK", color: "blue", subcategories: &STANDINGS },
+    CategoryEntry { name: "Native", color: "lightblue", subcategories: &STANDINGS },
     CategoryEntry { name: "VM", color: "orange", subcategories: &["Other", "GC", "JIT compiler"] },
     CategoryEntry { name: "No stack", color: "darkgrey", subcategories: &["Other"] },
+    CategoryEntry { name: "Refuted", color: "red", subcategories: &["Other"] },
 ];
 
 impl Category {
@@ -53,13 +61,21 @@ impl Category {
             Self::Native => 4,
             Self::Vm(_) => 5,
             Self::NoStack => 6,
+            Self::Refuted => 7,
         }
     }
 
-    pub(crate) fn subcategory(self) -> u8 {
-        match self {
-            Self::Vm(VmPart::Gc) => 1,
-            Self::Vm(VmPart::Jit) => 2,
+    /// The fate is that of the sample whose leaf it is.
+    pub(crate) fn subcategory(self, fate: Option<Fate>) -> u8 {
+        match (self, fate) {
+            (Self::Vm(VmPart::Gc), _) => 1,
+            (Self::Vm(VmPart::Jit), _) => 2,
+            (Self::Application | Self::Library | Self::Jdk | Self::Native, Some(fate)) => match fate {
+                Fate::Proven => 1,
+                Fate::Plausible => 2,
+                Fate::Refuted => 3,
+                Fate::Unwalked | Fate::Outside | Fate::Dropped => 0,
+            },
             _ => 0,
         }
     }

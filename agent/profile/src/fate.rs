@@ -3,6 +3,8 @@
 //! Every sample has exactly one fate, and the fates must add up to the signals delivered: nothing here may
 //! count a sample twice, or leave one out because it is of no use.
 
+use std::ops::Add;
+
 use serde::Serialize;
 
 /// What became of one sample.
@@ -68,9 +70,9 @@ impl<T: Copy> ByFate<T> {
     }
 }
 
-impl ByFate<u64> {
+impl<T: Copy + Add<Output = T>> ByFate<T> {
     /// All fates together.
-    pub fn sum(&self) -> u64 {
+    pub fn sum(&self) -> T {
         self.proven + self.plausible + self.refuted + self.unwalked + self.outside + self.dropped
     }
 }

@@ -8,6 +8,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::json::Column;
+use crate::markers::MarkerColumns;
 use crate::meta::{Meta, MetaColumns};
 use crate::recording::Recording;
 use crate::samples::SampleColumns;
@@ -30,7 +31,7 @@ struct Document<'a> {
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let tracks = || self.tracks.iter().map(|track| TrackColumns::new(track, self.meta));
+        let tracks = || self.tracks.iter().map(|track| TrackColumns::new(self.recording, track, self.meta));
         let mut document = serializer.serialize_struct("profile", 4)?;
         document.serialize_field("meta", &MetaColumns::new(self.meta, self.tracks))?;
         document.serialize_field("libs", &[(); 0])?;
@@ -93,23 +94,11 @@ struct TrackColumns<'a> {
     pid: String,
     tid: &'a Tid,
     samples: SampleColumns,
-    markers: Markers,
-}
-
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Markers {
-    length: u8,
-    data: [(); 0],
-    name: [(); 0],
-    start_time: [(); 0],
-    end_time: [(); 0],
-    phase: [(); 0],
-    category: [(); 0],
+    markers: MarkerColumns<'a>,
 }
 
 impl<'a> TrackColumns<'a> {
-    fn new(track: &'a Track<'a>, meta: &'a Meta) -> Self {
+    fn new(recording: &'a Recording, track: &'a Track<'a>, meta: &'a Meta) -> Self {
         Self {
             name: &track.name,
             is_main_thread: track.is_main,
@@ -123,7 +112,7 @@ impl<'a> TrackColumns<'a> {
             pid: meta.pid.to_string(),
             tid: &track.tid,
             samples: SampleColumns::of(&track.threads, meta.interval_ns, meta.ended_ns),
-            markers: Markers::default(),
+            markers: MarkerColumns::of(recording, &track.threads),
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::category::Category;
+use crate::fate::Fate;
 use crate::funcs::FuncTable;
 use crate::ids::{FrameId, FuncId};
 use crate::intern::Interner;
@@ -17,14 +18,16 @@ use crate::json::{Column, Repeat};
 pub(crate) struct FrameRow {
     pub(crate) func: FuncId,
     pub(crate) line: Option<NonZeroU32>,
+    /// Of a leaf: the fate of its samples.
+    pub(crate) fate: Option<Fate>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct FrameTable(Interner<FrameRow, FrameId>);
 
 impl FrameTable {
-    pub(crate) fn intern(&mut self, func: FuncId, line: Option<u32>) -> FrameId {
-        self.0.intern(FrameRow { func, line: line.and_then(NonZeroU32::new) })
+    pub(crate) fn intern(&mut self, func: FuncId, line: Option<u32>, fate: Option<Fate>) -> FrameId {
+        self.0.intern(FrameRow { func, line: line.and_then(NonZeroU32::new), fate })
     }
 
     pub(crate) fn get(&self, id: FrameId) -> FrameRow {
@@ -47,8 +50,8 @@ struct FrameColumns<'a> {
 }
 
 impl FrameColumns<'_> {
-    fn categories(&self) -> impl Iterator<Item = Category> {
-        self.frames.iter().map(|frame| self.funcs.get(frame.func).category)
+    fn categories(&self) -> impl Iterator<Item = (Category, Option<Fate>)> {
+        self.frames.iter().map(|frame| (self.funcs.get(frame.func).category, frame.fate))
     }
 }
 
@@ -59,8 +62,9 @@ impl Serialize for FrameColumns<'_> {
         table.serialize_field("length", &length)?;
         table.serialize_field("address", &Repeat(-1, length))?;
         table.serialize_field("inlineDepth", &Repeat(0, length))?;
-        table.serialize_field("category", &Column(|| self.categories().map(Category::index)))?;
-        table.serialize_field("subcategory", &Column(|| self.categories().map(Category::subcategory)))?;
+        table.serialize_field("category", &Column(|| self.categories().map(|(category, _)| category.index())))?;
+        let parts = || self.categories().map(|(category, fate)| category.subcategory(fate));
+        table.serialize_field("subcategory", &Column(parts))?;
         table.serialize_field("func", &Column(|| self.frames.iter().map(|frame| frame.func)))?;
         table.serialize_field("nativeSymbol", &Repeat((), length))?;
         table.serialize_field("innerWindowID", &Repeat((), length))?;

@@ -53,6 +53,8 @@ ids! {
     StackId;
     /// A thread under one of its names.
     ThreadId;
+    /// What contradicts a stack.
+    RefutationId;
     /// A stack of names alone, as folded stacks have them.
     FoldedId;
 }

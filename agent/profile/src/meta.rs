@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::category::{CATEGORIES, CategoryEntry};
+use crate::markers::{SCHEMAS, Schema};
 use crate::time::{Micros, float};
 use crate::tracks::{self, Track};
 
@@ -70,7 +71,7 @@ pub(crate) struct MetaColumns<'a> {
     #[serde(rename = "CPUName")]
     cpu_name: &'a str,
     categories: &'static [CategoryEntry],
-    marker_schema: [(); 0],
+    marker_schema: &'static [Schema],
     sample_units: SampleUnits,
     extra: [Section<'a>; 1],
 }
@@ -132,7 +133,7 @@ impl<'a> MetaColumns<'a> {
             logical_cpus: meta.cpu_count,
             cpu_name: &meta.cpu_name,
             categories: &CATEGORIES,
-            marker_schema: [],
+            marker_schema: &SCHEMAS,
             sample_units: SampleUnits { time: "ms", event_delay: "ms", thread_cpu_delta: "µs" },
             extra: [Section { label: "Vouch", entries }],
         }

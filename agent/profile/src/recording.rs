@@ -5,7 +5,9 @@
 use crate::fate::{Fate, Tally};
 use crate::frames::FrameTable;
 use crate::funcs::{Func, FuncTable};
-use crate::ids::{FrameId, FuncId, Id, ResourceId, SourceId, StackId, ThreadId};
+use crate::ids::{FrameId, FuncId, Id, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId};
+use crate::markers;
+use crate::refutations::{Refutation, RefutationTable};
 use crate::resources::ResourceTable;
 use crate::sources::SourceTable;
 use crate::stacks::StackTable;
@@ -13,7 +15,7 @@ use crate::strings::StringTable;
 use crate::thread::{Sample, Thread};
 
 /// The tables, threads and samples of one run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Recording {
     pub(crate) strings: StringTable,
     pub(crate) sources: SourceTable,
@@ -21,13 +23,35 @@ pub struct Recording {
     pub(crate) funcs: FuncTable,
     pub(crate) frames: FrameTable,
     pub(crate) stacks: StackTable,
+    pub(crate) refutations: RefutationTable,
+    /// The name of the markers that refutations get.
+    pub(crate) marker_name: StringId,
     pub(crate) threads: Vec<Thread>,
     tally: Tally,
 }
 
+impl Default for Recording {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Recording {
     pub fn new() -> Self {
-        Self::default()
+        let mut strings = StringTable::default();
+        let marker_name = strings.intern(markers::NAME);
+        Self {
+            strings,
+            sources: SourceTable::default(),
+            resources: ResourceTable::default(),
+            funcs: FuncTable::default(),
+            frames: FrameTable::default(),
+            stacks: StackTable::default(),
+            refutations: RefutationTable::default(),
+            marker_name,
+            threads: Vec::new(),
+            tally: Tally::default(),
+        }
     }
 
     /// A source file, as in `com/foo/Bar.java`.
@@ -49,7 +73,22 @@ impl Recording {
 
     /// A function at the line that it was executing; lines count from 1, and 0 is none.
     pub fn frame(&mut self, func: FuncId, line: Option<u32>) -> FrameId {
-        self.frames.intern(func, line)
+        self.frames.intern(func, line, None)
+    }
+
+    /// The same as the leaf of a stack of this fate.
+    pub fn leaf_frame(&mut self, func: FuncId, line: Option<u32>, fate: Fate) -> FrameId {
+        self.frames.intern(func, line, Some(fate))
+    }
+
+    /// Something that contradicts a stack. Each is to be told once.
+    pub fn refutation(&mut self, refutation: &Refutation) -> RefutationId {
+        self.refutations.add(&mut self.strings, refutation)
+    }
+
+    /// A refuted sample's place in the timeline.
+    pub fn refuted(&mut self, thread: ThreadId, time_ns: u64, how: RefutationId) {
+        self.threads[thread.row()].refute(time_ns, how);
     }
 
     /// A frame called by `parent`, or a root.
@@ -112,6 +151,7 @@ impl Recording {
             + self.funcs.bytes()
             + self.frames.bytes()
             + self.stacks.bytes()
+            + self.refutations.bytes()
             + self.threads.iter().map(Thread::bytes).sum::<u64>()
     }
 }

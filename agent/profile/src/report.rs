@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 
 use crate::fate::ByFate;
+use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::recording::Recording;
 use crate::thread::Thread;
 use crate::time::{float, millis};
@@ -35,6 +36,12 @@ pub struct TrustReport {
     pub weight_ms: Signals<f64>,
     /// Of the samples without a stack, how many ASGCT gave each of its codes for.
     pub unwalked: BTreeMap<String, u64>,
+    pub edges: EdgeReport,
+    /// The most frequent.
+    pub refutations: Vec<RefutationReport>,
+    /// By corruption.
+    pub power: BTreeMap<String, Power>,
+    pub conservation: Conservation,
     pub witness: WitnessReport,
     pub threads: Vec<ThreadReport>,
     pub handler_ns: HandlerTime,
@@ -123,6 +130,8 @@ pub struct ThreadReport {
     pub cpu_ms: Option<f64>,
     /// What its samples stand for, whatever became of them.
     pub sampled_ms: f64,
+    /// Sampled of charged; null where nothing was charged.
+    pub conserved: Option<f64>,
     pub samples: u64,
     pub refuted: u64,
     pub unwalked: u64,
@@ -130,11 +139,14 @@ pub struct ThreadReport {
 
 impl ThreadReport {
     fn of(thread: &Thread, interval_ns: u64) -> Self {
+        let cpu_ms = thread.cpu_ns.map(millis);
+        let sampled_ms = intervals_ms(thread.tally.weight.sum(), interval_ns);
         Self {
             name: thread.name.clone(),
             tid: thread.tid,
-            cpu_ms: thread.cpu_ns.map(millis),
-            sampled_ms: intervals_ms(thread.tally.weight.sum(), interval_ns),
+            cpu_ms,
+            sampled_ms,
+            conserved: cpu_ms.and_then(|cpu_ms| Conservation::of(cpu_ms, sampled_ms).ratio),
             samples: thread.tally.samples.sum(),
             refuted: thread.tally.samples.refuted,
             unwalked: thread.tally.samples.unwalked,
@@ -147,11 +159,18 @@ impl TrustReport {
     pub fn of(recording: &Recording, delivered: Delivered, interval_ns: u64) -> Self {
         let tally = recording.tally();
         let in_ms = |weight| intervals_ms(weight, interval_ns);
+        let threads: Vec<_> =
+            recording.threads.iter().map(|thread| ThreadReport::of(thread, interval_ns)).collect();
+        // Those whose time the kernel told.
+        let charged = threads.iter().filter_map(|thread| Some((thread.cpu_ms?, thread.sampled_ms)));
+        let (cpu, sampled) = charged.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+        let conservation = Conservation::of(cpu, sampled);
         Self {
             interval_us: float(interval_ns) / 1000.0,
             samples: Signals { signals: delivered.signals, fates: tally.samples },
             weight_ms: Signals { signals: in_ms(delivered.weight), fates: tally.weight.map(in_ms) },
-            threads: recording.threads.iter().map(|thread| ThreadReport::of(thread, interval_ns)).collect(),
+            conservation,
+            threads,
             bytes_recorded: recording.bytes(),
             ..Self::default()
         }

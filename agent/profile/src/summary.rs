@@ -6,9 +6,10 @@
 use std::cmp::Reverse;
 
 use crate::fate::Fate;
+use crate::proof::{LISTED, RefutationReport};
+use crate::refutations::Refutation;
 use crate::report::TrustReport;
-use crate::text::{duration, grouped, one_line};
-use crate::time::float;
+use crate::text::{duration, grouped, one_line, percent, times};
 
 const LINES: usize = 8;
 
@@ -28,10 +29,11 @@ impl TrustReport {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.sum_is_wrong());
         lines.extend(self.reasons());
-        lines.extend(self.witnessed());
+        lines.extend(self.worst());
+        lines.extend(self.checks());
         lines.extend(self.losses());
         let last = files(outputs);
-        let room = LINES - lines.len() - usize::from(last.is_some());
+        let room = (LINES - usize::from(last.is_some())).saturating_sub(lines.len());
         lines.extend(self.notes(room));
         lines.extend(last);
         lines.iter().flat_map(|line| ["[vouch] ".to_owned(), one_line(line), "\n".to_owned()]).collect()
@@ -49,12 +51,13 @@ impl TrustReport {
         )
     }
 
+    /// How many samples of each fate, and what share of the time they stand for.
     fn fates(&self) -> String {
-        let sum = self.samples.fates.sum();
+        let sum = self.weight_ms.fates.sum();
         let part = |&(fate, name): &(Fate, &str)| {
             let samples = self.samples.fates.get(fate);
-            let share = 100.0 * float(samples) / float(sum);
-            (samples > 0).then(|| format!("{name} {} ({share:.1} %)", grouped(samples)))
+            let share = 100.0 * self.weight_ms.fates.get(fate) / sum;
+            (samples > 0).then(|| format!("{name} {} ({})", grouped(samples), percent(share)))
         };
         let parts: Vec<String> = FATES.iter().filter_map(part).collect();
         if parts.is_empty() { "no samples were taken".to_owned() } else { parts.join(" + ") }
@@ -75,6 +78,34 @@ impl TrustReport {
             codes.iter().take(3).map(|&(code, &count)| format!("{code} {}", grouped(count))).collect();
         let rest = if codes.len() > 3 { ", and others" } else { "" };
         (!codes.is_empty()).then(|| format!("unwalked because: {}{rest}", first.join(", ")))
+    }
+
+    /// The refutation that most samples share.
+    fn worst(&self) -> Option<String> {
+        let RefutationReport { number, count, what, .. } = self.refutations.first()?;
+        let Refutation { kind, caller, bci, expected, found } = what;
+        let place = if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
+        let others = match self.refutations.len() {
+            1 => String::new(),
+            many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
+        };
+        Some(format!("refuted #{number} ({kind}, {}{others}): {place}; the walk claimed {found}", times(*count)))
+    }
+
+    /// How far the checks themselves can be trusted: power, witness, conservation.
+    fn checks(&self) -> Option<String> {
+        let noticed: Vec<String> = self
+            .power
+            .iter()
+            .filter_map(|(corruption, power)| {
+                Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
+            })
+            .collect();
+        let power = (!noticed.is_empty()).then(|| format!("proof notices {}", noticed.join(", ")));
+        let conserved = self.conservation.ratio;
+        let conserved = conserved.map(|ratio| format!("{} of the CPU time sampled", percent(100.0 * ratio)));
+        let parts: Vec<String> = [power, self.witnessed(), conserved].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// What GetStackTrace said about some of the samples.
@@ -106,6 +137,9 @@ impl TrustReport {
     fn notes(&self, room: usize) -> Vec<String> {
         let mut notes = self.engine_notes.clone();
         if notes.len() > room {
+            if room == 0 {
+                return Vec::new();
+            }
             let more = notes.len() + 1 - room;
             notes.truncate(room - 1);
             notes.push(format!("{more} more notes are in the report, under engine_notes"));

@@ -25,6 +25,16 @@ pub(crate) fn duration(ms: f64) -> String {
     }
 }
 
+/// A share, with as many figures as mean something; what is not all is never shown as all.
+pub(crate) fn percent(share: f64) -> String {
+    if share < 100.0 && share > 99.9 { format!("{:.2} %", (share * 100.0).floor() / 100.0) } else { format!("{share:.1} %") }
+}
+
+/// `once`, `2 times`.
+pub(crate) fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
+}
+
 /// A text on one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")

@@ -4,7 +4,7 @@
 //! writes. A stored sample must stay within 32 bytes: there are millions.
 
 use crate::fate::{Fate, Tally};
-use crate::ids::StackId;
+use crate::ids::{RefutationId, StackId};
 
 /// One sample, with what became of it.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,13 @@ pub(crate) struct Stored {
     pub(crate) weight: u32,
 }
 
+/// When a sample was refuted, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refuted {
+    pub(crate) time_ns: u64,
+    pub(crate) how: RefutationId,
+}
+
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) name: String,
@@ -38,6 +45,7 @@ pub(crate) struct Thread {
     pub(crate) cpu_ns: Option<u64>,
     pub(crate) tally: Tally,
     samples: Vec<Stored>,
+    refuted: Vec<Refuted>,
     /// The weight of the stored samples.
     weight: u64,
 }
@@ -52,6 +60,7 @@ impl Thread {
             cpu_ns: None,
             tally: Tally::default(),
             samples: Vec::new(),
+            refuted: Vec::new(),
             weight: 0,
         }
     }
@@ -67,6 +76,14 @@ impl Thread {
         self.samples.push(Stored { time_ns, cpu_ns, stack, weight });
     }
 
+    pub(crate) fn refute(&mut self, time_ns: u64, how: RefutationId) {
+        self.refuted.push(Refuted { time_ns, how });
+    }
+
+    pub(crate) fn refuted(&self) -> &[Refuted] {
+        &self.refuted
+    }
+
     pub(crate) fn samples(&self) -> &[Stored] {
         &self.samples
     }
@@ -77,6 +94,7 @@ impl Thread {
 
     pub(crate) fn bytes(&self) -> u64 {
         let samples = self.samples.capacity() * size_of::<Stored>();
-        (samples + self.name.capacity() + size_of::<Self>()) as u64
+        let refuted = self.refuted.capacity() * size_of::<Refuted>();
+        (samples + refuted + self.name.capacity() + size_of::<Self>()) as u64
     }
 }

@@ -117,11 +117,13 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     for capability in [
         Capability::GetSourceFileName,
         Capability::GetLineNumbers,
+        Capability::GetBytecodes,
+        Capability::GetConstantPool,
         // Its event makes the compilers keep debug information everywhere, not at safepoints alone.
         Capability::GenerateCompiledMethodLoadEvents,
         Capability::GenerateNativeMethodBindEvents,
     ] {
-        // What a JVM lacks is missed where it would show: in files, lines, or names of threads.
+        // What a JVM lacks is missed where it would show: in files, lines, names of threads, or proof.
         let _ = jvmti.add_capability(capability);
     }
     let agent = AGENT.get_or_init(|| Agent::new(jvmti, hotspot, options));

@@ -17,6 +17,13 @@ pub struct MethodName {
     pub descriptor: String,
 }
 
+impl MethodName {
+    /// Of a method that the JVM does not name.
+    pub fn unknown() -> Self {
+        Self { name: "?".to_owned(), descriptor: "?".to_owned() }
+    }
+}
+
 /// From `start` on, the code belongs to `line`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineEntry {

@@ -11,11 +11,13 @@ use super::{Jvmti, JvmtiError, Result, call, checked};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Capability {
+    GetBytecodes = 3,
     GetSourceFileName = 11,
     GetLineNumbers = 12,
     Suspend = 20,
     GenerateCompiledMethodLoadEvents = 27,
     GenerateNativeMethodBindEvents = 30,
+    GetConstantPool = 35,
 }
 
 /// An event by its number.

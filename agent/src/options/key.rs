@@ -6,11 +6,12 @@ use regex_lite::Regex;
 use vouch_signal::broken;
 
 use super::value::{choice, count, length, rate};
-use super::{EngineWish, Format, Options, Output, Place, Verb, Witnessing};
+use super::{EngineWish, Format, Options, Output, Place, Refuted, Verb, Witnessing};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 11] = [
-    "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "lab", "break",
+const KEYS: [&str; 12] = [
+    "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "refuted", "lab",
+    "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -68,6 +69,11 @@ pub fn apply(
                 "off" => Witnessing::Off,
                 _ => Witnessing::Every(rate(value).map_err(named)?),
             }
+        }
+        "refuted" => {
+            let wishes =
+                [("isolate", Refuted::Isolate), ("keep", Refuted::Keep), ("drop", Refuted::Drop)];
+            options.refuted = choice(value, &wishes).map_err(named)?;
         }
         "lab" => {
             options.late_ids = choice(value, &[("late-ids", true)]).map_err(named)?;

@@ -3,21 +3,47 @@
 use std::sync::Arc;
 
 use jni::JNIEnv;
-use jni::objects::JObject;
+use jni::objects::{JObject, WeakRef};
 use parking_lot::Mutex;
 use vouch_profile::Category;
+use vouch_proof::without_hidden_part;
 
 use crate::facade::{Jvmti, LineEntry};
 use crate::java;
+use crate::resolve::readable;
 
 /// A class.
 #[derive(Debug)]
 pub struct Class {
     /// As a person writes it: `com.foo.Bar$Inner`.
     pub name: String,
+    /// As its own class file has it, but for a hidden class: `com/foo/Bar$Inner`.
+    pub binary: Box<str>,
     /// `com/foo/Bar.java`
     pub source: Option<String>,
     pub origin: Origin,
+    /// Where to ask more about it, while it is there.
+    pub handle: Handle,
+}
+
+/// How a class is found again.
+pub enum Handle {
+    /// It is never unloaded: by any of its methods.
+    Stays,
+    /// It may be gone.
+    May(WeakRef),
+    /// It cannot be found again.
+    Gone,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Stays => "Stays",
+            Self::May(_) => "May",
+            Self::Gone => "Gone",
+        })
+    }
 }
 
 /// Where a class came from.
@@ -39,12 +65,14 @@ impl Default for Origin {
 pub struct Method {
     pub class: Arc<Class>,
     pub name: Arc<str>,
+    pub descriptor: Arc<str>,
     pub lines: Arc<[LineEntry]>,
 }
 
 impl Class {
-    pub fn new(name: String, source: Option<String>, origin: Origin) -> Self {
-        Self { name, source, origin }
+    pub fn new(signature: &str, source: Option<String>, origin: Origin, handle: Handle) -> Self {
+        let binary = without_hidden_part(readable::binary_name(signature)).into();
+        Self { name: readable::class_name(signature), binary, source, origin, handle }
     }
 }
 
@@ -155,8 +183,8 @@ mod tests {
         let lines = [(0, 10), (4, 12), (9, 11)];
         let lines: Arc<[LineEntry]> =
             lines.into_iter().map(|(start, line)| LineEntry { start, line }).collect();
-        let class = Arc::new(Class::new("A".to_owned(), None, Origin::default()));
-        let method = Method { class, name: "m".into(), lines };
+        let class = Arc::new(Class::new("LA;", None, Origin::default(), Handle::Stays));
+        let method = Method { class, name: "m".into(), descriptor: "()V".into(), lines };
         assert_eq!(method.line(0), Some(10));
         assert_eq!(method.line(8), Some(12));
         assert_eq!(method.line(60_000), Some(11));

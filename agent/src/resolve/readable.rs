@@ -1,11 +1,11 @@
 //! Names that a person can read, made of the JVM's. Pure.
 
+use vouch_proof::{hidden_part, without_hidden_part};
+
 /// A class's name as in source: `Lcom/foo/Bar$Inner;` becomes `com.foo.Bar$Inner`. A hidden class loses the address
 /// or number that its name ends in: it says nothing, and differs from run to run.
 pub fn class_name(signature: &str) -> String {
-    let inner = binary_name(signature);
-    let end = hidden_part(inner).unwrap_or(inner.len());
-    inner[..end].replace('/', ".")
+    without_hidden_part(binary_name(signature)).replace('/', ".")
 }
 
 /// True for the signature of a hidden class, or of what was one before JDK 15.
@@ -15,26 +15,15 @@ pub fn is_hidden(signature: &str) -> bool {
 
 /// The source file with its package's path: `com/foo/Bar.java`.
 pub fn source_path(signature: &str, file: &str) -> String {
-    let inner = binary_name(signature);
-    let named = &inner[..hidden_part(inner).unwrap_or(inner.len())];
-    match named.rsplit_once('/') {
+    match without_hidden_part(binary_name(signature)).rsplit_once('/') {
         Some((package, _)) if !file.contains('/') => format!("{package}/{file}"),
         _ => file.to_owned(),
     }
 }
 
-fn binary_name(signature: &str) -> &str {
+/// The name as a class file has it: `com/foo/Bar$Inner`.
+pub fn binary_name(signature: &str) -> &str {
     signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')).unwrap_or(signature)
-}
-
-/// Where the part begins that tells one hidden class from another: `.0x…`, `+0x…`, `/0x…`, or, before JDK 15, `/` and
-/// digits.
-fn hidden_part(name: &str) -> Option<usize> {
-    let at = name.rfind(['.', '+', '/'])?;
-    let tail = &name[at + 1..];
-    let address = tail.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
-    let number = name[at..].starts_with('/') && !tail.is_empty() && tail.bytes().all(|b| b.is_ascii_digit());
-    (address || number).then_some(at)
 }
 
 #[cfg(test)]

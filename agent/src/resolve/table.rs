@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::class::{Class, Method};
-use crate::facade::LineEntry;
+use crate::facade::{LineEntry, MethodName};
 
 /// All that was named, and under which id.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Table {
     by_id: HashMap<usize, Meaning>,
     /// Meanings that were replaced, newest last.
     earlier: HashMap<usize, Vec<Meaning>>,
-    /// Names repeat (`<init>`, `get`, `apply`): each is kept once.
+    /// Names and descriptors repeat (`<init>`, `get`, `()V`): each is kept once.
     names: HashMap<Box<str>, Arc<str>>,
     epoch: u64,
 }
@@ -30,10 +30,10 @@ struct Meaning {
 
 impl Table {
     /// Adds the methods of a class: id, name and lines of each.
-    pub fn add(&mut self, class: &Arc<Class>, methods: Vec<(usize, String, Vec<LineEntry>)>, since: u64) {
-        for (id, name, lines) in methods {
-            let name = self.name(&name);
-            let method = Method { class: Arc::clone(class), name, lines: lines.into() };
+    pub fn add(&mut self, class: &Arc<Class>, methods: Vec<(usize, MethodName, Vec<LineEntry>)>, since: u64) {
+        for (id, MethodName { name, descriptor }, lines) in methods {
+            let (name, descriptor) = (self.name(&name), self.name(&descriptor));
+            let method = Method { class: Arc::clone(class), name, descriptor, lines: lines.into() };
             let meaning = Meaning { since, method };
             match self.by_id.entry(id) {
                 Entry::Vacant(entry) => {
@@ -75,19 +75,23 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resolve::class::Origin;
+    use crate::resolve::class::{Handle, Origin};
 
     fn class(name: &str) -> Arc<Class> {
-        Arc::new(Class::new(name.to_owned(), None, Origin::default()))
+        Arc::new(Class::new(&format!("L{name};"), None, Origin::default(), Handle::Gone))
+    }
+
+    fn run() -> MethodName {
+        MethodName { name: "run".to_owned(), descriptor: "()V".to_owned() }
     }
 
     #[test]
     fn an_id_that_is_used_again_means_what_it_meant_at_the_time() {
         let mut table = Table::default();
-        table.add(&class("Old"), vec![(1, "run".to_owned(), Vec::new())], 100);
+        table.add(&class("Old"), vec![(1, run(), Vec::new())], 100);
         assert_eq!(table.epoch(), 0);
-        table.add(&class("New"), vec![(1, "run".to_owned(), Vec::new())], 200);
-        table.add(&class("Newer"), vec![(1, "run".to_owned(), Vec::new())], 300);
+        table.add(&class("New"), vec![(1, run(), Vec::new())], 200);
+        table.add(&class("Newer"), vec![(1, run(), Vec::new())], 300);
         assert_eq!(table.epoch(), 2);
         let at = |time| table.find(1, time).unwrap().class.name.clone();
         assert_eq!([at(50), at(150), at(250), at(900)], ["Old", "Old", "New", "Newer"]);

@@ -80,6 +80,9 @@ pub fn report(session: &Session, program: &Program) -> TrustReport {
             max: histogram.max(),
             total_ms: seconds(total) * 1000.0,
         },
+        edges: session.recorder.edges(),
+        refutations: session.recorder.refutations(),
+        power: session.recorder.power(),
         witness: session.recorder.witness.counts().clone(),
         names_lost: session.recorder.names_lost(),
         ..TrustReport::of(&session.recorder.recording, delivered, interval_ns)

@@ -108,7 +108,7 @@ extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
     let Start { routine, argument } = *unsafe { Box::from_raw(start.cast::<Start>()) };
     // A fault of ours must not keep the thread from running.
     let _ = catch_unwind(|| {
-        registry().begin_thread(clock::own_tid());
+        registry().begin_thread(clock::own_tid(), routine as usize);
         watch_end();
     });
     routine(argument)

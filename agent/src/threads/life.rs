@@ -18,6 +18,8 @@ pub struct Life {
     pub java: bool,
     /// The agent's own thread: nobody's profile.
     pub own: bool,
+    /// The address of what the thread was made to run, if its making was seen.
+    pub routine: Option<usize>,
     /// The engine was armed for it at some time.
     pub sampled: bool,
     /// The thread's CPU clock when the recording met it, and when it was last read.
@@ -46,6 +48,7 @@ impl Life {
             ended: None,
             java: false,
             own: false,
+            routine: None,
             sampled: false,
             cpu_start: cpu,
             cpu_now: cpu,

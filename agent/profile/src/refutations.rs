@@ -1,0 +1,64 @@
+//! The table of refutations: what was found out against a stack, once for all the samples that share it.
+//!
+//! Its text is made when a refutation is first met, so its number is one to be cited: the same in the timeline, in the
+//! report, and at `vouch explain`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Id, RefutationId, StringId};
+use crate::strings::StringTable;
+
+/// What contradicts a stack.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refutation {
+    pub kind: String,
+    /// The method whose bytecode says otherwise; empty where a stack's end is meant.
+    pub caller: String,
+    pub bci: i32,
+    /// What its bytecode calls.
+    pub expected: String,
+    /// What the walk claimed.
+    pub found: String,
+}
+
+/// A refutation, as the table keeps it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) kind: StringId,
+    pub(crate) caller: StringId,
+    pub(crate) bci: i32,
+    pub(crate) expected: StringId,
+    pub(crate) found: StringId,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct RefutationTable(Vec<Row>);
+
+impl RefutationTable {
+    pub(crate) fn add(&mut self, strings: &mut StringTable, refutation: &Refutation) -> RefutationId {
+        let Refutation { kind, caller, bci, expected, found } = refutation;
+        self.0.push(Row {
+            kind: strings.intern(kind),
+            caller: strings.intern(caller),
+            bci: *bci,
+            expected: strings.intern(expected),
+            found: strings.intern(found),
+        });
+        RefutationId::from_row(self.0.len() - 1)
+    }
+
+    pub(crate) fn get(&self, id: RefutationId) -> Row {
+        self.0[id.row()]
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.0.capacity() * size_of::<Row>()) as u64
+    }
+}
+
+impl RefutationId {
+    /// The number by which a person cites it; they count from 1.
+    pub fn number(self) -> usize {
+        self.row() + 1
+    }
+}

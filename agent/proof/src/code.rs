@@ -1,0 +1,92 @@
+//! A method's bytecode: where its instructions begin, and what the one at a bci does.
+
+use crate::opcode::{self, Operands};
+
+/// The bytes of a method's code, as a class file has them.
+#[derive(Debug, Clone, Default)]
+pub struct Code(Box<[u8]>);
+
+/// An instruction where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instruction<'c> {
+    pub bci: usize,
+    pub opcode: u8,
+    /// All of its bytes.
+    pub bytes: &'c [u8],
+}
+
+/// What a bci points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At<'c> {
+    Instruction(Instruction<'c>),
+    /// Between the first byte of an instruction and the next one.
+    Inside,
+    PastEnd,
+}
+
+impl Code {
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// From the first instruction to the last; it ends early at bytes that are no instruction.
+    pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
+        let mut bci = 0;
+        std::iter::from_fn(move || {
+            let length = opcode::length(&self.0, bci)?;
+            let bytes = self.0.get(bci..bci + length)?;
+            let instruction = Instruction { bci, opcode: *bytes.first()?, bytes };
+            bci += length;
+            Some(instruction)
+        })
+    }
+
+    /// What stands at a bci. Where an instruction begins can only be told from the first one on.
+    pub fn at(&self, bci: usize) -> At<'_> {
+        if bci >= self.0.len() {
+            return At::PastEnd;
+        }
+        match self.instructions().find(|instruction| instruction.bci + instruction.bytes.len() > bci) {
+            Some(instruction) if instruction.bci == bci => At::Instruction(instruction),
+            _ => At::Inside,
+        }
+    }
+
+    /// Memory taken.
+    pub fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Instruction<'_> {
+    /// The number of the constant that it names.
+    pub fn constant(&self) -> Option<u16> {
+        match opcode::operands(self.opcode)? {
+            Operands::SmallConstant => self.bytes.get(1).copied().map(u16::from),
+            Operands::Constant(_) => Some(u16::from_be_bytes(self.bytes.get(1..3)?.try_into().ok()?)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bci_is_an_instruction_or_inside_one_or_past_the_end() {
+        // sipush 1; invokestatic #7; ldc #9; return
+        let code = Code::new(vec![17, 0, 1, 184, 0, 7, 18, 9, 177]);
+        let opcode = |bci| match code.at(bci) {
+            At::Instruction(instruction) => Some((instruction.opcode, instruction.constant())),
+            _ => None,
+        };
+        assert_eq!(opcode(0), Some((17, None)));
+        assert_eq!(opcode(3), Some((184, Some(7))));
+        assert_eq!(opcode(6), Some((18, Some(9))));
+        assert_eq!(opcode(8), Some((177, None)));
+        assert_eq!((code.at(1), code.at(5), code.at(7)), (At::Inside, At::Inside, At::Inside));
+        assert_eq!((code.at(9), code.at(usize::MAX)), (At::PastEnd, At::PastEnd));
+        assert_eq!(Code::default().at(0), At::PastEnd);
+    }
+}

@@ -1,0 +1,137 @@
+//! The closed list of explanations: why a frame may stand on one whose bytecode does not name it.
+//!
+//! Each names the instructions and the callees that it allows, as narrowly as the stacks of real programs let it be.
+//! `docs/proof.md` has the table with the reasons. What is not on the list is refuted.
+
+use crate::code::Instruction;
+use crate::handles;
+use crate::method::{Body, Method};
+use crate::opcode as op;
+use crate::pool::Constant;
+use crate::upcalls::{is_class_loading, is_implicit_exception, is_linkage};
+use crate::verdict::{Explanation, Refutation, Verdict};
+
+/// Why `callee` may stand on `instruction` of `caller`, whose constant does not name it.
+pub(crate) fn explained(
+    caller: &Method,
+    instruction: Instruction<'_>,
+    constant: Option<Constant<'_>>,
+    callee: &Method,
+) -> Option<Explanation> {
+    let opcode = instruction.opcode;
+    if let Some(how) = handles::explained(opcode, constant, callee) {
+        return Some(how);
+    }
+    let resolves = resolves(opcode, constant);
+    let rules = [
+        (initialises(opcode) && is_class_initialiser(callee), Explanation::ClassInit),
+        (resolves && is_class_loading(callee), Explanation::ClassLoad),
+        (links(opcode, constant) && is_linkage(callee), Explanation::Linkage),
+        (may_throw(opcode) && is_implicit_exception(callee), Explanation::ImplicitException),
+        (registers_finaliser(caller, opcode) && is_register(callee), Explanation::Finaliser),
+    ];
+    rules.into_iter().find_map(|(holds, how)| holds.then_some(how))
+}
+
+/// What native code may have called.
+pub(crate) fn native(caller: &Method, callee: &Method) -> Verdict {
+    if caller.is("jdk/internal/vm/Continuation", "enterSpecial") {
+        // No native code at all, but the way into a continuation.
+        return if callee.is("jdk/internal/vm/Continuation", "enter") {
+            Verdict::Proven
+        } else {
+            Verdict::Refuted(Refutation::OtherCallee)
+        };
+    }
+    let silent = SILENT.iter().any(|&(class, name)| caller.is(class, name));
+    if silent && !is_implicit_exception(callee) {
+        return Verdict::Refuted(Refutation::OtherCallee);
+    }
+    Verdict::Explained(Explanation::NativeCaller)
+}
+
+/// Native methods that the VM implements itself, and that call no Java.
+const SILENT: [(&str, &str); 14] = [
+    ("java/lang/System", "arraycopy"),
+    ("java/lang/System", "nanoTime"),
+    ("java/lang/System", "currentTimeMillis"),
+    ("java/lang/System", "identityHashCode"),
+    ("java/lang/Object", "hashCode"),
+    ("java/lang/Object", "getClass"),
+    ("java/lang/Object", "clone"),
+    ("java/lang/Object", "notify"),
+    ("java/lang/Object", "notifyAll"),
+    ("java/lang/Thread", "currentThread"),
+    ("java/lang/String", "intern"),
+    ("java/lang/Class", "isInstance"),
+    ("java/lang/Class", "isAssignableFrom"),
+    ("java/lang/Throwable", "fillInStackTrace"),
+];
+
+/// The instructions that initialise a class before they do their work.
+fn initialises(opcode: u8) -> bool {
+    matches!(opcode, op::NEW | op::GETSTATIC | op::PUTSTATIC | op::INVOKESTATIC)
+}
+
+fn is_class_initialiser(callee: &Method) -> bool {
+    &*callee.name == "<clinit>" && &*callee.descriptor == "()V" && callee.is_static
+}
+
+/// The instructions that resolve a class when they are first met.
+fn resolves(opcode: u8, constant: Option<Constant<'_>>) -> bool {
+    match opcode {
+        op::GETSTATIC..=op::NEW | op::ANEWARRAY | op::CHECKCAST | op::INSTANCEOF | op::MULTIANEWARRAY => true,
+        op::LDC | op::LDC_W | op::LDC2_W => {
+            matches!(
+                constant,
+                Some(
+                    Constant::Class(_)
+                        | Constant::MethodHandle
+                        | Constant::MethodType
+                        | Constant::Dynamic(_)
+                )
+            )
+        }
+        _ => false,
+    }
+}
+
+/// The instructions that have the class library link something when they are first met.
+fn links(opcode: u8, constant: Option<Constant<'_>>) -> bool {
+    match (opcode, constant) {
+        (op::INVOKEDYNAMIC, _) => true,
+        (op::INVOKEVIRTUAL, Some(Constant::Member(member))) => {
+            handles::is_polymorphic(member.class, member.name)
+        }
+        (
+            op::LDC | op::LDC_W | op::LDC2_W,
+            Some(Constant::MethodHandle | Constant::MethodType | Constant::Dynamic(_)),
+        ) => true,
+        _ => false,
+    }
+}
+
+/// All but the instructions that only move values about, and jumps.
+fn may_throw(opcode: u8) -> bool {
+    matches!(
+        opcode,
+        op::LDC..=op::LDC2_W
+            | op::IALOAD..=op::SALOAD
+            | op::IASTORE..=op::SASTORE
+            | op::IDIV
+            | op::LDIV
+            | op::IREM
+            | op::LREM
+            | op::IRETURN..=op::MONITOREXIT
+            | op::MULTIANEWARRAY
+    )
+}
+
+/// The VM registers an object with a finaliser when `Object`'s constructor returns, or when it is made.
+fn registers_finaliser(caller: &Method, opcode: u8) -> bool {
+    opcode == op::NEW || opcode == op::RETURN && caller.is("java/lang/Object", "<init>")
+}
+
+fn is_register(callee: &Method) -> bool {
+    callee.is("java/lang/ref/Finalizer", "register") && matches!(callee.body, Body::Code(_) | Body::Gone(_))
+}

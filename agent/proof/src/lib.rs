@@ -1,0 +1,36 @@
+//! Is this stack possible? Call edges against the bytecode that they claim to come from.
+//!
+//! A frame of a walk says: method A, at bci 17, called method B. A's bytecode says what it can call at 17. [`edge`]
+//! compares the two and gives a [`Verdict`]; [`leaf`] and [`root`] do so for a stack's two ends.
+//!
+//! What the caller owes: names as a class file has them, and the code and constants of one version of a class.
+//!
+//! What this crate never does: know a JVM, guess, or panic on damaged input. What it cannot read it says so of, and does
+//! not refute.
+#![forbid(unsafe_code)]
+
+mod code;
+mod edge;
+mod explain;
+mod handles;
+mod listing;
+mod method;
+mod names;
+mod opcode;
+mod pool;
+mod power;
+mod root;
+#[cfg(test)]
+mod testing;
+mod upcalls;
+mod verdict;
+
+pub use code::{At, Code, Instruction};
+pub use edge::{called, edge, leaf};
+pub use listing::listing;
+pub use method::{Body, Class, ENTRY_BCI, Frame, Gone, Method, NATIVE_BCI};
+pub use names::{hidden_part, without_hidden_part};
+pub use pool::{Constant, Dynamic, Member, Pool};
+pub use power::{Corruption, power};
+pub use root::{Thread, root};
+pub use verdict::{Explanation, Refutation, Verdict};

@@ -1,0 +1,80 @@
+//! Where a thread's life may begin.
+
+use crate::method::Method;
+use crate::verdict::{Explanation, Refutation, Verdict};
+
+/// What is known of the thread whose stack is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thread {
+    /// Java started it: it begins in its `run`.
+    Started,
+    /// The launcher's: it begins in `main`, or in what the launcher calls before and after.
+    Main,
+    /// Native code of somebody's attached it, and calls from there what it likes.
+    Attached,
+    /// One of the VM's own, which calls a closed list of methods.
+    Unknown,
+}
+
+/// Whether a stack of this thread may end in this method. `is_thread` says whether the method's class is a
+/// `java.lang.Thread`; it is asked where it matters.
+pub fn root(method: &Method, thread: Thread, is_thread: impl FnOnce() -> bool) -> Verdict {
+    let run = &*method.name == "run" && &*method.descriptor == "()V" && !method.is_static;
+    if run && (&*method.class.name == "java/lang/Thread" || is_thread()) {
+        return Verdict::Proven;
+    }
+    if thread != Thread::Started && is_main(method) {
+        return Verdict::Proven;
+    }
+    if VM_ENTRIES.iter().any(|&(class, name)| method.is(class, name)) {
+        return Verdict::Explained(Explanation::VmEntry);
+    }
+    match thread {
+        Thread::Main if LAUNCHER.iter().any(|&(class, name)| method.is(class, name)) => {
+            Verdict::Explained(Explanation::JniEntry)
+        }
+        // JNI initialises the class of `main`, and any class that an agent looks for.
+        Thread::Main if &*method.name == "<clinit>" => Verdict::Explained(Explanation::JniEntry),
+        Thread::Attached => Verdict::Explained(Explanation::JniEntry),
+        _ => Verdict::Refuted(Refutation::WrongRoot),
+    }
+}
+
+/// `main`, as the launcher accepts it: from JDK 25 on it need be neither static nor take arguments.
+fn is_main(method: &Method) -> bool {
+    &*method.name == "main" && matches!(&*method.descriptor, "([Ljava/lang/String;)V" | "()V")
+}
+
+/// What the VM calls on a thread that runs no Java otherwise, or at a thread's beginning and end.
+const VM_ENTRIES: [(&str, &str); 20] = [
+    ("java/lang/Thread", "<init>"),
+    ("java/lang/Thread", "exit"),
+    ("java/lang/Thread", "dispatchUncaughtException"),
+    ("java/lang/Thread", "clearReferences"),
+    ("java/lang/ThreadGroup", "add"),
+    ("java/lang/ThreadGroup", "uncaughtException"),
+    ("java/lang/ThreadGroup", "threadTerminated"),
+    ("java/lang/Shutdown", "shutdown"),
+    ("java/lang/System", "initPhase1"),
+    ("java/lang/System", "initPhase2"),
+    ("java/lang/System", "initPhase3"),
+    ("java/lang/System", "initializeSystemClass"),
+    ("jdk/internal/misc/Signal", "dispatch"),
+    ("sun/misc/Signal", "dispatch"),
+    ("jdk/internal/vm/VMSupport", "serializePropertiesToByteArray"),
+    ("jdk/internal/vm/VMSupport", "serializeAgentPropertiesToByteArray"),
+    ("sun/misc/VMSupport", "serializePropertiesToByteArray"),
+    ("sun/misc/VMSupport", "serializeAgentPropertiesToByteArray"),
+    ("sun/management/Sensor", "trigger"),
+    ("sun/management/Sensor", "clear"),
+];
+
+/// What the launcher and agents call on the first thread.
+const LAUNCHER: [(&str, &str); 6] = [
+    ("sun/launcher/LauncherHelper", "checkAndLoadMain"),
+    ("sun/launcher/LauncherHelper", "makePlatformString"),
+    ("sun/launcher/LauncherHelper", "showSettings"),
+    ("sun/instrument/InstrumentationImpl", "loadClassAndCallPremain"),
+    ("java/lang/ClassLoader", "loadClass"),
+    ("java/lang/ClassLoader", "getSystemClassLoader"),
+];

@@ -1,0 +1,104 @@
+//! What proof says: proven, explained and how, or refuted and how. The names are part of the trust report.
+
+use std::fmt;
+
+/// What is to be said of one edge, of a leaf, or of a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The bytecode says so.
+    Proven,
+    /// Nothing contradicts it, and this is why it may be.
+    Explained(Explanation),
+    /// It cannot be.
+    Refuted(Refutation),
+}
+
+macro_rules! named {
+    ($(#[$doc:meta])* $kind:ident { $($(#[$case_doc:meta])* $case:ident = $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $kind { $($(#[$case_doc])* $case,)* }
+
+        impl $kind {
+            /// All of them, in the order in which they are declared.
+            pub const ALL: &'static [Self] = &[$(Self::$case,)*];
+
+            /// Its name in the report.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$case => $name,)* }
+            }
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+named! {
+    /// Why an edge may be though the bytecode does not name its callee. The table in `docs/proof.md` says for each
+    /// which instructions and which callees it allows.
+    Explanation {
+        /// What an invokedynamic is linked to, or a method handle or var handle is invoked through.
+        MethodHandle = "method_handle",
+        /// What a method handle's own code ends in: the target, by the shape of its descriptor.
+        HandleTarget = "handle_target",
+        /// The VM calls the class library to link a call site, a constant or a handle.
+        Linkage = "linkage",
+        ClassInit = "class_initialisation",
+        /// The VM asks a class loader.
+        ClassLoad = "class_loading",
+        /// An exception that the VM makes by itself.
+        ImplicitException = "implicit_exception",
+        /// Native code may call what it likes.
+        NativeCaller = "native_caller",
+        /// The VM hands a new object with a finaliser to the Finalizer.
+        Finaliser = "finaliser",
+        /// A static method found in a superclass of the one that is named.
+        Inherited = "inherited_static",
+        /// The caller's class was unloaded before its code could be read.
+        Unloaded = "class_unloaded",
+        /// The caller's class was redefined: the code that ran is no longer there.
+        Redefined = "class_redefined",
+        /// The JVM did not give the caller's code, or a name in it that can be read.
+        Unread = "code_unread",
+        /// A stack's end: a call from native code into the VM's door for it.
+        JniEntry = "jni_entry",
+        /// A stack's end: the VM itself called this.
+        VmEntry = "vm_entry",
+    }
+}
+
+named! {
+    /// How a stack cannot be.
+    Refutation {
+        NotAnInvoke = "not_an_invoke",
+        OtherCallee = "other_callee",
+        BciPastEnd = "bci_past_end",
+        BciInsideInstruction = "bci_inside_instruction",
+        /// A native method with a bci, or bytecode without one.
+        Nativeness = "nativeness",
+        NullMethod = "null_method",
+        UnknownMethod = "unknown_method",
+        WrongRoot = "wrong_root",
+    }
+}
+
+impl Verdict {
+    pub fn is_refuted(self) -> bool {
+        matches!(self, Self::Refuted(_))
+    }
+
+    /// The worse of two; of two refutations the first.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Refuted(_), _) => self,
+            (_, Self::Refuted(_)) => other,
+            (Self::Explained(_), _) => self,
+            _ => other,
+        }
+    }
+}

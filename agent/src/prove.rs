@@ -1,0 +1,160 @@
+//! Proof in the running agent: brings methods' code from the JVM, and asks `vouch-proof` once for each distinct edge.
+//!
+//! What was answered is kept. It must never run the program's code, and never ask about a class that may be gone.
+
+mod methods;
+mod roots;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use jni::JNIEnv;
+use vouch_proof::{Explanation, Method, Refutation, Verdict};
+use vouch_signal::walker::Frame;
+
+use crate::clock;
+use crate::facade::Jvmti;
+use crate::resolve::Resolver;
+use methods::Methods;
+
+pub use roots::Roots;
+
+/// Whom to ask for a name, and as of when.
+pub struct Asking<'a, 'e> {
+    pub resolver: &'a Resolver,
+    pub env: &'a mut JNIEnv<'e>,
+    /// When the sample was taken.
+    pub time: u64,
+}
+
+/// All distinct edges, with their verdicts.
+#[derive(Debug)]
+pub struct Prover {
+    methods: Methods,
+    edges: HashMap<(usize, i32, usize), Verdict>,
+    leaves: HashMap<(usize, i32), Verdict>,
+    counts: EdgeCounts,
+    took_ns: u64,
+}
+
+/// How many distinct edges there are of each verdict.
+#[derive(Debug, Clone, Default)]
+pub struct EdgeCounts {
+    pub proven: u64,
+    pub refuted: u64,
+    pub explained: BTreeMap<Explanation, u64>,
+}
+
+impl Prover {
+    pub fn new(jvmti: Jvmti) -> Self {
+        Self {
+            methods: Methods::new(jvmti),
+            edges: HashMap::new(),
+            leaves: HashMap::new(),
+            counts: EdgeCounts::default(),
+            took_ns: 0,
+        }
+    }
+
+    /// Whether `caller` can have called the method `callee`.
+    pub fn edge(&mut self, caller: Frame, callee: usize, asking: &mut Asking<'_, '_>) -> Verdict {
+        let key = (caller.method, caller.bci, callee);
+        if let Some(verdict) = self.edges.get(&key) {
+            return *verdict;
+        }
+        let verdict = self.timed(|prover| prover.judge(caller, callee, asking));
+        match verdict {
+            Verdict::Proven => self.counts.proven += 1,
+            Verdict::Explained(how) => *self.counts.explained.entry(how).or_default() += 1,
+            Verdict::Refuted(_) => self.counts.refuted += 1,
+        }
+        self.edges.insert(key, verdict);
+        verdict
+    }
+
+    /// Whether a stack's leaf can be where it is.
+    pub fn leaf(&mut self, leaf: Frame, asking: &mut Asking<'_, '_>) -> Verdict {
+        let key = (leaf.method, leaf.bci);
+        if let Some(verdict) = self.leaves.get(&key) {
+            return *verdict;
+        }
+        let verdict = self.timed(|prover| prover.judge_leaf(leaf, asking));
+        self.leaves.insert(key, verdict);
+        verdict
+    }
+
+    /// What proof knows of a method; `None` if nobody can name it.
+    pub fn method(&mut self, id: usize, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
+        self.methods.get(id, asking)
+    }
+
+    /// What is known of a method already.
+    pub fn known(&self, id: usize) -> Option<&Method> {
+        self.methods.known(id)
+    }
+
+    /// Ids have come to mean other methods: what was concluded from them is void, but it stays counted.
+    pub fn forget(&mut self) {
+        self.methods.forget_all();
+        self.edges.clear();
+        self.leaves.clear();
+    }
+
+    pub fn counts(&self) -> &EdgeCounts {
+        &self.counts
+    }
+
+    /// The CPU time that it all took.
+    pub fn took_ns(&self) -> u64 {
+        self.took_ns
+    }
+
+    fn judge(&mut self, caller: Frame, callee: usize, asking: &mut Asking<'_, '_>) -> Verdict {
+        let Some(callee) = self.method(callee, asking) else { return unnamed(callee) };
+        let Some(method) = self.method(caller.method, asking) else { return unnamed(caller.method) };
+        self.methods.bring_pool(caller.method, asking);
+        let verdict = vouch_proof::edge(&method, caller.bci, &callee);
+        if verdict.is_refuted() && self.methods.was_redefined(caller.method, asking) {
+            self.again(caller.method, asking, |method| vouch_proof::edge(method, caller.bci, &callee))
+        } else {
+            verdict
+        }
+    }
+
+    fn judge_leaf(&mut self, leaf: Frame, asking: &mut Asking<'_, '_>) -> Verdict {
+        let Some(method) = self.method(leaf.method, asking) else { return unnamed(leaf.method) };
+        let verdict = vouch_proof::leaf(&method, leaf.bci);
+        if verdict.is_refuted() && self.methods.was_redefined(leaf.method, asking) {
+            self.again(leaf.method, asking, |method| vouch_proof::leaf(method, leaf.bci))
+        } else {
+            verdict
+        }
+    }
+
+    /// Holds a frame to its class's present version. If that refutes it too, it may be of one between.
+    fn again(
+        &mut self,
+        id: usize,
+        asking: &mut Asking<'_, '_>,
+        judge: impl FnOnce(&Method) -> Verdict,
+    ) -> Verdict {
+        self.methods.forget(id);
+        let present = self.method(id, asking);
+        self.methods.bring_pool(id, asking);
+        match present.map(|method| judge(&method)) {
+            Some(verdict) if !verdict.is_refuted() => verdict,
+            _ => Verdict::Explained(Explanation::Redefined),
+        }
+    }
+
+    fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let begun = clock::own_cpu();
+        let result = work(self);
+        self.took_ns += clock::own_cpu().saturating_sub(begun);
+        result
+    }
+}
+
+fn unnamed(id: usize) -> Verdict {
+    Verdict::Refuted(if id == 0 { Refutation::NullMethod } else { Refutation::UnknownMethod })
+}

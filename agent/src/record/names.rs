@@ -1,0 +1,97 @@
+//! From a walk's frame to a function and line of the recording.
+
+use std::collections::{HashMap, HashSet};
+
+use vouch_profile::{Category, Fate, FrameId, Func, FuncId, Recording, StackId};
+use vouch_signal::walker::Frame;
+
+use crate::prove::Asking;
+use crate::resolve::Method;
+
+/// The functions that methods have become.
+#[derive(Debug, Default)]
+pub struct Names {
+    known: HashMap<usize, (Method, FuncId)>,
+    nameless: HashSet<usize>,
+}
+
+impl Names {
+    /// The function and line of a frame.
+    pub fn func(
+        &mut self,
+        recording: &mut Recording,
+        frame: Frame,
+        asking: &mut Asking<'_, '_>,
+    ) -> (FuncId, Option<u32>) {
+        if let Some((method, func)) = self.known.get(&frame.method) {
+            return (*func, method.line(frame.bci));
+        }
+        let Some(method) = method(frame, asking) else {
+            self.nameless.insert(frame.method);
+            return (special(recording, "[unknown method]", Category::Other), None);
+        };
+        let func = func_of(recording, &method, method.class.origin.category);
+        let line = method.line(frame.bci);
+        self.known.insert(frame.method, (method, func));
+        (func, line)
+    }
+
+    /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken for the true one.
+    pub fn refuted_frame(recording: &mut Recording, frame: Frame, asking: &mut Asking<'_, '_>) -> FrameId {
+        match method(frame, asking) {
+            Some(method) => {
+                let func = func_of(recording, &method, Category::Refuted);
+                recording.frame(func, method.line(frame.bci))
+            }
+            None => {
+                let func = special(recording, "[unknown method]", Category::Refuted);
+                recording.frame(func, None)
+            }
+        }
+    }
+
+    /// A frame that is the leaf of samples of this fate.
+    pub fn leaf(
+        &mut self,
+        recording: &mut Recording,
+        frame: Frame,
+        fate: Fate,
+        asking: &mut Asking<'_, '_>,
+    ) -> FrameId {
+        let (func, line) = self.func(recording, frame, asking);
+        recording.leaf_frame(func, line, fate)
+    }
+
+    /// How many methods nobody could name.
+    pub fn lost(&self) -> u64 {
+        self.nameless.len() as u64
+    }
+
+    /// Ids have come to mean other methods.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+}
+
+/// A stack of one frame that stands for something other than a method.
+pub fn place(recording: &mut Recording, name: &str, category: Category) -> StackId {
+    let func = special(recording, name, category);
+    let frame = recording.frame(func, None);
+    recording.stack(None, frame)
+}
+
+fn method(frame: Frame, asking: &mut Asking<'_, '_>) -> Option<Method> {
+    if frame.method == 0 { None } else { asking.resolver.method(asking.env, frame.method, asking.time) }
+}
+
+fn func_of(recording: &mut Recording, method: &Method, category: Category) -> FuncId {
+    let class = &method.class;
+    let source = class.source.as_deref().map(|path| recording.source(path));
+    let resource = class.origin.resource.as_deref().map(|name| recording.resource(name));
+    let name = method.full_name();
+    recording.func(Func { name: &name, category, source, line: method.first_line(), resource, java: true })
+}
+
+fn special(recording: &mut Recording, name: &str, category: Category) -> FuncId {
+    recording.func(Func { name, category, source: None, line: None, resource: None, java: false })
+}

@@ -1,0 +1,208 @@
+//! What is against the refuted stacks, each told once: by which place in whose bytecode, and what stood there instead.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+
+use vouch_profile::{LISTED, Recording, Refutation, RefutationId, RefutationReport};
+use vouch_proof::{Refutation as Kind, called, listing};
+use vouch_signal::walker::Frame;
+
+use super::tree::OffenceId;
+use crate::prove::{Asking, Prover};
+
+/// How many are told apart; further ones share one entry for each kind.
+const MOST: usize = 500;
+/// How many frames of a stack are told, around the place.
+const FRAMES: usize = 60;
+/// How many instructions are shown before and after the place.
+const AROUND: usize = 5;
+
+/// The place in a stack that is refuted.
+#[derive(Debug, Clone, Copy)]
+pub enum Against {
+    Edge { caller: Frame, callee: usize },
+    Leaf(Frame),
+    Root(Frame),
+    /// One of too many.
+    Others,
+}
+
+/// An offence and its samples.
+#[derive(Debug)]
+struct Offence {
+    kind: Kind,
+    against: Against,
+    count: u64,
+    told: Option<(RefutationId, RefutationReport)>,
+}
+
+/// All offences.
+#[derive(Debug, Default)]
+pub struct Offences {
+    all: Vec<Offence>,
+    known: HashMap<(Kind, Against), OffenceId>,
+}
+
+impl Offences {
+    /// The offence of this kind and place.
+    pub fn id(&mut self, kind: Kind, against: Against) -> OffenceId {
+        let against = if self.all.len() < MOST { against } else { Against::Others };
+        let Self { all, known } = self;
+        let place = u32::try_from(all.len()).unwrap_or(u32::MAX);
+        *known.entry((kind, against)).or_insert_with(|| {
+            all.push(Offence { kind, against, count: 0, told: None });
+            OffenceId(place)
+        })
+    }
+
+    pub fn kind(&self, id: OffenceId) -> Kind {
+        self.all[id.0 as usize].kind
+    }
+
+    /// Counts a sample, whose stack is given, leaf first. The first one is told.
+    pub fn count(
+        &mut self,
+        id: OffenceId,
+        stack: &[Frame],
+        recording: &mut Recording,
+        prover: &mut Prover,
+        asking: &mut Asking<'_, '_>,
+    ) -> RefutationId {
+        let offence = &mut self.all[id.0 as usize];
+        offence.count += 1;
+        if let Some((told, _)) = &offence.told {
+            return *told;
+        }
+        let report = tell(offence, stack, prover, asking);
+        let told = recording.refutation(&report.what);
+        let report = RefutationReport { number: told.number(), ..report };
+        offence.told = Some((told, report));
+        told
+    }
+
+    /// The most frequent ones.
+    pub fn report(&self) -> Vec<RefutationReport> {
+        let mut all: Vec<_> = self.all.iter().filter(|offence| offence.count > 0).collect();
+        all.sort_by_key(|offence| Reverse(offence.count));
+        all.truncate(LISTED);
+        all.into_iter()
+            .filter_map(|offence| {
+                let (_, report) = offence.told.as_ref()?;
+                Some(RefutationReport { count: offence.count, ..report.clone() })
+            })
+            .collect()
+    }
+
+    /// Ids have come to mean other methods: what was told stays told.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+}
+
+/// Everything that there is to say, while the methods can be asked.
+fn tell(
+    offence: &Offence,
+    stack: &[Frame],
+    prover: &mut Prover,
+    asking: &mut Asking<'_, '_>,
+) -> RefutationReport {
+    let mut name = |id: usize, prover: &mut Prover| match prover.method(id, asking) {
+        Some(method) => method.to_string(),
+        None if id == 0 => "a null method id".to_owned(),
+        None => "a method that nobody can name".to_owned(),
+    };
+    let kind = offence.kind.name().to_owned();
+    let (what, place) = match offence.against {
+        Against::Edge { caller, callee } => {
+            let expected = prover.known(caller.method).map_or_else(String::new, |it| called(it, caller.bci));
+            let found = name(callee, prover);
+            let caller_name = name(caller.method, prover);
+            (Refutation { kind, caller: caller_name, bci: caller.bci, expected, found }, Some(caller))
+        }
+        Against::Leaf(leaf) => {
+            let expected = prover.known(leaf.method).map_or_else(String::new, |it| called(it, leaf.bci));
+            let found = "that it was interrupted there".to_owned();
+            (Refutation { kind, caller: name(leaf.method, prover), bci: leaf.bci, expected, found }, Some(leaf))
+        }
+        Against::Root(root) => {
+            let expected = "a thread's beginning".to_owned();
+            let found = name(root.method, prover);
+            (Refutation { kind, caller: String::new(), bci: root.bci, expected, found }, Some(root))
+        }
+        Against::Others => {
+            let expected = format!("one of more than {MOST} others");
+            (Refutation { kind, caller: String::new(), bci: 0, expected, found: String::new() }, None)
+        }
+    };
+    let is_place = |frame: &Frame| place.is_some_and(|place| same(*frame, place));
+    // Of a recursion, the innermost is as good as any.
+    let at = stack.iter().position(is_place);
+    let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
+    let last = first.saturating_add(FRAMES).min(stack.len());
+    let mut lines: Vec<String> = stack[first..last].iter().map(|frame| line(*frame, asking)).collect();
+    let shown_at = at.map(|at| at - first + usize::from(first > 0));
+    if first > 0 {
+        lines.insert(0, format!("… {first} frames"));
+    }
+    if last < stack.len() {
+        lines.push(format!("… {} frames", stack.len() - last));
+    }
+    let code = place.and_then(|place| Some(listing(prover.known(place.method)?, place.bci, AROUND)));
+    RefutationReport {
+        number: 0,
+        count: 0,
+        what,
+        stack: lines,
+        at: shown_at,
+        code: code.unwrap_or_default(),
+    }
+}
+
+/// `com.foo.Bar.baz(Bar.java:12) @ 7`
+fn line(frame: Frame, asking: &mut Asking<'_, '_>) -> String {
+    let method = if frame.method == 0 {
+        None
+    } else {
+        asking.resolver.method(asking.env, frame.method, asking.time)
+    };
+    let Some(method) = method else { return format!("[unknown method] @ {}", frame.bci) };
+    let source = method.class.source.as_deref();
+    let file = source.map(|path| path.rsplit('/').next().unwrap_or(path));
+    let place = match (file, method.line(frame.bci)) {
+        (Some(file), Some(line)) => format!("({file}:{line})"),
+        (Some(file), None) => format!("({file})"),
+        _ => String::new(),
+    };
+    format!("{}{place} @ {}", method.full_name(), frame.bci)
+}
+
+fn same(a: Frame, b: Frame) -> bool {
+    a.method == b.method && a.bci == b.bci
+}
+
+impl Against {
+    fn parts(self) -> (u8, usize, i32, usize) {
+        match self {
+            Self::Edge { caller, callee } => (0, caller.method, caller.bci, callee),
+            Self::Leaf(leaf) => (1, leaf.method, leaf.bci, 0),
+            // Wherever in it the walk lost its way.
+            Self::Root(root) => (2, root.method, 0, 0),
+            Self::Others => (3, 0, 0, 0),
+        }
+    }
+}
+
+impl PartialEq for Against {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Against {}
+
+impl Hash for Against {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}

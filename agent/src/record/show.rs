@@ -1,0 +1,80 @@
+//! How a walk is shown: under its own roots if it may be, apart from them if it is refuted.
+//!
+//! A refuted stack's frames are functions of their own, in a category of their own: no view, from whichever end it
+//! counts, may mix them with the true ones. Its time is never left out.
+
+use std::collections::HashMap;
+
+use vouch_profile::{Category, Fate, Recording, StackId};
+use vouch_proof::Refutation;
+use vouch_signal::walker::Frame;
+
+use super::names::{Names, place};
+use super::tree::{NodeId, Tree};
+use crate::options::Refuted;
+use crate::prove::Asking;
+
+/// The stacks as they are shown.
+#[derive(Debug)]
+pub struct Shown {
+    wish: Refuted,
+    known: HashMap<(NodeId, As), StackId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum As {
+    Stack(Fate),
+    Refuted(Refutation),
+}
+
+impl Shown {
+    pub fn new(wish: Refuted) -> Self {
+        Self { wish, known: HashMap::new() }
+    }
+
+    /// The stack of a walk that ended in `leaf`; `refuted` is what is against it.
+    pub fn stack(
+        &mut self,
+        leaf: NodeId,
+        fate: Fate,
+        refuted: Option<Refutation>,
+        tree: &Tree,
+        recording: &mut Recording,
+        names: &mut Names,
+        asking: &mut Asking<'_, '_>,
+    ) -> StackId {
+        let shown = match refuted.filter(|_| self.wish != Refuted::Keep) {
+            Some(kind) => As::Refuted(kind),
+            None => As::Stack(fate),
+        };
+        *self.known.entry((leaf, shown)).or_insert_with(|| match shown {
+            As::Stack(fate) => {
+                let node = tree.get(leaf);
+                let above = node.parent.map(|parent| tree.get(parent).stack);
+                match node.frame {
+                    Some(frame) => {
+                        let frame = names.leaf(recording, frame, fate, asking);
+                        recording.stack(above, frame)
+                    }
+                    None => node.stack,
+                }
+            }
+            As::Refuted(kind) => {
+                let mut stack = place(recording, &format!("[refuted: {kind}]"), Category::Refuted);
+                if self.wish == Refuted::Isolate {
+                    let frames: Vec<Frame> = tree.frames(leaf).collect();
+                    for frame in frames.into_iter().rev() {
+                        let frame = Names::refuted_frame(recording, frame, asking);
+                        stack = recording.stack(Some(stack), frame);
+                    }
+                }
+                stack
+            }
+        })
+    }
+
+    /// Ids have come to mean other methods.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+}

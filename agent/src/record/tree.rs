@@ -1,0 +1,89 @@
+//! The tree of all walks: a node is a frame under all of its callers.
+//!
+//! Stacks share their outer frames, so what is known of a frame under its callers (its place in the recording, and
+//! whether an edge on the way there was refuted) is known for all stacks that go through it. A node is never taken out
+//! while ids keep their meaning.
+
+use std::collections::HashMap;
+
+use vouch_profile::StackId;
+use vouch_signal::walker::Frame;
+
+/// A node, by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+/// What is against a stack, by its place in the list of offences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OffenceId(pub u32);
+
+/// How far the frames up to a node hold, without the leaf's own bci and the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Proven,
+    /// Some edge rests on an explanation.
+    Explained,
+    /// By the outermost edge that is refuted.
+    Refuted(OffenceId),
+}
+
+/// A frame under all of its callers.
+#[derive(Debug, Clone, Copy)]
+pub struct Node {
+    pub parent: Option<NodeId>,
+    /// A cut stack's outermost node stands for what was cut off, and has no frame.
+    pub frame: Option<Frame>,
+    pub stack: StackId,
+    pub standing: Standing,
+    /// How many frames lie above it.
+    pub depth: u32,
+    /// The outermost of its frames are lacking.
+    pub cut: bool,
+}
+
+/// All nodes.
+#[derive(Debug, Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    children: HashMap<(Option<NodeId>, i32, usize), NodeId>,
+}
+
+/// The bci of the node that stands for what was cut off; no walk has it.
+const CUT: i32 = i32::MIN;
+
+impl Tree {
+    pub fn child(&self, parent: Option<NodeId>, frame: Option<Frame>) -> Option<NodeId> {
+        self.children.get(&key(parent, frame)).copied()
+    }
+
+    pub fn add(&mut self, node: Node) -> NodeId {
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.children.insert(key(node.parent, node.frame), id);
+        self.nodes.push(node);
+        id
+    }
+
+    pub fn get(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// The frames from a node to its root, leaf first.
+    pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Frame> + '_ {
+        let mut next = Some(leaf);
+        std::iter::from_fn(move || {
+            let node = self.get(next?);
+            next = node.parent;
+            node.frame
+        })
+    }
+
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.children.clear();
+    }
+}
+
+fn key(parent: Option<NodeId>, frame: Option<Frame>) -> (Option<NodeId>, i32, usize) {
+    let frame = frame.unwrap_or(Frame { bci: CUT, method: 0 });
+    (parent, frame.bci, frame.method)
+}

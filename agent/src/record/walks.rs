@@ -1,0 +1,215 @@
+//! Walks, held against the bytecode: each distinct one is looked at once, and of it only what no other walk has shown.
+
+use std::collections::HashMap;
+
+use vouch_profile::{Category, Fate, Power, Recording};
+use vouch_proof::{Corruption, Frame as ProofFrame, Verdict, power};
+use vouch_signal::walker::Frame;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::names::{Names, place};
+use super::offences::{Against, Offences};
+use super::tree::{Node, NodeId, Standing, Tree};
+use crate::prove::{Asking, Prover, Roots};
+
+/// How many corruptions of each kind are made to measure the power of proof.
+const TRIALS: u32 = 2_000;
+
+/// What is known of a walk, whichever thread it is of.
+#[derive(Debug, Clone, Copy)]
+pub struct Walked {
+    /// None: a walk without frames.
+    pub leaf: Option<NodeId>,
+    /// With the leaf's own bci.
+    pub standing: Standing,
+}
+
+/// All distinct walks.
+#[derive(Debug)]
+pub struct Walks {
+    depth: usize,
+    pub tree: Tree,
+    /// By the hash of their frames.
+    known: HashMap<u128, Walked>,
+    pub prover: Prover,
+    roots: Roots,
+    pub offences: Offences,
+    /// Edges in all stacks that were looked at.
+    checked: u64,
+    words: Vec<u8>,
+}
+
+impl Walks {
+    pub fn new(depth: usize, prover: Prover, roots: Roots) -> Self {
+        Self {
+            depth,
+            tree: Tree::default(),
+            known: HashMap::new(),
+            prover,
+            roots,
+            offences: Offences::default(),
+            checked: 0,
+            words: Vec::new(),
+        }
+    }
+
+    /// Ids have come to mean other methods.
+    pub fn forget(&mut self) {
+        self.tree.clear();
+        self.known.clear();
+        self.prover.forget();
+        self.roots.forget();
+        self.offences.forget();
+    }
+
+    /// How many edges stood in the stacks of all samples.
+    pub fn checked(&self) -> u64 {
+        self.checked
+    }
+
+    /// Takes a walk in, leaf first. One frame more than are kept says that it was cut.
+    pub fn walk(
+        &mut self,
+        walk: &[Frame],
+        recording: &mut Recording,
+        names: &mut Names,
+        asking: &mut Asking<'_, '_>,
+    ) -> Walked {
+        self.words.clear();
+        for frame in walk {
+            self.words.extend_from_slice(&frame.bci.to_le_bytes());
+            self.words.extend_from_slice(&frame.method.to_le_bytes());
+        }
+        // At 128 bits two stacks of one recording do not meet by chance.
+        let hash = xxh3_128(&self.words);
+        let walked = match self.known.get(&hash) {
+            Some(walked) => *walked,
+            None => {
+                let walked = self.look(walk, recording, names, asking);
+                self.known.insert(hash, walked);
+                walked
+            }
+        };
+        self.checked += walked.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
+        walked
+    }
+
+    fn look(
+        &mut self,
+        walk: &[Frame],
+        recording: &mut Recording,
+        names: &mut Names,
+        asking: &mut Asking<'_, '_>,
+    ) -> Walked {
+        let kept = &walk[..walk.len().min(self.depth)];
+        let mut parent = (walk.len() > kept.len()).then(|| self.cut_off(recording));
+        for frame in kept.iter().rev() {
+            let known = self.tree.child(parent, Some(*frame));
+            parent = Some(known.unwrap_or_else(|| self.add(parent, *frame, recording, names, asking)));
+        }
+        let standing = match (parent, kept.first()) {
+            (Some(node), Some(leaf)) => {
+                let verdict = self.prover.leaf(*leaf, asking);
+                self.and(self.tree.get(node).standing, verdict, Against::Leaf(*leaf))
+            }
+            _ => Standing::Proven,
+        };
+        Walked { leaf: parent, standing }
+    }
+
+    /// The node under which the stacks hang that were cut.
+    fn cut_off(&mut self, recording: &mut Recording) -> NodeId {
+        self.tree.child(None, None).unwrap_or_else(|| {
+            let stack = place(recording, &format!("[cut at {} frames]", self.depth), Category::Other);
+            let standing = Standing::Explained;
+            self.tree.add(Node { parent: None, frame: None, stack, standing, depth: 0, cut: true })
+        })
+    }
+
+    fn add(
+        &mut self,
+        parent: Option<NodeId>,
+        frame: Frame,
+        recording: &mut Recording,
+        names: &mut Names,
+        asking: &mut Asking<'_, '_>,
+    ) -> NodeId {
+        let above = parent.map(|parent| *self.tree.get(parent));
+        let caller = above.and_then(|above| above.frame);
+        let verdict = caller.map(|caller| self.prover.edge(caller, frame.method, asking));
+        let standing = match (above, verdict, caller) {
+            (Some(above), Some(verdict), Some(caller)) => {
+                self.and(above.standing, verdict, Against::Edge { caller, callee: frame.method })
+            }
+            (Some(above), ..) => above.standing,
+            (None, ..) => Standing::Proven,
+        };
+        let (func, line) = names.func(recording, frame, asking);
+        let interned = recording.frame(func, line);
+        let stack = recording.stack(above.map(|above| above.stack), interned);
+        let depth = above.map_or(0, |above| above.depth) + u32::from(caller.is_some());
+        let cut = above.is_some_and(|above| above.cut);
+        self.tree.add(Node { parent, frame: Some(frame), stack, standing, depth, cut })
+    }
+
+    fn and(&mut self, standing: Standing, verdict: Verdict, against: Against) -> Standing {
+        match (standing, verdict) {
+            (Standing::Refuted(_), _) => standing,
+            (_, Verdict::Refuted(kind)) => Standing::Refuted(self.offences.id(kind, against)),
+            (Standing::Explained, _) | (_, Verdict::Explained(_)) => Standing::Explained,
+            (Standing::Proven, Verdict::Proven) => Standing::Proven,
+        }
+    }
+
+    /// What a walk is worth as a stack of this thread: with its root.
+    pub fn judge(
+        &mut self,
+        walked: Walked,
+        serial: u32,
+        asking: &mut Asking<'_, '_>,
+        witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<usize>,
+    ) -> Standing {
+        let Some(leaf) = walked.leaf else { return Standing::Explained };
+        if matches!(walked.standing, Standing::Refuted(_)) || self.tree.get(leaf).cut {
+            return walked.standing;
+        }
+        let Some(root) = self.tree.frames(leaf).last() else { return walked.standing };
+        let verdict = self.roots.verdict(serial, root.method, &mut self.prover, asking, witness);
+        self.and(walked.standing, verdict, Against::Root(root))
+    }
+
+    /// How much of what is wrong proof would notice, measured on the stacks that it let pass.
+    pub fn power(&self) -> Vec<(&'static str, Power)> {
+        let mut stacks: Vec<NodeId> = self
+            .known
+            .values()
+            .filter(|walked| !matches!(walked.standing, Standing::Refuted(_)))
+            .filter_map(|walked| walked.leaf)
+            .filter(|leaf| !self.tree.get(*leaf).cut)
+            .collect();
+        // A map has no order of its own.
+        stacks.sort_unstable();
+        let stack = |place: usize| -> Vec<ProofFrame<'_>> {
+            let frames = self.tree.frames(stacks[place]);
+            frames
+                .map(|frame| ProofFrame { method: self.prover.known(frame.method), bci: frame.bci })
+                .collect()
+        };
+        Corruption::ALL
+            .into_iter()
+            .map(|corruption| {
+                let (tried, noticed) = power(corruption, TRIALS, stacks.len(), stack);
+                (corruption.name(), Power { tried, noticed })
+            })
+            .collect()
+    }
+}
+
+/// The fate of a sample whose stack stands like this.
+pub fn fate(standing: Standing) -> Fate {
+    match standing {
+        Standing::Proven => Fate::Proven,
+        Standing::Explained => Fate::Plausible,
+        Standing::Refuted(_) => Fate::Refuted,
+    }
+}
