@@ -128,7 +128,7 @@ impl Agent {
                     self.finish(&mut state, None, env);
                     return IDLE;
                 }
-                left.map_or(ROUND, |left| left.min(ROUND)).min(session.next_witness())
+                left.map_or(ROUND, |left| left.min(ROUND)).min(session.next_task())
             }
         }
     }

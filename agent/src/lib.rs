@@ -25,6 +25,7 @@ mod resolve;
 mod say;
 mod session;
 mod threads;
+mod truth;
 mod witness;
 mod worker;
 

@@ -92,6 +92,8 @@ pub struct Options {
     pub refuted: Refuted,
     /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
     pub late_ids: bool,
+    /// Samples are GetStackTrace's: for the truth lab, to see whether proof refutes the truth.
+    pub true_stacks: bool,
     /// The walker is to be broken on purpose, in this way.
     pub break_walker: Option<Break>,
 }
@@ -115,6 +117,7 @@ impl Default for Options {
             witness: Witnessing::Auto,
             refuted: Refuted::Isolate,
             late_ids: false,
+            true_stacks: false,
             break_walker: None,
         }
     }
@@ -189,7 +192,7 @@ Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   
   status           say on the JVM's stderr what is being recorded
 
 For the truth lab (java-tests/README.md):
-  lab, lab=late-ids, break=KIND
+  lab, lab=late-ids, lab=true-stacks, break=KIND
 ";
 
 #[cfg(test)]

@@ -162,16 +162,23 @@ impl Recorder {
         let Some(head) = Head::read(entry) else { return };
         self.handler_ns.saturating_record(head.took.into());
         self.handler_total_ns += u64::from(head.took);
-        let (track, outside) = self.track(&head);
+        let mut walk = take(&mut self.walk);
+        walk.clear();
+        walk.extend(frames(entry));
+        self.take_walk(&head, &walk, resolver, env);
+        self.walk = walk;
+    }
+
+    /// Takes in a sample with its walk, leaf first.
+    pub fn take_walk(&mut self, head: &Head, walk: &[Frame], resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        let (track, outside) = self.track(head);
         let (fate, stack) = match head.count {
             1.. => {
-                self.walk.clear();
-                self.walk.extend(frames(entry));
                 if head.witnessed {
                     // Before all else: the thread runs on.
-                    self.witness.take(&head, &self.walk, self.depth, resolver, env);
+                    self.witness.take(head, walk, self.depth, resolver, env);
                 }
-                self.java_stack(&head, track, &mut Asking { resolver, env, time: head.time })
+                self.java_stack(head, walk, track, &mut Asking { resolver, env, time: head.time })
             }
             0 | NO_JAVA_THREAD => {
                 (Fate::Outside, place_of(&mut self.recording, outside.name, outside.category))
@@ -191,6 +198,7 @@ impl Recorder {
     fn java_stack(
         &mut self,
         head: &Head,
+        walk: &[Frame],
         track: ThreadId,
         asking: &mut Asking<'_, '_>,
     ) -> (Fate, StackId) {
@@ -201,19 +209,17 @@ impl Recorder {
             self.shown.forget();
         }
         let Self { recording, witness, walks, names, shown, .. } = self;
-        let walk = take(&mut self.walk);
-        let walked = walks.walk(&walk, recording, names, asking);
+        let walked = walks.walk(walk, recording, names, asking);
         let standing =
             walks.judge(walked, head.serial, asking, |asking| witness.present_root(head, asking.env));
         let refuted = match standing {
             Standing::Refuted(offence) => {
-                let how = walks.offences.count(offence, &walk, recording, &mut walks.prover, asking);
+                let how = walks.offences.count(offence, track, walk, recording, &mut walks.prover, asking);
                 recording.refuted(track, head.time, how);
                 Some(walks.offences.kind(offence))
             }
             Standing::Proven | Standing::Explained => None,
         };
-        self.walk = walk;
         let fate = fate(standing);
         let stack = match walked.leaf {
             Some(leaf) => shown.stack(leaf, fate, refuted, &walks.tree, recording, names, asking),

@@ -26,6 +26,7 @@ use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{Sampling, registry};
 use crate::witness::Witness;
+use crate::truth::{self, Truth};
 use crate::worker;
 use rig::Rig;
 
@@ -56,6 +57,8 @@ pub struct Session {
     plan: Plan,
     rig: Rig,
     recorder: Recorder,
+    /// In the place of an engine.
+    truth: Option<Truth>,
     started: Moment,
 }
 
@@ -72,12 +75,16 @@ impl Session {
         let recorder = Recorder::new(options.depth, options.refuted, witness, prover, roots);
         let started = Moment::now();
         rig.open();
+        let truth = options.true_stacks.then(|| Truth::new(jvmti));
+        if truth.is_some() {
+            return Ok(Self { plan, rig, recorder, truth, started });
+        }
         registry().begin_sampling(Sampling {
             engine: plan.choice.engine,
             interval: options.interval,
             filter: options.threads.clone(),
         });
-        let session = Self { plan, rig, recorder, started };
+        let session = Self { plan, rig, recorder, truth, started };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),
             Err(error) => {
@@ -90,15 +97,19 @@ impl Session {
 
     /// Takes in what the handlers have published.
     pub fn drain(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        if let Some(truth) = &mut self.truth {
+            let stacks = truth.round(&mut self.recorder, resolver, env);
+            self.rig.counters().count(stacks);
+        }
         self.recorder.drain(self.rig.lanes(), resolver, env);
         if self.recorder.witness.is_due() {
             self.rig.want_witness();
         }
     }
 
-    /// The time until the next sample is to be witnessed.
-    pub fn next_witness(&self) -> Duration {
-        self.recorder.witness.next()
+    /// The time until there is something to do besides draining.
+    pub fn next_task(&self) -> Duration {
+        if self.truth.is_some() { truth::PAUSE } else { self.recorder.witness.next() }
     }
 
     /// Time since the recording began.

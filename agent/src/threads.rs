@@ -311,6 +311,13 @@ impl Registry {
         (!env.is_null()).then_some((*tid, env))
     }
 
+    /// The kernel's id and our serial of a Java thread, by the JVM's side of it.
+    pub fn java_serial(&self, java_thread: usize) -> Option<(u32, u32)> {
+        let inner = self.inner.lock();
+        let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
+        inner.live.iter().find(|(_, live)| is_it(live)).map(|(tid, live)| (*tid, live.serial))
+    }
+
     /// The slot of a thread, and the JVM's side of it, by serial; `None` if it has ended.
     pub fn slot(&self, tid: u32, serial: u32) -> Option<(&'static Slot, usize)> {
         let inner = self.inner.lock();

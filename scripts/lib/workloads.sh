@@ -117,7 +117,8 @@ workload() (
   scratch=$(mktemp -d "$top/target/workload.XXXXXX") || exit 2
   trap 'rm -rf "$scratch"' EXIT
   code=0
-  jdks_clean "$home/bin/java" -Xmx1g "$@" -cp "$(workload_path "$name")" "${name^}" "$seconds" "$scratch" "$input" || code=$?
+  jdks_clean "$home/bin/java" -Xmx1g -XX:ErrorFile="$logs/hs_err_pid%p.log" "$@" -cp "$(workload_path "$name")" \
+    "${name^}" "$seconds" "$scratch" "$input" || code=$?
   ((code != 3)) || code=1 # what -XX:+ExitOnOutOfMemoryError gives
   exit "$code"
 )

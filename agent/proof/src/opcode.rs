@@ -58,7 +58,7 @@ pub enum Operands {
 }
 
 /// The operands of an opcode; `None` for one that no class file may hold.
-pub fn operands(opcode: u8) -> Option<Operands> {
+pub const fn operands(opcode: u8) -> Option<Operands> {
     Some(match opcode {
         16 | 21..=25 | 54..=58 | 169 | NEWARRAY => Operands::Byte,
         17 => Operands::Short,
@@ -79,39 +79,52 @@ pub fn operands(opcode: u8) -> Option<Operands> {
     })
 }
 
+/// The bytes of each instruction that always takes as many; 0 for all others.
+const FIXED: [u8; 256] = {
+    let mut fixed = [0; 256];
+    let mut opcode = 0_u8;
+    while opcode < u8::MAX {
+        fixed[opcode as usize] = match operands(opcode) {
+            Some(Operands::None) => 1,
+            Some(Operands::Byte | Operands::SmallConstant) => 2,
+            Some(Operands::Short | Operands::Jump | Operands::Step | Operands::Constant(0)) => 3,
+            Some(Operands::Constant(1)) => 4,
+            Some(Operands::FarJump | Operands::Constant(_)) => 5,
+            Some(Operands::TableSwitch | Operands::LookupSwitch | Operands::Wide) | None => 0,
+        };
+        opcode += 1;
+    }
+    fixed
+};
+
 /// The bytes of the instruction at `bci`; `None` if there is no whole instruction of a known kind.
 pub fn length(code: &[u8], bci: usize) -> Option<usize> {
+    // Code is read from its beginning for each question: nearly all of it goes this way.
+    let fixed = usize::from(FIXED[usize::from(*code.get(bci)?)]);
+    let length = if fixed > 0 { fixed } else { varying(code, bci)? };
+    (code.len() - bci >= length).then_some(length)
+}
+
+/// The bytes of an instruction whose operands say how many there are.
+fn varying(code: &[u8], bci: usize) -> Option<usize> {
     let int = |at: usize| {
         let bytes = code.get(at..at.checked_add(4)?)?;
         Some(i64::from(i32::from_be_bytes(bytes.try_into().ok()?)))
     };
-    let padded = |bci: usize| (bci / 4 + 1) * 4;
-    let length = match operands(*code.get(bci)?)? {
-        Operands::None => 1,
-        Operands::Byte | Operands::SmallConstant => 2,
-        Operands::Short | Operands::Jump | Operands::Step => 3,
-        Operands::Constant(more) => 3 + more,
-        Operands::FarJump => 5,
-        Operands::Wide => {
-            if *code.get(bci + 1)? == IINC {
-                6
-            } else {
-                4
-            }
-        }
+    let table = (bci / 4 + 1) * 4;
+    match operands(*code.get(bci)?)? {
+        Operands::Wide => Some(if *code.get(bci + 1)? == IINC { 6 } else { 4 }),
         Operands::TableSwitch => {
-            let table = padded(bci);
             let (low, high) = (int(table + 4)?, int(table + 8)?);
             let jumps = usize::try_from(high - low + 1).ok()?;
-            (table + 12 - bci).checked_add(jumps.checked_mul(4)?)?
+            (table + 12 - bci).checked_add(jumps.checked_mul(4)?)
         }
         Operands::LookupSwitch => {
-            let table = padded(bci);
             let pairs = usize::try_from(int(table + 4)?).ok()?;
-            (table + 8 - bci).checked_add(pairs.checked_mul(8)?)?
+            (table + 8 - bci).checked_add(pairs.checked_mul(8)?)
         }
-    };
-    (code.len() - bci >= length).then_some(length)
+        _ => None,
+    }
 }
 
 /// An opcode's name, as the specification writes it.

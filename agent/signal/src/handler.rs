@@ -55,6 +55,14 @@ pub struct Counters {
     pub folded: AtomicU64,
 }
 
+impl Counters {
+    /// Counts samples that came without a signal, each of weight 1.
+    pub fn count(&self, samples: u64) {
+        self.signals.fetch_add(samples, Ordering::Relaxed);
+        self.weight.fetch_add(samples, Ordering::Relaxed);
+    }
+}
+
 /// The handler itself, for `sigaction` with SA_SIGINFO.
 ///
 /// # Safety

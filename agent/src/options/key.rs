@@ -76,9 +76,14 @@ pub fn apply(
             options.refuted = choice(value, &wishes).map_err(named)?;
         }
         "lab" => {
-            options.late_ids = choice(value, &[("late-ids", true)]).map_err(named)?;
-            options.verb = Verb::Lab;
-            *words += 1;
+            match choice(value, &[("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks)]).map_err(named)? {
+                Lab::LateIds => {
+                    options.late_ids = true;
+                    options.verb = Verb::Lab;
+                    *words += 1;
+                }
+                Lab::TrueStacks => options.true_stacks = true,
+            }
         }
         "break" => options.break_walker = Some(choice(value, &broken::WAYS).map_err(named)?),
         "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
@@ -88,6 +93,13 @@ pub fn apply(
         _ => return Err(unknown(name)),
     }
     Ok(())
+}
+
+/// What the truth lab may want beyond its natives.
+#[derive(Clone, Copy)]
+enum Lab {
+    LateIds,
+    TrueStacks,
 }
 
 /// Keys that say nothing to the verb that they stand beside.

@@ -19,6 +19,9 @@ use crate::resolve;
 #[derive(Debug)]
 pub struct Methods {
     jvmti: Jvmti,
+    /// Before JDK 17 a class without a name of its own may have had its constants patched with objects, and a JVM that is
+    /// asked for them crashes.
+    patches: bool,
     methods: HashMap<usize, Known>,
     classes: HashMap<usize, Arc<Class>>,
 }
@@ -33,7 +36,7 @@ struct Known {
 
 impl Methods {
     pub fn new(jvmti: Jvmti) -> Self {
-        Self { jvmti, methods: HashMap::new(), classes: HashMap::new() }
+        Self { jvmti, patches: jvmti.jdk().is_none_or(|jdk| jdk < 17), methods: HashMap::new(), classes: HashMap::new() }
     }
 
     pub fn known(&self, id: usize) -> Option<&Method> {
@@ -62,7 +65,8 @@ impl Methods {
         let jvmti = self.jvmti;
         let Some(known) = self.methods.get_mut(&id).filter(|known| !known.pool_brought) else { return };
         known.pool_brought = true;
-        if matches!(known.method.body, Body::Code(_)) {
+        let may_be_patched = self.patches && known.named.class.hidden;
+        if matches!(known.method.body, Body::Code(_)) && !may_be_patched {
             known.method.class.bring_pool(|| {
                 with_class(id, &known.named, asking, |_, class| {
                     let constants = jvmti.constants(class.as_raw()).ok()?;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-use vouch_profile::{LISTED, Recording, Refutation, RefutationId, RefutationReport};
+use vouch_profile::{LISTED, Recording, Refutation, RefutationId, RefutationReport, ThreadId};
 use vouch_proof::{Refutation as Kind, called, listing};
 use vouch_signal::walker::Frame;
 
@@ -60,10 +60,11 @@ impl Offences {
         self.all[id.0 as usize].kind
     }
 
-    /// Counts a sample, whose stack is given, leaf first. The first one is told.
+    /// Counts a sample of a thread, whose stack is given, leaf first. The first one is told.
     pub fn count(
         &mut self,
         id: OffenceId,
+        track: ThreadId,
         stack: &[Frame],
         recording: &mut Recording,
         prover: &mut Prover,
@@ -74,7 +75,7 @@ impl Offences {
         if let Some((told, _)) = &offence.told {
             return *told;
         }
-        let report = tell(offence, stack, prover, asking);
+        let report = tell(offence, recording.thread_name(track), stack, prover, asking);
         let told = recording.refutation(&report.what);
         let report = RefutationReport { number: told.number(), ..report };
         offence.told = Some((told, report));
@@ -103,6 +104,7 @@ impl Offences {
 /// Everything that there is to say, while the methods can be asked.
 fn tell(
     offence: &Offence,
+    thread: &str,
     stack: &[Frame],
     prover: &mut Prover,
     asking: &mut Asking<'_, '_>,
@@ -126,7 +128,7 @@ fn tell(
             (Refutation { kind, caller: name(leaf.method, prover), bci: leaf.bci, expected, found }, Some(leaf))
         }
         Against::Root(root) => {
-            let expected = "a thread's beginning".to_owned();
+            let expected = format!("the beginning of thread \"{thread}\"");
             let found = name(root.method, prover);
             (Refutation { kind, caller: String::new(), bci: root.bci, expected, found }, Some(root))
         }

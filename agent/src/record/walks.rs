@@ -136,6 +136,8 @@ impl Walks {
     ) -> NodeId {
         let above = parent.map(|parent| *self.tree.get(parent));
         let caller = above.and_then(|above| above.frame);
+        // Naming comes first: a frame is named whether or not it is proven.
+        let (func, line) = names.func(recording, frame, asking);
         let verdict = caller.map(|caller| self.prover.edge(caller, frame.method, asking));
         let standing = match (above, verdict, caller) {
             (Some(above), Some(verdict), Some(caller)) => {
@@ -144,7 +146,6 @@ impl Walks {
             (Some(above), ..) => above.standing,
             (None, ..) => Standing::Proven,
         };
-        let (func, line) = names.func(recording, frame, asking);
         let interned = recording.frame(func, line);
         let stack = recording.stack(above.map(|above| above.stack), interned);
         let depth = above.map_or(0, |above| above.depth) + u32::from(caller.is_some());

@@ -19,6 +19,8 @@ pub struct Class {
     pub name: String,
     /// As its own class file has it, but for a hidden class: `com/foo/Bar$Inner`.
     pub binary: Box<str>,
+    /// It is a hidden class, or what was one before JDK 15.
+    pub hidden: bool,
     /// `com/foo/Bar.java`
     pub source: Option<String>,
     pub origin: Origin,
@@ -72,7 +74,8 @@ pub struct Method {
 impl Class {
     pub fn new(signature: &str, source: Option<String>, origin: Origin, handle: Handle) -> Self {
         let binary = without_hidden_part(readable::binary_name(signature)).into();
-        Self { name: readable::class_name(signature), binary, source, origin, handle }
+        let hidden = readable::is_hidden(signature);
+        Self { name: readable::class_name(signature), binary, hidden, source, origin, handle }
     }
 }
 

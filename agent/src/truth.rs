@@ -1,0 +1,84 @@
+//! Stacks that are known to be true, in the place of samples: GetStackTrace of every Java thread, over and over.
+//!
+//! For the truth lab: all that comes behind the walk then works on the truth, and proof must refute none of it. There is
+//! no engine and no signal. It must never be used for an ordinary profile: only where a thread can be stopped is it seen.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jni::JNIEnv;
+use jni::objects::JObject;
+use vouch_signal::record::Head;
+use vouch_signal::walker::{Frame, NATIVE};
+use vouch_witness::rules;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::clock;
+use crate::facade::{Jvmti, StackFrame};
+use crate::java;
+use crate::record::Recorder;
+use crate::resolve::Resolver;
+use crate::threads::{late, registry};
+
+/// The time between two rounds.
+pub const PAUSE: Duration = Duration::from_millis(1);
+
+/// What asks, and what each thread's stack was when it was last asked about.
+#[derive(Debug)]
+pub struct Truth {
+    jvmti: Jvmti,
+    room: Vec<StackFrame>,
+    last: HashMap<u32, u64>,
+}
+
+impl Truth {
+    pub fn new(jvmti: Jvmti) -> Self {
+        Self { jvmti, room: Vec::new(), last: HashMap::new() }
+    }
+
+    /// Asks about every thread once; gives how many stacks there were to record. A stack that has not changed is none.
+    pub fn round(&mut self, recorder: &mut Recorder, resolver: &Resolver, env: &mut JNIEnv<'_>) -> u64 {
+        let mut stacks = 0;
+        late::each_java_thread(self.jvmti, env, |env, thread| {
+            if let Some((head, frames)) = self.ask(env, thread) {
+                recorder.take_walk(&head, &frames, resolver, env);
+                stacks += 1;
+            }
+        });
+        stacks
+    }
+
+    fn ask(&mut self, env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> Option<(Head, Vec<Frame>)> {
+        let (tid, serial) = registry().java_serial(java::java_thread(env, thread))?;
+        if tid == clock::own_tid() {
+            return None;
+        }
+        let count = self.jvmti.stack_trace(thread.as_raw(), &mut self.room).ok().filter(|count| *count > 0)?;
+        let words: Vec<u8> = self.room[..count]
+            .iter()
+            .flat_map(|frame| [frame.method as u64, frame.location.cast_unsigned()])
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        if self.last.insert(serial, xxh3_64(&words)) == Some(xxh3_64(&words)) {
+            return None;
+        }
+        let head = Head {
+            time: clock::monotonic(),
+            cpu: clock::thread_cpu(tid).unwrap_or(0),
+            tid,
+            serial,
+            weight: 1,
+            count: i32::try_from(count).unwrap_or(i32::MAX),
+            took: 0,
+            witnessed: false,
+        };
+        Some((head, self.room[..count].iter().map(frame).collect()))
+    }
+}
+
+/// The frame as a walk would have it.
+fn frame(witness: &StackFrame) -> Frame {
+    let native = witness.location == rules::NATIVE.1;
+    let bci = if native { NATIVE } else { i32::try_from(witness.location).unwrap_or(i32::MAX) };
+    Frame { bci, method: witness.method }
+}
