@@ -3,13 +3,14 @@
 //! What was answered is kept. It must never run the program's code, and never ask about a class that may be gone.
 
 mod methods;
+mod relations;
 mod roots;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use jni::JNIEnv;
-use vouch_proof::{Explanation, Method, Refutation, Verdict};
+use vouch_proof::{Explanation, Method, Refutation, Relation, Verdict};
 use vouch_signal::walker::Frame;
 
 use crate::clock;
@@ -109,13 +110,14 @@ impl Prover {
         self.took_ns
     }
 
-    fn judge(&mut self, caller: Frame, callee: usize, asking: &mut Asking<'_, '_>) -> Verdict {
-        let Some(callee) = self.method(callee, asking) else { return unnamed(callee) };
+    fn judge(&mut self, caller: Frame, callee_id: usize, asking: &mut Asking<'_, '_>) -> Verdict {
+        let Some(callee) = self.method(callee_id, asking) else { return unnamed(callee_id) };
         let Some(method) = self.method(caller.method, asking) else { return unnamed(caller.method) };
         self.methods.bring_pool(caller.method, asking);
-        let verdict = vouch_proof::edge(&method, caller.bci, &callee);
+        let verdict = self.held(caller, &method, callee_id, &callee, asking);
         if verdict.is_refuted() && self.methods.was_redefined(caller.method, asking) {
-            self.again(caller.method, asking, |method| vouch_proof::edge(method, caller.bci, &callee))
+            let Some(present) = self.present(caller.method, asking) else { return void() };
+            again(self.held(caller, &present, callee_id, &callee, asking))
         } else {
             verdict
         }
@@ -125,26 +127,38 @@ impl Prover {
         let Some(method) = self.method(leaf.method, asking) else { return unnamed(leaf.method) };
         let verdict = vouch_proof::leaf(&method, leaf.bci);
         if verdict.is_refuted() && self.methods.was_redefined(leaf.method, asking) {
-            self.again(leaf.method, asking, |method| vouch_proof::leaf(method, leaf.bci))
+            let Some(present) = self.present(leaf.method, asking) else { return void() };
+            again(vouch_proof::leaf(&present, leaf.bci))
         } else {
             verdict
         }
     }
 
-    /// Holds a frame to its class's present version. If that refutes it too, it may be of one between.
-    fn again(
+    /// Holds a caller to its code.
+    fn held(
         &mut self,
-        id: usize,
+        caller: Frame,
+        method: &Method,
+        callee_id: usize,
+        callee: &Method,
         asking: &mut Asking<'_, '_>,
-        judge: impl FnOnce(&Method) -> Verdict,
     ) -> Verdict {
+        vouch_proof::edge(method, caller.bci, callee, |named| {
+            self.relation(caller.method, named, callee_id, asking)
+        })
+    }
+
+    /// How the class of `callee` stands to the one that `caller` calls `named`.
+    pub fn relation(&self, caller: usize, named: &str, callee: usize, asking: &mut Asking<'_, '_>) -> Relation {
+        relations::relation(&self.methods, caller, named, callee, asking)
+    }
+
+    /// A method as its class's present version has it.
+    fn present(&mut self, id: usize, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
         self.methods.forget(id);
         let present = self.method(id, asking);
         self.methods.bring_pool(id, asking);
-        match present.map(|method| judge(&method)) {
-            Some(verdict) if !verdict.is_refuted() => verdict,
-            _ => Verdict::Explained(Explanation::Redefined),
-        }
+        present
     }
 
     fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
@@ -153,6 +167,15 @@ impl Prover {
         self.took_ns += clock::own_cpu().saturating_sub(begun);
         result
     }
+}
+
+/// The verdict by a class's present version: if that refutes it too, it may be of one between.
+fn again(verdict: Verdict) -> Verdict {
+    if verdict.is_refuted() { void() } else { verdict }
+}
+
+fn void() -> Verdict {
+    Verdict::Explained(Explanation::Redefined)
 }
 
 fn unnamed(id: usize) -> Verdict {

@@ -154,8 +154,9 @@ impl Recorder {
     }
 
     /// How much of what is wrong proof would notice.
-    pub fn power(&self) -> BTreeMap<String, Power> {
-        self.walks.power().into_iter().map(|(corruption, power)| (corruption.to_owned(), power)).collect()
+    pub fn power(&self, resolver: &Resolver, env: &mut JNIEnv<'_>) -> BTreeMap<String, Power> {
+        let mut asking = Asking { resolver, env, time: u64::MAX };
+        self.walks.power(&mut asking).into_iter().map(|(corruption, power)| (corruption.to_owned(), power)).collect()
     }
 
     fn take(&mut self, entry: &Entry<'_>, resolver: &Resolver, env: &mut JNIEnv<'_>) {

@@ -164,6 +164,20 @@ impl Resolver {
         self.loaders.get().is_none_or(|loaders| loaders.keep(self.jvmti, env, class))
     }
 
+    /// True if a class has a method of the same name and descriptor as this one, declared by itself.
+    pub fn declares(&self, class: &JObject<'_>, method: &Method) -> bool {
+        let Ok(ids) = self.jvmti.class_methods(class.as_raw()) else { return false };
+        ids.iter().any(|id| {
+            let known = self.table.lock().find(*id as usize, u64::MAX);
+            match known {
+                Some(known) => known.name == method.name && known.descriptor == method.descriptor,
+                None => self.jvmti.method_name(*id).is_ok_and(|known| {
+                    known.name == *method.name && known.descriptor == *method.descriptor
+                }),
+            }
+        })
+    }
+
     /// A reference to the class of a method that was sampled, in the frame of `env`; `None` if it is gone.
     pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, id: usize, method: &Method) -> Option<JObject<'e>> {
         match &method.class.handle {

@@ -139,7 +139,8 @@ impl Session {
         GATE.close();
         settle();
         self.finish_counts(resolver, env);
-        let written = files::write(self, places, program);
+        let power = self.recorder.power(resolver, env);
+        let written = files::write(self, places, program, power);
         self.rig.open();
         written
     }
@@ -155,7 +156,8 @@ impl Session {
         let quiet = self.silence();
         self.finish_counts(resolver, env);
         let plan = self.plan.clone();
-        let written = files::write(&self, places.unwrap_or(&plan), program);
+        let power = self.recorder.power(resolver, env);
+        let written = files::write(&self, places.unwrap_or(&plan), program, power);
         registry().end_recording();
         if !quiet {
             // A handler that has not come back may still write into the rig.

@@ -4,15 +4,21 @@
 //! the same name and descriptor. What is not so called must be one of the explanations, or it is refuted.
 
 use crate::code::{At, Instruction};
-use crate::explain;
+use crate::explain::{self, is_invoke};
 use crate::names::without_hidden_part;
-use crate::method::{Body, ENTRY_BCI, Gone, Method, NATIVE_BCI};
+use crate::method::{Body, ENTRY_BCI, Gone, Method, NATIVE_BCI, Relation};
 use crate::opcode;
 use crate::pool::{Constant, Member};
 use crate::verdict::{Explanation, Refutation, Verdict};
 
-/// Whether `caller`, at `bci`, can have called `callee`.
-pub fn edge(caller: &Method, bci: i32, callee: &Method) -> Verdict {
+/// Whether `caller`, at `bci`, can have called `callee`. `relation` says how the callee's class stands to a class that the
+/// bytecode names; it is asked where the two differ.
+pub fn edge(
+    caller: &Method,
+    bci: i32,
+    callee: &Method,
+    relation: impl FnOnce(&str) -> Relation,
+) -> Verdict {
     let instruction = match stand(caller, bci) {
         Stand::At(instruction) => instruction,
         Stand::Native => return explain::native(caller, callee),
@@ -24,14 +30,13 @@ pub fn edge(caller: &Method, bci: i32, callee: &Method) -> Verdict {
     if is_invoke(instruction.opcode) && constant.is_none() {
         return Verdict::Explained(Explanation::Unread);
     }
-    match constant {
-        Some(Constant::Member(named)) if is_invoke(instruction.opcode) => {
-            invoke(instruction.opcode, named, callee)
+    let named = match constant {
+        Some(Constant::Member(named)) if is_invoke(instruction.opcode) && calls(instruction.opcode, named, callee) => {
+            invoke(instruction.opcode, named, callee, relation)
         }
-        _ => None,
-    }
-    .or_else(|| explain::explained(caller, instruction, constant, callee).map(Verdict::Explained))
-    .unwrap_or(Verdict::Refuted(if is_invoke(instruction.opcode) {
+        _ => explain::explained(caller, instruction, constant, callee, relation).map(Verdict::Explained),
+    };
+    named.unwrap_or(Verdict::Refuted(if is_invoke(instruction.opcode) {
         Refutation::OtherCallee
     } else {
         Refutation::NotAnInvoke
@@ -83,23 +88,37 @@ fn stand(method: &Method, bci: i32) -> Stand<'_> {
     }
 }
 
-/// The verdict on an invoke whose constant names a method; `None` if it names another one.
-fn invoke(opcode: u8, named: Member<'_>, callee: &Method) -> Option<Verdict> {
+/// True if an invoke of this method may end in one of the callee's name and kind.
+fn calls(opcode: u8, named: Member<'_>, callee: &Method) -> bool {
     let same_name = named.name == &*callee.name && named.descriptor == &*callee.descriptor;
-    if !same_name || (opcode == opcode::INVOKESTATIC) != callee.is_static {
-        return None;
-    }
-    let same_class = without_hidden_part(named.class) == &*callee.class.name;
-    match opcode {
-        // A constructor is not inherited.
-        opcode::INVOKESPECIAL if named.name == "<init>" => same_class.then_some(Verdict::Proven),
-        opcode::INVOKESTATIC if !same_class => Some(Verdict::Explained(Explanation::Inherited)),
-        _ => Some(Verdict::Proven),
-    }
+    same_name && (opcode == opcode::INVOKESTATIC) == callee.is_static
 }
 
-fn is_invoke(opcode: u8) -> bool {
-    (opcode::INVOKEVIRTUAL..=opcode::INVOKEDYNAMIC).contains(&opcode)
+/// The verdict on an invoke of a method of the callee's name; `None` if the callee's class cannot be.
+fn invoke(
+    opcode: u8,
+    named: Member<'_>,
+    callee: &Method,
+    relation: impl FnOnce(&str) -> Relation,
+) -> Option<Verdict> {
+    if without_hidden_part(named.class) == &*callee.class.name {
+        return Some(Verdict::Proven);
+    }
+    match (opcode, named.name) {
+        // A constructor is not inherited.
+        (opcode::INVOKESPECIAL, "<init>") => None,
+        // Any class may implement an interface, and inherit the implementation from any other.
+        (opcode::INVOKEINTERFACE, _) => Some(Verdict::Proven),
+        (opcode::INVOKESTATIC, _) => match relation(named.class) {
+            Relation::Above => Some(Verdict::Proven),
+            Relation::Unknown => Some(Verdict::Explained(Explanation::Inherited)),
+            Relation::Below | Relation::Shadowed | Relation::Unrelated => None,
+        },
+        _ => match relation(named.class) {
+            Relation::Below | Relation::Above | Relation::Unknown => Some(Verdict::Proven),
+            Relation::Shadowed | Relation::Unrelated => None,
+        },
+    }
 }
 
 impl Gone {

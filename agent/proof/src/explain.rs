@@ -5,10 +5,11 @@
 
 use crate::code::Instruction;
 use crate::handles;
-use crate::method::{Body, Method};
+use crate::method::{Body, Method, Relation};
+use crate::names::without_hidden_part;
 use crate::opcode as op;
 use crate::pool::Constant;
-use crate::upcalls::{is_class_loading, is_implicit_exception, is_linkage};
+use crate::upcalls::{is_class_loading, is_implicit_exception, is_linkage, is_native_lookup};
 use crate::verdict::{Explanation, Refutation, Verdict};
 
 /// Why `callee` may stand on `instruction` of `caller`, whose constant does not name it.
@@ -17,15 +18,21 @@ pub(crate) fn explained(
     instruction: Instruction<'_>,
     constant: Option<Constant<'_>>,
     callee: &Method,
+    relation: impl FnOnce(&str) -> Relation,
 ) -> Option<Explanation> {
     let opcode = instruction.opcode;
     if let Some(how) = handles::explained(opcode, constant, callee) {
         return Some(how);
     }
+    if is_class_initialiser(callee) {
+        return initialises(opcode, constant, callee, relation).then_some(Explanation::ClassInit);
+    }
     let resolves = resolves(opcode, constant);
     let rules = [
-        (initialises(opcode) && is_class_initialiser(callee), Explanation::ClassInit),
         (resolves && is_class_loading(callee), Explanation::ClassLoad),
+        // A method is compiled where it begins: the classes of its signature are loaded before.
+        (instruction.bci == 0 && is_class_loading(callee), Explanation::Compilation),
+        (is_native_lookup(callee) && is_invoke(opcode), Explanation::ClassLoad),
         (links(opcode, constant) && is_linkage(callee), Explanation::Linkage),
         (may_throw(opcode) && is_implicit_exception(callee), Explanation::ImplicitException),
         (registers_finaliser(caller, opcode) && is_register(callee), Explanation::Finaliser),
@@ -68,9 +75,23 @@ const SILENT: [(&str, &str); 14] = [
     ("java/lang/Throwable", "fillInStackTrace"),
 ];
 
-/// The instructions that initialise a class before they do their work.
-fn initialises(opcode: u8) -> bool {
-    matches!(opcode, op::NEW | op::GETSTATIC | op::PUTSTATIC | op::INVOKESTATIC)
+/// True if the instruction may have this class initialised before it does its work: the one that it names, or one of
+/// those above.
+fn initialises(
+    opcode: u8,
+    constant: Option<Constant<'_>>,
+    callee: &Method,
+    relation: impl FnOnce(&str) -> Relation,
+) -> bool {
+    let named = match (opcode, constant) {
+        (op::GETSTATIC | op::PUTSTATIC | op::INVOKESTATIC, Some(Constant::Member(member))) => member.class,
+        (op::NEW, Some(Constant::Class(class))) => class,
+        // What a call site is linked to is initialised with it.
+        (op::INVOKEDYNAMIC, _) => return true,
+        _ => return false,
+    };
+    without_hidden_part(named) == &*callee.class.name
+        || !matches!(relation(named), Relation::Below | Relation::Unrelated)
 }
 
 fn is_class_initialiser(callee: &Method) -> bool {
@@ -94,6 +115,10 @@ fn resolves(opcode: u8, constant: Option<Constant<'_>>) -> bool {
         }
         _ => false,
     }
+}
+
+pub(crate) fn is_invoke(opcode: u8) -> bool {
+    (op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC).contains(&opcode)
 }
 
 /// The instructions that have the class library link something when they are first met.

@@ -28,7 +28,7 @@ mod verdict;
 pub use code::{At, Code, Instruction};
 pub use edge::{called, edge, leaf};
 pub use listing::listing;
-pub use method::{Body, Class, ENTRY_BCI, Frame, Gone, Method, NATIVE_BCI};
+pub use method::{Body, Class, ENTRY_BCI, Frame, Gone, Method, NATIVE_BCI, Relation};
 pub use names::{hidden_part, without_hidden_part};
 pub use pool::{Constant, Dynamic, Member, Pool};
 pub use power::{Corruption, power};

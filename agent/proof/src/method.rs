@@ -63,6 +63,8 @@ pub enum Gone {
 /// A frame of a walk, leaf first in a stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'m> {
+    /// What the caller of this crate calls the method.
+    pub id: usize,
     /// `None`: the walk had no method for it, or nobody knows the one that it had.
     pub method: Option<&'m Method>,
     /// As AsyncGetCallTrace gives it.
@@ -73,6 +75,21 @@ pub struct Frame<'m> {
 pub const NATIVE_BCI: i32 = -3;
 /// The bci of a compiled method that has not come to its first instruction.
 pub const ENTRY_BCI: i32 = -1;
+
+/// How the callee's class stands to the class that the bytecode names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// It is a subclass.
+    Below,
+    /// It is a superclass, and no class between them has a method of the callee's name and descriptor.
+    Above,
+    /// It is a superclass, and a class between them, or the named one itself, has such a method.
+    Shadowed,
+    /// Neither is a superclass of the other.
+    Unrelated,
+    /// Nobody knows the named class, or the callee is an interface's.
+    Unknown,
+}
 
 impl Method {
     /// True if the names are these.

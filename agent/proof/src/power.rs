@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use crate::code::Code;
 use crate::edge::edge;
-use crate::method::{Body, Frame, Method};
+use crate::method::{Body, Frame, Method, Relation};
 use crate::root::{Thread, root};
 
 /// A way to spoil a stack.
@@ -42,6 +42,7 @@ pub fn power<'m>(
     trials: u32,
     count: usize,
     mut stack: impl FnMut(usize) -> Vec<Frame<'m>>,
+    mut relation: impl FnMut(Frame<'m>, &str, Frame<'m>) -> Relation,
 ) -> (u64, u64) {
     let mut rng = Rng::with_seed(SEED);
     let (mut tried, mut noticed) = (0, 0);
@@ -57,7 +58,7 @@ pub fn power<'m>(
         };
         if let Some(corrupted) = corrupted {
             tried += 1;
-            noticed += u64::from(is_noticed(&corrupted));
+            noticed += u64::from(is_noticed(&corrupted, &mut relation));
         }
     }
     (tried, noticed)
@@ -115,13 +116,18 @@ fn same_method(a: Frame<'_>, b: Frame<'_>) -> bool {
 }
 
 /// The same checks that every sample's stack goes through.
-fn is_noticed(stack: &[Frame<'_>]) -> bool {
-    let wrong = |pair: &[Frame<'_>]| match (pair[1].method, pair[0].method) {
-        (Some(caller), Some(callee)) => edge(caller, pair[1].bci, callee).is_refuted(),
+fn is_noticed<'m>(
+    stack: &[Frame<'m>],
+    relation: &mut impl FnMut(Frame<'m>, &str, Frame<'m>) -> Relation,
+) -> bool {
+    let mut wrong = |pair: &[Frame<'m>]| match (pair[1].method, pair[0].method) {
+        (Some(caller), Some(callee)) => {
+            edge(caller, pair[1].bci, callee, |named| relation(pair[1], named, pair[0])).is_refuted()
+        }
         _ => true,
     };
     let ends_wrong = |frame: &Frame<'_>| frame.method.is_none_or(|method| !may_be_root(method));
-    stack.windows(2).any(wrong) || stack.last().is_some_and(ends_wrong)
+    stack.windows(2).any(&mut wrong) || stack.last().is_some_and(ends_wrong)
 }
 
 /// A `run` is given the benefit of the doubt.

@@ -70,7 +70,8 @@ const VM_ENTRIES: [(&str, &str); 20] = [
 ];
 
 /// What the launcher and agents call on the first thread.
-const LAUNCHER: [(&str, &str); 6] = [
+const LAUNCHER: [(&str, &str); 7] = [
+    ("java/lang/System", "getProperty"),
     ("sun/launcher/LauncherHelper", "checkAndLoadMain"),
     ("sun/launcher/LauncherHelper", "makePlatformString"),
     ("sun/launcher/LauncherHelper", "showSettings"),

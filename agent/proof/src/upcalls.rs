@@ -71,6 +71,11 @@ pub(crate) fn is_class_loading(callee: &Method) -> bool {
     load && !callee.is_static || listed(LOADING, callee)
 }
 
+/// The VM asks a class loader where a native method lies, before it is first called or compiled.
+pub(crate) fn is_native_lookup(callee: &Method) -> bool {
+    callee.is("java/lang/ClassLoader", "findNative")
+}
+
 pub(crate) fn is_linkage(callee: &Method) -> bool {
     callee.is_static && listed(LINKAGE, callee)
 }

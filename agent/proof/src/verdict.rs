@@ -50,6 +50,8 @@ named! {
         ClassInit = "class_initialisation",
         /// The VM asks a class loader.
         ClassLoad = "class_loading",
+        /// Classes of a method's signature, loaded before the method is compiled.
+        Compilation = "compilation",
         /// An exception that the VM makes by itself.
         ImplicitException = "implicit_exception",
         /// Native code may call what it likes.

@@ -141,8 +141,10 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     ] {
         jvmti.enable(event).map_err(refused)?;
     }
-    for event in [Event::CompiledMethodLoad, Event::NativeMethodBind] {
-        let _ = jvmti.enable(event);
+    let _ = jvmti.enable(Event::NativeMethodBind);
+    if !options.true_stacks {
+        // Only walks want it; and JDK 8 with -Xcomp crashes in it when it is stopped thousands of times a second.
+        let _ = jvmti.enable(Event::CompiledMethodLoad);
     }
     Ok(agent)
 }

@@ -46,6 +46,7 @@ const FIGURES: &[(&str, usize)] = &[
     ("SLOT(GetClassSignature)", slot(offset_of!(jvmtiInterface_1, GetClassSignature))),
     ("SLOT(GetSourceFileName)", slot(offset_of!(jvmtiInterface_1, GetSourceFileName))),
     ("SLOT(GetClassMethods)", slot(offset_of!(jvmtiInterface_1, GetClassMethods))),
+    ("SLOT(IsInterface)", slot(offset_of!(jvmtiInterface_1, IsInterface))),
     ("SLOT(GetClassLoader)", slot(offset_of!(jvmtiInterface_1, GetClassLoader))),
     ("SLOT(GetMethodName)", slot(offset_of!(jvmtiInterface_1, GetMethodName))),
     ("SLOT(GetMethodDeclaringClass)", slot(offset_of!(jvmtiInterface_1, GetMethodDeclaringClass))),

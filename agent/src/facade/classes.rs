@@ -67,6 +67,13 @@ impl Jvmti {
         unsafe { text(self, name) }
     }
 
+    /// True for an interface.
+    pub fn is_interface(self, class: jclass) -> bool {
+        let mut interface = 0;
+        let asked = call!(self, IsInterface(class => jclass, &raw mut interface => *mut u8));
+        asked.is_ok() && interface != 0
+    }
+
     /// The class's loader, a local reference; null for the boot loader.
     pub fn class_loader(self, class: jclass) -> Result<jobject> {
         let mut loader = null_mut();

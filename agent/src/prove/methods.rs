@@ -24,6 +24,8 @@ pub struct Methods {
     patches: bool,
     methods: HashMap<usize, Known>,
     classes: HashMap<usize, Arc<Class>>,
+    /// By a class's name, a method of each class that has it.
+    by_class: HashMap<Box<str>, Vec<(usize, resolve::Method)>>,
 }
 
 /// A method, and what the resolver knows of it, which keeps its class's place in memory.
@@ -36,7 +38,21 @@ struct Known {
 
 impl Methods {
     pub fn new(jvmti: Jvmti) -> Self {
-        Self { jvmti, patches: jvmti.jdk().is_none_or(|jdk| jdk < 17), methods: HashMap::new(), classes: HashMap::new() }
+        Self { jvmti, patches: jvmti.jdk().is_none_or(|jdk| jdk < 17), methods: HashMap::new(), classes: HashMap::new(), by_class: HashMap::new() }
+    }
+
+    pub fn jvmti(&self) -> Jvmti {
+        self.jvmti
+    }
+
+    /// What the resolver knows of a method that is known.
+    pub fn named(&self, id: usize) -> Option<&resolve::Method> {
+        self.methods.get(&id).map(|known| &known.named)
+    }
+
+    /// A known method of each known class of this name.
+    pub fn of_class(&self, name: &str) -> &[(usize, resolve::Method)] {
+        self.by_class.get(name).map_or(&[], Vec::as_slice)
     }
 
     pub fn known(&self, id: usize) -> Option<&Method> {
@@ -51,7 +67,12 @@ impl Methods {
             return None;
         }
         let named = asking.resolver.method(asking.env, id, asking.time)?;
-        let class = self.classes.entry(place(&named)).or_insert_with(|| Arc::new(Class::new(&named.class.binary)));
+        let Self { classes, by_class, .. } = self;
+        let class = classes.entry(place(&named)).or_insert_with(|| {
+            let name = &named.class.binary;
+            by_class.entry(name.clone()).or_default().push((id, named.clone()));
+            Arc::new(Class::new(name))
+        });
         let class = Arc::clone(class);
         let (is_static, body) = self.body(id, &named, asking);
         let (name, descriptor) = (Arc::clone(&named.name), Arc::clone(&named.descriptor));
@@ -92,12 +113,17 @@ impl Methods {
     pub fn forget(&mut self, id: usize) {
         if let Some(known) = self.methods.remove(&id) {
             self.classes.remove(&place(&known.named));
+            let of_class = self.by_class.get_mut(&known.named.class.binary);
+            if let Some(of_class) = of_class {
+                of_class.retain(|(_, named)| place(named) != place(&known.named));
+            }
         }
     }
 
     pub fn forget_all(&mut self) {
         self.methods.clear();
         self.classes.clear();
+        self.by_class.clear();
     }
 
     /// Whether it is static, and its body.

@@ -180,7 +180,7 @@ impl Walks {
     }
 
     /// How much of what is wrong proof would notice, measured on the stacks that it let pass.
-    pub fn power(&self) -> Vec<(&'static str, Power)> {
+    pub fn power(&self, asking: &mut Asking<'_, '_>) -> Vec<(&'static str, Power)> {
         let mut stacks: Vec<NodeId> = self
             .known
             .values()
@@ -193,13 +193,19 @@ impl Walks {
         let stack = |place: usize| -> Vec<ProofFrame<'_>> {
             let frames = self.tree.frames(stacks[place]);
             frames
-                .map(|frame| ProofFrame { method: self.prover.known(frame.method), bci: frame.bci })
+                .map(|frame| ProofFrame {
+                    id: frame.method,
+                    method: self.prover.known(frame.method),
+                    bci: frame.bci,
+                })
                 .collect()
         };
         Corruption::ALL
             .into_iter()
             .map(|corruption| {
-                let (tried, noticed) = power(corruption, TRIALS, stacks.len(), stack);
+                let (tried, noticed) = power(corruption, TRIALS, stacks.len(), stack, |caller, named, callee| {
+                    self.prover.relation(caller.id, named, callee.id, asking)
+                });
                 (corruption.name(), Power { tried, noticed })
             })
             .collect()

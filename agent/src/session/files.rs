@@ -2,9 +2,10 @@
 //!
 //! A file that cannot be written costs the others nothing, and the program nothing at all.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use vouch_profile::{write_firefox, write_folded};
+use vouch_profile::{Power, write_firefox, write_folded};
 
 use super::{Plan, Program, Session, trust};
 use crate::options::Format;
@@ -12,8 +13,8 @@ use crate::output;
 use crate::say::say;
 
 /// Writes everything that `places` names. True if all of it was written.
-pub fn write(session: &Session, places: &Plan, program: &Program) -> bool {
-    let report = trust::report(session, program);
+pub fn write(session: &Session, places: &Plan, program: &Program, power: BTreeMap<String, Power>) -> bool {
+    let report = trust::report(session, program, power);
     let meta = trust::meta(session, program, &report);
     let recording = &session.recorder.recording;
     let mut written = Vec::new();

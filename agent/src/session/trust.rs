@@ -1,9 +1,10 @@
 //! The trust report and the profile's own description, from what a session knows.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
-use vouch_profile::{Delivered, HandlerTime, Meta, Rate, TrustReport};
+use vouch_profile::{Delivered, HandlerTime, Meta, Power, Rate, TrustReport};
 
 use super::{Moment, Session, command_line};
 use crate::facade::Jvmti;
@@ -46,7 +47,7 @@ impl Program {
 }
 
 /// The trust report of what has been recorded.
-pub fn report(session: &Session, program: &Program) -> TrustReport {
+pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Power>) -> TrustReport {
     let now = Moment::now();
     let plan = &session.plan;
     let interval = plan.options.interval;
@@ -82,7 +83,7 @@ pub fn report(session: &Session, program: &Program) -> TrustReport {
         },
         edges: session.recorder.edges(),
         refutations: session.recorder.refutations(),
-        power: session.recorder.power(),
+        power,
         witness: session.recorder.witness.counts().clone(),
         names_lost: session.recorder.names_lost(),
         ..TrustReport::of(&session.recorder.recording, delivered, interval_ns)

@@ -1,0 +1,99 @@
+//! How two classes stand to each other, as far as the classes of known methods tell.
+//!
+//! A name means a class only to a loader. The class that a caller names is taken to be one of that name whose loader is the
+//! caller's own, or one that, like the caller's, is never collected: such loaders ask each other before they look
+//! themselves. Any other class of that name says nothing.
+
+use jni::JNIEnv;
+use jni::objects::{JClass, JObject};
+use vouch_proof::{Relation, without_hidden_part};
+
+use super::Asking;
+use super::methods::Methods;
+use crate::facade::Jvmti;
+use crate::java;
+use crate::resolve::{Handle, Method, Resolver};
+
+/// How the class of `callee` stands to the one that `caller` calls `named`.
+pub fn relation(
+    methods: &Methods,
+    caller: usize,
+    named: &str,
+    callee: usize,
+    asking: &mut Asking<'_, '_>,
+) -> Relation {
+    let (Some(caller_named), Some(callee_named)) = (methods.named(caller), methods.named(callee)) else {
+        return Relation::Unknown;
+    };
+    let resolver = asking.resolver;
+    let found = asking.env.with_local_frame(64, |env| -> jni::errors::Result<Option<Relation>> {
+        let own = resolver.class_of(env, caller, caller_named);
+        let (Some(own), Some(theirs)) = (own, resolver.class_of(env, callee, callee_named)) else {
+            return Ok(None);
+        };
+        if methods.jvmti().is_interface(theirs.as_raw()) {
+            return Ok(None);
+        }
+        let candidates = methods.of_class(without_hidden_part(named));
+        for &(id, ref method) in candidates {
+            let Some(class) = resolver.class_of(env, id, method) else { continue };
+            if means(methods.jvmti(), env, (caller_named, &own), (method, &class)) {
+                return between(methods.jvmti(), resolver, env, class, &theirs, callee_named).map(Some);
+            }
+        }
+        Ok(None)
+    });
+    java::cleared(asking.env, found).flatten().unwrap_or(Relation::Unknown)
+}
+
+/// True if the caller means this class by its name.
+fn means(
+    jvmti: Jvmti,
+    env: &mut JNIEnv<'_>,
+    (caller, caller_class): (&Method, &JObject<'_>),
+    (named, named_class): (&Method, &JObject<'_>),
+) -> bool {
+    let stays = |method: &Method| matches!(method.class.handle, Handle::Stays);
+    if stays(caller) && stays(named) {
+        return true;
+    }
+    let (Ok(own), Ok(theirs)) =
+        (jvmti.class_loader(caller_class.as_raw()), jvmti.class_loader(named_class.as_raw()))
+    else {
+        return false;
+    };
+    // SAFETY: JVMTI gave these local references to the calling thread, in this frame.
+    let (own, theirs) = unsafe { (java::object(env, own), java::object(env, theirs)) };
+    env.is_same_object(&own, &theirs).unwrap_or(false)
+}
+
+/// How `theirs` stands to `named`, both of them classes.
+fn between<'e>(
+    jvmti: Jvmti,
+    resolver: &Resolver,
+    env: &mut JNIEnv<'e>,
+    named: JObject<'e>,
+    theirs: &JObject<'e>,
+    callee: &Method,
+) -> jni::errors::Result<Relation> {
+    if jvmti.is_interface(named.as_raw()) {
+        return Ok(Relation::Unknown);
+    }
+    let (named, theirs) = (JClass::from(named), <&JClass<'_>>::from(theirs));
+    if env.is_assignable_from(theirs, &named)? {
+        return Ok(Relation::Below);
+    }
+    if !env.is_assignable_from(&named, theirs)? {
+        return Ok(Relation::Unrelated);
+    }
+    let mut class = named;
+    loop {
+        if resolver.declares(&class, callee) {
+            return Ok(Relation::Shadowed);
+        }
+        match env.get_superclass(&class)? {
+            Some(above) if !env.is_same_object(&above, theirs)? => class = above,
+            _ => return Ok(Relation::Above),
+        }
+    }
+}
