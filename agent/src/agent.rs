@@ -33,7 +33,7 @@ pub struct Agent {
     pub jvmti: Jvmti,
     pub hotspot: HotSpot,
     pub resolver: Resolver,
-    broken: Mutex<Option<Break>>,
+    broken: Mutex<Option<(Break, u32)>>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -74,14 +74,14 @@ impl Agent {
     /// The walker: AsyncGetCallTrace, unless a test has it broken.
     pub fn walker(&self) -> AsyncGetCallTrace {
         match *self.broken.lock() {
-            Some(how) => broken::broken(self.hotspot.walker, how),
+            Some((how, every)) => broken::broken(self.hotspot.walker, how, every),
             None => self.hotspot.walker,
         }
     }
 
     /// Breaks the walker for what begins from here on, or mends it.
     pub fn break_walker(&self, how: Option<Break>) {
-        *self.broken.lock() = how;
+        *self.broken.lock() = how.map(|how| (how, 1));
     }
 
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.

@@ -94,8 +94,8 @@ pub struct Options {
     pub late_ids: bool,
     /// Samples are GetStackTrace's: for the truth lab, to see whether proof refutes the truth.
     pub true_stacks: bool,
-    /// The walker is to be broken on purpose, in this way.
-    pub break_walker: Option<Break>,
+    /// The walker is to be broken on purpose, in this way, in one of so many walks.
+    pub break_walker: Option<(Break, u32)>,
 }
 
 /// The profile that is written when nobody names one.
@@ -192,7 +192,7 @@ Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   
   status           say on the JVM's stderr what is being recorded
 
 For the truth lab (java-tests/README.md):
-  lab, lab=late-ids, lab=true-stacks, break=KIND
+  lab, lab=late-ids, lab=true-stacks, break=KIND, break=KIND/N
 ";
 
 #[cfg(test)]

@@ -153,6 +153,11 @@ impl Recorder {
         self.walks.offences.report()
     }
 
+    /// How many samples were refuted in which way.
+    pub fn refuted(&self) -> BTreeMap<String, u64> {
+        self.walks.offences.kinds()
+    }
+
     /// How much of what is wrong proof would notice.
     pub fn power(&self, resolver: &Resolver, env: &mut JNIEnv<'_>) -> BTreeMap<String, Power> {
         let mut asking = Asking { resolver, env, time: u64::MAX };

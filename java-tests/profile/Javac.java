@@ -14,8 +14,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
-import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
@@ -44,7 +42,7 @@ public class Javac {
 
         Path list = Paths.get("files").toAbsolutePath();
         Path output = Paths.get("classes").toAbsolutePath();
-        Run run = compile(Vm.with("interval=1ms"), Sources.javacArguments(sources, list, output));
+        Run run = Sources.compile(Vm.with("interval=1ms"), Sources.javacArguments(sources, list, output));
         Check.equal(0, run.exit, "exit code of javac under the agent: " + run.err);
         Check.atLeast(files.size(), classes("classes"), "classes that javac made");
         sameExitCode();
@@ -61,8 +59,8 @@ public class Javac {
         Path broken = Paths.get("Broken.java").toAbsolutePath();
         Files.write(broken, Collections.singletonList("class Broken { does not compile }"), StandardCharsets.UTF_8);
         List<String> arguments = Arrays.asList("-proc:none", broken.toString());
-        Run without = compile(Vm.without(), arguments);
-        Run with = compile(Vm.with("interval=1ms"), arguments);
+        Run without = Sources.compile(Vm.without(), arguments);
+        Run with = Sources.compile(Vm.with("interval=1ms"), arguments);
         Check.that(without.exit != 0, "javac refuses a broken file");
         Check.equal(without.exit, with.exit, "exit code of javac on a broken file under the agent");
         Check.equal(without.out, with.out, "stdout of javac on a broken file under the agent");
@@ -100,18 +98,6 @@ public class Javac {
                 Check.atLeast(1, frame.firstLine, "first line of " + frame);
             }
         }
-    }
-
-    /** In the process itself, as a user would profile it. */
-    private static Run compile(Vm vm, List<String> arguments) {
-        List<String> command = new ArrayList<>();
-        if (Vm.major() == 8) {
-            Collections.addAll(command, "-cp", Vm.jdk().resolve("lib/tools.jar").toString(), JAVAC + "Main");
-        } else {
-            Collections.addAll(command, "-m", "jdk.compiler/" + JAVAC + "Main");
-        }
-        command.addAll(arguments);
-        return vm.flags("-Xmx1g").timeout(Duration.ofSeconds(180)).runCommand(command.toArray(new String[0]));
     }
 
     private static long classes(String output) throws IOException {

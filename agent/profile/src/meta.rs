@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::category::{CATEGORIES, CategoryEntry};
 use crate::markers::{SCHEMAS, Schema};
+use crate::report::TrustReport;
 use crate::time::{Micros, float};
 use crate::tracks::{self, Track};
 
@@ -30,8 +31,8 @@ pub struct Meta {
     /// Logical processors.
     pub cpu_count: u32,
     pub cpu_name: String,
-    /// More rows for the information panel: label and value.
-    pub extra: Vec<(String, String)>,
+    /// It goes with the profile whole, and its summary into the information panel.
+    pub report: TrustReport,
 }
 
 /// The version of the processed-profile format: the lowest with all that a Java profile wants.
@@ -73,7 +74,9 @@ pub(crate) struct MetaColumns<'a> {
     categories: &'static [CategoryEntry],
     marker_schema: &'static [Schema],
     sample_units: SampleUnits,
-    extra: [Section<'a>; 1],
+    extra: [Section; 1],
+    /// The front-end passes it over; `vouch explain` reads it.
+    vouch: &'a TrustReport,
 }
 
 #[derive(Serialize)]
@@ -87,16 +90,16 @@ struct SampleUnits {
 
 /// A section of the information panel.
 #[derive(Serialize)]
-struct Section<'a> {
+struct Section {
     label: &'static str,
-    entries: Vec<Entry<'a>>,
+    entries: Vec<Entry>,
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
-    label: &'a str,
+struct Entry {
+    label: &'static str,
     format: &'static str,
-    value: &'a str,
+    value: String,
 }
 
 impl<'a> MetaColumns<'a> {
@@ -106,8 +109,7 @@ impl<'a> MetaColumns<'a> {
         let times = || tracks.iter().flat_map(|track| &track.threads).flat_map(|thread| thread.samples());
         let first = times().map(|sample| sample.time_ns).fold(meta.started_ns, u64::min);
         let last = times().map(|sample| sample.time_ns).fold(meta.ended_ns, u64::max);
-        let extra = meta.extra.iter().map(|(label, value)| (label.as_str(), value.as_str()));
-        let entries = [("JDK", meta.jdk.as_str())].into_iter().chain(extra);
+        let entries = [("JDK", meta.jdk.clone())].into_iter().chain(meta.report.panel());
         let entries = entries.map(|(label, value)| Entry { label, format: "string", value }).collect();
         Self {
             preprocessed_profile_version: VERSION,
@@ -136,6 +138,7 @@ impl<'a> MetaColumns<'a> {
             marker_schema: &SCHEMAS,
             sample_units: SampleUnits { time: "ms", event_delay: "ms", thread_cpu_delta: "µs" },
             extra: [Section { label: "Vouch", entries }],
+            vouch: &meta.report,
         }
     }
 }

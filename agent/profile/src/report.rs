@@ -36,6 +36,8 @@ pub struct TrustReport {
     pub weight_ms: Signals<f64>,
     /// Of the samples without a stack, how many ASGCT gave each of its codes for.
     pub unwalked: BTreeMap<String, u64>,
+    /// Of the samples whose stack is refuted, how many in which way.
+    pub refuted: BTreeMap<String, u64>,
     pub edges: EdgeReport,
     /// The most frequent.
     pub refutations: Vec<RefutationReport>,

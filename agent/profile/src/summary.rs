@@ -39,6 +39,23 @@ impl TrustReport {
         lines.iter().flat_map(|line| ["[vouch] ".to_owned(), one_line(line), "\n".to_owned()]).collect()
     }
 
+    /// The same as rows for the front-end's information panel; what there is nothing to say of is left out.
+    pub(crate) fn panel(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let rows = [
+            ("Samples", Some(self.size())),
+            ("Fates", Some(self.fates())),
+            ("Sum", self.sum_is_wrong()),
+            ("Unwalked", self.reasons()),
+            ("Refuted", self.worst()),
+            ("Power of proof", self.noticed()),
+            ("Witness", self.witnessed()),
+            ("Conservation", self.conserved()),
+            ("Losses", self.losses()),
+            ("Engine notes", (!self.engine_notes.is_empty()).then(|| self.engine_notes.join("; "))),
+        ];
+        rows.into_iter().filter_map(|(label, value)| Some((label, value?)))
+    }
+
     fn size(&self) -> String {
         format!(
             "{} signals in {} of CPU, {} of wall time; {}, {:.0} of {:.0} samples per CPU-second",
@@ -94,18 +111,24 @@ impl TrustReport {
 
     /// How far the checks themselves can be trusted: power, witness, conservation.
     fn checks(&self) -> Option<String> {
-        let noticed: Vec<String> = self
-            .power
-            .iter()
-            .filter_map(|(corruption, power)| {
-                Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
-            })
-            .collect();
-        let power = (!noticed.is_empty()).then(|| format!("proof notices {}", noticed.join(", ")));
-        let conserved = self.conservation.ratio;
-        let conserved = conserved.map(|ratio| format!("{} of the CPU time sampled", percent(100.0 * ratio)));
-        let parts: Vec<String> = [power, self.witnessed(), conserved].into_iter().flatten().collect();
+        let parts: Vec<String> =
+            [self.noticed(), self.witnessed(), self.conserved()].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The power of proof.
+    fn noticed(&self) -> Option<String> {
+        let noticed = self.power.iter().filter_map(|(corruption, power)| {
+            Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
+        });
+        let noticed: Vec<String> = noticed.collect();
+        (!noticed.is_empty()).then(|| format!("proof notices {}", noticed.join(", ")))
+    }
+
+    /// Whether the samples stand for all of the time.
+    fn conserved(&self) -> Option<String> {
+        let ratio = self.conservation.ratio?;
+        Some(format!("sampled {} of the CPU time that the kernel charged", percent(100.0 * ratio)))
     }
 
     /// What GetStackTrace said about some of the samples.

@@ -58,7 +58,8 @@ fn is_target(named: Member<'_>, callee: &Method) -> bool {
     }
     let given_rest = given.parameters.get(usize::from(with_receiver)..);
     let receiver = !with_receiver || given.parameters.first() == Some(&b'L');
-    receiver && given_rest == Some(&taken.parameters[..]) && (given.result == taken.result || taken.result == b'V')
+    // A var handle's getAndSet may be called for what it does alone.
+    receiver && given_rest == Some(&taken.parameters[..]) && (given.result == taken.result || given.result == b'V')
 }
 
 /// A descriptor by its basic types: a letter each of `I`, `J`, `F`, `D`, `L`, and `V`.

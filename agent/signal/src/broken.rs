@@ -37,11 +37,15 @@ pub const WAYS: [(&str, Break); 8] = [
 
 static TRUE_WALKER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static HOW: AtomicU32 = AtomicU32::new(0);
+static EVERY: AtomicU32 = AtomicU32::new(1);
+static WALKS: AtomicU32 = AtomicU32::new(0);
 
-/// From here on the walker that is given back is broken in this way.
-pub fn broken(walker: AsyncGetCallTrace, how: Break) -> AsyncGetCallTrace {
+/// From here on the walker that is given back breaks one of so many walks in this way. If it breaks all, it does so in
+/// the middle; else anywhere but at the leaf.
+pub fn broken(walker: AsyncGetCallTrace, how: Break, every: u32) -> AsyncGetCallTrace {
     TRUE_WALKER.store(walker as *mut c_void, Ordering::Release);
     HOW.store(how as u32, Ordering::Release);
+    EVERY.store(every.max(1), Ordering::Release);
     walk
 }
 
@@ -57,14 +61,26 @@ unsafe extern "C" fn walk(trace: *mut CallTrace, depth: i32, context: *mut c_voi
     let Ok(length) = usize::try_from(*count) else { return };
     // SAFETY: as above.
     let frames = unsafe { core::slice::from_raw_parts_mut(frames, length) };
-    *count = spoil(frames, HOW.load(Ordering::Acquire), usize::try_from(depth).unwrap_or(0));
+    let every = EVERY.load(Ordering::Acquire);
+    let number = WALKS.fetch_add(1, Ordering::Relaxed);
+    if number.checked_rem(every) != Some(0) {
+        return;
+    }
+    let place = if every == 1 { length / 2 } else { anywhere(number, length) };
+    *count = spoil(frames, HOW.load(Ordering::Acquire), usize::try_from(depth).unwrap_or(0), place);
 }
 
-/// Spoils the middle frame of a walk, or its root; gives its new count.
-fn spoil(frames: &mut [Frame], how: u32, depth: usize) -> i32 {
+/// A frame other than the leaf, if there is one: another one for each walk.
+fn anywhere(number: u32, length: usize) -> usize {
+    // A step of a linear congruential generator: good enough to be of no pattern.
+    let mixed = (u64::from(number).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)) >> 33;
+    usize::try_from(mixed).unwrap_or(0).checked_rem(length.saturating_sub(1)).map_or(0, |place| place + 1)
+}
+
+/// Spoils one frame of a walk, or its root; gives its new count.
+fn spoil(frames: &mut [Frame], how: u32, depth: usize, middle: usize) -> i32 {
     let length = frames.len();
     let all = i32::try_from(length).unwrap_or(i32::MAX);
-    let middle = length / 2;
     match how {
         how if how == Break::Truncated as u32 => all - i32::from(length > 1),
         how if how == Break::Gap as u32 => {
@@ -75,7 +91,7 @@ fn spoil(frames: &mut [Frame], how: u32, depth: usize) -> i32 {
                     *frame = next;
                 }
             }
-            all - i32::from(middle + 1 < length)
+            all - i32::from(length > 1)
         }
         how if how == Break::Extra as u32 => {
             // The root twice, where the caller's array has room for it. Every id must be one that the JVM knows.

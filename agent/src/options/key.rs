@@ -85,7 +85,12 @@ pub fn apply(
                 Lab::TrueStacks => options.true_stacks = true,
             }
         }
-        "break" => options.break_walker = Some(choice(value, &broken::WAYS).map_err(named)?),
+        "break" => {
+            let (kind, every) = value.split_once('/').unwrap_or((value, "1"));
+            let every = count(every, 1, 1_000_000).map_err(named)?;
+            let how = choice(kind, &broken::WAYS).map_err(named)?;
+            options.break_walker = Some((how, u32::try_from(every).unwrap_or(1)));
+        }
         "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
         "quiet" | "help" | "version" | "stop" | "dump" | "status" => {
             return Err(format!("{name} stands alone, without a value"));

@@ -13,7 +13,7 @@ use vouch_proof::{Body, Class, Code, Gone, Method, Pool};
 use super::Asking;
 use crate::facade::{Jvmti, Modifier};
 use crate::java;
-use crate::resolve;
+use crate::resolve::{self, Handle};
 
 /// Methods by their ids, classes by those of the resolver.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Methods {
     /// Whether it is static, and its body.
     fn body(&self, id: usize, named: &resolve::Method, asking: &mut Asking<'_, '_>) -> (bool, Body) {
         let (jvmti, raw) = (self.jvmti, id as jmethodID);
-        let found = with_class(id, named, asking, |_, _| {
+        let ask = || {
             let modifiers = jvmti.modifiers(raw).ok()?;
             let has = |modifier: Modifier| modifiers & modifier as i32 != 0;
             let body = if has(Modifier::Native) {
@@ -143,7 +143,11 @@ impl Methods {
                 }
             };
             Some((has(Modifier::Static), body))
-        });
+        };
+        let found = match named.class.handle {
+            Handle::Stays => ask(),
+            Handle::May(_) | Handle::Gone => with_class(id, named, asking, |_, _| ask()),
+        };
         found.unwrap_or((false, Body::Gone(Gone::Unloaded)))
     }
 }

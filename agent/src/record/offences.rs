@@ -1,7 +1,7 @@
 //! What is against the refuted stacks, each told once: by which place in whose bytecode, and what stood there instead.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
 use vouch_profile::{LISTED, Recording, Refutation, RefutationId, RefutationReport, ThreadId};
@@ -93,6 +93,15 @@ impl Offences {
                 Some(RefutationReport { count: offence.count, ..report.clone() })
             })
             .collect()
+    }
+
+    /// How many samples were refuted in which way.
+    pub fn kinds(&self) -> BTreeMap<String, u64> {
+        let mut kinds = BTreeMap::new();
+        for offence in self.all.iter().filter(|offence| offence.count > 0) {
+            *kinds.entry(offence.kind.name().to_owned()).or_default() += offence.count;
+        }
+        kinds
     }
 
     /// Ids have come to mean other methods: what was told stays told.

@@ -81,6 +81,7 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
             max: histogram.max(),
             total_ms: seconds(total) * 1000.0,
         },
+        refuted: session.recorder.refuted(),
         edges: session.recorder.edges(),
         refutations: session.recorder.refutations(),
         power,
@@ -106,30 +107,8 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
         os: os(),
         cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
         cpu_name: cpu_name(),
-        extra: panel(report),
+        report: report.clone(),
     }
-}
-
-/// Rows for the front-end's information panel; what there is nothing to say of is left out.
-fn panel(report: &TrustReport) -> Vec<(String, String)> {
-    let fates = &report.samples.fates;
-    let rows = [
-        ("Engine", report.engine.clone()),
-        ("Engine notes", report.engine_notes.join("; ")),
-        (
-            "Samples",
-            format!(
-                "{} signals: {} plausible, {} unwalked, {} outside, {} dropped",
-                report.samples.signals, fates.plausible, fates.unwalked, fates.outside, fates.dropped
-            ),
-        ),
-        (
-            "Rate",
-            format!("{:.0} of {:.0} samples per CPU-second", report.rate.reached_hz, report.rate.asked_hz),
-        ),
-    ];
-    let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
-    rows.map(|(label, value)| (label.to_owned(), value)).collect()
 }
 
 /// A command line of readable length; the report has all of it.
@@ -150,8 +129,10 @@ fn notes(session: &Session) -> Vec<String> {
             "{folded} signals came before the last walk was a tenth of its thread's time: the next sample weighs more"
         ));
     }
-    if let Some(how) = session.plan.options.break_walker {
-        notes.push(format!("the walker is broken on purpose ({how:?}): believe nothing of this profile"));
+    if let Some((how, every)) = session.plan.options.break_walker {
+        notes.push(format!(
+            "the walker is broken on purpose ({how:?}, one walk of {every}): believe nothing of this profile"
+        ));
     }
     let replaced = crate::engine::replaced();
     if replaced > 0 {

@@ -26,6 +26,8 @@ import com.google.gson.JsonParser;
  * references point at something and that a stack's parent stands before it.
  */
 public final class Profile {
+    /** The whole file, for what has no method here. */
+    public final JsonObject json;
     /** The file's `meta`. */
     public final JsonObject meta;
     public final List<Track> tracks;
@@ -36,6 +38,7 @@ public final class Profile {
     private final int[] stackDepth;
 
     private Profile(JsonObject file) {
+        json = file;
         meta = file.getAsJsonObject("meta");
         Check.equal(66, meta.get("preprocessedProfileVersion").getAsInt(), "version of the profile");
         JsonObject shared = file.getAsJsonObject("shared");

@@ -78,6 +78,12 @@ public final class Report {
         Check.between(signals() - samples("dropped"), ofThreads, signals(), "sum of the threads' samples");
         long codes = unwalkedCodes().values().stream().mapToLong(Long::longValue).sum();
         Check.equal(samples("unwalked"), codes, "sum of the reasons for unwalked samples");
+        long kinds = json.getAsJsonObject("refuted").entrySet().stream().mapToLong(kind -> kind.getValue().getAsLong()).sum();
+        Check.equal(samples("refuted"), kinds, "sum of the kinds of refuted samples");
+        JsonObject edges = json.getAsJsonObject("edges");
+        long explained = edges.getAsJsonObject("explained").entrySet().stream().mapToLong(how -> how.getValue().getAsLong()).sum();
+        long verdicts = edges.get("proven").getAsLong() + explained + edges.get("refuted").getAsLong();
+        Check.equal(edges.get("distinct").getAsLong(), verdicts, "sum of the verdicts on all edges");
     }
 
     public long signals() {

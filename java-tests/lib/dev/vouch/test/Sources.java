@@ -1,5 +1,6 @@
 package dev.vouch.test;
 
+import java.time.Duration;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -19,6 +20,8 @@ import java.util.zip.ZipFile;
  * A big program's worth of Java: the JDK's own java.xml, some 1,500 files, and the arguments by which javac compiles it.
  */
 public final class Sources {
+    private static final String JAVAC = "com.sun.tools.javac.Main";
+
     private Sources() {}
 
     /** What `scripts/jdks --sources` has put beside the JDKs, or what the JDK has itself; null if there is neither. */
@@ -73,5 +76,17 @@ public final class Sources {
                 }
             }
         }
+    }
+
+    /** Runs javac in the JVM itself, as a user would profile it. */
+    public static Run compile(Vm vm, List<String> arguments) {
+        List<String> command = new ArrayList<>();
+        if (Vm.major() == 8) {
+            Collections.addAll(command, "-cp", Vm.jdk().resolve("lib/tools.jar").toString(), JAVAC);
+        } else {
+            Collections.addAll(command, "-m", "jdk.compiler/" + JAVAC);
+        }
+        command.addAll(arguments);
+        return vm.flags("-Xmx1g").timeout(Duration.ofSeconds(180)).runCommand(command.toArray(new String[0]));
     }
 }

@@ -1,0 +1,194 @@
+/*
+ * What proof does to a profile. A program whose stacks are right has none refuted. With a walker that leaves a frame out
+ * of one walk in five, the refuted stacks stand apart from the true ones in every view, each with a marker that says
+ * what is against it; their time is all there, whichever way they are shown. And what is known of the power of proof
+ * is right: the share of stacks that javac has refuted is the share that was spoiled, times the power.
+ *
+ * @test
+ * @summary refuted stacks are shown apart, counted, told, and no time is lost
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=400 Proof
+ */
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.List;
+import java.util.stream.Collectors;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Frame;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Sources;
+import dev.vouch.test.Vm;
+
+public class Proof {
+    private static final String ROOT = "[refuted: ";
+    private static final int EVERY = 5;
+
+    public static void main(String[] args) throws IOException {
+        sound();
+        isolated();
+        kept();
+        dropped();
+        spoiledJavac();
+    }
+
+    private static void sound() {
+        Run run = Vm.with("").run(Program.class).ok();
+        Report report = run.report();
+        long walked = walked(report);
+        Check.atLeast(500, walked, "samples with a stack");
+        Check.atMost(0.01 * walked, report.samples("refuted"), "refuted samples of a simple program");
+        Check.atLeast(0.9 * walked, report.samples("proven"), "proven samples of a simple program");
+        List<Sample> samples = run.profile().samples();
+        for (String fate : new String[] {"proven", "plausible"}) {
+            long shown = samples.stream().filter(sample -> sample.leaf().subcategory.equals(fate)).count();
+            Check.equal(report.samples(fate), shown, fate + " samples, as the profile's categories have it");
+        }
+        Check.between(0.9, report.json.getAsJsonObject("conservation").get("ratio").getAsDouble(), 1.1, "sampled of charged time");
+    }
+
+    private static void isolated() throws IOException {
+        Run run = Vm.with("break=gap/" + EVERY + ",out=all.folded").run(Program.class).ok();
+        Report report = run.report();
+        long refuted = report.samples("refuted");
+        Check.atLeast(0.1 * walked(report), refuted, "samples of a spoiled walker that are refuted");
+        Profile profile = run.profile();
+        List<Sample> apart = profile.samples().stream().filter(Proof::isApart).collect(Collectors.toList());
+        Check.equal(refuted, apart.size(), "samples that are shown apart");
+        for (Sample sample : apart) {
+            Check.atLeast(2, sample.depth(), "frames of a stack that is shown apart");
+            Check.that(sample.frames().stream().allMatch(Proof::isRefuted), "all of its frames are of the category Refuted: " + sample);
+        }
+        long others = profile.samples().stream().filter(sample -> !isApart(sample) && sample.frames().stream().anyMatch(Proof::isRefuted)).count();
+        Check.equal(0, others, "samples that are not apart and have a refuted frame");
+        checkMarkers(run, report, refuted);
+        checkRefutations(report, refuted);
+        long folded = 0;
+        long foldedApart = 0;
+        for (String line : Files.readAllLines(run.dir.resolve("all.folded"), StandardCharsets.UTF_8)) {
+            long weight = Long.parseLong(line.substring(line.lastIndexOf(' ') + 1));
+            folded += weight;
+            foldedApart += line.startsWith(ROOT) ? weight : 0;
+        }
+        Check.equal(profile.weight(), folded, "weight of the folded stacks");
+        Check.near(report.weightMs("refuted"), foldedApart, 1e-6, "weight of the folded stacks that are apart");
+    }
+
+    private static void checkMarkers(Run run, Report report, long refuted) {
+        long markers = 0;
+        for (JsonElement thread : run.profile().json.getAsJsonArray("threads")) {
+            JsonObject table = thread.getAsJsonObject().getAsJsonObject("markers");
+            markers += table.get("length").getAsInt();
+            for (JsonElement data : table.getAsJsonArray("data")) {
+                Check.atLeast(1, data.getAsJsonObject().get("number").getAsInt(), "number of a refutation");
+                Check.that(!data.getAsJsonObject().has("cause"), "no field is one that the front-end takes for its own");
+            }
+        }
+        Check.equal(refuted, markers, "markers of refuted samples");
+        JsonObject carried = run.profile().meta.getAsJsonObject("vouch");
+        Check.equal(report.json.getAsJsonArray("refutations"), carried.getAsJsonArray("refutations"), "refutations that the profile carries");
+    }
+
+    private static void checkRefutations(Report report, long refuted) {
+        long told = 0;
+        for (JsonElement element : report.json.getAsJsonArray("refutations")) {
+            JsonObject refutation = element.getAsJsonObject();
+            told += refutation.get("count").getAsLong();
+            Check.atLeast(1, refutation.getAsJsonArray("stack").size(), "frames of the stack that is told");
+            if (refutation.get("kind").getAsString().equals("other_callee")) {
+                String place = refutation.getAsJsonArray("code").toString();
+                Check.contains(place, "→", "the instruction that is told");
+                Check.contains(place, refutation.get("expected").getAsString().replace("\"", "\\\""), "what its bytecode calls");
+            }
+        }
+        Check.equal(refuted, told, "samples of all refutations");
+    }
+
+    private static void kept() {
+        Run run = Vm.with("refuted=keep,break=gap/" + EVERY).run(Program.class).ok();
+        Check.atLeast(0.1 * walked(run.report()), run.report().samples("refuted"), "refuted samples that are kept");
+        Check.that(run.profile().functions().stream().noneMatch(function -> function.startsWith(ROOT)), "none of them is shown apart");
+        long marked = run.profile().samples().stream().filter(sample -> sample.leaf().subcategory.equals("refuted")).count();
+        Check.equal(run.report().samples("refuted"), marked, "refuted samples among the others");
+    }
+
+    private static void dropped() {
+        Run run = Vm.with("refuted=drop,break=gap/" + EVERY).run(Program.class).ok();
+        List<Sample> apart = run.profile().samples().stream().filter(Proof::isApart).collect(Collectors.toList());
+        Check.equal(run.report().samples("refuted"), apart.size(), "samples whose frames are dropped");
+        Check.that(apart.stream().allMatch(sample -> sample.depth() == 1), "none of their frames is shown");
+        Check.near(run.report().weightMs("signals") - run.report().weightMs("dropped"), run.profile().weight(), 1, "weight of the profile, in ms");
+    }
+
+    /** A large program, where every kind of stack is. */
+    private static void spoiledJavac() throws IOException {
+        Path sources = Sources.find();
+        if (sources == null) {
+            System.out.println("no sources of java.xml for this JDK: what javac's stacks say of the power of proof is left out");
+            return;
+        }
+        double before = refutedShare(javac(sources, "").report());
+        Report report = javac(sources, "break=gap/" + EVERY).report();
+        JsonObject power = report.json.getAsJsonObject("power").getAsJsonObject("dropped_frames");
+        double noticed = power.get("noticed").getAsDouble() / power.get("tried").getAsDouble();
+        Check.atLeast(0.95, noticed, "power of proof where a frame is dropped");
+        double expected = before + (1 - before) * noticed / EVERY;
+        Check.near(expected, refutedShare(report), 0.1 * expected, "share of refuted stacks");
+    }
+
+    private static Run javac(Path sources, String options) throws IOException {
+        Path list = Paths.get("files").toAbsolutePath();
+        List<String> arguments = Sources.javacArguments(sources, list, Paths.get("classes").toAbsolutePath());
+        Run run = Sources.compile(Vm.with(options), arguments);
+        Check.equal(0, run.exit, "exit code of javac: " + run.err);
+        return run;
+    }
+
+    private static double refutedShare(Report report) {
+        Check.atLeast(1000, walked(report), "samples of javac with a stack");
+        return (double) report.samples("refuted") / walked(report);
+    }
+
+    private static long walked(Report report) {
+        return report.samples("proven") + report.samples("plausible") + report.samples("refuted");
+    }
+
+    private static boolean isApart(Sample sample) {
+        return sample.root().function.startsWith(ROOT);
+    }
+
+    private static boolean isRefuted(Frame frame) {
+        return frame.category.equals("Refuted");
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            first();
+        }
+
+        /** A chain of methods, none like its neighbour: a frame that is lacking shows. */
+        private static void first() {
+            second(1);
+        }
+
+        private static void second(int depth) {
+            third(depth + 1L);
+        }
+
+        private static void third(long depth) {
+            Burn.millis(1500);
+        }
+    }
+}
