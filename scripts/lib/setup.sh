@@ -27,13 +27,32 @@ newest_jdk() {
   jdks_list | awk -F '\t' '$4 == "jdk" && $1 >= 11 && $1 <= 25 { home = $2 } END { print home }'
 }
 
-# compiler_for HOME MAJOR KIND: the JDK whose javac compiles tests for this one. It must not be newer, or the classes are.
+# compiler_for HOME MAJOR: the JDK whose javac compiles tests for this one: itself, or the newest that is not newer, since
+# the classes would be.
 compiler_for() {
-  if [[ $3 == jdk ]]; then
+  if [[ -x $1/bin/javac ]]; then
     printf '%s\n' "$1"
     return
   fi
   jdks_list | awk -F '\t' -v major="$2" '$4 == "jdk" && $1 <= major { home = $2 } END { if (home) print home; else exit 1 }'
+}
+
+# Rust, and in `newest` the JDK that the tests' own tools run on.
+need_toolchains() {
+  command -v cargo >/dev/null || { echo 'Rust is needed: install it from https://rustup.rs'; return 1; }
+  newest=$(newest_jdk)
+  [[ -n $newest ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
+}
+
+need_jtreg() {
+  need jtreg jtreg7 && fetch_gson || return 1
+  JTREG=$(command -v jtreg)
+}
+
+# build_agent [OPTION…]: all that is released of it.
+build_agent() {
+  echo 'building the agent'
+  cargo build --release --locked --quiet "$@"
 }
 
 # The JSON library of the Java tests, from Maven Central.
@@ -56,7 +75,7 @@ fetch_profiler_cli() {
 # The demonstration program, for every JDK.
 build_demo() {
   mkdir -p "$top/target/demo"
-  "$(newest_jdk)/bin/javac" -nowarn -g --release 8 -Xlint:-options -d "$top/target/demo" java-tests/demo/Demo.java
+  "$newest/bin/javac" -nowarn -g --release 8 -Xlint:-options -d "$top/target/demo" java-tests/demo/Demo.java
 }
 
 # setup PART…: everything that these parts need.
@@ -66,19 +85,15 @@ setup() {
   mkdir -p "$tools"
   need cc gcc && need bc bc && need nm binutils || return 1
   [[ $wanted == *' lint '* ]] && need shellcheck shellcheck
-  if [[ $wanted =~ ' '(abi|trap|jtreg|lab|frontend|clone)' ' ]]; then
+  if [[ $wanted =~ ' '(abi|trap|jtreg|lab|truth|frontend|clone)' ' ]]; then
     scripts/jdks --sources >"$logs/jdks.log" 2>&1 \
       || echo "some JDKs could not be had: see ${logs#"$top"/}/jdks.log; the tests run on those that are there"
-    [[ -n $(newest_jdk) ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
+    need_toolchains || return 1
     [[ -n $(jdk_homes) ]] || { echo "none of the JDKs ${JDKS:-} is there: scripts/jdks fetches them"; return 1; }
-    echo 'building the agent'
-    cargo build --release --workspace --locked --quiet || return 1
+    build_agent --workspace || return 1
     build_demo || return 1
   fi
-  if [[ $wanted == *' jtreg '* ]]; then
-    need jtreg jtreg7 && fetch_gson || return 1
-    JTREG=$(command -v jtreg)
-  fi
+  [[ $wanted == *' jtreg '* ]] && { need_jtreg || return 1; }
   [[ $wanted == *' frontend '* ]] && { fetch_profiler_cli || return 1; }
   return 0
 }
@@ -86,14 +101,11 @@ setup() {
 # What the truth lab needs: the agent, jtreg, gson, and the report's maker in `lab_classes`.
 setup_lab() {
   lab_classes=$top/target/lab-classes
-  command -v cargo >/dev/null || { echo 'Rust is needed: install it from https://rustup.rs'; return 1; }
-  [[ -n $(newest_jdk) ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
+  need_toolchains || return 1
   mkdir -p "$tools" "$lab_classes"
-  need cc gcc && need jtreg jtreg7 && fetch_gson || return 1
-  JTREG=$(command -v jtreg)
-  echo 'building the agent'
-  cargo build --release --locked --quiet || return 1
-  "$(newest_jdk)/bin/javac" -nowarn -Xlint:-options --release 8 -cp "$GSON" -sourcepath java-tests/lib -d "$lab_classes" \
+  need cc gcc && need_jtreg || return 1
+  build_agent || return 1
+  "$newest/bin/javac" -nowarn -Xlint:-options --release 8 -cp "$GSON" -sourcepath java-tests/lib -d "$lab_classes" \
     java-tests/lib/dev/vouch/lab/Matrix.java
 }
 

@@ -48,7 +48,7 @@ unpack_sources() {
 
 # Everything that workloads need, as far as it is not there.
 fetch_workloads() {
-  local packages package jar jdk folder
+  local packages package jar folder
   need mvn maven || return 1
   mkdir -p "$workload_jars"
   read -r -d '' -a packages <<<"${workload_packages[*]} $workload_sources_package" || true # they end at no delimiter
@@ -59,12 +59,11 @@ fetch_workloads() {
     mvn -q -B dependency:copy -Dartifact="$package" -DoutputDirectory="$workload_jars" >"$logs/workloads.log" 2>&1 \
       || { echo "${jar##*/} could not be fetched: see ${logs#"$top"/}/workloads.log"; return 1; }
   done
-  jdk=$(newest_jdk)
-  [[ -n $jdk ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
+  need_toolchains || return 1
   folder=$workload_sources/commons-math3
-  [[ -d $folder ]] || unpack_sources "$jdk" "$(workload_jar "$workload_sources_package")" "$folder" \
+  [[ -d $folder ]] || unpack_sources "$newest" "$(workload_jar "$workload_sources_package")" "$folder" \
     || { echo "the sources of Commons Math cannot be unpacked: remove $workload_jars and try again"; return 1; }
-  build_workloads "$jdk"
+  build_workloads "$newest"
 }
 
 # build_workloads JDK: compiles the drivers, if one of them or the list of jars has changed.

@@ -15,8 +15,6 @@ use crate::time::Micros;
 
 /// The markers' kind, by which the front-end finds how to show them.
 const SCHEMA: &str = "refuted";
-/// What stands at a marker in the timeline.
-pub(crate) const NAME: &str = "Refuted";
 
 /// The markers of one track.
 pub(crate) struct MarkerColumns<'a> {
@@ -42,7 +40,7 @@ impl<'a> MarkerColumns<'a> {
 impl Serialize for MarkerColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let length = self.refuted.len();
-        let name = self.recording.marker_name;
+        let name = self.recording.refutations.marker();
         let mut table = serializer.serialize_struct("markers", 7)?;
         table.serialize_field("length", &length)?;
         table.serialize_field("data", &Column(|| self.data()))?;

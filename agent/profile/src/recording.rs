@@ -5,8 +5,7 @@
 use crate::fate::{Fate, Tally};
 use crate::frames::FrameTable;
 use crate::funcs::{Func, FuncTable};
-use crate::ids::{FrameId, FuncId, Id, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId};
-use crate::markers;
+use crate::ids::{FrameId, FuncId, Id, RefutationId, ResourceId, SourceId, StackId, ThreadId};
 use crate::refutations::{Refutation, RefutationTable};
 use crate::resources::ResourceTable;
 use crate::sources::SourceTable;
@@ -15,7 +14,7 @@ use crate::strings::StringTable;
 use crate::thread::{Sample, Thread};
 
 /// The tables, threads and samples of one run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Recording {
     pub(crate) strings: StringTable,
     pub(crate) sources: SourceTable,
@@ -24,34 +23,13 @@ pub struct Recording {
     pub(crate) frames: FrameTable,
     pub(crate) stacks: StackTable,
     pub(crate) refutations: RefutationTable,
-    /// The name of the markers that refutations get.
-    pub(crate) marker_name: StringId,
     pub(crate) threads: Vec<Thread>,
     tally: Tally,
 }
 
-impl Default for Recording {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Recording {
     pub fn new() -> Self {
-        let mut strings = StringTable::default();
-        let marker_name = strings.intern(markers::NAME);
-        Self {
-            strings,
-            sources: SourceTable::default(),
-            resources: ResourceTable::default(),
-            funcs: FuncTable::default(),
-            frames: FrameTable::default(),
-            stacks: StackTable::default(),
-            refutations: RefutationTable::default(),
-            marker_name,
-            threads: Vec::new(),
-            tally: Tally::default(),
-        }
+        Self::default()
     }
 
     /// A source file, as in `com/foo/Bar.java`.

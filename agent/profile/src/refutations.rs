@@ -31,28 +31,40 @@ pub(crate) struct Row {
     pub(crate) found: StringId,
 }
 
+/// The name of the markers that refutations get in the timeline.
+const MARKER: &str = "Refuted";
+
 #[derive(Debug, Default)]
-pub(crate) struct RefutationTable(Vec<Row>);
+pub(crate) struct RefutationTable {
+    rows: Vec<Row>,
+    marker: Option<StringId>,
+}
 
 impl RefutationTable {
     pub(crate) fn add(&mut self, strings: &mut StringTable, refutation: &Refutation) -> RefutationId {
         let Refutation { kind, caller, bci, expected, found } = refutation;
-        self.0.push(Row {
+        self.marker = Some(strings.intern(MARKER));
+        self.rows.push(Row {
             kind: strings.intern(kind),
             caller: strings.intern(caller),
             bci: *bci,
             expected: strings.intern(expected),
             found: strings.intern(found),
         });
-        RefutationId::from_row(self.0.len() - 1)
+        RefutationId::from_row(self.rows.len() - 1)
     }
 
     pub(crate) fn get(&self, id: RefutationId) -> Row {
-        self.0[id.row()]
+        self.rows[id.row()]
+    }
+
+    /// The name of their markers, if there are any.
+    pub(crate) fn marker(&self) -> Option<StringId> {
+        self.marker
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        (self.0.capacity() * size_of::<Row>()) as u64
+        (self.rows.capacity() * size_of::<Row>()) as u64
     }
 }
 

@@ -4,7 +4,9 @@ mod common;
 
 use common::{START_NS, sample, stack};
 use serde_json::Value;
-use vouch_profile::{Delivered, Fate, Rate, Recording, Sample, TrustReport, WitnessReport};
+use vouch_profile::{
+    Delivered, Fate, Power, Rate, Recording, Refutation, RefutationReport, Sample, TrustReport, WitnessReport,
+};
 
 const INTERVAL_NS: u64 = 1_000_000;
 
@@ -35,6 +37,22 @@ fn report() -> TrustReport {
     TrustReport::of(&recording(), delivered, INTERVAL_NS)
 }
 
+/// The same with what proof has to say.
+fn proven_report() -> TrustReport {
+    let what = Refutation {
+        kind: "other_callee".into(),
+        caller: "shop/Cart.add:()V".into(),
+        bci: 17,
+        expected: "invokevirtual shop/Cart.total:()I".into(),
+        found: "shop/Item.price:()I".into(),
+    };
+    TrustReport {
+        refutations: vec![RefutationReport { number: 4, count: 3, what, ..RefutationReport::default() }],
+        power: [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into(),
+        ..report()
+    }
+}
+
 fn keys(value: &Value) -> Vec<&str> {
     let mut keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
@@ -44,16 +62,22 @@ fn keys(value: &Value) -> Vec<&str> {
 #[test]
 fn the_keys_are_those_that_tools_read() {
     let mut json = Vec::new();
-    report().write(&mut json).unwrap();
+    proven_report().write(&mut json).unwrap();
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
-    let expected = "agent_cpu_ms bytes_recorded command cpu_ms engine engine_notes handler_ns interval_us jdk \
-                    names_lost rate samples threads unwalked vm_flags vouch wall_ms weight_ms witness";
+    let expected = "agent_cpu_ms bytes_recorded command conservation cpu_ms edges engine engine_notes handler_ns \
+                    interval_us jdk names_lost power rate refutations refuted samples threads unwalked vm_flags \
+                    vouch wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
     assert_eq!(keys(&report["samples"]), fates);
     assert_eq!(keys(&report["weight_ms"]), fates);
-    let thread = ["cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
+    assert_eq!(keys(&report["edges"]), ["checked", "distinct", "explained", "proven", "refuted", "took_ms"]);
+    let refutation = "at bci caller code count expected found kind number stack";
+    assert_eq!(keys(&report["refutations"][0]).join(" "), refutation);
+    assert_eq!(keys(&report["power"]["moved_bcis"]), ["noticed", "tried"]);
+    assert_eq!(keys(&report["conservation"]), ["cpu_ms", "ratio", "sampled_ms"]);
+    let thread = ["conserved", "cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
     assert_eq!(keys(&report["threads"][0]), thread);
     assert_eq!(keys(&report["handler_ns"]), ["max", "p50", "p90", "p99", "total_ms"]);
     let witness = ["agreed", "asked", "differences", "exact", "gone", "root_agreed", "root_only", "took_ms"];
@@ -80,6 +104,32 @@ fn a_thread_has_its_own_figures() {
     assert_eq!((main.name.as_str(), main.tid, main.cpu_ms), ("main", 7, Some(41.5)));
     assert_eq!((main.samples, main.refuted, main.unwalked, main.sampled_ms), (21, 3, 4, 42.0));
     assert_eq!((other.samples, other.sampled_ms, other.cpu_ms), (3, 6.0, None));
+    assert_eq!((main.conserved, other.conserved), (Some(1.012), None));
+    // Only the thread whose time the kernel told can say whether time was conserved.
+    let all = report().conservation;
+    assert_eq!((all.cpu_ms, all.sampled_ms, all.ratio), (41.5, 42.0, Some(1.012)));
+}
+
+#[test]
+fn the_worst_refutation_is_told_in_one_line() {
+    let summary = proven_report().summary(&[]);
+    let line = "[vouch] refuted #4 (other_callee, 3 times): shop/Cart.add:()V at bci 17: invokevirtual \
+                shop/Cart.total:()I; the walk claimed shop/Item.price:()I";
+    assert!(summary.lines().any(|each| each == line), "{summary}");
+    let checks = "[vouch] proof notices 99.95 % of moved bcis; sampled 101.2 % of the CPU time that the kernel charged";
+    assert!(summary.lines().any(|each| each == checks), "{summary}");
+}
+
+#[test]
+fn a_share_is_one_of_the_time() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 7, START_NS);
+    recording.sample(main, Sample { fate: Fate::Proven, weight: 3, ..sample(1, stack) });
+    recording.sample(main, Sample { fate: Fate::Refuted, weight: 1, ..sample(2, stack) });
+    let delivered = Delivered { signals: 2, weight: 4 };
+    let summary = TrustReport::of(&recording, delivered, INTERVAL_NS).summary(&[]);
+    assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
 }
 
 #[test]

@@ -12,8 +12,6 @@ pub enum Thread {
     Main,
     /// Native code of somebody's attached it, and calls from there what it likes.
     Attached,
-    /// One of the VM's own, which calls a closed list of methods.
-    Unknown,
 }
 
 /// Whether a stack of this thread may end in this method. `is_thread` says whether the method's class is a
@@ -30,11 +28,7 @@ pub fn root(method: &Method, thread: Thread, is_thread: impl FnOnce() -> bool) -
         return Verdict::Explained(Explanation::VmEntry);
     }
     match thread {
-        Thread::Main if LAUNCHER.iter().any(|&(class, name)| method.is(class, name)) => {
-            Verdict::Explained(Explanation::JniEntry)
-        }
-        // JNI initialises the class of `main`, and any class that an agent looks for.
-        Thread::Main if &*method.name == "<clinit>" => Verdict::Explained(Explanation::JniEntry),
+        Thread::Main if is_launchers(method) => Verdict::Explained(Explanation::JniEntry),
         Thread::Attached => Verdict::Explained(Explanation::JniEntry),
         _ => Verdict::Refuted(Refutation::WrongRoot),
     }
@@ -69,13 +63,17 @@ const VM_ENTRIES: [(&str, &str); 20] = [
     ("sun/management/Sensor", "clear"),
 ];
 
-/// What the launcher and agents call on the first thread.
-const LAUNCHER: [(&str, &str); 7] = [
+/// True for what the launcher and agents call on the first thread: the launcher's helper, a class initialiser (JNI
+/// initialises the class of `main`, and any that an agent looks for), and a few more.
+fn is_launchers(method: &Method) -> bool {
+    &*method.class.name == "sun/launcher/LauncherHelper"
+        || &*method.name == "<clinit>"
+        || LAUNCHER.iter().any(|&(class, name)| method.is(class, name))
+}
+
+const LAUNCHER: [(&str, &str); 4] = [
     ("java/lang/System", "getProperty"),
-    ("sun/launcher/LauncherHelper", "checkAndLoadMain"),
-    ("sun/launcher/LauncherHelper", "makePlatformString"),
-    ("sun/launcher/LauncherHelper", "showSettings"),
-    ("sun/instrument/InstrumentationImpl", "loadClassAndCallPremain"),
     ("java/lang/ClassLoader", "loadClass"),
     ("java/lang/ClassLoader", "getSystemClassLoader"),
+    ("sun/instrument/InstrumentationImpl", "loadClassAndCallPremain"),
 ];

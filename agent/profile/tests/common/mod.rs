@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use serde_json::Value;
-use vouch_profile::{Category, Fate, Func, Meta, Recording, Sample, StackId, ThreadId, write_firefox};
+use vouch_profile::{
+    Category, Fate, Func, Meta, Recording, Sample, StackId, ThreadId, TrustReport, write_firefox,
+};
 
 /// When recording begins: a machine that has been up for twelve days.
 pub const START_NS: u64 = 12 * 86_400 * 1_000_000_000;
@@ -17,7 +19,7 @@ pub fn meta() -> Meta {
         pid: 4242,
         process_name: "java".into(),
         jdk: "OpenJDK 25".into(),
-        extra: vec![("Engine".into(), "perf".into())],
+        report: TrustReport { names_lost: 3, ..TrustReport::default() },
         ..Meta::default()
     }
 }
