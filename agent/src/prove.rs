@@ -35,8 +35,12 @@ pub struct Prover {
     edges: HashMap<(usize, i32, usize), Verdict>,
     leaves: HashMap<(usize, i32), Verdict>,
     counts: EdgeCounts,
+    questions: u64,
     took_ns: u64,
 }
+
+/// Asking for the time costs as much as a question: one of so many is timed, and stands for the others.
+const TIMED: u64 = 8;
 
 /// How many distinct edges there are of each verdict.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +57,7 @@ impl Prover {
             edges: HashMap::new(),
             leaves: HashMap::new(),
             counts: EdgeCounts::default(),
+            questions: 0,
             took_ns: 0,
         }
     }
@@ -105,7 +110,7 @@ impl Prover {
         &self.counts
     }
 
-    /// The CPU time that it all took.
+    /// The CPU time that it all took, near enough.
     pub fn took_ns(&self) -> u64 {
         self.took_ns
     }
@@ -162,9 +167,13 @@ impl Prover {
     }
 
     fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.questions += 1;
+        if !self.questions.is_multiple_of(TIMED) {
+            return work(self);
+        }
         let begun = clock::own_cpu();
         let result = work(self);
-        self.took_ns += clock::own_cpu().saturating_sub(begun);
+        self.took_ns += TIMED * clock::own_cpu().saturating_sub(begun);
         result
     }
 }

@@ -125,7 +125,6 @@ impl Gone {
     fn explanation(self) -> Explanation {
         match self {
             Self::Unloaded => Explanation::Unloaded,
-            Self::Redefined => Explanation::Redefined,
             Self::Unread => Explanation::Unread,
         }
     }

@@ -54,8 +54,6 @@ pub enum Body {
 pub enum Gone {
     /// The class was unloaded before its code was read.
     Unloaded,
-    /// The class was redefined, and the code that ran is no longer there.
-    Redefined,
     /// The JVM did not give it, or gave what is none.
     Unread,
 }

@@ -137,20 +137,20 @@ impl Pool {
     }
 }
 
+/// The bytes of each kind of constant but text, by its tag; 0 where there is no such kind.
+const SIZES: [u8; 21] = [0, 0, 0, 5, 5, 9, 9, 3, 3, 5, 5, 5, 5, 0, 0, 4, 3, 5, 5, 3, 3];
+
 /// How many bytes and how many numbers the constant at `at` takes.
 fn extent(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
-    let (size, numbers) = match *bytes.get(at)? {
-        UTF8 => {
-            let length = bytes.get(at + 1..at + 3)?;
-            (3 + usize::from(u16::from_be_bytes(length.try_into().ok()?)), 1)
-        }
-        3 | 4 | FIELD..=NAME_AND_TYPE | DYNAMIC | INVOKE_DYNAMIC => (5, 1),
-        5 | 6 => (9, 2),
-        CLASS | STRING | METHOD_TYPE | 19 | 20 => (3, 1),
-        METHOD_HANDLE => (4, 1),
-        _ => return None,
+    let tag = *bytes.get(at)?;
+    let size = if tag == UTF8 {
+        3 + usize::from(u16::from_be_bytes(bytes.get(at + 1..at + 3)?.try_into().ok()?))
+    } else {
+        usize::from(*SIZES.get(usize::from(tag))?)
     };
-    (bytes.len() - at >= size).then_some((size, numbers))
+    // Longs and doubles take two numbers.
+    let numbers = if matches!(tag, 5 | 6) { 2 } else { 1 };
+    (size > 0 && bytes.len() - at >= size).then_some((size, numbers))
 }
 
 #[cfg(test)]

@@ -35,6 +35,12 @@ impl Corruption {
 
 const SEED: u64 = 0x0076_6f75_6368;
 
+/// A corrupted stack, and the frames whose edges are no longer what they were: those from the first to the second.
+struct Corrupted<'m> {
+    stack: Vec<Frame<'m>>,
+    touched: (usize, usize),
+}
+
 /// Makes `trials` corruptions of a kind in stacks that are drawn from `count`, and says how many could be made and how
 /// many were noticed.
 pub fn power<'m>(
@@ -49,12 +55,12 @@ pub fn power<'m>(
     for _ in 0..if count == 0 { 0 } else { trials } {
         let ours = stack(rng.usize(..count));
         let corrupted = match corruption {
-            Corruption::DroppedFrame => drop_one(&ours, &mut rng),
+            Corruption::DroppedFrame => drop_one(ours, &mut rng),
             Corruption::ForeignFrames => {
                 let theirs = stack(rng.usize(..count));
                 take_two(&ours, &theirs, &mut rng)
             }
-            Corruption::MovedBci => move_one(&ours, &mut rng),
+            Corruption::MovedBci => move_one(ours, &mut rng),
         };
         if let Some(corrupted) = corrupted {
             tried += 1;
@@ -64,41 +70,39 @@ pub fn power<'m>(
     (tried, noticed)
 }
 
-fn drop_one<'m>(ours: &[Frame<'m>], rng: &mut Rng) -> Option<Vec<Frame<'m>>> {
-    if ours.len() < 2 {
+fn drop_one<'m>(mut stack: Vec<Frame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+    if stack.len() < 2 {
         return None;
     }
-    let mut stack = ours.to_vec();
-    stack.remove(rng.usize(1..ours.len()));
-    Some(stack)
+    let at = rng.usize(1..stack.len());
+    stack.remove(at);
+    Some(Corrupted { stack, touched: (at - 1, at) })
 }
 
 /// Both stacks keep their leaves and roots.
-fn take_two<'m>(ours: &[Frame<'m>], theirs: &[Frame<'m>], rng: &mut Rng) -> Option<Vec<Frame<'m>>> {
+fn take_two<'m>(ours: &[Frame<'m>], theirs: &[Frame<'m>], rng: &mut Rng) -> Option<Corrupted<'m>> {
     if ours.len() < 4 || theirs.len() < 4 {
         return None;
     }
     let (at, from) = (rng.usize(1..ours.len() - 2), rng.usize(1..theirs.len() - 2));
-    let mut stack = ours.to_vec();
-    stack[at..at + 2].copy_from_slice(&theirs[from..from + 2]);
-    let same = stack.iter().zip(ours).all(|(a, b)| a.bci == b.bci && same_method(*a, *b));
-    (!same).then_some(stack)
+    let (mut stack, taken) = (ours.to_vec(), &theirs[from..from + 2]);
+    let same = taken.iter().zip(&ours[at..at + 2]).all(|(a, b)| a.id == b.id && a.bci == b.bci);
+    stack[at..at + 2].copy_from_slice(taken);
+    (!same).then_some(Corrupted { stack, touched: (at - 1, at + 2) })
 }
 
-fn move_one<'m>(ours: &[Frame<'m>], rng: &mut Rng) -> Option<Vec<Frame<'m>>> {
-    if ours.len() < 2 {
+fn move_one<'m>(mut stack: Vec<Frame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+    if stack.len() < 2 {
         return None;
     }
-    let at = rng.usize(1..ours.len());
-    let mut stack = ours.to_vec();
-    let code = code(ours[at])?;
-    let elsewhere: Vec<i32> = code
+    let at = rng.usize(1..stack.len());
+    let elsewhere: Vec<i32> = code(stack[at])?
         .instructions()
         .filter_map(|instruction| i32::try_from(instruction.bci).ok())
-        .filter(|bci| *bci != ours[at].bci)
+        .filter(|bci| *bci != stack[at].bci)
         .collect();
     stack[at].bci = *rng.choice(&elsewhere)?;
-    Some(stack)
+    Some(Corrupted { stack, touched: (at - 1, at) })
 }
 
 fn code(frame: Frame<'_>) -> Option<&Code> {
@@ -108,26 +112,21 @@ fn code(frame: Frame<'_>) -> Option<&Code> {
     }
 }
 
-fn same_method(a: Frame<'_>, b: Frame<'_>) -> bool {
-    match (a.method, b.method) {
-        (Some(a), Some(b)) => std::ptr::eq(a, b),
-        _ => false,
-    }
-}
-
-/// The same checks that every sample's stack goes through.
+/// The same checks that every sample's stack goes through, where they can come out otherwise than before.
 fn is_noticed<'m>(
-    stack: &[Frame<'m>],
+    corrupted: &Corrupted<'m>,
     relation: &mut impl FnMut(Frame<'m>, &str, Frame<'m>) -> Relation,
 ) -> bool {
+    let Corrupted { stack, touched: (first, last) } = corrupted;
     let mut wrong = |pair: &[Frame<'m>]| match (pair[1].method, pair[0].method) {
         (Some(caller), Some(callee)) => {
             edge(caller, pair[1].bci, callee, |named| relation(pair[1], named, pair[0])).is_refuted()
         }
         _ => true,
     };
+    let touched = &stack[*first..stack.len().min(last + 1)];
     let ends_wrong = |frame: &Frame<'_>| frame.method.is_none_or(|method| !may_be_root(method));
-    stack.windows(2).any(&mut wrong) || stack.last().is_some_and(ends_wrong)
+    touched.windows(2).any(&mut wrong) || stack.last().is_some_and(ends_wrong)
 }
 
 /// A `run` is given the benefit of the doubt.

@@ -52,7 +52,6 @@ const FIGURES: &[(&str, usize)] = &[
     ("SLOT(GetMethodDeclaringClass)", slot(offset_of!(jvmtiInterface_1, GetMethodDeclaringClass))),
     ("SLOT(GetMethodModifiers)", slot(offset_of!(jvmtiInterface_1, GetMethodModifiers))),
     ("SLOT(GetBytecodes)", slot(offset_of!(jvmtiInterface_1, GetBytecodes))),
-    ("SLOT(IsMethodObsolete)", slot(offset_of!(jvmtiInterface_1, IsMethodObsolete))),
     ("SLOT(GetConstantPool)", slot(offset_of!(jvmtiInterface_1, GetConstantPool))),
     ("SLOT(GetLineNumberTable)", slot(offset_of!(jvmtiInterface_1, GetLineNumberTable))),
     ("SLOT(GetLoadedClasses)", slot(offset_of!(jvmtiInterface_1, GetLoadedClasses))),

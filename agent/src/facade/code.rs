@@ -54,11 +54,4 @@ impl Jvmti {
         call!(self, GetMethodModifiers(method => jmethodID, &raw mut modifiers => *mut jint))?;
         Ok(modifiers)
     }
-
-    /// True if the method's class was redefined, and its code is of the version before.
-    pub fn is_obsolete(self, method: jmethodID) -> bool {
-        let mut obsolete = 0;
-        let asked = call!(self, IsMethodObsolete(method => jmethodID, &raw mut obsolete => *mut u8));
-        asked.is_ok() && obsolete != 0
-    }
 }

@@ -134,8 +134,6 @@ impl Methods {
             let has = |modifier: Modifier| modifiers & modifier as i32 != 0;
             let body = if has(Modifier::Native) {
                 Body::Native
-            } else if jvmti.is_obsolete(raw) {
-                Body::Gone(Gone::Redefined)
             } else {
                 match jvmti.bytecodes(raw) {
                     Ok(bytes) => Body::Code(Code::new(bytes.to_vec())),
