@@ -154,7 +154,13 @@ impl Prover {
     }
 
     /// How the class of `callee` stands to the one that `caller` calls `named`.
-    pub fn relation(&self, caller: usize, named: &str, callee: usize, asking: &mut Asking<'_, '_>) -> Relation {
+    pub fn relation(
+        &self,
+        caller: usize,
+        named: &str,
+        callee: usize,
+        asking: &mut Asking<'_, '_>,
+    ) -> Relation {
         relations::relation(&self.methods, caller, named, callee, asking)
     }
 

@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use jni::JNIEnv;
-use vouch_profile::{Category, EdgeReport, Fate, Power, Recording, RefutationReport, Sample, StackId, ThreadId};
+use vouch_profile::{
+    Category, EdgeReport, Fate, Power, Recording, RefutationReport, Sample, StackId, ThreadId,
+};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{Head, NO_JAVA_THREAD, frames};
@@ -27,7 +29,7 @@ use crate::resolve::Resolver;
 use crate::threads::{Life, NameId, registry, scan};
 use crate::witness::Witness;
 use names::{Names, place as place_of};
-use show::Shown;
+use show::{Judged, Shown};
 use tree::Standing;
 use walks::{Walks, fate};
 
@@ -161,7 +163,11 @@ impl Recorder {
     /// How much of what is wrong proof would notice.
     pub fn power(&self, resolver: &Resolver, env: &mut JNIEnv<'_>) -> BTreeMap<String, Power> {
         let mut asking = Asking { resolver, env, time: u64::MAX };
-        self.walks.power(&mut asking).into_iter().map(|(corruption, power)| (corruption.to_owned(), power)).collect()
+        self.walks
+            .power(&mut asking)
+            .into_iter()
+            .map(|(corruption, power)| (corruption.to_owned(), power))
+            .collect()
     }
 
     fn take(&mut self, entry: &Entry<'_>, resolver: &Resolver, env: &mut JNIEnv<'_>) {
@@ -228,7 +234,7 @@ impl Recorder {
         };
         let fate = fate(standing);
         let stack = match walked.leaf {
-            Some(leaf) => shown.stack(leaf, fate, refuted, &walks.tree, recording, names, asking),
+            Some(leaf) => shown.stack(Judged { leaf, fate, refuted }, &walks.tree, recording, names, asking),
             None => place_of(recording, "[no frames]", Category::NoStack),
         };
         (fate, stack)

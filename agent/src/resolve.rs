@@ -171,9 +171,10 @@ impl Resolver {
             let known = self.table.lock().find(*id as usize, u64::MAX);
             match known {
                 Some(known) => known.name == method.name && known.descriptor == method.descriptor,
-                None => self.jvmti.method_name(*id).is_ok_and(|known| {
-                    known.name == *method.name && known.descriptor == *method.descriptor
-                }),
+                None => self
+                    .jvmti
+                    .method_name(*id)
+                    .is_ok_and(|known| known.name == *method.name && known.descriptor == *method.descriptor),
             }
         })
     }

@@ -25,8 +25,8 @@ use crate::prove::{Prover, Roots};
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{Sampling, registry};
-use crate::witness::Witness;
 use crate::truth::{self, Truth};
+use crate::witness::Witness;
 use crate::worker;
 use rig::Rig;
 

@@ -77,6 +77,13 @@ impl<T: Copy + Add<Output = T>> ByFate<T> {
     }
 }
 
+impl ByFate<u64> {
+    /// Of threads that were running Java.
+    pub(crate) fn java(&self) -> u64 {
+        self.proven + self.plausible + self.refuted + self.unwalked
+    }
+}
+
 /// Samples and their weight, by fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {

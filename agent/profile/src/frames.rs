@@ -62,7 +62,10 @@ impl Serialize for FrameColumns<'_> {
         table.serialize_field("length", &length)?;
         table.serialize_field("address", &Repeat(-1, length))?;
         table.serialize_field("inlineDepth", &Repeat(0, length))?;
-        table.serialize_field("category", &Column(|| self.categories().map(|(category, _)| category.index())))?;
+        table.serialize_field(
+            "category",
+            &Column(|| self.categories().map(|(category, _)| category.index())),
+        )?;
         let parts = || self.categories().map(|(category, fate)| category.subcategory(fate));
         table.serialize_field("subcategory", &Column(parts))?;
         table.serialize_field("func", &Column(|| self.frames.iter().map(|frame| frame.func)))?;

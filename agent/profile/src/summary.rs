@@ -101,12 +101,16 @@ impl TrustReport {
     fn worst(&self) -> Option<String> {
         let RefutationReport { number, count, what, .. } = self.refutations.first()?;
         let Refutation { kind, caller, bci, expected, found } = what;
-        let place = if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
+        let place =
+            if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
         let others = match self.refutations.len() {
             1 => String::new(),
             many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
         };
-        Some(format!("refuted #{number} ({kind}, {}{others}): {place}; the walk claimed {found}", times(*count)))
+        Some(format!(
+            "refuted #{number} ({kind}, {}{others}): {place}; the walk claimed {found}",
+            times(*count)
+        ))
     }
 
     /// How far the checks themselves can be trusted: power, witness, conservation.

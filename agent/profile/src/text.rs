@@ -27,7 +27,11 @@ pub(crate) fn duration(ms: f64) -> String {
 
 /// A share, with as many figures as mean something; what is not all is never shown as all.
 pub(crate) fn percent(share: f64) -> String {
-    if share < 100.0 && share > 99.9 { format!("{:.2} %", (share * 100.0).floor() / 100.0) } else { format!("{share:.1} %") }
+    if share < 100.0 && share > 99.9 {
+        format!("{:.2} %", (share * 100.0).floor() / 100.0)
+    } else {
+        format!("{share:.1} %")
+    }
 }
 
 /// `once`, `2 times`.

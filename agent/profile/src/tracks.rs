@@ -160,9 +160,11 @@ pub(crate) fn shown(tracks: &[Track<'_>]) -> Vec<usize> {
     shown
 }
 
-/// The track to select at first: the busiest.
+/// The track to select at first: that which was busiest with Java, if there is one.
 pub(crate) fn selected(tracks: &[Track<'_>]) -> usize {
-    by_weight(tracks).first().copied().unwrap_or(0)
+    let java =
+        |track: usize| -> u64 { tracks[track].threads.iter().map(|thread| thread.tally.weight.java()).sum() };
+    by_weight(tracks).into_iter().min_by_key(|&track| Reverse(java(track))).unwrap_or(0)
 }
 
 /// Those with samples, the busiest first.

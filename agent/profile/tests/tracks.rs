@@ -4,7 +4,7 @@ mod common;
 
 use common::{START_NS, busy_thread, names, numbers, sample, stack, written};
 use serde_json::Value;
-use vouch_profile::Recording;
+use vouch_profile::{Fate, Recording, Sample};
 
 fn sample_count(profile: &Value) -> u64 {
     let tracks = profile["threads"].as_array().unwrap();
@@ -62,6 +62,21 @@ fn the_busiest_twenty_and_main_are_shown() {
     let mut expected = vec![0];
     expected.extend(11..=30);
     assert_eq!(numbers(&profile["meta"]["initialVisibleThreads"]), expected);
+}
+
+#[test]
+fn the_busiest_with_java_is_selected() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["a"]);
+    let compiler = recording.add_thread("C2", 1, START_NS);
+    for n in 0..9 {
+        recording.sample(compiler, Sample { fate: Fate::Outside, ..sample(n, stack) });
+    }
+    busy_thread(&mut recording, "worker", stack, 3);
+    busy_thread(&mut recording, "idler", stack, 1);
+    let profile = written(&recording);
+    let selected = profile["meta"]["initialSelectedThreads"][0].as_u64().unwrap();
+    assert_eq!(profile["threads"][usize::try_from(selected).unwrap()]["name"], "worker");
 }
 
 #[test]

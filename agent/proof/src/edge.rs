@@ -5,20 +5,15 @@
 
 use crate::code::{At, Instruction};
 use crate::explain::{self, is_invoke};
-use crate::names::without_hidden_part;
 use crate::method::{Body, ENTRY_BCI, Gone, Method, NATIVE_BCI, Relation};
+use crate::names::without_hidden_part;
 use crate::opcode;
 use crate::pool::{Constant, Member};
 use crate::verdict::{Explanation, Refutation, Verdict};
 
 /// Whether `caller`, at `bci`, can have called `callee`. `relation` says how the callee's class stands to a class that the
 /// bytecode names; it is asked where the two differ.
-pub fn edge(
-    caller: &Method,
-    bci: i32,
-    callee: &Method,
-    relation: impl FnOnce(&str) -> Relation,
-) -> Verdict {
+pub fn edge(caller: &Method, bci: i32, callee: &Method, relation: impl FnOnce(&str) -> Relation) -> Verdict {
     let instruction = match stand(caller, bci) {
         Stand::At(instruction) => instruction,
         Stand::Native => return explain::native(caller, callee),
@@ -31,7 +26,9 @@ pub fn edge(
         return Verdict::Explained(Explanation::Unread);
     }
     let named = match constant {
-        Some(Constant::Member(named)) if is_invoke(instruction.opcode) && calls(instruction.opcode, named, callee) => {
+        Some(Constant::Member(named))
+            if is_invoke(instruction.opcode) && calls(instruction.opcode, named, callee) =>
+        {
             invoke(instruction.opcode, named, callee, relation)
         }
         _ => explain::explained(caller, instruction, constant, callee, relation).map(Verdict::Explained),

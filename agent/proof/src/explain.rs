@@ -106,10 +106,7 @@ fn resolves(opcode: u8, constant: Option<Constant<'_>>) -> bool {
             matches!(
                 constant,
                 Some(
-                    Constant::Class(_)
-                        | Constant::MethodHandle
-                        | Constant::MethodType
-                        | Constant::Dynamic(_)
+                    Constant::Class(_) | Constant::MethodHandle | Constant::MethodType | Constant::Dynamic(_)
                 )
             )
         }
@@ -124,11 +121,11 @@ pub(crate) fn is_invoke(opcode: u8) -> bool {
 /// The instructions that have the class library link something when they are first met.
 fn links(opcode: u8, constant: Option<Constant<'_>>) -> bool {
     match (opcode, constant) {
-        (op::INVOKEDYNAMIC, _) => true,
         (op::INVOKEVIRTUAL, Some(Constant::Member(member))) => {
             handles::is_polymorphic(member.class, member.name)
         }
-        (
+        (op::INVOKEDYNAMIC, _)
+        | (
             op::LDC | op::LDC_W | op::LDC2_W,
             Some(Constant::MethodHandle | Constant::MethodType | Constant::Dynamic(_)),
         ) => true,

@@ -16,11 +16,9 @@ const VAR_HANDLE: &str = "java/lang/invoke/VarHandle";
 pub(crate) fn is_polymorphic(class: &str, name: &str) -> bool {
     match class {
         METHOD_HANDLE => matches!(name, "invoke" | "invokeExact" | "invokeBasic"),
-        VAR_HANDLE => {
-            ["get", "set", "compareAndSet", "compareAndExchange", "weakCompareAndSet"]
-                .iter()
-                .any(|access| name.starts_with(access))
-        }
+        VAR_HANDLE => ["get", "set", "compareAndSet", "compareAndExchange", "weakCompareAndSet"]
+            .iter()
+            .any(|access| name.starts_with(access)),
         _ => false,
     }
 }
@@ -59,7 +57,9 @@ fn is_target(named: Member<'_>, callee: &Method) -> bool {
     let given_rest = given.parameters.get(usize::from(with_receiver)..);
     let receiver = !with_receiver || given.parameters.first() == Some(&b'L');
     // A var handle's getAndSet may be called for what it does alone.
-    receiver && given_rest == Some(&taken.parameters[..]) && (given.result == taken.result || given.result == b'V')
+    receiver
+        && given_rest == Some(&taken.parameters[..])
+        && (given.result == taken.result || given.result == b'V')
 }
 
 /// A descriptor by its basic types: a letter each of `I`, `J`, `F`, `D`, `L`, and `V`.

@@ -38,9 +38,13 @@ pub fn listing(method: &Method, bci: i32, around: usize) -> Vec<String> {
         format!("{mark} {:>5}: {}", each.bci, instruction(method, *each))
     };
     let mut lines: Vec<String> = all[first..last].iter().map(line).collect();
-    let stands = all.get(after.wrapping_sub(1)).is_some_and(|each| i64::try_from(each.bci) == Ok(i64::from(bci)));
+    let stands =
+        all.get(after.wrapping_sub(1)).is_some_and(|each| i64::try_from(each.bci) == Ok(i64::from(bci)));
     if !stands && bci >= 0 {
-        lines.insert(after - first, format!("→ {bci:>5}: (no instruction begins here; the code has {} bytes)", code.bytes()));
+        lines.insert(
+            after - first,
+            format!("→ {bci:>5}: (no instruction begins here; the code has {} bytes)", code.bytes()),
+        );
     }
     lines
 }

@@ -10,8 +10,8 @@ use super::{EngineWish, Format, Options, Output, Place, Refuted, Verb, Witnessin
 
 /// Everything that may stand before a `=`.
 const KEYS: [&str; 12] = [
-    "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "refuted", "lab",
-    "break",
+    "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "refuted",
+    "lab", "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -71,12 +71,13 @@ pub fn apply(
             }
         }
         "refuted" => {
-            let wishes =
-                [("isolate", Refuted::Isolate), ("keep", Refuted::Keep), ("drop", Refuted::Drop)];
+            let wishes = [("isolate", Refuted::Isolate), ("keep", Refuted::Keep), ("drop", Refuted::Drop)];
             options.refuted = choice(value, &wishes).map_err(named)?;
         }
         "lab" => {
-            match choice(value, &[("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks)]).map_err(named)? {
+            match choice(value, &[("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks)])
+                .map_err(named)?
+            {
                 Lab::LateIds => {
                     options.late_ids = true;
                     options.verb = Verb::Lab;

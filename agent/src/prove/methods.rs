@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jni::objects::JObject;
+use jni::objects::{JObject, JValueOwned};
 use jni_sys::jmethodID;
 use vouch_proof::{Body, Class, Code, Gone, Method, Pool};
 
@@ -22,7 +22,7 @@ pub struct Methods {
     /// Before JDK 17 a class without a name of its own may have had its constants patched with objects, and a JVM that is
     /// asked for them crashes.
     patches: bool,
-    methods: HashMap<usize, Known>,
+    known: HashMap<usize, Known>,
     classes: HashMap<usize, Arc<Class>>,
     /// By a class's name, a method of each class that has it.
     by_class: HashMap<Box<str>, Vec<(usize, resolve::Method)>>,
@@ -38,7 +38,13 @@ struct Known {
 
 impl Methods {
     pub fn new(jvmti: Jvmti) -> Self {
-        Self { jvmti, patches: jvmti.jdk().is_none_or(|jdk| jdk < 17), methods: HashMap::new(), classes: HashMap::new(), by_class: HashMap::new() }
+        Self {
+            jvmti,
+            patches: jvmti.jdk().is_none_or(|jdk| jdk < 17),
+            known: HashMap::new(),
+            classes: HashMap::new(),
+            by_class: HashMap::new(),
+        }
     }
 
     pub fn jvmti(&self) -> Jvmti {
@@ -47,7 +53,7 @@ impl Methods {
 
     /// What the resolver knows of a method that is known.
     pub fn named(&self, id: usize) -> Option<&resolve::Method> {
-        self.methods.get(&id).map(|known| &known.named)
+        self.known.get(&id).map(|known| &known.named)
     }
 
     /// A known method of each known class of this name.
@@ -56,11 +62,11 @@ impl Methods {
     }
 
     pub fn known(&self, id: usize) -> Option<&Method> {
-        self.methods.get(&id).map(|known| &*known.method)
+        self.known.get(&id).map(|known| &*known.method)
     }
 
     pub fn get(&mut self, id: usize, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
-        if let Some(known) = self.methods.get(&id) {
+        if let Some(known) = self.known.get(&id) {
             return Some(Arc::clone(&known.method));
         }
         if id == 0 {
@@ -77,14 +83,14 @@ impl Methods {
         let (is_static, body) = self.body(id, &named, asking);
         let (name, descriptor) = (Arc::clone(&named.name), Arc::clone(&named.descriptor));
         let method = Arc::new(Method { class, name, descriptor, is_static, body });
-        self.methods.insert(id, Known { method: Arc::clone(&method), named, pool_brought: false });
+        self.known.insert(id, Known { method: Arc::clone(&method), named, pool_brought: false });
         Some(method)
     }
 
     /// Has the constants of a method's class there: it is to be held to its code.
     pub fn bring_pool(&mut self, id: usize, asking: &mut Asking<'_, '_>) {
         let jvmti = self.jvmti;
-        let Some(known) = self.methods.get_mut(&id).filter(|known| !known.pool_brought) else { return };
+        let Some(known) = self.known.get_mut(&id).filter(|known| !known.pool_brought) else { return };
         known.pool_brought = true;
         let may_be_patched = self.patches && known.named.class.hidden;
         if matches!(known.method.body, Body::Code(_)) && !may_be_patched {
@@ -100,10 +106,10 @@ impl Methods {
 
     /// True if the class of a method has been redefined in this run.
     pub fn was_redefined(&self, id: usize, asking: &mut Asking<'_, '_>) -> bool {
-        let Some(known) = self.methods.get(&id) else { return false };
+        let Some(known) = self.known.get(&id) else { return false };
         with_class(id, &known.named, asking, |env, class| {
             // The VM counts in a field of the class object's.
-            let count = env.get_field(class, "classRedefinedCount", "I").and_then(|value| value.i());
+            let count = env.get_field(class, "classRedefinedCount", "I").and_then(JValueOwned::i);
             java::cleared(env, count)
         })
         .is_some_and(|count| count > 0)
@@ -111,7 +117,7 @@ impl Methods {
 
     /// Forgets a method and the constants of its class.
     pub fn forget(&mut self, id: usize) {
-        if let Some(known) = self.methods.remove(&id) {
+        if let Some(known) = self.known.remove(&id) {
             self.classes.remove(&place(&known.named));
             let of_class = self.by_class.get_mut(&known.named.class.binary);
             if let Some(of_class) = of_class {
@@ -121,7 +127,7 @@ impl Methods {
     }
 
     pub fn forget_all(&mut self) {
-        self.methods.clear();
+        self.known.clear();
         self.classes.clear();
         self.by_class.clear();
     }

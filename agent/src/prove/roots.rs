@@ -79,16 +79,16 @@ impl Roots {
             questions: 0,
         });
         let jvmti = self.jvmti;
-        let judge = |thread, asking: &mut Asking<'_, '_>| {
-            root(&method, thread, || is_thread(jvmti, id, asking))
-        };
+        let judge =
+            |thread, asking: &mut Asking<'_, '_>| root(&method, thread, || is_thread(jvmti, id, asking));
         // Of a thread whose making was not seen, the strictest is asked first.
         let mut verdict = judge(known.thread.unwrap_or(Thread::Started), asking);
         if verdict != Verdict::Proven && known.learned.is_none() && known.questions < MOST_QUESTIONS {
             known.questions += 1;
             known.learned = witness(asking);
             if known.thread.is_none() {
-                let began = known.learned.and_then(|learned| Some((learned, prover.method(learned, asking)?)));
+                let began =
+                    known.learned.and_then(|learned| Some((learned, prover.method(learned, asking)?)));
                 known.thread = began.map(|(learned, began)| {
                     let started = root(&began, Thread::Started, || is_thread(jvmti, learned, asking));
                     if started == Verdict::Proven { Thread::Started } else { Thread::Attached }

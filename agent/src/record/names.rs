@@ -38,16 +38,12 @@ impl Names {
 
     /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken for the true one.
     pub fn refuted_frame(recording: &mut Recording, frame: Frame, asking: &mut Asking<'_, '_>) -> FrameId {
-        match method(frame, asking) {
-            Some(method) => {
-                let func = func_of(recording, &method, Category::Refuted);
-                recording.frame(func, method.line(frame.bci))
-            }
-            None => {
-                let func = special(recording, "[unknown method]", Category::Refuted);
-                recording.frame(func, None)
-            }
-        }
+        let Some(method) = method(frame, asking) else {
+            let func = special(recording, "[unknown method]", Category::Refuted);
+            return recording.frame(func, None);
+        };
+        let func = func_of(recording, &method, Category::Refuted);
+        recording.frame(func, method.line(frame.bci))
     }
 
     /// A frame that is the leaf of samples of this fate.

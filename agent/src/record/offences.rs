@@ -21,7 +21,10 @@ const AROUND: usize = 5;
 /// The place in a stack that is refuted.
 #[derive(Debug, Clone, Copy)]
 pub enum Against {
-    Edge { caller: Frame, callee: usize },
+    Edge {
+        caller: Frame,
+        callee: usize,
+    },
     Leaf(Frame),
     Root(Frame),
     /// One of too many.
@@ -134,7 +137,10 @@ fn tell(
         Against::Leaf(leaf) => {
             let expected = prover.known(leaf.method).map_or_else(String::new, |it| called(it, leaf.bci));
             let found = "that it was interrupted there".to_owned();
-            (Refutation { kind, caller: name(leaf.method, prover), bci: leaf.bci, expected, found }, Some(leaf))
+            (
+                Refutation { kind, caller: name(leaf.method, prover), bci: leaf.bci, expected, found },
+                Some(leaf),
+            )
         }
         Against::Root(root) => {
             let expected = format!("the beginning of thread \"{thread}\"");
@@ -160,23 +166,13 @@ fn tell(
         lines.push(format!("… {} frames", stack.len() - last));
     }
     let code = place.and_then(|place| Some(listing(prover.known(place.method)?, place.bci, AROUND)));
-    RefutationReport {
-        number: 0,
-        count: 0,
-        what,
-        stack: lines,
-        at: shown_at,
-        code: code.unwrap_or_default(),
-    }
+    RefutationReport { number: 0, count: 0, what, stack: lines, at: shown_at, code: code.unwrap_or_default() }
 }
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`
 fn line(frame: Frame, asking: &mut Asking<'_, '_>) -> String {
-    let method = if frame.method == 0 {
-        None
-    } else {
-        asking.resolver.method(asking.env, frame.method, asking.time)
-    };
+    let method =
+        if frame.method == 0 { None } else { asking.resolver.method(asking.env, frame.method, asking.time) };
     let Some(method) = method else { return format!("[unknown method] @ {}", frame.bci) };
     let source = method.class.source.as_deref();
     let file = source.map(|path| path.rsplit('/').next().unwrap_or(path));

@@ -21,6 +21,15 @@ pub struct Shown {
     known: HashMap<(NodeId, As), StackId>,
 }
 
+/// What a walk came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged {
+    pub leaf: NodeId,
+    pub fate: Fate,
+    /// What is against it.
+    pub refuted: Option<Refutation>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum As {
     Stack(Fate),
@@ -32,12 +41,10 @@ impl Shown {
         Self { wish, known: HashMap::new() }
     }
 
-    /// The stack of a walk that ended in `leaf`; `refuted` is what is against it.
+    /// The stack of a walk.
     pub fn stack(
         &mut self,
-        leaf: NodeId,
-        fate: Fate,
-        refuted: Option<Refutation>,
+        Judged { leaf, fate, refuted }: Judged,
         tree: &Tree,
         recording: &mut Recording,
         names: &mut Names,

@@ -82,13 +82,12 @@ impl Walks {
         }
         // At 128 bits two stacks of one recording do not meet by chance.
         let hash = xxh3_128(&self.words);
-        let walked = match self.known.get(&hash) {
-            Some(walked) => *walked,
-            None => {
-                let walked = self.look(walk, recording, names, asking);
-                self.known.insert(hash, walked);
-                walked
-            }
+        let walked = if let Some(walked) = self.known.get(&hash) {
+            *walked
+        } else {
+            let walked = self.look(walk, recording, names, asking);
+            self.known.insert(hash, walked);
+            walked
         };
         self.checked += walked.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
         walked
@@ -203,9 +202,10 @@ impl Walks {
         Corruption::ALL
             .into_iter()
             .map(|corruption| {
-                let (tried, noticed) = power(corruption, TRIALS, stacks.len(), stack, |caller, named, callee| {
-                    self.prover.relation(caller.id, named, callee.id, asking)
-                });
+                let (tried, noticed) =
+                    power(corruption, TRIALS, stacks.len(), stack, |caller, named, callee| {
+                        self.prover.relation(caller.id, named, callee.id, asking)
+                    });
                 (corruption.name(), Power { tried, noticed })
             })
             .collect()
