@@ -9,7 +9,7 @@ use crate::fate::Fate;
 use crate::proof::{LISTED, RefutationReport};
 use crate::refutations::Refutation;
 use crate::report::TrustReport;
-use crate::text::{duration, grouped, one_line, percent, times};
+use crate::text::{duration, grouped, one_line, percent, readable, times};
 
 const LINES: usize = 8;
 
@@ -24,15 +24,15 @@ const FATES: [(Fate, &str); 6] = [
 ];
 
 impl TrustReport {
-    /// The summary, each line ended; `outputs` are the files that were written.
-    pub fn summary(&self, outputs: &[&str]) -> String {
+    /// The summary, each line ended; `profiles` and `report` are the files that were written.
+    pub fn summary(&self, profiles: &[&str], report: Option<&str>) -> String {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.sum_is_wrong());
         lines.extend(self.reasons());
         lines.extend(self.worst());
         lines.extend(self.checks());
         lines.extend(self.losses());
-        let last = files(outputs);
+        let last = files(profiles, report);
         let room = (LINES - usize::from(last.is_some())).saturating_sub(lines.len());
         lines.extend(self.notes(room));
         lines.extend(last);
@@ -108,8 +108,10 @@ impl TrustReport {
             many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
         };
         Some(format!(
-            "refuted #{number} ({kind}, {}{others}): {place}; the walk claimed {found}",
-            times(*count)
+            "refuted #{number} ({kind}, {}{others}): {}; the walk claimed {}",
+            times(*count),
+            readable(&place),
+            readable(found),
         ))
     }
 
@@ -175,13 +177,14 @@ impl TrustReport {
     }
 }
 
-fn files(outputs: &[&str]) -> Option<String> {
+fn files(profiles: &[&str], report: Option<&str>) -> Option<String> {
     let opens = |file: &&&str| [".json", ".json.gz"].iter().any(|ending| file.ends_with(ending));
-    let written = format!("wrote {}", outputs.join(", "));
-    match outputs.iter().find(opens) {
-        _ if outputs.is_empty() => None,
+    let all: Vec<&str> = profiles.iter().copied().chain(report).collect();
+    let written = format!("wrote {}", all.join(", "));
+    match profiles.iter().find(opens) {
+        _ if all.is_empty() => None,
         None => Some(written),
-        Some(profile) if outputs.len() > 1 => {
+        Some(profile) if all.len() > 1 => {
             Some(format!("{written}; open {profile} at https://profiler.firefox.com"))
         }
         Some(_) => Some(format!("{written}; open it at https://profiler.firefox.com")),

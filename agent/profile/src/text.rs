@@ -39,6 +39,47 @@ pub(crate) fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
 
+/// A text with methods in it, each as a person writes it: `a/b/C.d:(ILjava/lang/String;)V` as `a.b.C.d(int, String)`.
+pub(crate) fn readable(text: &str) -> String {
+    text.split(' ').map(|word| method(word).unwrap_or_else(|| word.to_owned())).collect::<Vec<_>>().join(" ")
+}
+
+fn method(word: &str) -> Option<String> {
+    let (name, descriptor) = word.split_once(":(")?;
+    let (mut types, _) = descriptor.split_once(')')?;
+    let mut parameters = Vec::new();
+    while !types.is_empty() {
+        let (parameter, length) = parameter(types)?;
+        parameters.push(parameter);
+        types = types.get(length..)?;
+    }
+    Some(format!("{}({})", name.replace('/', "."), parameters.join(", ")))
+}
+
+/// The first type of a descriptor, without its package, and how much of the descriptor it is.
+fn parameter(types: &str) -> Option<(String, usize)> {
+    let simple = |name: &str| (name.to_owned(), 1);
+    Some(match types.chars().next()? {
+        'Z' => simple("boolean"),
+        'B' => simple("byte"),
+        'C' => simple("char"),
+        'S' => simple("short"),
+        'I' => simple("int"),
+        'J' => simple("long"),
+        'F' => simple("float"),
+        'D' => simple("double"),
+        'L' => {
+            let (name, _) = types.get(1..)?.split_once(';')?;
+            (name.rsplit('/').next().unwrap_or(name).to_owned(), name.len() + 2)
+        }
+        '[' => {
+            let (element, length) = parameter(types.get(1..)?)?;
+            (format!("{element}[]"), length + 1)
+        }
+        _ => return None,
+    })
+}
+
 /// A text on one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
@@ -52,6 +93,15 @@ mod tests {
     fn numbers_are_grouped_by_thousands() {
         let texts = [0, 999, 1000, 123_456, 1_234_567].map(grouped);
         assert_eq!(texts, ["0", "999", "1,000", "123,456", "1,234,567"]);
+    }
+
+    #[test]
+    fn methods_are_written_as_in_source() {
+        let text = "invokevirtual a/b/C.d:(I[[Ljava/lang/String;Z)V then x/Y.<init>:()V";
+        assert_eq!(readable(text), "invokevirtual a.b.C.d(int, String[][], boolean) then x.Y.<init>()");
+        for damaged in ["a:(", "a:(L)V", "a:(Q)V", "no method"] {
+            assert_eq!(readable(damaged), damaged);
+        }
     }
 
     #[test]

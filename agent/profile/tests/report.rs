@@ -112,9 +112,9 @@ fn a_thread_has_its_own_figures() {
 
 #[test]
 fn the_worst_refutation_is_told_in_one_line() {
-    let summary = proven_report().summary(&[]);
-    let line = "[vouch] refuted #4 (other_callee, 3 times): shop/Cart.add:()V at bci 17: invokevirtual \
-                shop/Cart.total:()I; the walk claimed shop/Item.price:()I";
+    let summary = proven_report().summary(&[], None);
+    let line = "[vouch] refuted #4 (other_callee, 3 times): shop.Cart.add() at bci 17: invokevirtual \
+                shop.Cart.total(); the walk claimed shop.Item.price()";
     assert!(summary.lines().any(|each| each == line), "{summary}");
     let checks = "[vouch] proof notices 99.95 % of moved bcis; sampled 101.2 % of the CPU time that the kernel charged";
     assert!(summary.lines().any(|each| each == checks), "{summary}");
@@ -128,7 +128,7 @@ fn a_share_is_one_of_the_time() {
     recording.sample(main, Sample { fate: Fate::Proven, weight: 3, ..sample(1, stack) });
     recording.sample(main, Sample { fate: Fate::Refuted, weight: 1, ..sample(2, stack) });
     let delivered = Delivered { signals: 2, weight: 4 };
-    let summary = TrustReport::of(&recording, delivered, INTERVAL_NS).summary(&[]);
+    let summary = TrustReport::of(&recording, delivered, INTERVAL_NS).summary(&[], None);
     assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
 }
 
@@ -153,7 +153,7 @@ fn a_quiet_run_is_summed_up_in_what_matters() {
 [vouch] plausible 2,000 (100.0 %)
 [vouch] wrote vouch-1.json.gz; open it at https://profiler.firefox.com
 ";
-    assert_eq!(report.summary(&["vouch-1.json.gz"]), expected);
+    assert_eq!(report.summary(&["vouch-1.json.gz"], None), expected);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
     report.names_lost = 5;
     report.witness = WitnessReport { exact: 9, agreed: 8, root_only: 7, root_agreed: 6, ..report.witness };
     report.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
-    let summary = report.summary(&["a.folded", "b.json.gz"]);
+    let summary = report.summary(&["a.folded", "b.json.gz"], None);
     let lines: Vec<_> = summary.lines().collect();
     assert_eq!(lines.len(), 8, "{summary}");
     assert!(lines.iter().all(|line| line.starts_with("[vouch] ")), "{summary}");
@@ -184,9 +184,20 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
 }
 
 #[test]
+fn the_report_is_no_profile_to_open() {
+    let summary = report().summary(&["a.folded"], Some("r.json"));
+    assert!(summary.ends_with("[vouch] wrote a.folded, r.json\n"), "{summary}");
+    let summary = report().summary(&["a.json"], Some("r.json"));
+    assert!(
+        summary.ends_with("wrote a.json, r.json; open a.json at https://profiler.firefox.com\n"),
+        "{summary}"
+    );
+}
+
+#[test]
 fn a_run_without_samples_says_so() {
     let none = Delivered { signals: 0, weight: 0 };
-    let summary = TrustReport::of(&Recording::new(), none, INTERVAL_NS).summary(&[]);
+    let summary = TrustReport::of(&Recording::new(), none, INTERVAL_NS).summary(&[], None);
     assert!(summary.contains("no samples were taken"), "{summary}");
     assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
 }

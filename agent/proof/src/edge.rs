@@ -53,7 +53,7 @@ pub fn leaf(method: &Method, bci: i32) -> Verdict {
 pub fn called(caller: &Method, bci: i32) -> String {
     match stand(caller, bci) {
         Stand::At(instruction) => crate::listing::instruction(caller, instruction),
-        Stand::Native => "native code".to_owned(),
+        Stand::Native => explain::native_calls(caller).to_owned(),
         Stand::Entry => "nothing: it had not begun".to_owned(),
         Stand::Gone(_) => "code that is no longer there".to_owned(),
         Stand::Nowhere(Refutation::BciPastEnd) => "nothing: the code ends before".to_owned(),

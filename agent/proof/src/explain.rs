@@ -42,19 +42,35 @@ pub(crate) fn explained(
 
 /// What native code may have called.
 pub(crate) fn native(caller: &Method, callee: &Method) -> Verdict {
-    if caller.is("jdk/internal/vm/Continuation", "enterSpecial") {
-        // No native code at all, but the way into a continuation.
+    if enters_continuation(caller) {
         return if callee.is("jdk/internal/vm/Continuation", "enter") {
             Verdict::Proven
         } else {
             Verdict::Refuted(Refutation::OtherCallee)
         };
     }
-    let silent = SILENT.iter().any(|&(class, name)| caller.is(class, name));
-    if silent && !is_implicit_exception(callee) {
+    if is_silent(caller) && !is_implicit_exception(callee) {
         return Verdict::Refuted(Refutation::OtherCallee);
     }
     Verdict::Explained(Explanation::NativeCaller)
+}
+
+/// The same for a person.
+pub(crate) fn native_calls(caller: &Method) -> &'static str {
+    match caller {
+        caller if enters_continuation(caller) => "the VM's code, which calls Continuation.enter alone",
+        caller if is_silent(caller) => "native code, which calls no Java",
+        _ => "native code",
+    }
+}
+
+/// No native code at all, but the way into a continuation.
+fn enters_continuation(caller: &Method) -> bool {
+    caller.is("jdk/internal/vm/Continuation", "enterSpecial")
+}
+
+fn is_silent(caller: &Method) -> bool {
+    SILENT.iter().any(|&(class, name)| caller.is(class, name))
 }
 
 /// Native methods that the VM implements itself, and that call no Java.

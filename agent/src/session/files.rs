@@ -17,26 +17,30 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: BTreeMa
     let report = trust::report(session, program, power);
     let meta = trust::meta(session, program, &report);
     let recording = &session.recorder.recording;
-    let mut written = Vec::new();
     let mut lost = Vec::new();
-    let mut done = |path: &Path, result: std::io::Result<()>| match result {
-        Ok(()) => written.push(path.display().to_string()),
-        Err(error) => lost.push(format!("lost: {} could not be written: {error}", path.display())),
+    let mut written = |path: &Path, result: std::io::Result<()>| match result {
+        Ok(()) => Some(path.display().to_string()),
+        Err(error) => {
+            lost.push(format!("lost: {} could not be written: {error}", path.display()));
+            None
+        }
     };
+    let mut profiles = Vec::new();
     for out in &places.outputs {
         let gzip = out.format == Format::FirefoxGzip;
         let result = output::write_whole(&out.path, gzip, |file| match out.format {
             Format::Firefox | Format::FirefoxGzip => write_firefox(recording, &meta, file),
             Format::Folded => write_folded(recording, file),
         });
-        done(&out.path, result);
+        profiles.extend(written(&out.path, result));
     }
-    if let Some(path) = &places.report {
-        done(path, output::write_whole(path, false, |file| report.write(file)));
-    }
+    let told = places
+        .report
+        .as_ref()
+        .and_then(|path| written(path, output::write_whole(path, false, |file| report.write(file))));
     if !session.plan.options.quiet {
-        let written: Vec<&str> = written.iter().map(String::as_str).collect();
-        say(&report.summary(&written));
+        let profiles: Vec<&str> = profiles.iter().map(String::as_str).collect();
+        say(&report.summary(&profiles, told.as_deref()));
     }
     // What was lost is said even to those who want no summary.
     if !lost.is_empty() {
