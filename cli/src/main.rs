@@ -1,0 +1,54 @@
+//! `vouch`: the command line tool that reads what the agent wrote. It needs no JVM.
+//!
+//! Each verb has a file; this one only chooses. A mistake is one sentence on stderr and exit code 1, wrong usage is clap's
+//! with 2, and a reader who has seen enough (`| head`) is no mistake.
+#![forbid(unsafe_code)]
+
+mod document;
+mod explain;
+mod readable;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Reads what Vouch's agent wrote.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// What is wrong with the stacks that were refuted
+    Explain {
+        /// A trust report (.json) or a profile (.json, .json.gz) of Vouch's
+        file: PathBuf,
+        /// The refutation's number, as the list, the summary and the profile's markers have it; without it, the list
+        number: Option<usize>,
+    },
+}
+
+fn main() -> ExitCode {
+    let Arguments { verb } = Arguments::parse();
+    let told = match verb {
+        Verb::Explain { file, number } => explain::explain(&file, number),
+    };
+    match told {
+        Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                eprintln!("vouch: the answer could not be written: {error}");
+                ExitCode::FAILURE
+            }
+            _ => ExitCode::SUCCESS,
+        },
+        Err(mistake) => {
+            eprintln!("vouch: {mistake}");
+            ExitCode::FAILURE
+        }
+    }
+}

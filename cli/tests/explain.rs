@@ -1,0 +1,126 @@
+//! What a person gets from `vouch explain`, for good files and bad ones: the real binary on real files.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+fn report(count: usize) -> Value {
+    let refutation = |number: usize| {
+        json!({
+            "number": number, "count": 60 - number, "kind": "other_callee", "caller": "shop/Cart.add:()V", "bci": 17,
+            "expected": "invokevirtual shop/Cart.total:()I", "found": "shop/Item.price:()I",
+            "stack": ["shop.Item.price(Item.java:3) @ 4", "shop.Cart.add(Cart.java:9) @ 17", "java.lang.Thread.run @ 7"],
+            "at": 1, "code": ["     14: aload_0", "→    17: invokevirtual shop/Cart.total:()I"],
+        })
+    };
+    json!({ "vouch": "0.1.0", "refutations": (1..=count).map(refutation).collect::<Vec<_>>() })
+}
+
+/// A file of its own, under the test's name.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("explain");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+fn explain(path: &PathBuf, number: Option<&str>) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_vouch")).arg("explain").arg(path).args(number).output().unwrap()
+}
+
+fn good(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// A refusal is one sentence, and nothing else.
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.starts_with("vouch: "), "{text}");
+    text
+}
+
+#[test]
+fn one_refutation_is_shown_with_its_place() {
+    let path = file("one.json", report(2).to_string().as_bytes());
+    let text = good(&explain(&path, Some("2")));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(text.starts_with("refutation 2, other_callee (58 samples)"), "{text}");
+    let at = lines.iter().position(|line| line.contains("→ shop.Cart.add(Cart.java:9) @ 17")).expect(&text);
+    assert!(
+        lines[at - 1].contains("not in the bytecode") && lines[at - 2].contains("shop.Item.price"),
+        "{text}"
+    );
+    assert!(lines.iter().any(|line| line.trim() == "→    17: invokevirtual shop/Cart.total:()I"), "{text}");
+}
+
+#[test]
+fn a_profile_carries_the_same() {
+    let profile = json!({ "meta": { "vouch": report(1) }, "threads": [] }).to_string();
+    let plain = file("profile.json", profile.as_bytes());
+    // The bytes decide, not the name.
+    let packed = file("packed.json", &gzip(profile.as_bytes()));
+    let report = file("report.json", report(1).to_string().as_bytes());
+    let expected = good(&explain(&report, Some("1")));
+    assert_eq!(good(&explain(&plain, Some("1"))), expected);
+    assert_eq!(good(&explain(&packed, Some("1"))), expected);
+}
+
+#[test]
+fn the_list_fits_a_screen() {
+    let path = file("many.json", report(50).to_string().as_bytes());
+    let text = good(&explain(&path, None));
+    assert!(text.lines().count() <= 24, "{text}");
+    assert!(text.contains("and 30 more") && text.contains("shop/Item.price:()I"), "{text}");
+    let none = file("none.json", report(0).to_string().as_bytes());
+    assert_eq!(good(&explain(&none, None)), "no stack was refuted\n");
+}
+
+#[test]
+fn what_is_no_report_is_told_apart() {
+    let told = |name: &str, bytes: &[u8]| refused(&explain(&file(name, bytes), Some("1")));
+    assert!(told("text", b"hello").contains("no JSON"));
+    assert!(told("empty", b"").contains("no JSON"));
+    assert!(told("other.json", b"{\"meta\":{\"product\":\"Firefox\"}}").contains("another tool's"));
+    assert!(told("list.json", b"[1]").contains("neither"));
+    assert!(told("newer.json", b"{\"meta\":{\"vouch\":{\"vouch\":2}}}").contains("newer"));
+    assert!(told("shape.json", br#"{"vouch":"9","refutations":[{"number":"x"}]}"#).contains("does not know"));
+    assert!(refused(&explain(&PathBuf::from("nowhere.json"), None)).contains("cannot be read"));
+    let missing = refused(&explain(&file("three.json", report(3).to_string().as_bytes()), Some("4")));
+    assert!(missing.contains("between 1 and 3"), "{missing}");
+}
+
+#[test]
+fn a_file_that_was_cut_anywhere_is_refused_in_a_sentence() {
+    let text = report(1).to_string();
+    let packed = gzip(text.as_bytes());
+    for length in (0..text.len()).step_by(7) {
+        refused(&explain(&file("cut.json", &text.as_bytes()[..length]), Some("1")));
+    }
+    for length in 0..packed.len() {
+        refused(&explain(&file("cut.gz", &packed[..length]), Some("1")));
+    }
+}
+
+#[test]
+fn names_cannot_speak_to_the_terminal() {
+    let hostile = report(1).to_string().replace("shop/Item.price", "shop/\\u001b[31mItem\\n.price");
+    let text = good(&explain(&file("hostile.json", hostile.as_bytes()), Some("1")));
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    assert!(text.contains("Item\u{fffd}.price"), "{text}");
+}
