@@ -22,6 +22,8 @@ mod power;
 mod root;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod upcalls;
 mod verdict;
 

@@ -54,8 +54,19 @@ impl PoolBuilder {
         self.add(18, &[0, named])
     }
 
+    pub fn method_type(&mut self, descriptor: &str) -> u16 {
+        let descriptor = self.text(descriptor);
+        self.add(16, &[descriptor])
+    }
+
+    /// The bytes, and one more than the highest number.
+    pub fn parts(self) -> (Vec<u8>, u16) {
+        (self.bytes, self.count + 1)
+    }
+
     pub fn build(self) -> Pool {
-        Pool::new(self.bytes, self.count + 1)
+        let (bytes, count) = self.parts();
+        Pool::new(bytes, count)
     }
 }
 

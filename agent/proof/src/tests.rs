@@ -1,0 +1,7 @@
+//! What can be asked of proof: each rule reached, and a near miss of it refuted.
+
+mod edges;
+mod explanations;
+mod power;
+mod roots;
+mod total;

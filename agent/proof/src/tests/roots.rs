@@ -1,0 +1,48 @@
+//! Where a stack may end.
+
+use crate::testing::{method, static_method};
+use crate::{Explanation, Method, Refutation, Thread, Verdict, root};
+
+const WRONG: Verdict = Verdict::Refuted(Refutation::WrongRoot);
+
+fn asked(method: &Method, thread: Thread) -> Verdict {
+    root(method, thread, || false)
+}
+
+#[test]
+fn a_thread_that_java_started_begins_in_its_run() {
+    let run = method("java/lang/Thread", "run", "()V");
+    assert_eq!(asked(&run, Thread::Started), Verdict::Proven);
+    let own = method("shop/Worker", "run", "()V");
+    assert_eq!(root(&own, Thread::Started, || true), Verdict::Proven);
+    assert_eq!(root(&own, Thread::Started, || false), WRONG, "a Runnable is called by its thread");
+    assert_eq!(root(&method("shop/Worker", "run", "(I)V"), Thread::Started, || true), WRONG);
+    assert_eq!(root(&static_method("shop/Worker", "run", "()V"), Thread::Started, || true), WRONG);
+    assert_eq!(asked(&static_method("shop/Main", "main", "([Ljava/lang/String;)V"), Thread::Started), WRONG);
+}
+
+#[test]
+fn the_launchers_thread_begins_in_main_or_at_its_helper() {
+    let jni = Verdict::Explained(Explanation::JniEntry);
+    assert_eq!(
+        asked(&static_method("shop/Main", "main", "([Ljava/lang/String;)V"), Thread::Main),
+        Verdict::Proven
+    );
+    assert_eq!(asked(&method("shop/Main", "main", "()V"), Thread::Main), Verdict::Proven);
+    assert_eq!(asked(&static_method("shop/Main", "main", "(I)V"), Thread::Main), WRONG);
+    assert_eq!(asked(&static_method("sun/launcher/LauncherHelper", "any", "()V"), Thread::Main), jni);
+    assert_eq!(asked(&static_method("shop/Main", "<clinit>", "()V"), Thread::Main), jni);
+    assert_eq!(asked(&static_method("shop/Main", "<clinit>", "()V"), Thread::Started), WRONG);
+    assert_eq!(asked(&static_method("java/lang/System", "currentTimeMillis", "()J"), Thread::Main), WRONG);
+}
+
+#[test]
+fn the_vm_and_native_code_have_their_doors() {
+    let exit = method("java/lang/Thread", "exit", "()V");
+    for thread in [Thread::Started, Thread::Main, Thread::Attached] {
+        assert_eq!(asked(&exit, thread), Verdict::Explained(Explanation::VmEntry), "{thread:?}");
+    }
+    let any = method("shop/Cart", "total", "()I");
+    assert_eq!(asked(&any, Thread::Attached), Verdict::Explained(Explanation::JniEntry));
+    assert_eq!((asked(&any, Thread::Started), asked(&any, Thread::Main)), (WRONG, WRONG));
+}
