@@ -15,7 +15,8 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub fn report(file: &Path) -> Result<Value, String> {
     let name = file.display();
     let bytes = fs::read(file).map_err(|error| format!("{name} cannot be read: {error}"))?;
-    let text = if bytes.starts_with(&GZIP) {
+    // One byte of a gzip file is one that was cut short.
+    let text = if bytes.starts_with(&GZIP) || bytes == GZIP[..1] {
         let mut text = Vec::new();
         let unpacked = MultiGzDecoder::new(&bytes[..]).read_to_end(&mut text);
         unpacked.map_err(|error| format!("{name} is a damaged gzip file, cut short perhaps: {error}"))?;
@@ -32,6 +33,9 @@ pub fn report(file: &Path) -> Result<Value, String> {
     })?;
     if is_report(&document) {
         return Ok(document);
+    }
+    if document.get("vouch").is_some_and(Value::is_string) {
+        return Err(format!("{name} is a trust report without refutations, an older Vouch's: record again"));
     }
     match document.get_mut("meta") {
         None => Err(format!("{name} is neither a trust report (report=…) nor a profile (out=…) of Vouch's")),

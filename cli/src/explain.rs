@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use vouch_profile::{LISTED, Refutation, RefutationReport};
+use vouch_profile::{LISTED, Refutation, RefutationReport, readable};
 
 use crate::document;
 use crate::readable::plain;
 
+/// The bci of a native method.
+const NATIVE: i32 = -3;
 /// How many of them the list shows.
 const SHOWN: usize = 20;
 
@@ -49,9 +51,7 @@ fn list(refutations: &[RefutationReport]) -> String {
     let mut text = format!("{:>6} {:>8}  what the walk claimed, and of which place\n", "number", "samples");
     for refutation in refutations.iter().take(SHOWN) {
         let RefutationReport { number, count, what, .. } = refutation;
-        let Refutation { kind, bci, found, .. } = what;
-        let place = caller(what).map_or_else(String::new, |caller| format!(" of {caller} at bci {bci}"));
-        let _ = writeln!(text, "{number:>6} {count:>8}  {}: {}{place}", plain(kind), plain(found));
+        let _ = writeln!(text, "{number:>6} {count:>8}  {}: {}", plain(&what.kind), claim(what));
     }
     if refutations.len() > SHOWN {
         let _ = writeln!(text, "and {} more, less frequent", refutations.len() - SHOWN);
@@ -69,7 +69,7 @@ fn one(refutation: &RefutationReport) -> String {
     }
     for (place, frame) in stack.iter().enumerate() {
         let here = *at == Some(place);
-        if here && caller(what).is_some() && place > 0 {
+        if here && is_edge(what) && place > 0 {
             text.push_str("    ✗ this call is not in the bytecode\n");
         }
         let _ = writeln!(text, "  {} {}", if here { '→' } else { ' ' }, plain(frame));
@@ -84,21 +84,60 @@ fn one(refutation: &RefutationReport) -> String {
     text
 }
 
-fn sentence(what: &Refutation) -> String {
-    let Refutation { kind, bci, expected, found, .. } = what;
-    let (expected, found) = (plain(expected), plain(found));
-    match (kind.as_str(), caller(what)) {
-        ("wrong_root", _) => {
-            format!("The walk ends in {found}, which is not {expected}: its outermost frames are lacking.")
+/// What the walk claimed, in a line: `Cart.add @ 17 → Item.price`.
+fn claim(what: &Refutation) -> String {
+    let (found, bci) = (plain(&readable(&what.found)), what.bci);
+    match caller(what) {
+        Some(caller) => {
+            let caller = readable(&caller);
+            format!("{caller} @ {bci} → {}", if is_edge(what) { found } else { "interrupted there".into() })
         }
-        (_, Some(caller)) if found.is_empty() => {
-            format!("{caller} is said to stand at bci {bci}, where there is {expected}.")
-        }
-        (_, Some(caller)) => format!(
-            "The walk claims that {caller}, at bci {bci}, called\n  {found}\nIts bytecode has there\n  {expected}"
-        ),
-        (_, None) => format!("{expected}."),
+        None if what.found.is_empty() => plain(&what.expected),
+        None => format!("{} → {found}", plain(&what.expected)),
     }
+}
+
+fn sentence(what: &Refutation) -> String {
+    let (expected, found, bci) = (plain(&what.expected), plain(&what.found), what.bci);
+    match caller(what) {
+        None if what.kind == "wrong_root" && !found.is_empty() => {
+            let found = readable(&found);
+            format!("The walk ends in {found}, which is not {expected}: it lost its way before.")
+        }
+        None => format!("Too many places were refuted to tell each of them: this stands for {expected}."),
+        Some(caller) => {
+            let caller = readable(&caller);
+            let claimed = if is_edge(what) {
+                format!("The walk claims that\n  {caller}, at bci {bci}, called\n  {}\n", readable(&found))
+            } else {
+                format!("The walk claims that {caller}\nwas interrupted at bci {bci}.\n")
+            };
+            format!("{claimed}{}", says(what))
+        }
+    }
+}
+
+/// What the bytecode says to it.
+fn says(what: &Refutation) -> String {
+    let expected = plain(&what.expected);
+    match what.kind.as_str() {
+        "bci_past_end" => "Its bytecode ends before.".to_owned(),
+        "bci_inside_instruction" => "None of its instructions begins there.".to_owned(),
+        "nativeness" if what.bci < 0 => {
+            "That bci is a native method's, and this one has bytecode.".to_owned()
+        }
+        "nativeness" => "The method is native, and has no bytecode.".to_owned(),
+        "null_method" => "There is no such method: a frame of the walk has none.".to_owned(),
+        "unknown_method" => "The JVM knows no such method.".to_owned(),
+        "not_an_invoke" => format!("Its bytecode calls nothing there:\n  {expected}"),
+        _ if what.bci == NATIVE => format!("It is {expected}."),
+        _ => format!("Its bytecode calls there\n  {}", readable(&expected)),
+    }
+}
+
+/// True where a call is refuted; of a leaf it is the place alone.
+fn is_edge(what: &Refutation) -> bool {
+    !what.caller.is_empty() && !what.found.is_empty()
 }
 
 /// The method whose bytecode says otherwise, if there is one.

@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 
 /// Reads what Vouch's agent wrote.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "vouch", version, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -41,14 +41,16 @@ fn main() -> ExitCode {
     match told {
         Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                eprintln!("vouch: the answer could not be written: {error}");
-                ExitCode::FAILURE
+                refuse(&format!("the answer could not be written: {error}"))
             }
             _ => ExitCode::SUCCESS,
         },
-        Err(mistake) => {
-            eprintln!("vouch: {mistake}");
-            ExitCode::FAILURE
-        }
+        Err(mistake) => refuse(&mistake),
     }
+}
+
+/// Says it. That nobody reads stderr must not become a panic, and a file's name may hold what a terminal would obey.
+fn refuse(mistake: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "vouch: {}", readable::plain(mistake));
+    ExitCode::FAILURE
 }

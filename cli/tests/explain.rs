@@ -86,7 +86,7 @@ fn the_list_fits_a_screen() {
     let path = file("many.json", report(50).to_string().as_bytes());
     let text = good(&explain(&path, None));
     assert!(text.lines().count() <= 24, "{text}");
-    assert!(text.contains("and 30 more") && text.contains("shop/Item.price:()I"), "{text}");
+    assert!(text.contains("and 30 more") && text.contains("shop.Item.price()"), "{text}");
     let none = file("none.json", report(0).to_string().as_bytes());
     assert_eq!(good(&explain(&none, None)), "no stack was refuted\n");
 }
@@ -95,6 +95,8 @@ fn the_list_fits_a_screen() {
 fn what_is_no_report_is_told_apart() {
     let told = |name: &str, bytes: &[u8]| refused(&explain(&file(name, bytes), Some("1")));
     assert!(told("text", b"hello").contains("no JSON"));
+    assert!(told("one byte of gzip", &[0x1f]).contains("cut short"));
+    assert!(told("old.json", b"{\"vouch\":\"0.0.1\"}").contains("older"));
     assert!(told("empty", b"").contains("no JSON"));
     assert!(told("other.json", b"{\"meta\":{\"product\":\"Firefox\"}}").contains("another tool's"));
     assert!(told("list.json", b"[1]").contains("neither"));
@@ -123,4 +125,72 @@ fn names_cannot_speak_to_the_terminal() {
     let text = good(&explain(&file("hostile.json", hostile.as_bytes()), Some("1")));
     assert!(!text.contains('\u{1b}'), "{text:?}");
     assert!(text.contains("Item\u{fffd}.price"), "{text}");
+}
+
+#[test]
+fn no_more_can_a_files_name() {
+    let text = refused(&explain(&PathBuf::from("no\u{1b}[31mwhere"), None));
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+}
+
+/// The report with other values in its only refutation.
+fn with(changes: &Value) -> PathBuf {
+    let mut report = report(1);
+    for (key, value) in changes.as_object().unwrap() {
+        report["refutations"][0][key] = value.clone();
+    }
+    file("with.json", report.to_string().as_bytes())
+}
+
+#[test]
+fn each_kind_has_words_of_its_own() {
+    let told = |changes: Value| good(&explain(&with(&changes), Some("1")));
+    let leaf = json!({ "kind": "bci_past_end", "found": "", "at": 0 });
+    let text = told(leaf.clone());
+    assert!(text.contains("was interrupted at bci 17") && text.contains("ends before"), "{text}");
+    assert!(!text.contains("called") && !text.contains('✗'), "{text}");
+    let list = good(&explain(&with(&leaf), None));
+    assert!(list.contains("shop.Cart.add() @ 17 → interrupted there"), "{list}");
+    let root = json!({ "kind": "wrong_root", "caller": "", "expected": "the beginning of thread \"main\"" });
+    let text = told(root);
+    assert!(text.contains("not the beginning of thread \"main\""), "{text}");
+    let others = json!({ "caller": "", "found": "", "expected": "one of more than 500 others", "at": null });
+    assert!(told(others.clone()).contains("stands for one of more than 500 others"));
+    assert!(good(&explain(&with(&others), None)).contains("one of more than 500 others"));
+    assert!(told(json!({ "kind": "nativeness", "bci": -3 })).contains("native method's"));
+}
+
+#[test]
+fn damage_anywhere_never_ends_in_a_panic() {
+    let text = report(1).to_string();
+    for (place, damage) in (0..text.len()).step_by(5).zip(b"\0\"{}[]9,\xff-".iter().cycle()) {
+        let mut bytes = text.clone().into_bytes();
+        bytes[place] = *damage;
+        let output = explain(&file("damaged.json", &bytes), Some("1"));
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{place}: {output:?}");
+    }
+}
+
+#[test]
+fn nobody_need_listen() {
+    let path = file("piped.json", report(50).to_string().as_bytes());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let quiet =
+        Command::new(env!("CARGO_BIN_EXE_vouch")).arg("explain").arg(&path).stdout(writer).output().unwrap();
+    assert!(quiet.status.success() && quiet.stderr.is_empty(), "{quiet:?}");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mute = Command::new(env!("CARGO_BIN_EXE_vouch"))
+        .args(["explain", "nowhere"])
+        .stderr(writer)
+        .status()
+        .unwrap();
+    assert_eq!(mute.code(), Some(1));
+}
+
+#[test]
+fn its_name_is_vouch() {
+    let output = Command::new(env!("CARGO_BIN_EXE_vouch")).arg("--version").output().unwrap();
+    assert_eq!(good(&output), format!("vouch {}\n", env!("CARGO_PKG_VERSION")));
 }

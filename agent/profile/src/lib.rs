@@ -48,4 +48,5 @@ pub use proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport};
 pub use recording::Recording;
 pub use refutations::Refutation;
 pub use report::{Delivered, HandlerTime, Rate, Signals, ThreadReport, TrustReport, WitnessReport};
+pub use text::readable;
 pub use thread::Sample;

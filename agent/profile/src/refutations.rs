@@ -17,7 +17,7 @@ pub struct Refutation {
     pub bci: i32,
     /// What its bytecode calls.
     pub expected: String,
-    /// What the walk claimed.
+    /// The method that the walk claimed was called; empty where it claimed no more than the place.
     pub found: String,
 }
 

@@ -108,10 +108,10 @@ impl TrustReport {
             many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
         };
         Some(format!(
-            "refuted #{number} ({kind}, {}{others}): {}; the walk claimed {}",
+            "refuted #{number} ({kind}, {}{others}): {}{}",
             times(*count),
             readable(&place),
-            readable(found),
+            if found.is_empty() { String::new() } else { format!("; the walk claimed {}", readable(found)) },
         ))
     }
 

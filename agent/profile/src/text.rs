@@ -40,7 +40,7 @@ pub(crate) fn times(count: u64) -> String {
 }
 
 /// A text with methods in it, each as a person writes it: `a/b/C.d:(ILjava/lang/String;)V` as `a.b.C.d(int, String)`.
-pub(crate) fn readable(text: &str) -> String {
+pub fn readable(text: &str) -> String {
     text.split(' ').map(|word| method(word).unwrap_or_else(|| word.to_owned())).collect::<Vec<_>>().join(" ")
 }
 

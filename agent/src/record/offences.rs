@@ -136,7 +136,7 @@ fn tell(
         }
         Against::Leaf(leaf) => {
             let expected = prover.known(leaf.method).map_or_else(String::new, |it| called(it, leaf.bci));
-            let found = "that it was interrupted there".to_owned();
+            let found = String::new();
             (
                 Refutation { kind, caller: name(leaf.method, prover), bci: leaf.bci, expected, found },
                 Some(leaf),
@@ -152,9 +152,7 @@ fn tell(
             (Refutation { kind, caller: String::new(), bci: 0, expected, found: String::new() }, None)
         }
     };
-    let is_place = |frame: &Frame| place.is_some_and(|place| same(*frame, place));
-    // Of a recursion, the innermost is as good as any.
-    let at = stack.iter().position(is_place);
+    let at = place_in(stack, offence.against);
     let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
     let last = first.saturating_add(FRAMES).min(stack.len());
     let mut lines: Vec<String> = stack[first..last].iter().map(|frame| line(*frame, asking)).collect();
@@ -182,6 +180,19 @@ fn line(frame: Frame, asking: &mut Asking<'_, '_>) -> String {
         _ => String::new(),
     };
     format!("{}{place} @ {}", method.full_name(), frame.bci)
+}
+
+/// Where in a stack the refuted frame stands: an edge's caller under its callee, the leaf first, the root last.
+fn place_in(stack: &[Frame], against: Against) -> Option<usize> {
+    match against {
+        Against::Edge { caller, callee } => {
+            let is_edge = |pair: &[Frame]| pair[0].method == callee && same(pair[1], caller);
+            stack.windows(2).position(is_edge).map(|callee| callee + 1)
+        }
+        Against::Leaf(_) => Some(0),
+        Against::Root(_) => stack.len().checked_sub(1),
+        Against::Others => None,
+    }
 }
 
 fn same(a: Frame, b: Frame) -> bool {
