@@ -34,7 +34,8 @@ public class Witness {
 
         Run cheap = Vm.with("").run(Program.class).ok();
         JsonObject byDefault = witness(cheap);
-        Check.atLeast(2, number(byDefault, "asked"), "samples that are witnessed by default");
+        // On a busy machine one may take so long that the next one is not due within the run.
+        Check.atLeast(1, number(byDefault, "asked"), "samples that are witnessed by default");
         double wall = cheap.report().wallMs();
         // Each pays for itself with the time until the next; the last one's is still to come.
         double last = byDefault.get("took_ms").getAsDouble() / number(byDefault, "asked");
