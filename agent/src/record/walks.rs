@@ -20,8 +20,10 @@ const TRIALS: u32 = 2_000;
 pub struct Walked {
     /// None: a walk without frames.
     pub leaf: Option<NodeId>,
+    /// None: it was cut off, or there is none.
+    root: Option<Frame>,
     /// With the leaf's own bci.
-    pub standing: Standing,
+    standing: Standing,
 }
 
 /// All distinct walks.
@@ -111,9 +113,10 @@ impl Walks {
                 let verdict = self.prover.leaf(*leaf, asking);
                 self.and(self.tree.get(node).standing, verdict, Against::Leaf(*leaf))
             }
-            _ => Standing::Proven,
+            _ => Standing::Explained,
         };
-        Walked { leaf: parent, standing }
+        let whole = walk.len() == kept.len();
+        Walked { leaf: parent, root: kept.last().copied().filter(|_| whole), standing }
     }
 
     /// The node under which the stacks hang that were cut.
@@ -169,11 +172,9 @@ impl Walks {
         asking: &mut Asking<'_, '_>,
         witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<usize>,
     ) -> Standing {
-        let Some(leaf) = walked.leaf else { return Standing::Explained };
-        if matches!(walked.standing, Standing::Refuted(_)) || self.tree.get(leaf).cut {
+        let Some(root) = walked.root.filter(|_| !matches!(walked.standing, Standing::Refuted(_))) else {
             return walked.standing;
-        }
-        let Some(root) = self.tree.frames(leaf).last() else { return walked.standing };
+        };
         let verdict = self.roots.verdict(serial, root.method, &mut self.prover, asking, witness);
         self.and(walked.standing, verdict, Against::Root(root))
     }
