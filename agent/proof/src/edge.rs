@@ -11,13 +11,18 @@ use crate::opcode;
 use crate::pool::{Constant, Member};
 use crate::verdict::{Explanation, Refutation, Verdict};
 
-/// Whether `caller`, at `bci`, can have called `callee`. `relation` says how the callee's class stands to a class that the
-/// bytecode names; it is asked where the two differ.
-pub fn edge(caller: &Method, bci: i32, callee: &Method, relation: impl FnOnce(&str) -> Relation) -> Verdict {
+/// Whether `caller`, at `bci`, can have called `callee`. `relation` says how the callee's class stands to a class of this
+/// name, as the caller means it; it is asked where the two differ.
+pub fn edge(
+    caller: &Method,
+    bci: i32,
+    callee: &Method,
+    mut relation: impl FnMut(&str) -> Relation,
+) -> Verdict {
     let instruction = match stand(caller, bci) {
         Stand::At(instruction) => instruction,
         Stand::Native => return explain::native(caller, callee),
-        Stand::Entry => return Verdict::Refuted(Refutation::NotAnInvoke),
+        Stand::Entry => return explain::entry(callee),
         Stand::Gone(why) => return Verdict::Explained(why.explanation()),
         Stand::Nowhere(why) => return Verdict::Refuted(why),
     };
@@ -26,18 +31,20 @@ pub fn edge(caller: &Method, bci: i32, callee: &Method, relation: impl FnOnce(&s
         return Verdict::Explained(Explanation::Unread);
     }
     let named = match constant {
-        Some(Constant::Member(named))
-            if is_invoke(instruction.opcode) && calls(instruction.opcode, named, callee) =>
-        {
-            invoke(instruction.opcode, named, callee, relation)
+        Some(Constant::Member(named)) if is_invoke(instruction.opcode) => {
+            invoke(caller, instruction.opcode, named, callee, &mut relation)
         }
-        _ => explain::explained(caller, instruction, constant, callee, relation).map(Verdict::Explained),
+        _ => None,
     };
-    named.unwrap_or(Verdict::Refuted(if is_invoke(instruction.opcode) {
-        Refutation::OtherCallee
-    } else {
-        Refutation::NotAnInvoke
-    }))
+    named
+        .or_else(|| {
+            explain::explained(caller, instruction, constant, callee, &mut relation).map(Verdict::Explained)
+        })
+        .unwrap_or(Verdict::Refuted(if is_invoke(instruction.opcode) {
+            Refutation::OtherCallee
+        } else {
+            Refutation::NotAnInvoke
+        }))
 }
 
 /// Whether a method can be at `bci` at all. That is all that can be asked of a leaf.
@@ -57,6 +64,7 @@ pub fn called(caller: &Method, bci: i32) -> String {
         Stand::Entry => "nothing: it had not begun".to_owned(),
         Stand::Gone(_) => "code that is no longer there".to_owned(),
         Stand::Nowhere(Refutation::BciPastEnd) => "nothing: the code ends before".to_owned(),
+        Stand::Nowhere(Refutation::Nativeness) => "nothing: the bci is none of such a method's".to_owned(),
         Stand::Nowhere(_) => "nothing: no instruction begins there".to_owned(),
     }
 }
@@ -85,25 +93,25 @@ fn stand(method: &Method, bci: i32) -> Stand<'_> {
     }
 }
 
-/// True if an invoke of this method may end in one of the callee's name and kind.
-fn calls(opcode: u8, named: Member<'_>, callee: &Method) -> bool {
-    let same_name = named.name == &*callee.name && named.descriptor == &*callee.descriptor;
-    same_name && (opcode == opcode::INVOKESTATIC) == callee.is_static
-}
-
-/// The verdict on an invoke of a method of the callee's name; `None` if the callee's class cannot be.
+/// The verdict on an invoke whose constant names this method; `None` if the callee is no method that it can select.
 fn invoke(
+    caller: &Method,
     opcode: u8,
     named: Member<'_>,
     callee: &Method,
-    relation: impl FnOnce(&str) -> Relation,
+    relation: &mut impl FnMut(&str) -> Relation,
 ) -> Option<Verdict> {
+    let same_name = named.name == &*callee.name && named.descriptor == &*callee.descriptor;
+    if !same_name || (opcode == opcode::INVOKESTATIC) != callee.is_static {
+        return None;
+    }
     if without_hidden_part(named.class) == &*callee.class.name {
         return Some(Verdict::Proven);
     }
+    let proven = |may: bool| may.then_some(Verdict::Proven);
     match (opcode, named.name) {
         // A constructor is not inherited.
-        (opcode::INVOKESPECIAL, "<init>") => None,
+        (_, "<init>") => None,
         // Any class may implement an interface, and inherit the implementation from any other.
         (opcode::INVOKEINTERFACE, _) => Some(Verdict::Proven),
         (opcode::INVOKESTATIC, _) => match relation(named.class) {
@@ -111,10 +119,18 @@ fn invoke(
             Relation::Unknown => Some(Verdict::Explained(Explanation::Inherited)),
             Relation::Below | Relation::Shadowed | Relation::Unrelated => None,
         },
-        _ => match relation(named.class) {
-            Relation::Below | Relation::Above | Relation::Unknown => Some(Verdict::Proven),
+        // Of a superclass; one that came between since the caller was compiled is below the named one, and above the
+        // caller's.
+        (opcode::INVOKESPECIAL, _) => match relation(named.class) {
+            Relation::Above => Some(Verdict::Proven),
             Relation::Shadowed | Relation::Unrelated => None,
+            Relation::Below | Relation::Unknown => {
+                let to_own = relation(&caller.class.name);
+                let own = caller.class.name == callee.class.name;
+                proven(!own && !matches!(to_own, Relation::Below | Relation::Unrelated))
+            }
         },
+        _ => proven(!matches!(relation(named.class), Relation::Shadowed | Relation::Unrelated)),
     }
 }
 

@@ -18,26 +18,42 @@ pub(crate) fn explained(
     instruction: Instruction<'_>,
     constant: Option<Constant<'_>>,
     callee: &Method,
-    relation: impl FnOnce(&str) -> Relation,
+    relation: &mut impl FnMut(&str) -> Relation,
 ) -> Option<Explanation> {
     let opcode = instruction.opcode;
-    if let Some(how) = handles::explained(opcode, constant, callee) {
-        return Some(how);
+    let (loading, linkage) = (is_class_loading(callee), is_linkage(callee));
+    // Whatever an unread constant names, these may come before it.
+    let unread = instruction.constant().is_some() && constant.is_none();
+    if unread && (loading || linkage || is_class_initialiser(callee)) {
+        return Some(Explanation::Unread);
     }
     if is_class_initialiser(callee) {
         return initialises(opcode, constant, callee, relation).then_some(Explanation::ClassInit);
     }
-    let resolves = resolves(opcode, constant);
+    if linkage && links(opcode, constant) {
+        return Some(Explanation::Linkage);
+    }
+    if let Some(how) = handles::explained(opcode, constant, callee) {
+        return Some(how);
+    }
     let rules = [
-        (resolves && is_class_loading(callee), Explanation::ClassLoad),
+        (loading && resolves(opcode, constant), Explanation::ClassLoad),
         // A method is compiled where it begins: the classes of its signature are loaded before.
-        (instruction.bci == 0 && is_class_loading(callee), Explanation::Compilation),
+        (loading && instruction.bci == 0, Explanation::Compilation),
         (is_native_lookup(callee) && is_invoke(opcode), Explanation::ClassLoad),
-        (links(opcode, constant) && is_linkage(callee), Explanation::Linkage),
         (may_throw(opcode) && is_implicit_exception(callee), Explanation::ImplicitException),
         (registers_finaliser(caller, opcode) && is_register(callee), Explanation::Finaliser),
     ];
     rules.into_iter().find_map(|(holds, how)| holds.then_some(how))
+}
+
+/// What a compiled method may have called that has not come to its first instruction.
+pub(crate) fn entry(callee: &Method) -> Verdict {
+    if is_class_loading(callee) {
+        Verdict::Explained(Explanation::Compilation)
+    } else {
+        Verdict::Refuted(Refutation::NotAnInvoke)
+    }
 }
 
 /// What native code may have called.
@@ -97,7 +113,7 @@ fn initialises(
     opcode: u8,
     constant: Option<Constant<'_>>,
     callee: &Method,
-    relation: impl FnOnce(&str) -> Relation,
+    relation: &mut impl FnMut(&str) -> Relation,
 ) -> bool {
     let named = match (opcode, constant) {
         (op::GETSTATIC | op::PUTSTATIC | op::INVOKESTATIC, Some(Constant::Member(member))) => member.class,

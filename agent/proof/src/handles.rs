@@ -72,14 +72,15 @@ struct Shape {
 impl Shape {
     fn of(descriptor: &str) -> Option<Self> {
         let (parameters, result) = descriptor.strip_prefix('(')?.split_once(')')?;
+        let (result_letter, result_length) = basic(result.as_bytes())?;
         let mut rest = parameters.as_bytes();
         let mut letters = Vec::new();
         while !rest.is_empty() {
-            let (letter, length) = basic(rest)?;
+            let (letter, length) = basic(rest).filter(|(letter, _)| *letter != b'V')?;
             letters.push(letter);
             rest = rest.get(length..)?;
         }
-        Some(Self { parameters: letters, result: basic(result.as_bytes())?.0 })
+        (result_length == result.len()).then_some(Self { parameters: letters, result: result_letter })
     }
 }
 
@@ -103,7 +104,7 @@ mod tests {
         let shape = |text| Shape::of(text).map(|shape| (shape.parameters, shape.result));
         assert_eq!(shape("(ZB[[ILjava/lang/String;J)C"), Some((b"IILLJ".to_vec(), b'I')));
         assert_eq!(shape("()V"), Some((Vec::new(), b'V')));
-        for damaged in ["", "(", "(I", "(L)V", "(X)V", "([)V", "()", "(["] {
+        for damaged in ["", "(", "(I", "(L)V", "(X)V", "([)V", "()", "([", "(V)V", "()IJ"] {
             assert_eq!(shape(damaged), None, "{damaged}");
         }
     }

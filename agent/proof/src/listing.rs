@@ -31,7 +31,7 @@ pub fn listing(method: &Method, bci: i32, around: usize) -> Vec<String> {
     let all: Vec<Instruction<'_>> = code.instructions().collect();
     let place = usize::try_from(bci).unwrap_or(0);
     let after = all.partition_point(|instruction| instruction.bci <= place);
-    let first = after.saturating_sub(around + 1);
+    let first = after.saturating_sub(around.saturating_add(1));
     let last = after.saturating_add(around).min(all.len());
     let line = |each: &Instruction<'_>| {
         let mark = if i64::try_from(each.bci) == Ok(i64::from(bci)) { '→' } else { ' ' };

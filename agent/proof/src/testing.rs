@@ -49,6 +49,32 @@ impl PoolBuilder {
         self.add(10, &[class, named])
     }
 
+    pub fn field(&mut self, class: &str, name: &str, descriptor: &str) -> u16 {
+        let class = self.class(class);
+        let named = self.name_and_type(name, descriptor);
+        self.add(9, &[class, named])
+    }
+
+    pub fn string(&mut self, text: &str) -> u16 {
+        let text = self.text(text);
+        self.add(8, &[text])
+    }
+
+    /// Of `invokestatic`.
+    pub fn method_handle(&mut self, class: &str, name: &str, descriptor: &str) -> u16 {
+        let target = self.method(class, name, descriptor);
+        let number = self.add(15, &[]);
+        self.bytes.push(6);
+        self.bytes.extend(target.to_be_bytes());
+        number
+    }
+
+    /// A constant that is made when it is first met.
+    pub fn dynamic(&mut self, name: &str, descriptor: &str) -> u16 {
+        let named = self.name_and_type(name, descriptor);
+        self.add(17, &[0, named])
+    }
+
     pub fn invoke_dynamic(&mut self, name: &str, descriptor: &str) -> u16 {
         let named = self.name_and_type(name, descriptor);
         self.add(18, &[0, named])
@@ -111,4 +137,16 @@ pub fn calls(opcode: u8, class: &str, name: &str, descriptor: &str) -> Method {
 pub fn one(pool: Pool, opcode: u8, number: u16) -> Method {
     let [high, low] = number.to_be_bytes();
     caller(pool, &[opcode, high, low, 0, 0])
+}
+
+/// A caller whose code is one instruction that names what `add` puts into the pool.
+pub fn naming(opcode: u8, add: impl FnOnce(&mut PoolBuilder) -> u16) -> Method {
+    let mut builder = PoolBuilder::default();
+    let number = add(&mut builder);
+    one(builder.build(), opcode, number)
+}
+
+/// A caller whose code is one instruction without a constant, behind a `nop`.
+pub fn plain(opcode: u8) -> Method {
+    caller(Pool::none(), &[0, opcode])
 }

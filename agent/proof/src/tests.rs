@@ -2,6 +2,8 @@
 
 mod edges;
 mod explanations;
+mod instructions;
+mod misses;
 mod power;
 mod roots;
 mod total;

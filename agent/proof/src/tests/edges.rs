@@ -64,6 +64,34 @@ fn constructors_and_static_methods_are_of_the_named_class() {
 }
 
 #[test]
+fn a_super_call_goes_up() {
+    let caller = calls(INVOKESPECIAL, "shop/Base", "total", "()I");
+    let callee = method("shop/Other", "total", "()I");
+    let asked = |to_named: Relation, to_own: Relation| {
+        edge(&caller, 0, &callee, |class| if class == "shop/Base" { to_named } else { to_own })
+    };
+    assert_eq!(asked(Relation::Above, Relation::Unknown), Verdict::Proven);
+    // A class that came between the two since the caller was compiled.
+    assert_eq!(asked(Relation::Below, Relation::Shadowed), Verdict::Proven);
+    assert_eq!(asked(Relation::Unknown, Relation::Unknown), Verdict::Proven);
+    assert_eq!(asked(Relation::Below, Relation::Below), OTHER, "not down to a subclass of the caller's");
+    assert_eq!(asked(Relation::Shadowed, Relation::Shadowed), OTHER);
+    let own = method("Caller", "total", "()I");
+    assert_eq!(edge(&caller, 0, &own, |_| Relation::Below), OTHER, "nor to the caller's own");
+}
+
+#[test]
+fn what_the_vm_does_before_a_call_may_have_the_calls_own_name() {
+    let caller = calls(INVOKESPECIAL, "shop/Cart", "<init>", "(Ljava/lang/String;)V");
+    let missing = method("java/lang/NoSuchMethodError", "<init>", "(Ljava/lang/String;)V");
+    assert_eq!(verdict(&caller, &missing), Verdict::Explained(Explanation::ImplicitException));
+    let load = "(Ljava/lang/String;)Ljava/lang/Class;";
+    let caller = calls(INVOKEVIRTUAL, "shop/Loader", "loadClass", load);
+    let other = method("other/Loader", "loadClass", load);
+    assert_eq!(edge(&caller, 0, &other, |_| Relation::Unrelated), Verdict::Explained(Explanation::ClassLoad));
+}
+
+#[test]
 fn a_hidden_class_is_known_by_the_name_that_its_own_constants_have() {
     let caller = calls(INVOKESTATIC, "shop/Cart$$Lambda+0x0000700001000000", "run", "()V");
     assert_eq!(verdict(&caller, &static_method("shop/Cart$$Lambda", "run", "()V")), Verdict::Proven);
@@ -102,9 +130,11 @@ fn what_cannot_be_read_is_not_refuted() {
         assert_eq!(verdict(&caller, &callee), Verdict::Explained(how));
         assert_eq!(leaf(&caller, 70_000), Verdict::Explained(how));
     }
-    // Without constants it is still known that this calls nothing.
+    // Without constants it is still known that this calls nothing but what may come before it.
     let other = one(PoolBuilder::default().build(), NEW, 9);
     assert_eq!(verdict(&other, &callee), Verdict::Refuted(Refutation::NotAnInvoke));
+    let before = static_method("A", "<clinit>", "()V");
+    assert_eq!(verdict(&other, &before), Verdict::Explained(Explanation::Unread));
 }
 
 #[test]

@@ -96,8 +96,7 @@ fn the_target_of_a_method_handle() {
 fn linkage() {
     let how = Explanation::Linkage;
     let link = |name| static_method("java/lang/invoke/MethodHandleNatives", name, "()V");
-    // At a call site it is also what such a site leads to: that reason comes first.
-    explained(&dynamic(), &link("linkCallSite"), Explanation::MethodHandle);
+    explained(&dynamic(), &link("linkCallSite"), how);
     let mut builder = PoolBuilder::default();
     let number = builder.method_type("()V");
     let constant = one(builder.build(), LDC_W, number);
