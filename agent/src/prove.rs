@@ -116,8 +116,8 @@ impl Prover {
     }
 
     fn judge(&mut self, caller: Frame, callee_id: usize, asking: &mut Asking<'_, '_>) -> Verdict {
-        let Some(callee) = self.method(callee_id, asking) else { return unnamed(callee_id) };
-        let Some(method) = self.method(caller.method, asking) else { return unnamed(caller.method) };
+        let Some(callee) = self.method(callee_id, asking) else { return unnamed(callee_id, asking) };
+        let Some(method) = self.method(caller.method, asking) else { return unnamed(caller.method, asking) };
         self.methods.bring_pool(caller.method, asking);
         let verdict = self.held(caller, &method, callee_id, &callee, asking);
         if verdict.is_refuted() && self.methods.was_redefined(caller.method, asking) {
@@ -129,7 +129,7 @@ impl Prover {
     }
 
     fn judge_leaf(&mut self, leaf: Frame, asking: &mut Asking<'_, '_>) -> Verdict {
-        let Some(method) = self.method(leaf.method, asking) else { return unnamed(leaf.method) };
+        let Some(method) = self.method(leaf.method, asking) else { return unnamed(leaf.method, asking) };
         let verdict = vouch_proof::leaf(&method, leaf.bci);
         if verdict.is_refuted() && self.methods.was_redefined(leaf.method, asking) {
             let Some(present) = self.present(leaf.method, asking) else { return void() };
@@ -193,6 +193,12 @@ fn void() -> Verdict {
     Verdict::Explained(Explanation::Redefined)
 }
 
-fn unnamed(id: usize) -> Verdict {
-    Verdict::Refuted(if id == 0 { Refutation::NullMethod } else { Refutation::UnknownMethod })
+/// The verdict on a frame whose method nobody can name. Once classes are redefined it may be an obsolete one that was
+/// gone before it could be asked about.
+fn unnamed(id: usize, asking: &Asking<'_, '_>) -> Verdict {
+    match id {
+        0 => Verdict::Refuted(Refutation::NullMethod),
+        _ if asking.resolver.met_obsolete() => void(),
+        _ => Verdict::Refuted(Refutation::UnknownMethod),
+    }
 }

@@ -11,6 +11,7 @@ mod readable;
 mod table;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jni::JNIEnv;
 use jni::objects::{GlobalRef, JObject};
@@ -36,6 +37,7 @@ pub struct Resolver {
     origins: Origins,
     pending: Mutex<Vec<Pending>>,
     table: Mutex<Table>,
+    met_obsolete: AtomicBool,
 }
 
 /// A class that waits to be named, kept alive until then.
@@ -55,6 +57,7 @@ impl Resolver {
             origins: Origins::of(jvmti),
             pending: Mutex::default(),
             table: Mutex::default(),
+            met_obsolete: AtomicBool::new(false),
         }
     }
 
@@ -130,8 +133,14 @@ impl Resolver {
         self.table.lock().epoch()
     }
 
+    /// True if a method of a class was met that has been redefined since.
+    pub fn met_obsolete(&self) -> bool {
+        self.met_obsolete.load(Ordering::Relaxed)
+    }
+
     /// Puts a method into the table that its class no longer lists: it was redefined, and goes on where it runs.
     fn name_obsolete(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, id: usize) {
+        self.met_obsolete.store(true, Ordering::Relaxed);
         let class: jclass = object.as_raw();
         let (Ok(signature), Ok(name)) =
             (self.jvmti.class_signature(class), self.jvmti.method_name(id as jmethodID))

@@ -29,6 +29,7 @@ enum Verb {
         /// A trust report (.json) or a profile (.json, .json.gz) of Vouch's
         file: PathBuf,
         /// The refutation's number, as the list, the summary and the profile's markers have it; without it, the list
+        #[arg(allow_negative_numbers = true)]
         number: Option<usize>,
     },
 }

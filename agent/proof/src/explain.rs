@@ -7,7 +7,7 @@ use crate::code::Instruction;
 use crate::handles;
 use crate::method::{Body, Method, Relation};
 use crate::names::without_hidden_part;
-use crate::opcode as op;
+use crate::opcode::{self, self as op};
 use crate::pool::Constant;
 use crate::upcalls::{is_class_loading, is_implicit_exception, is_linkage, is_native_lookup};
 use crate::verdict::{Explanation, Refutation, Verdict};
@@ -37,9 +37,10 @@ pub(crate) fn explained(
         return Some(how);
     }
     let rules = [
-        (loading && resolves(opcode, constant), Explanation::ClassLoad),
-        // A method is compiled where it begins: the classes of its signature are loaded before.
-        (loading && instruction.bci == 0, Explanation::Compilation),
+        // Where something is thrown, the classes of the handlers around it are loaded to find the one that catches.
+        (loading && (resolves(opcode, constant) || may_throw(opcode)), Explanation::ClassLoad),
+        // A method is compiled where it begins, or where it loops: the classes of its signature are loaded before.
+        (loading && (instruction.bci == 0 || jumps(opcode)), Explanation::Compilation),
         (is_native_lookup(callee) && is_invoke(opcode), Explanation::ClassLoad),
         (may_throw(opcode) && is_implicit_exception(callee), Explanation::ImplicitException),
         (registers_finaliser(caller, opcode) && is_register(callee), Explanation::Finaliser),
@@ -65,7 +66,8 @@ pub(crate) fn native(caller: &Method, callee: &Method) -> Verdict {
             Verdict::Refuted(Refutation::OtherCallee)
         };
     }
-    if is_silent(caller) && !is_implicit_exception(callee) {
+    // A clone of an object with a finaliser is registered like the object itself.
+    if is_silent(caller) && !is_implicit_exception(callee) && !is_register(callee) {
         return Verdict::Refuted(Refutation::OtherCallee);
     }
     Verdict::Explained(Explanation::NativeCaller)
@@ -124,6 +126,14 @@ fn initialises(
     };
     without_hidden_part(named) == &*callee.class.name
         || !matches!(relation(named), Relation::Below | Relation::Unrelated)
+}
+
+/// The instructions that a loop can go back by.
+fn jumps(opcode: u8) -> bool {
+    opcode::operands(opcode).is_some_and(|operands| {
+        use opcode::Operands::{FarJump, Jump, LookupSwitch, TableSwitch};
+        matches!(operands, Jump | FarJump | TableSwitch | LookupSwitch)
+    })
 }
 
 fn is_class_initialiser(callee: &Method) -> bool {

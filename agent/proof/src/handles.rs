@@ -40,8 +40,14 @@ pub(crate) fn explained(opcode: u8, constant: Option<Constant<'_>>, callee: &Met
 fn is_target(named: Member<'_>, callee: &Method) -> bool {
     let with_receiver = match named.name {
         "linkToStatic" => false,
+        // A form that is interpreted is a static method of the package's.
+        "linkToSpecial" if callee.is_static => return callee.in_package(PACKAGE),
         "linkToVirtual" | "linkToSpecial" | "linkToInterface" => true,
-        "linkToNative" => return matches!(callee.body, crate::Body::Native),
+        // Where native code calls back, what was made for that stands on the call of the native code.
+        "linkToNative" => {
+            return matches!(callee.body, crate::Body::Native)
+                || callee.is_static && callee.in_package(PACKAGE);
+        }
         _ => return false,
     };
     if with_receiver == callee.is_static {

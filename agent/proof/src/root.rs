@@ -64,10 +64,11 @@ const VM_ENTRIES: [(&str, &str); 20] = [
 ];
 
 /// True for what the launcher and agents call on the first thread: the launcher's helper, a class initialiser (JNI
-/// initialises the class of `main`, and any that an agent looks for), and a few more.
+/// initialises the class of `main`, and any that an agent looks for), the constructor of a class whose `main` is not static,
+/// and a few more.
 fn is_launchers(method: &Method) -> bool {
     &*method.class.name == "sun/launcher/LauncherHelper"
-        || &*method.name == "<clinit>"
+        || matches!(&*method.name, "<clinit>" | "<init>") && &*method.descriptor == "()V"
         || LAUNCHER.iter().any(|&(class, name)| method.is(class, name))
 }
 

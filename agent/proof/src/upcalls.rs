@@ -40,6 +40,7 @@ const EXCEPTIONS: &[&str] = &[
     "ArrayIndexOutOfBoundsException",
     "ArrayStoreException",
     "ClassCastException",
+    "ClassNotFoundException",
     "IllegalArgumentException",
     "IllegalMonitorStateException",
     "IndexOutOfBoundsException",
@@ -66,6 +67,10 @@ const EXCEPTIONS: &[&str] = &[
     "VerifyError",
 ];
 
+/// What the VM calls of an exception besides: it sets a cause, and keeps the trace of a class initialiser's failure.
+const AROUND_EXCEPTIONS: &Names =
+    &[("java/lang/Throwable", "initCause"), ("java/lang/Throwable", "getStackTrace")];
+
 pub(crate) fn is_class_loading(callee: &Method) -> bool {
     let load = &*callee.name == "loadClass" && &*callee.descriptor == "(Ljava/lang/String;)Ljava/lang/Class;";
     load && !callee.is_static || listed(LOADING, callee)
@@ -82,7 +87,8 @@ pub(crate) fn is_linkage(callee: &Method) -> bool {
 
 pub(crate) fn is_implicit_exception(callee: &Method) -> bool {
     let class = callee.class.name.strip_prefix("java/lang/");
-    &*callee.name == "<init>" && class.is_some_and(|class| EXCEPTIONS.contains(&class))
+    let constructor = &*callee.name == "<init>" && class.is_some_and(|class| EXCEPTIONS.contains(&class));
+    constructor || listed(AROUND_EXCEPTIONS, callee)
 }
 
 fn listed(names: &Names, callee: &Method) -> bool {

@@ -89,6 +89,11 @@ fn the_target_of_a_method_handle() {
     let to_native = link("linkToNative", &format!("({member})V"));
     explained(&to_native, &native("shop/Cart", "sort", "()V"), how);
     refuted(&to_native, &method("shop/Cart", "sort", "()V"));
+    // Called back, and interpreted.
+    let form = static_method("java/lang/invoke/LambdaForm$MH", "invoke", "(JJ)V");
+    explained(&to_native, &form, how);
+    explained(&link("linkToSpecial", &format!("(Ljava/lang/Object;{member})V")), &form, how);
+    refuted(&to_virtual, &form);
     refuted(&link("linkToNothing", &format!("({member})V")), &static_method("shop/Cart", "of", "()V"));
 }
 
@@ -141,6 +146,12 @@ fn exceptions_that_the_vm_makes() {
     assert!(at(46, &method("java/lang/NullPointerException", "fillIn", "()V")).is_refuted());
     assert!(at(46, &method("shop/NullPointerException", "<init>", "()V")).is_refuted());
     assert!(at(46, &method("java/lang/IllegalStateException", "<init>", "()V")).is_refuted());
+    // The VM gives it a cause, and keeps the trace of a class initialiser's.
+    for around in ["initCause", "getStackTrace"] {
+        assert_eq!(at(195, &method("java/lang/Throwable", around, "()V")), Verdict::Explained(how));
+    }
+    let missing = method("java/lang/ClassNotFoundException", "<init>", "(Ljava/lang/String;)V");
+    explained(&calls(GETSTATIC, "shop/Gone", "size", "I"), &missing, how);
 }
 
 #[test]
@@ -165,6 +176,9 @@ fn native_callers() {
     assert_eq!(from(copy(), &any), Verdict::Refuted(Refutation::OtherCallee));
     let store = method("java/lang/ArrayStoreException", "<init>", "(Ljava/lang/String;)V");
     assert_eq!(from(copy(), &store), Verdict::Explained(Explanation::NativeCaller));
+    let clone = native("java/lang/Object", "clone", "()Ljava/lang/Object;");
+    let register = static_method("java/lang/ref/Finalizer", "register", "(Ljava/lang/Object;)V");
+    assert_eq!(from(clone, &register), Verdict::Explained(Explanation::NativeCaller));
     let special = || native("jdk/internal/vm/Continuation", "enterSpecial", "()V");
     let enter = static_method("jdk/internal/vm/Continuation", "enter", "()V");
     assert_eq!(from(special(), &enter), Verdict::Proven);

@@ -2,7 +2,7 @@
 
 use crate::method::Relation;
 use crate::opcode as op;
-use crate::testing::{PoolBuilder, caller, calls, method, naming, plain, static_method};
+use crate::testing::{caller, calls, method, naming, plain, static_method};
 use crate::{Explanation, Method, Pool, Verdict, edge};
 use Explanation::{ClassInit, ClassLoad, ImplicitException, Linkage};
 
@@ -68,14 +68,27 @@ fn a_loader_is_asked_where_a_class_is_first_named() {
 }
 
 #[test]
+fn a_handlers_class_is_loaded_where_something_is_thrown() {
+    for opcode in [op::IALOAD, op::IDIV, ATHROW] {
+        assert_eq!(judge_plain(opcode, &loads("my/Loader")), Verdict::Explained(ClassLoad), "{opcode}");
+    }
+}
+
+#[test]
+fn a_signatures_classes_are_loaded_where_a_loop_is_compiled() {
+    // nop; a jump that stands whole
+    for opcode in [GOTO, 153] {
+        let looping = caller(Pool::none(), &[NOP, opcode, 0, 0]);
+        let verdict = edge(&looping, 1, &loads("my/Loader"), |_| Relation::Unknown);
+        assert_eq!(verdict, Verdict::Explained(crate::Explanation::Compilation), "{opcode}");
+    }
+}
+
+#[test]
 fn no_loader_is_asked_where_none_is_named_or_by_another_method() {
-    for opcode in [IADD, op::IALOAD, ATHROW, op::RETURN] {
+    for opcode in [NOP, ILOAD, POP, IADD] {
         assert!(judge_plain(opcode, &loads("my/Loader")).is_refuted(), "{opcode}");
     }
-    let mut builder = PoolBuilder::default();
-    let number = u8::try_from(builder.string("text")).unwrap();
-    let text = caller(builder.build(), &[NOP, op::LDC, number]);
-    assert!(edge(&text, 1, &loads("my/Loader"), |_| Relation::Unknown).is_refuted());
     let new = naming(op::NEW, |pool| pool.class("Named"));
     let name = "loadClass";
     assert!(judge(&new, &method("my/Loader", name, "(I)V")).is_refuted());

@@ -33,6 +33,8 @@ fn the_launchers_thread_begins_in_main_or_at_its_helper() {
     assert_eq!(asked(&static_method("sun/launcher/LauncherHelper", "any", "()V"), Thread::Main), jni);
     assert_eq!(asked(&static_method("shop/Main", "<clinit>", "()V"), Thread::Main), jni);
     assert_eq!(asked(&static_method("shop/Main", "<clinit>", "()V"), Thread::Started), WRONG);
+    assert_eq!(asked(&method("shop/Main", "<init>", "()V"), Thread::Main), jni, "main need not be static");
+    assert_eq!(asked(&method("shop/Main", "<init>", "(I)V"), Thread::Main), WRONG);
     assert_eq!(asked(&static_method("java/lang/System", "currentTimeMillis", "()J"), Thread::Main), WRONG);
 }
 
