@@ -91,8 +91,7 @@ public class Javac {
         for (Frame frame : profile.frames()) {
             // Two dollars mark a class that the JVM made itself, and that has no source.
             if (frame.function.startsWith(JAVAC) && !frame.function.contains("$$")) {
-                // What is refuted stands apart, with all else that a frame has.
-                Check.that(frame.category.equals("JDK") || frame.category.equals("Refuted"), "category of " + frame);
+                frame.checkCategory("JDK");
                 Check.equal(resource, frame.resource, "resource of " + frame);
                 Check.that(frame.file != null && frame.file.matches("com/sun/tools/javac/.*\\.java"), "file of " + frame);
                 Check.atLeast(1, frame.line, "line of " + frame);

@@ -69,9 +69,9 @@ public class Proof {
         Check.equal(refuted, apart.size(), "samples that are shown apart");
         for (Sample sample : apart) {
             Check.atLeast(2, sample.depth(), "frames of a stack that is shown apart");
-            Check.that(sample.frames().stream().allMatch(Proof::isRefuted), "all of its frames are of the category Refuted: " + sample);
+            Check.that(sample.frames().stream().allMatch(Frame::isRefuted), "all of its frames are of the category Refuted: " + sample);
         }
-        long others = profile.samples().stream().filter(sample -> !isApart(sample) && sample.frames().stream().anyMatch(Proof::isRefuted)).count();
+        long others = profile.samples().stream().filter(sample -> !isApart(sample) && sample.frames().stream().anyMatch(Frame::isRefuted)).count();
         Check.equal(0, others, "samples that are not apart and have a refuted frame");
         checkMarkers(run, report, refuted);
         checkRefutations(report, refuted);
@@ -167,10 +167,6 @@ public class Proof {
 
     private static boolean isApart(Sample sample) {
         return sample.root().function.startsWith(ROOT);
-    }
-
-    private static boolean isRefuted(Frame frame) {
-        return frame.category.equals("Refuted");
     }
 
     static class Program {

@@ -152,7 +152,7 @@ public class WholeProfile {
             }
             String file = frame.function.startsWith("app.Hidden.") ? "app/Hidden.java" : "app/Program.java";
             Check.equal(file, frame.file, "file of " + frame);
-            Check.equal("Application", frame.category, "category of " + frame);
+            frame.checkCategory("Application");
             Check.equal(resource, frame.resource, "resource of " + frame);
             Check.that(frame.java, frame + " is marked as Java");
             int[] range = ranges.get(frame.function.replace("Program.lambda$main$0", "lambda"));
@@ -179,7 +179,7 @@ public class WholeProfile {
             for (Frame frame : sample.frames()) {
                 if (frame.function.startsWith("java.util.")) {
                     frames++;
-                    Check.equal("JDK", frame.category, "category of " + frame);
+                    frame.checkCategory("JDK");
                     Check.equal(base, frame.resource, "resource of " + frame);
                     Check.that(frame.file != null && frame.file.matches("java/util/[\\w/]+\\.java"), "file of " + frame);
                     Check.atLeast(1, frame.line, "line of " + frame);

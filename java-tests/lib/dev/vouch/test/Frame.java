@@ -32,6 +32,16 @@ public final class Frame {
         this.java = java;
     }
 
+    /** A frame of a stack that stands apart: it has all that a frame has, but for its category. */
+    public boolean isRefuted() {
+        return category.equals("Refuted");
+    }
+
+    /** Checks the category of a frame that is not refuted. */
+    public void checkCategory(String expected) {
+        Check.that(category.equals(expected) || isRefuted(), "category of " + this + ": expected " + expected + ", came " + category);
+    }
+
     @Override
     public String toString() {
         return function + "(" + file + ":" + line + ")";
