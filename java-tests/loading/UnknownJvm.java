@@ -58,7 +58,11 @@ public class UnknownJvm {
         Check.contains(line, "libjvm.so", "the sentence, which names the library");
     }
 
-    /** A home of links, but for what the launcher finds its way by, and the changed library. */
+    /**
+     * A home of links, but for what the launcher finds its way by, and the changed library. Folders are made, and their files
+     * are linked, never the folders: jtreg keeps or clears a test's folder through such a link, and moves or deletes the JDK's
+     * own files.
+     */
     private static Path patched() throws IOException {
         Path jdk = Vm.jdk().toRealPath();
         Path home = Paths.get("jdk").toAbsolutePath();
@@ -87,11 +91,9 @@ public class UnknownJvm {
                 Path copy = to.resolve(entry.getFileName());
                 if (entry.equals(java)) {
                     Files.copy(entry, copy);
-                } else if (library.startsWith(entry) || java.startsWith(entry) || entry.endsWith("bin")) {
-                    if (!entry.equals(library)) {
-                        mirror(entry, copy, library, java);
-                    }
-                } else if (!entry.endsWith("bin/java")) {
+                } else if (Files.isDirectory(entry)) {
+                    mirror(entry, copy, library, java);
+                } else if (!entry.equals(library) && !entry.endsWith("bin/java")) {
                     Files.createSymbolicLink(copy, entry);
                 }
             }
