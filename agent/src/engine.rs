@@ -38,11 +38,11 @@ pub enum Engine {
     Itimer,
 }
 
-/// One armed thread. Dropping it disarms.
+/// The engine of one thread. Dropping it disarms.
 #[derive(Debug)]
 pub enum Armed {
     Perf(perf::Event),
-    Timer(#[expect(dead_code, reason = "held to be dropped")] timer::Timer),
+    Timer(timer::Timer),
     /// The process's own timer meets the thread now and then.
     Process,
 }
@@ -57,18 +57,24 @@ impl Engine {
         }
     }
 
-    /// Starts signals for thread `tid`, the first one after `phase`. A perf event that cannot be had for want of descriptors is replaced by a timer, and counted.
-    pub fn arm(self, tid: u32, interval: Duration, phase: Duration) -> io::Result<Armed> {
+    /// True if it does not see the time that a thread spends inside the kernel.
+    pub fn user_only(self) -> bool {
+        matches!(self, Self::Perf { user_only: true })
+    }
+
+    /// Makes the engine of thread `tid`, which does nothing yet. A perf event that cannot be had for want of descriptors is
+    /// replaced by a timer, and counted.
+    pub fn prepare(self, tid: u32, first: Duration) -> io::Result<Armed> {
         match self {
-            Self::Perf { user_only } => match perf::Event::open(tid, phase, user_only) {
+            Self::Perf { user_only } => match perf::Event::open(tid, first, user_only) {
                 Ok(event) => Ok(Armed::Perf(event)),
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
                     REPLACED.fetch_add(1, Ordering::Relaxed);
-                    Ok(Armed::Timer(timer::Timer::start(tid, interval, phase)?))
+                    Ok(Armed::Timer(timer::Timer::make(tid)?))
                 }
                 Err(error) => Err(error),
             },
-            Self::Timer => Ok(Armed::Timer(timer::Timer::start(tid, interval, phase)?)),
+            Self::Timer => Ok(Armed::Timer(timer::Timer::make(tid)?)),
             Self::Itimer => Ok(Armed::Process),
         }
     }
@@ -82,6 +88,26 @@ impl Engine {
     pub fn disarm_process(self) {
         if self == Self::Itimer {
             itimer::stop();
+        }
+    }
+}
+
+impl Armed {
+    /// Starts the signals, of which the first comes after `first`. A perf event goes on with that period: the handler sets
+    /// the interval.
+    pub fn start(&self, interval: Duration, first: Duration) -> io::Result<()> {
+        match self {
+            Self::Perf(event) => event.start(),
+            Self::Timer(timer) => timer.start(interval, first),
+            Self::Process => Ok(()),
+        }
+    }
+
+    /// By which the handler finds a perf event; -1 for what needs no handler's help.
+    pub fn descriptor(&self) -> i32 {
+        match self {
+            Self::Perf(event) => event.descriptor(),
+            Self::Timer(_) | Self::Process => -1,
         }
     }
 }

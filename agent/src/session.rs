@@ -42,6 +42,16 @@ pub struct Plan {
     pub report: Option<PathBuf>,
 }
 
+impl Plan {
+    fn sampling(&self) -> Sampling {
+        Sampling {
+            engine: self.choice.engine,
+            interval: self.options.interval,
+            filter: self.options.threads.clone(),
+        }
+    }
+}
+
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
@@ -69,7 +79,8 @@ impl Session {
     /// Opens the gate and starts the engine.
     pub fn begin(plan: Plan, jvmti: Jvmti, hotspot: HotSpot, walker: AsyncGetCallTrace) -> io::Result<Self> {
         let options = &plan.options;
-        let rig = Rig::new(walker, options.depth, options.interval, registry().slots());
+        let user_only = plan.choice.engine.user_only();
+        let rig = Rig::new(walker, options.depth, options.interval, user_only);
         let witness = Witness::new(jvmti, options.witness);
         let (prover, roots) = (Prover::new(jvmti), Roots::new(jvmti, hotspot));
         let recorder = Recorder::new(options.depth, options.refuted, witness, prover, roots);
@@ -79,11 +90,7 @@ impl Session {
         if truth.is_some() {
             return Ok(Self { plan, rig, recorder, truth, started });
         }
-        registry().begin_sampling(Sampling {
-            engine: plan.choice.engine,
-            interval: options.interval,
-            filter: options.threads.clone(),
-        });
+        registry().begin_sampling(plan.sampling());
         let session = Self { plan, rig, recorder, truth, started };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),
@@ -99,7 +106,7 @@ impl Session {
     pub fn drain(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         if let Some(truth) = &mut self.truth {
             let stacks = truth.round(&mut self.recorder, resolver, env);
-            self.rig.counters().count(stacks);
+            self.rig.counters().count(stacks, stacks);
         }
         self.recorder.drain(self.rig.lanes(), resolver, env);
         if self.recorder.witness.is_due() {
@@ -127,7 +134,7 @@ impl Session {
         &self.plan
     }
 
-    /// Writes what there is so far. Signals that come in the few microseconds of the count are not taken.
+    /// Writes what there is so far. What is due meanwhile has no stack.
     pub fn dump(
         &mut self,
         places: &Plan,
@@ -141,6 +148,7 @@ impl Session {
         self.finish_counts(resolver, env);
         let power = self.recorder.power(resolver, env);
         let written = files::write(self, places, program, power);
+        self.take_unsignalled(resolver, env);
         self.rig.open();
         written
     }
@@ -154,6 +162,7 @@ impl Session {
         env: &mut JNIEnv<'_>,
     ) -> bool {
         let quiet = self.silence();
+        self.take_unsignalled(resolver, env);
         self.finish_counts(resolver, env);
         let plan = self.plan.clone();
         let power = self.recorder.power(resolver, env);
@@ -185,6 +194,14 @@ impl Session {
         registry().end_sampling();
         GATE.close();
         settle()
+    }
+
+    /// Takes in what was due while no signal was taken; the gate is closed.
+    fn take_unsignalled(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        let due = registry().settle();
+        let weight = due.iter().map(|due| u64::from(due.weight)).sum();
+        self.rig.counters().count(due.len() as u64, weight);
+        self.recorder.take_unsignalled(&due, resolver, env);
     }
 
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {

@@ -3,7 +3,7 @@
 //! A thread is met in one of four ways: its `pthread_create` goes through [`hook`], JVMTI tells of its start,
 //! [`scan`] finds it in the kernel's list, or it was there before the agent ([`late`]). Whichever comes first makes
 //! its entry here; the others complete it. This file keeps the entries, their slots for the handler, and their
-//! engines. It knows nothing of samples.
+//! engines. Of samples it knows only what is owed where no signal came.
 
 pub mod hook;
 mod kernel_name;
@@ -12,11 +12,14 @@ mod life;
 mod live;
 pub mod rename;
 pub mod scan;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::time::Duration;
 
+use fastrand::Rng;
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 use regex_lite::Regex;
@@ -47,6 +50,16 @@ pub struct Sampling {
     pub filter: Option<Regex>,
 }
 
+/// A sample that was due while no signal was taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsignalled {
+    pub tid: u32,
+    pub serial: u32,
+    pub cpu: u64,
+    pub weight: u32,
+    pub java: bool,
+}
+
 /// All entries.
 #[derive(Debug)]
 pub struct Registry {
@@ -61,10 +74,16 @@ struct Inner {
     /// By serial: the threads of this recording, those that ended included.
     lives: HashMap<u32, Life>,
     sampling: Option<Sampling>,
+    /// That of a recording whose engine was stopped, until it is settled what its threads owe.
+    ending: Option<Sampling>,
+    /// What threads owed that ended while no signal was taken.
+    unsignalled: Vec<Unsignalled>,
+    /// CLOCK_MONOTONIC when the recording began.
+    began: u64,
     /// Threads for which the engine refused, and its last reason.
     unarmed: u64,
     unarmed_why: Option<String>,
-    random: u64,
+    random: Rng,
     compilers_together: bool,
     /// Threads that have said farewell, and that the kernel still lists, with their serials: they are not to be met
     /// again.
@@ -76,7 +95,7 @@ struct Inner {
 impl Registry {
     fn new() -> Self {
         let memory = Vec::leak((0..SLOTS).map(|_| Slot::default()).collect());
-        let inner = Inner { random: clock::epoch() | 1, ..Inner::default() };
+        let inner = Inner { random: Rng::with_seed(clock::epoch()), ..Inner::default() };
         Self { slots: Slots::new(memory), inner: Mutex::new(inner) }
     }
 
@@ -87,8 +106,9 @@ impl Registry {
 
     /// A thread is there: by its own call, or found. Nothing happens if it is known.
     pub fn enter(&self, tid: u32) {
-        if !self.inner.lock().left.contains_key(&tid) {
-            self.with_live(tid, |_, _, _| {});
+        let mut inner = self.inner.lock();
+        if !inner.left.contains_key(&tid) {
+            self.with_live_of(&mut inner, tid, |_, _, _| {});
         }
     }
 
@@ -99,8 +119,7 @@ impl Registry {
         if inner.live.contains_key(&tid) {
             self.forget(&mut inner, tid);
         }
-        drop(inner);
-        self.with_live(tid, |_, life, _| life.routine = Some(routine));
+        self.with_live_of(&mut inner, tid, |_, life, _| life.routine = Some(routine));
     }
 
     /// A Java thread begins, on itself: from here on its stack can be walked.
@@ -129,33 +148,41 @@ impl Registry {
             slot.set_env(std::ptr::null_mut());
         }
         let cpu = clock::thread_cpu(tid).unwrap_or(0);
-        self.with_live(tid, |_, life, _| life.ran_until(cpu));
+        self.with_known(tid, |live, life, arming| {
+            // The JVM gives the place to another thread soon, maybe before this one leaves.
+            live.java_thread = 0;
+            if arming.sampling.is_some() {
+                life.ran_until(cpu);
+            }
+        });
     }
 
-    /// A thread has this name since `now`; `java_thread` says which thread.
-    pub fn renamed(&self, java_thread: usize, name: &str, now: u64) {
-        let inner = self.inner.lock();
-        let is_it = |tid: &u32| inner.live.get(tid).is_some_and(|live| live.java_thread == java_thread);
-        // Mostly a thread renames itself.
-        let own = Some(clock::own_tid()).filter(is_it);
-        let tid = own.or_else(|| inner.live.keys().copied().find(is_it));
-        drop(inner);
-        if let Some(tid) = tid {
-            self.with_live(tid, |live, life, sampling| {
-                life.rename(name, now, clock::thread_cpu(tid).unwrap_or(0));
-                live.choose(tid, life, sampling);
-            });
-        }
+    /// The thread with this id and serial has this name since `now`.
+    pub fn renamed(&self, (tid, serial): (u32, u32), name: &str, mut now: u64) {
+        self.with_known(tid, |live, life, arming| {
+            if live.serial != serial {
+                return;
+            }
+            let filter = arming.sampling.and_then(|sampling| Some((sampling, sampling.filter.as_ref()?)));
+            if let Some((sampling, _)) = filter.filter(|(_, filter)| !filter.is_match(name))
+                && tid == clock::own_tid()
+            {
+                // It leaves the recording, and is not to take with it what it owes under its old name.
+                live.pay(tid, sampling.interval);
+                now = clock::monotonic();
+            }
+            let recorded = arming.sampling.is_some();
+            let cpu = if recorded { clock::thread_cpu(tid).unwrap_or(0) } else { life.cpu_now };
+            life.rename(name, now, cpu);
+            live.choose(tid, life, arming);
+        });
     }
 
-    /// The kernel's name of a thread that has no Java name.
+    /// The kernel's name of a thread that has no Java name. Nothing happens if the thread has left meanwhile.
     pub fn native_name(&self, tid: u32, kernel: &str) {
         let mut place = 0;
         {
             let inner = self.inner.lock();
-            if inner.left.contains_key(&tid) {
-                return;
-            }
             for life in inner.lives.values().filter(|life| life.ended.is_none()) {
                 let alike = kernel_name::alike(kernel, &life.kernel_name, inner.compilers_together);
                 // The kernel's ids tell who was made first; they may have begun to run in another order.
@@ -163,7 +190,7 @@ impl Registry {
             }
         }
         let whole = kernel_name::whole(kernel, place);
-        self.with_live(tid, |live, life, sampling| {
+        self.with_known(tid, |live, life, sampling| {
             if !life.java && (life.kernel_name != kernel || life.name(0) != whole) {
                 life.native_name(kernel, &whole);
                 live.choose(tid, life, sampling);
@@ -191,14 +218,13 @@ impl Registry {
             self.native_name(tid, &name);
         }
         let mut inner = self.inner.lock();
-        let Some(live) = inner.live.get(&tid) else { return };
-        let owed = inner.sampling.as_ref().and_then(|sampling| live.owed(tid, sampling.interval));
-        let (slot, serial) = (live.slot, live.serial);
-        if let (Some(weight), Some(slot)) = (owed, slot) {
-            slot.owe(weight);
-            // The handler takes no lock, so it may run while this thread holds one; it does so before this returns.
-            signal(tid);
-            slot.take_owed();
+        let Inner { live, sampling, ending, unsignalled, .. } = &mut *inner;
+        let Some(live) = live.get_mut(&tid) else { return };
+        let serial = live.serial;
+        if let Some(sampling) = sampling.as_ref().or(ending.as_ref())
+            && let Some(weight) = live.pay(tid, sampling.interval)
+        {
+            unsignalled.push(Unsignalled { tid, serial, cpu: clock::own_cpu(), weight, java: false });
         }
         self.forget(&mut inner, tid);
         inner.left.insert(tid, serial);
@@ -209,11 +235,13 @@ impl Registry {
         self.inner.lock().last_serial
     }
 
-    /// Drops the entries of threads that the kernel's list no longer has. Who came after `youngest`, as it was before
-    /// the list was read, need not be in it.
-    pub fn retain(&self, youngest: u32, exists: impl Fn(u32) -> bool) {
+    /// Drops the entries of threads that `list`, the kernel's, no longer has. Who came after `youngest`, as it was before
+    /// the list was read, need not be in it. And where a thread ends while the list is read, the kernel leaves out some
+    /// that live: so who is not in it is asked for by itself.
+    pub fn retain(&self, youngest: u32, list: impl Fn(u32) -> bool) {
         let mut inner = self.inner.lock();
-        let stays = |tid: u32, serial: u32| serial > youngest || exists(tid);
+        let stays =
+            |tid: u32, serial: u32| serial > youngest || list(tid) || clock::thread_cpu(tid).is_some();
         inner.left.retain(|tid, serial| stays(*tid, *serial));
         let gone = inner.live.iter().filter(|(tid, live)| !stays(**tid, live.serial));
         let gone: Vec<u32> = gone.map(|(tid, _)| *tid).collect();
@@ -240,6 +268,8 @@ impl Registry {
         inner.unarmed = 0;
         inner.unarmed_why = None;
         inner.sampling = Some(sampling);
+        inner.unsignalled.clear();
+        inner.began = now;
         inner.recording = true;
         let Inner { live, lives, .. } = &mut *inner;
         for (tid, live) in live {
@@ -250,21 +280,45 @@ impl Registry {
         let tids: Vec<u32> = inner.live.keys().copied().collect();
         drop(inner);
         for tid in tids {
-            self.with_live(tid, |live, life, sampling| live.choose(tid, life, sampling));
+            self.with_known(tid, |live, life, sampling| live.choose(tid, life, sampling));
         }
     }
 
     /// Stops the engine for all threads, and notes what CPU time they had.
     pub fn end_sampling(&self) {
         let mut inner = self.inner.lock();
-        inner.sampling = None;
+        inner.ending = inner.sampling.take();
         let Inner { live, lives, .. } = &mut *inner;
         for (tid, live) in live {
-            live.disarm();
+            live.stop(*tid);
             if let Some(life) = lives.get_mut(&live.serial) {
                 life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
             }
         }
+    }
+
+    /// What was due, and was not signalled: until the engine was stopped, or, where it goes on, while the gate was closed. To be
+    /// asked when the last handler has ended.
+    pub fn settle(&self) -> Vec<Unsignalled> {
+        let mut inner = self.inner.lock();
+        let Inner { live, lives, sampling, ending, unsignalled, .. } = &mut *inner;
+        let mut owed = std::mem::take(unsignalled);
+        let ending = ending.take();
+        for (tid, live) in live {
+            let weight = match (&*sampling, &ending) {
+                (Some(sampling), _) => live.settle_so_far(*tid, sampling.interval),
+                (None, Some(ending)) => live.settle(ending.interval),
+                (None, None) => None,
+            };
+            if let (Some(weight), Some(life)) = (weight, lives.get_mut(&live.serial)) {
+                if sampling.is_some() {
+                    life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
+                }
+                let (serial, cpu, java) = (live.serial, life.cpu_now, life.java);
+                owed.push(Unsignalled { tid: *tid, serial, cpu, weight, java });
+            }
+        }
+        owed
     }
 
     /// The recording has been written: those that have ended are forgotten.
@@ -311,11 +365,15 @@ impl Registry {
         (!env.is_null()).then_some((*tid, env))
     }
 
-    /// The kernel's id and our serial of a Java thread, by the JVM's side of it.
+    /// The kernel's id and our serial of a Java thread, by the JVM's side of it. Another thread may have that place as soon as
+    /// this one has ended.
     pub fn java_serial(&self, java_thread: usize) -> Option<(u32, u32)> {
         let inner = self.inner.lock();
         let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
-        inner.live.iter().find(|(_, live)| is_it(live)).map(|(tid, live)| (*tid, live.serial))
+        // Mostly a thread asks about itself.
+        let own = inner.live.get_key_value(&clock::own_tid()).filter(|(_, live)| is_it(live));
+        let found = own.or_else(|| inner.live.iter().find(|(_, live)| is_it(live)));
+        found.map(|(tid, live)| (*tid, live.serial))
     }
 
     /// The slot of a thread, and the JVM's side of it, by serial; `None` if it has ended.
@@ -333,16 +391,26 @@ impl Registry {
 
     /// Runs `change` on the thread's entry, which is made if there is none.
     fn with_live(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming<'_>)) {
-        let mut inner = self.inner.lock();
-        let Inner { last_serial, live, lives, sampling, unarmed, unarmed_why, random, .. } = &mut *inner;
+        self.with_live_of(&mut self.inner.lock(), tid, change);
+    }
+
+    fn with_live_of(
+        &self,
+        inner: &mut Inner,
+        tid: u32,
+        change: impl FnOnce(&mut Live, &mut Life, &mut Arming<'_>),
+    ) {
+        let Inner { last_serial, live, lives, sampling, began, unarmed, unarmed_why, random, .. } = inner;
         let mut arming = Arming { sampling: sampling.as_ref(), unarmed, unarmed_why, random };
         let live = live.entry(tid).or_insert_with(|| {
             *last_serial += 1;
             let serial = *last_serial;
-            // A thread that comes to be while a recording runs is all the recording's, even if it is found late.
-            let cpu = if arming.sampling.is_some() { 0 } else { clock::thread_cpu(tid).unwrap_or(0) };
+            // What a thread has run since the recording began is the recording's, even if it is found late.
+            let now = clock::monotonic();
+            let since = if arming.sampling.is_some() { now.saturating_sub(*began) } else { 0 };
+            let cpu = clock::thread_cpu(tid).unwrap_or(0).saturating_sub(since);
             let mut fresh = Live::new(serial, self.slots.insert(tid, serial));
-            let life = lives.entry(serial).or_insert(Life::new(serial, tid, clock::monotonic(), cpu));
+            let life = lives.entry(serial).or_insert(Life::new(serial, tid, now, cpu));
             fresh.choose(tid, life, &mut arming);
             fresh
         });
@@ -351,13 +419,27 @@ impl Registry {
         }
     }
 
+    /// Runs `change` on the thread's entry, if there is one: what is told of a thread may be told when it has left.
+    fn with_known(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming<'_>)) {
+        let mut inner = self.inner.lock();
+        let Inner { live, lives, sampling, unarmed, unarmed_why, random, .. } = &mut *inner;
+        let mut arming = Arming { sampling: sampling.as_ref(), unarmed, unarmed_why, random };
+        if let Some(live) = live.get_mut(&tid)
+            && let Some(life) = lives.get_mut(&live.serial)
+        {
+            change(live, life, &mut arming);
+        }
+    }
+
     fn forget(&self, inner: &mut Inner, tid: u32) {
         let Some(mut live) = inner.live.remove(&tid) else { return };
         live.disarm();
         self.slots.remove(tid);
-        let recording = inner.recording;
+        let (recording, sampled) = (inner.recording, inner.sampling.is_some());
         if let Some(life) = inner.lives.get_mut(&live.serial) {
-            life.ran_until(clock::thread_cpu(tid).unwrap_or(0));
+            if sampled {
+                life.ran_until(clock::thread_cpu(tid).unwrap_or(0));
+            }
             life.ended = Some(clock::monotonic());
         }
         if !recording {

@@ -128,7 +128,9 @@ impl Witness {
             }
         }
         let took = begun.elapsed();
-        self.counts.took_ms += took.as_secs_f64() * 1_000.0;
+        let took_ms = took.as_secs_f64() * 1_000.0;
+        self.counts.took_ms += took_ms;
+        self.counts.longest_ms = self.counts.longest_ms.max(took_ms);
         self.next = Some(match self.wish {
             Witnessing::Every(gap) => begun + gap,
             Witnessing::Auto | Witnessing::Off => begun + LEAST.max(took * SPARING),
@@ -172,12 +174,13 @@ impl Witness {
         // Its handler has not ended, or the thread has not had the processor since it did.
         let left = slot.left_witnessed();
         let still = left == 0 || clock::thread_cpu(head.tid) == Some(left);
-        let same = slot.serial() == head.serial;
+        // The JVM may have given the thread's place to another one, whose stack this would be.
+        let same = registry().slot(head.tid, head.serial).is_some_and(|(_, place)| place == java_thread);
         let _ = env.delete_local_ref(thread);
-        let count = asked.ok().filter(|count| *count > 0)?;
+        let count = asked.ok().filter(|count| *count > 0 && same)?;
         let frames = self.room[..count].iter();
         let frames = frames.map(|frame| rules::of_witness(frame.method, frame.location)).collect();
-        Some(if still && same { Account::Exact(frames) } else { Account::Later(frames) })
+        Some(if still { Account::Exact(frames) } else { Account::Later(frames) })
     }
 
     /// The thread's object, as a local reference.

@@ -102,8 +102,9 @@ pub struct WitnessReport {
     pub gone: u64,
     /// How many differed in each way; what begins with `root_` is of roots.
     pub differences: BTreeMap<String, u64>,
-    /// What all of it took, in wall time.
+    /// What all of it took, in wall time, and the longest of them.
     pub took_ms: f64,
+    pub longest_ms: f64,
 }
 
 impl WitnessReport {

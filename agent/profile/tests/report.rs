@@ -80,7 +80,17 @@ fn the_keys_are_those_that_tools_read() {
     let thread = ["conserved", "cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
     assert_eq!(keys(&report["threads"][0]), thread);
     assert_eq!(keys(&report["handler_ns"]), ["max", "p50", "p90", "p99", "total_ms"]);
-    let witness = ["agreed", "asked", "differences", "exact", "gone", "root_agreed", "root_only", "took_ms"];
+    let witness = [
+        "agreed",
+        "asked",
+        "differences",
+        "exact",
+        "gone",
+        "longest_ms",
+        "root_agreed",
+        "root_only",
+        "took_ms",
+    ];
     assert_eq!(keys(&report["witness"]), witness);
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");

@@ -29,6 +29,9 @@ pub struct Sampler {
     pub depth: usize,
     /// The sampling interval, in nanoseconds of CPU time.
     pub interval: u64,
+    /// The engine is blind while a thread is in the kernel: what signals say is then all that there is, and the clock
+    /// would charge the kernel's time to whatever the thread does next.
+    pub user_only: bool,
     pub lanes: &'static [Lane<'static>],
     pub slots: Slots<'static>,
     /// Posted when a lane is half full, so that the drain need not wait for its time.
@@ -51,15 +54,15 @@ pub struct Counters {
     /// Samples for which no lane had room, and their weight.
     pub dropped: AtomicU64,
     pub dropped_weight: AtomicU64,
-    /// Signals that came while their thread rested: their weight went to the next sample.
-    pub folded: AtomicU64,
+    /// Signals that came while their thread rested: the next sample's weight has their time.
+    pub rested: AtomicU64,
 }
 
 impl Counters {
-    /// Counts samples that came without a signal, each of weight 1.
-    pub fn count(&self, samples: u64) {
+    /// Counts samples that came without a signal.
+    pub fn count(&self, samples: u64, weight: u64) {
         self.signals.fetch_add(samples, Ordering::Relaxed);
-        self.weight.fetch_add(samples, Ordering::Relaxed);
+        self.weight.fetch_add(weight, Ordering::Relaxed);
     }
 }
 
@@ -86,8 +89,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         return;
     }
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
-    let Some(weight) = cause.weight(sampler, slot, cpu) else { return };
-    let Some(weight) = weight_now(sampler, slot, cause, weight, cpu) else { return };
+    let Some(weight) = weight(sampler, slot, cause, cpu) else { return };
     sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
     sampler.counters.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
     let Some(claim) = claim_lane(sampler, tid) else {
@@ -122,29 +124,45 @@ fn take_wish(sampler: &Sampler) -> bool {
     wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::AcqRel)
 }
 
-/// What the sample weighs with the signals that were folded into it; `None` if this one is itself to be folded
-/// into the next.
-fn weight_now(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, weight: u32, cpu: u64) -> Option<u32> {
-    let Some(slot) = slot else { return Some(weight) };
-    begin_regular_periods(slot, sampler.interval);
-    let last = matches!(cause, Cause::Own);
-    if slot.resting(cpu) && !last {
-        // What is reckoned by the thread's clock comes back by itself.
-        if !matches!(cause, Cause::Process) {
-            slot.fold(weight);
-        }
-        sampler.counters.folded.fetch_add(1, Ordering::Relaxed);
+/// What the sample weighs; `None` if the signal is none, or comes while its thread rests, or before anything is due.
+///
+/// It is what the thread ran since its last sample, by its CPU clock, whatever the signal says: one that comes while
+/// another is pending is lost, as when the kernel works for the thread for longer than the interval; and a perf event's
+/// timer also runs while the core serves others' interrupts, which the clock leaves out.
+fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Option<u32> {
+    let Some(slot) = slot else { return cause.weight_of_a_stranger() };
+    if matches!(cause, Cause::Foreign) {
         return None;
     }
-    let folded = slot.take_folded();
-    // What a thread owes at its end was reckoned with all that it had been folding.
-    let weight = if last { weight } else { weight.saturating_add(folded) };
+    let due = slot.due(cpu, sampler.interval);
+    let last = matches!(cause, Cause::Own);
+    let by_signals = sampler.user_only && matches!(cause, Cause::Perf);
+    if by_signals {
+        slot.count_signal();
+    }
+    if slot.resting(cpu) && !last {
+        sampler.counters.rested.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    let weight = match cause {
+        // A tick of the process's timer may just have come first.
+        Cause::Own if !sampler.user_only => slot.take_owed().min(due),
+        Cause::Own => slot.take_owed(),
+        // Before the regular period begins a signal answers two due times at most.
+        Cause::Perf if by_signals => {
+            slot.take_signals().max(if slot.beginning().is_some() { due.min(2) } else { 0 })
+        }
+        _ => due,
+    };
     slot.add_weight(weight);
-    Some(weight)
+    if matches!(cause, Cause::Perf) {
+        go_on_with_regular_periods(slot, cpu, sampler.interval);
+    }
+    Some(weight).filter(|weight| *weight > 0)
 }
 
 /// A walk that is long against the interval would leave the program no time: the next signal would be due when the
-/// handler returns. So the thread rests until the walk is a tenth of its time.
+/// handler returns. So the thread rests until the walk is a tenth of its time; the next sample weighs as much more.
 fn rest_if_dear(slot: &Slot, interval: u64, now: u64, took: u64) {
     const SHARE: u64 = 10;
     if took.saturating_mul(SHARE) > interval {
@@ -184,23 +202,23 @@ fn claim_lane(sampler: &Sampler, tid: u32) -> Option<Claim<'static, 'static>> {
     None
 }
 
-/// A perf event starts with a random part of the interval, so that short threads are sampled in proportion to
-/// their time; from its first signal on it has the interval itself.
-fn begin_regular_periods(slot: &Slot, interval: u64) {
-    let descriptor = slot.take_first_period();
-    if descriptor >= 0 {
-        // SAFETY: the request reads one u64; a descriptor that was closed meanwhile is refused by the kernel.
-        unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const interval) };
+/// A perf event begins with another period than the interval: see [`crate::phase`].
+fn go_on_with_regular_periods(slot: &Slot, cpu: u64, interval: u64) {
+    if let Some(descriptor) = slot.beginning() {
+        let period = slot.next_period(cpu, interval);
+        // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as is what the program has
+        // opened in its place, unless that is a perf event, too: one of ours has its weight by the clock at any period.
+        unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const period) };
     }
 }
 
 /// Why the signal came, as far as its weight depends on it.
 enum Cause {
-    /// A perf event: one interval.
+    /// A perf event.
     Perf,
-    /// A thread's own POSIX timer: one interval, and those that it overran.
+    /// A thread's own POSIX timer, and how many intervals it overran.
     Timer { overrun: u32 },
-    /// ITIMER_PROF, which met this thread: what the thread ran since its last sample.
+    /// ITIMER_PROF, which met this thread.
     Process,
     /// The thread itself, at its end: what the agent said that it owes.
     Own,
@@ -232,15 +250,13 @@ impl Cause {
         }
     }
 
-    /// The sample's weight; `None` if the signal is no sample.
-    fn weight(&self, sampler: &Sampler, slot: Option<&Slot>, cpu: u64) -> Option<u32> {
+    /// What a signal tells by itself, of a thread that has no slot: one that is about to begin or has just ended, or that
+    /// there was no room for.
+    fn weight_of_a_stranger(&self) -> Option<u32> {
         match self {
             Self::Perf => Some(1),
             Self::Timer { overrun } => Some(overrun.saturating_add(1)),
-            // A thread that nobody knows is about to begin or has just ended: its time is reckoned there.
-            Self::Process => slot.map(|slot| slot.due(cpu, sampler.interval)).filter(|due| *due > 0),
-            Self::Own => slot.map(Slot::take_owed).filter(|owed| *owed > 0),
-            Self::Foreign => None,
+            Self::Process | Self::Own | Self::Foreign => None,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! touches no thread-local, and leaves errno as it found it. It is `no_std` and depends on `libc` alone.
 //!
 //! * [`handler`] is the way in: one signal, one sample.
+//! * [`phase`] says when a thread's first signals come.
 //! * [`slots`] tells it who the interrupted thread is.
 //! * [`walker`] is AsyncGetCallTrace as the JVM declares it.
 //! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
@@ -26,6 +27,8 @@ pub mod gate;
 #[cfg(not(loom))]
 pub mod handler;
 pub mod lane;
+#[cfg(not(loom))]
+pub mod phase;
 #[cfg(not(loom))]
 pub mod record;
 #[cfg(not(loom))]

@@ -11,6 +11,9 @@ pub const HEAD_WORDS: usize = 6;
 /// The `count` of a sample whose thread has no JNI environment: there was nothing to walk.
 pub const NO_JAVA_THREAD: i32 = i32::MIN;
 
+/// The `count` of a sample that was due, and for which no signal came in which its stack could have been walked.
+pub const NOT_SIGNALLED: i32 = i32::MIN + 1;
+
 /// The words that the longest sample can need.
 #[must_use]
 pub const fn longest(depth: usize) -> usize {

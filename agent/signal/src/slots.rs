@@ -9,6 +9,8 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use crate::phase::to_next_due;
+
 /// The key of a slot that was never used: a search ends here.
 const EMPTY: u32 = 0;
 /// The key of a slot that was given back: a search goes on.
@@ -23,20 +25,22 @@ pub struct Slot {
     serial: AtomicU32,
     /// The thread's JNIEnv, put here at ThreadStart and taken away at ThreadEnd. Null: nothing to walk.
     env: AtomicPtr<c_void>,
-    /// 1: the thread is none of ours to sample.
+    /// 1: the thread is none of ours to sample, or not armed.
     excluded: AtomicU32,
     /// The weight that the agent owes the thread at its end: the next signal from the thread itself has it.
     owed: AtomicU32,
-    /// A perf event whose first period is not the sampling interval yet; -1 when there is nothing to do.
-    first_period: AtomicI32,
-    /// The thread's CPU clock when its engine was armed, less what its first period lacks of an interval.
+    /// A perf event whose period is not the sampling interval yet; -1 when there is nothing to do.
+    beginning: AtomicI32,
+    /// 1: its first signal comes after the time at which it is due.
+    late: AtomicU32,
+    /// One interval before the first sample is due, by the thread's CPU clock: see [`crate::phase`].
     clock_base: AtomicU64,
     /// The weight of all samples since then.
     weight: AtomicU64,
     /// The CPU time before which no further sample is taken: the last one was dear.
     rest_until: AtomicU64,
-    /// The weight of the signals that came meanwhile; the next sample has it.
-    folded: AtomicU32,
+    /// Signals that no sample stands for yet, where signals are counted and not the clock.
+    signals: AtomicU32,
     /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while it runs.
     left: AtomicU64,
 }
@@ -62,12 +66,12 @@ impl Slot {
     /// True if signals of this thread are not to be taken as samples.
     #[inline]
     pub fn excluded(&self) -> bool {
-        self.excluded.load(Ordering::Relaxed) != 0
+        self.excluded.load(Ordering::Acquire) != 0
     }
 
-    /// Takes the thread out of the recording, or back in.
+    /// Takes the thread out of the recording, or in, once the slot has all that its engine's signals need.
     pub fn set_excluded(&self, excluded: bool) {
-        self.excluded.store(u32::from(excluded), Ordering::Relaxed);
+        self.excluded.store(u32::from(excluded), Ordering::Release);
     }
 
     /// Leaves a weight for the signal that the thread will send to itself.
@@ -81,19 +85,31 @@ impl Slot {
         if self.owed.load(Ordering::Relaxed) == 0 { 0 } else { self.owed.swap(0, Ordering::Relaxed) }
     }
 
-    /// Asks the handler to set the sampling interval on this perf event at its first signal.
-    pub fn set_first_period(&self, descriptor: i32) {
-        self.first_period.store(descriptor, Ordering::Relaxed);
+    /// A perf event begins, or none: the handler is to give it its regular period, and needs its descriptor for that.
+    pub fn set_beginning(&self, descriptor: i32, late: bool) {
+        self.late.store(late.into(), Ordering::Relaxed);
+        self.beginning.store(descriptor, Ordering::Release);
     }
 
-    /// Takes that request; -1 if there is none.
+    /// The perf event is about to be closed: the handler must not use its descriptor any more.
+    pub fn end_beginning(&self) {
+        self.beginning.store(-1, Ordering::Relaxed);
+    }
+
+    /// The perf event whose period is not the regular one yet; `None` if there is none.
     #[inline]
-    pub fn take_first_period(&self) -> i32 {
-        if self.first_period.load(Ordering::Relaxed) < 0 {
-            -1
-        } else {
-            self.first_period.swap(-1, Ordering::Relaxed)
+    pub fn beginning(&self) -> Option<i32> {
+        Some(self.beginning.load(Ordering::Acquire)).filter(|descriptor| *descriptor >= 0)
+    }
+
+    /// The period that follows the signal at hand, whose weight has been added; with `interval` the event has begun.
+    pub fn next_period(&self, cpu: u64, interval: u64) -> u64 {
+        if self.late.swap(0, Ordering::Relaxed) == 0 {
+            self.beginning.store(-1, Ordering::Relaxed);
+            return interval;
         }
+        let answered = self.weight.load(Ordering::Relaxed);
+        to_next_due(self.clock_base.load(Ordering::Relaxed), answered, cpu, interval)
     }
 
     /// Adds a sample's weight to the thread's sum.
@@ -102,11 +118,11 @@ impl Slot {
         self.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
     }
 
-    /// The engine is armed: from here on the thread's intervals are counted.
+    /// The engine is about to be armed: from here on the thread's intervals are counted.
     pub fn begin(&self, clock_base: u64) {
         self.clock_base.store(clock_base, Ordering::Relaxed);
         self.weight.store(0, Ordering::Relaxed);
-        self.folded.store(0, Ordering::Relaxed);
+        self.signals.store(0, Ordering::Relaxed);
     }
 
     /// How many intervals the thread has lived through that no sample stands for yet, by its CPU clock.
@@ -128,9 +144,14 @@ impl Slot {
         self.rest_until.store(until, Ordering::Relaxed);
     }
 
-    /// Keeps a signal's weight for the next sample.
-    pub fn fold(&self, weight: u32) {
-        self.folded.fetch_add(weight, Ordering::Relaxed);
+    /// A signal has come.
+    pub fn count_signal(&self) {
+        self.signals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes the signals that no sample stands for yet.
+    pub fn take_signals(&self) -> u32 {
+        self.signals.swap(0, Ordering::Relaxed)
     }
 
     /// The handler has walked for a witness, and has not ended yet.
@@ -148,22 +169,17 @@ impl Slot {
         self.left.load(Ordering::Acquire)
     }
 
-    /// Takes the weight that was kept.
-    #[inline]
-    pub fn take_folded(&self) -> u32 {
-        if self.folded.load(Ordering::Relaxed) == 0 { 0 } else { self.folded.swap(0, Ordering::Relaxed) }
-    }
-
     fn reset(&self, serial: u32) {
         self.serial.store(serial, Ordering::Relaxed);
         self.env.store(null_mut(), Ordering::Relaxed);
-        self.excluded.store(0, Ordering::Relaxed);
+        self.excluded.store(1, Ordering::Relaxed);
         self.owed.store(0, Ordering::Relaxed);
-        self.first_period.store(-1, Ordering::Relaxed);
+        self.beginning.store(-1, Ordering::Relaxed);
+        self.late.store(0, Ordering::Relaxed);
         self.clock_base.store(0, Ordering::Relaxed);
         self.weight.store(0, Ordering::Relaxed);
         self.rest_until.store(0, Ordering::Relaxed);
-        self.folded.store(0, Ordering::Relaxed);
+        self.signals.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
     }
 }

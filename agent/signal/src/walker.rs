@@ -5,6 +5,8 @@
 
 use core::ffi::c_void;
 
+use crate::record::NOT_SIGNALLED;
+
 /// One frame of a walk, leaf first.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -36,7 +38,7 @@ pub struct CallTrace {
 /// The walker: fills `trace` with at most `depth` frames of the thread whose context is given.
 pub type AsyncGetCallTrace = unsafe extern "C" fn(trace: *mut CallTrace, depth: i32, context: *mut c_void);
 
-/// The name that the JVM's sources give to the code of a walk without frames.
+/// The name that the JVM's sources give to the code of a walk without frames, or ours where there was no walk.
 #[must_use]
 pub fn code_name(count: i32) -> &'static str {
     match count {
@@ -51,6 +53,7 @@ pub fn code_name(count: i32) -> &'static str {
         -8 => "thread_exit",
         -9 => "deopt",
         -10 => "safepoint",
+        NOT_SIGNALLED => "not_signalled",
         _ => "unknown_code",
     }
 }

@@ -38,11 +38,12 @@ pub fn choose(wish: EngineWish) -> Result<Choice, String> {
 
 fn try_perf() -> Result<Choice, String> {
     let tid = crate::clock::own_tid();
-    if perf::Event::open(tid, NEVER, false).is_ok() {
+    let attempt = |user_only| perf::Event::open(tid, NEVER, user_only).and_then(|event| event.start());
+    if attempt(false).is_ok() {
         return Ok(Choice { engine: Engine::Perf { user_only: false }, notes: Vec::new() });
     }
-    match perf::Event::open(tid, NEVER, true) {
-        Ok(_) => Ok(Choice {
+    match attempt(true) {
+        Ok(()) => Ok(Choice {
             engine: Engine::Perf { user_only: true },
             notes: vec![format!(
                 "time inside the kernel is not sampled ({}): engine=timer has it",
@@ -67,8 +68,8 @@ fn why_no_perf(error: &io::Error) -> String {
 
 fn try_timer() -> Result<Choice, String> {
     let tid = crate::clock::own_tid();
-    match timer::Timer::start(tid, NEVER, NEVER) {
-        Ok(_) => Ok(Choice { engine: Engine::Timer, notes: Vec::new() }),
+    match timer::Timer::make(tid).and_then(|timer| timer.start(NEVER, NEVER)) {
+        Ok(()) => Ok(Choice { engine: Engine::Timer, notes: Vec::new() }),
         Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
             Err("no more timers are allowed: raise `ulimit -i`".to_owned())
         }

@@ -1,7 +1,7 @@
 //! A perf cpu-clock event for one thread: a high-resolution timer that runs while the thread does.
 //!
-//! The event has no buffer: each overflow only sends SIGPROF to the thread. It is never re-armed by hand, so that
-//! one interval follows the other without a gap.
+//! The event has no buffer: each overflow only sends SIGPROF to the thread. Once the handler has set its regular period
+//! it is not re-armed by hand, so that one interval follows the other without a gap.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,10 @@ use sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOF
 
 /// An open event; closing it ends the signals.
 #[derive(Debug)]
-pub struct Event(File);
+pub struct Event {
+    file: File,
+    user_only: bool,
+}
 
 /// How many events are open. The descriptors are the program's: it keeps three quarters of what it may have.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
@@ -32,9 +35,9 @@ struct Owner {
 }
 
 impl Event {
-    /// Opens and starts an event for thread `tid`, which first signals after `phase` and then every `phase`: the
-    /// handler sets the regular interval at the first signal.
-    pub fn open(tid: u32, phase: Duration, user_only: bool) -> io::Result<Self> {
+    /// Opens an event for thread `tid`, which does nothing yet. Once started it signals each `period`, until the handler
+    /// sets another one.
+    pub fn open(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
         if OPEN.load(Ordering::Relaxed) >= most_descriptors() / SHARE {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
@@ -44,7 +47,7 @@ impl Event {
             config: PERF_COUNT_SW_CPU_CLOCK.into(),
             ..perf_event_attr::default()
         };
-        attr.__bindgen_anon_1.sample_period = u64::try_from(phase.as_nanos()).unwrap_or(u64::MAX);
+        attr.__bindgen_anon_1.sample_period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         attr.__bindgen_anon_2.wakeup_events = 1;
         attr.set_disabled(1);
         attr.set_exclude_hv(1);
@@ -56,19 +59,27 @@ impl Event {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: a fresh descriptor that nobody else owns.
-        let event = Self(unsafe { File::from_raw_fd(descriptor) });
+        let event = Self { file: unsafe { File::from_raw_fd(descriptor) }, user_only };
         OPEN.fetch_add(1, Ordering::Relaxed);
         event.signal(tid)?;
-        // SAFETY: the descriptor is a perf event; the request takes no argument that matters.
-        if unsafe { sys::ioctls::ENABLE(descriptor, 0) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
         Ok(event)
+    }
+
+    /// From here on it signals.
+    pub fn start(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is a perf event; the request takes no argument that matters.
+        let done = unsafe { sys::ioctls::ENABLE(self.descriptor(), 0) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// The descriptor, by which the handler finds the event.
     pub fn descriptor(&self) -> RawFd {
-        self.0.as_raw_fd()
+        self.file.as_raw_fd()
+    }
+
+    /// It is blind for what the thread does inside the kernel.
+    pub fn user_only(&self) -> bool {
+        self.user_only
     }
 
     /// Has each overflow send SIGPROF to thread `tid`.

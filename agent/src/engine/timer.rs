@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock::cpu_clock;
 
-/// A running timer; dropping it deletes it.
+/// A timer; dropping it deletes it.
 #[derive(Debug)]
 pub struct Timer(libc::timer_t);
 
@@ -14,8 +14,8 @@ pub struct Timer(libc::timer_t);
 unsafe impl Send for Timer {}
 
 impl Timer {
-    /// Starts a timer on the CPU clock of thread `tid`, which signals that thread.
-    pub fn start(tid: u32, interval: Duration, phase: Duration) -> io::Result<Self> {
+    /// Makes a timer on the CPU clock of thread `tid`, which is to signal that thread.
+    pub fn make(tid: u32) -> io::Result<Self> {
         // SAFETY: all zero is a valid sigevent.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -26,13 +26,15 @@ impl Timer {
         if unsafe { libc::timer_create(cpu_clock(tid), &raw mut event, &raw mut id) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let timer = Self(id);
-        let setting = libc::itimerspec { it_interval: timespec(interval), it_value: timespec(phase) };
-        // SAFETY: `id` was just made; reads one itimerspec.
-        if unsafe { libc::timer_settime(id, 0, &raw const setting, null_mut()) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(timer)
+        Ok(Self(id))
+    }
+
+    /// From here on it signals, first after `first`.
+    pub fn start(&self, interval: Duration, first: Duration) -> io::Result<()> {
+        let setting = libc::itimerspec { it_interval: timespec(interval), it_value: timespec(first) };
+        // SAFETY: the timer is ours; reads one itimerspec.
+        let done = unsafe { libc::timer_settime(self.0, 0, &raw const setting, null_mut()) };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
 

@@ -10,10 +10,10 @@ use once_cell::sync::Lazy;
 use vouch_signal::handler::{Counters, GATE, Sampler};
 use vouch_signal::lane::{Lane, Word};
 use vouch_signal::record::longest;
-use vouch_signal::slots::Slots;
 use vouch_signal::walker::AsyncGetCallTrace;
 
 use crate::clock;
+use crate::threads::registry;
 
 /// A lane's least size in words: 1 MiB, of which a drained lane only ever touches the beginning.
 const LANE_WORDS: usize = 1 << 17;
@@ -32,7 +32,7 @@ pub struct Rig {
 unsafe impl Send for Rig {}
 
 impl Rig {
-    pub fn new(walker: AsyncGetCallTrace, depth: usize, interval: Duration, slots: Slots<'static>) -> Self {
+    pub fn new(walker: AsyncGetCallTrace, depth: usize, interval: Duration, user_only: bool) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
         // A handler may be preempted with its lane claimed, so there are more lanes than processors.
         let count = (processors * 4).clamp(8, 64);
@@ -47,7 +47,8 @@ impl Rig {
             interval: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
             // SAFETY: as above.
             lanes: unsafe { &*lanes },
-            slots,
+            user_only,
+            slots: registry().slots(),
             wake: wake(),
             counters: Counters::default(),
             witness_wanted: AtomicBool::new(false),

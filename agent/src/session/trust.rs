@@ -123,10 +123,10 @@ fn shortened(command: &str) -> String {
 /// What a reader should know of the engine.
 fn notes(session: &Session) -> Vec<String> {
     let mut notes = session.plan.choice.notes.clone();
-    let folded = session.rig.counters().folded.load(Relaxed);
-    if folded > 0 {
+    let rested = session.rig.counters().rested.load(Relaxed);
+    if rested > 0 {
         notes.push(format!(
-            "{folded} signals came before the last walk was a tenth of its thread's time: the next sample weighs more"
+            "{rested} signals came before the last walk was a tenth of its thread's time: the next sample weighs more"
         ));
     }
     if let Some((how, every)) = session.plan.options.break_walker {

@@ -48,20 +48,25 @@ unsafe extern "C" fn set_native_name(env: *mut jni_sys::JNIEnv, thread: jobject,
             let Ok(env) = JNIEnv::from_raw(env) else { return };
             (env, JObject::from_raw(thread), JObject::from_raw(name))
         };
-        let java_thread = java::java_thread(&mut env, &thread);
-        if let Some(name) = java::text(&mut env, name).filter(|_| java_thread != 0) {
-            registry().renamed(java_thread, &name, clock::monotonic());
-        }
+        let name = java::text(&mut env, name);
+        tell(&mut env, &thread, |_| name);
     }));
 }
 
 /// Compares the names of all threads with those that are known.
 pub fn poll(jvmti: Jvmti, env: &mut JNIEnv<'_>) {
     super::late::each_java_thread(jvmti, env, |env, thread| {
-        let java_thread = java::java_thread(env, thread);
-        let now = clock::monotonic();
-        if let Some(name) = jvmti.thread_name(thread.as_raw()).ok().filter(|_| java_thread != 0) {
-            registry().renamed(java_thread, &name, now);
-        }
+        tell(env, thread, |thread| jvmti.thread_name(thread.as_raw()).ok());
     });
+}
+
+/// Tells the registry what a thread is called now. Who it is, is asked before the name, and whether it still lives after
+/// that: the next thread may have its place in the JVM, and must not get its name.
+fn tell(env: &mut JNIEnv<'_>, thread: &JObject<'_>, name: impl FnOnce(&JObject<'_>) -> Option<String>) {
+    let java_thread = java::java_thread(env, thread);
+    let Some(who) = registry().java_serial(java_thread) else { return };
+    let now = clock::monotonic();
+    if let Some(name) = name(thread).filter(|_| java::java_thread(env, thread) == java_thread) {
+        registry().renamed(who, &name, now);
+    }
 }

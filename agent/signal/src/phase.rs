@@ -1,0 +1,135 @@
+//! When a thread's first signals come: at a random time, so that short threads are seen in proportion to their time,
+//! and never so soon that the machine could not afford a timer of that period.
+//!
+//! **The rule.** A sample is *due* whenever the thread's CPU clock passes `base + k · interval`, k = 1, 2, 3…, and the
+//! first of these lies at a random distance, even over one interval, behind the clock's reading from which the thread
+//! is sampled. So a stretch of CPU time L holds L / interval due times in the mean, whatever L is. Each of them is
+//! answered by one unit of weight, and by one only:
+//! - by the signal that comes at that time, if it is at least [`FLOOR`] away when the engine is armed;
+//! - else by the first signal, which comes after the floor, and has the due times before it in its weight; the one after
+//!   that comes at a due time again, so the shift is not handed on;
+//! - or, since a signal may be late or get lost, by the next signal, whose weight is all that was due by then;
+//! - if the thread ends, or the recording, before that, by a sample without a stack, since none was taken.
+//!
+//! So no weight is lost or made, only some of it is shown later than it was due, by less than the floor. What a thread does
+//! in its first [`FLOOR`] of CPU time is never seen: its weight is shown where the thread is when the floor is over.
+//!
+//! **Why a floor.** A perf event repeats its first period until the handler has set the regular one. A period that is not
+//! much longer than the interrupt itself takes is over again before the thread is back in user mode: the signal is not
+//! delivered, the handler does not run, and a virtual core does nothing else.
+//!
+//! This file must never give out a period below the floor, but for an interval that is shorter itself.
+
+/// The shortest first period, in nanoseconds. A virtual machine's timer interrupt takes 10 µs, and many times that on a
+/// busy host.
+pub const FLOOR: u64 = 250_000;
+
+/// How a thread begins to be sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Phase {
+    /// One interval before the first due time, by the thread's CPU clock. It may lie before the clock's zero: then it wraps.
+    pub base: u64,
+    /// The period until the first signal.
+    pub first: u64,
+    /// The first signal comes after its due time, so that the second one has to make up for it.
+    pub late: bool,
+}
+
+impl Phase {
+    /// For a thread whose CPU clock is at `now`, and which is sampled from the clock's reading `from` on; `random` is any
+    /// number, evenly drawn.
+    #[must_use]
+    pub fn draw(random: u64, from: u64, now: u64, interval: u64) -> Self {
+        let distance = 1 + random.checked_rem(interval).unwrap_or(0);
+        let base = from.wrapping_add(distance).wrapping_sub(interval);
+        let away = from.saturating_add(distance).saturating_sub(now);
+        let floor = floor(interval);
+        Self { base, first: away.max(floor), late: away < floor }
+    }
+}
+
+/// The period after a first signal that was late: to the next time at which a sample is due, or, if that is nearer than
+/// the floor, to the one after it, whose signal then answers both.
+#[must_use]
+pub fn to_next_due(base: u64, answered: u64, now: u64, interval: u64) -> u64 {
+    let next = base.wrapping_add(answered.saturating_add(1).saturating_mul(interval));
+    // The base may have wrapped; how far the clock is from it has not.
+    let away = next.wrapping_sub(base).saturating_sub(now.wrapping_sub(base));
+    if away < floor(interval) { away.saturating_add(interval) } else { away }
+}
+
+fn floor(interval: u64) -> u64 {
+    FLOOR.min(interval)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    /// A thread on a machine whose timers are exact, armed at `armed` on its clock and ended at `ended`: the period of
+    /// each timer, and the weight of its samples with that of its last, which it has no stack for.
+    fn live(random: u64, armed: u64, ended: u64, interval: u64) -> (Vec<u64>, u64) {
+        let Phase { base, first, late } = Phase::draw(random, 0, armed, interval);
+        let due = |clock: u64| clock.wrapping_sub(base) / interval;
+        let (mut periods, mut weight) = (std::vec![first], 0);
+        let mut clock = armed + first;
+        if clock > ended {
+            return (periods, due(ended));
+        }
+        weight += due(clock);
+        if late {
+            periods.push(to_next_due(base, weight, clock, interval));
+            clock += periods[1];
+            if clock > ended {
+                return (periods, due(ended));
+            }
+            weight += due(clock) - weight;
+        }
+        (periods, weight + (ended - clock) / interval)
+    }
+
+    #[test]
+    fn each_due_time_is_answered_once() {
+        for interval in [50_000, 200_000, 250_000, 300_000, 1_000_000, 10_000_000] {
+            for ended in [90_000, 200_000, 260_000, 1_000_000, 1_700_000, 5_000_000, 33_333_333] {
+                // Every phase there is, evenly.
+                let draws = 1_000;
+                let total: u64 = (0..draws)
+                    .map(|draw| {
+                        let random = interval / draws * draw + interval / draws / 2;
+                        live(random, 60_000, ended, interval).1
+                    })
+                    .sum();
+                let expected = draws * ended / interval;
+                assert!(
+                    total.abs_diff(expected) <= 1,
+                    "{interval} ns, a thread of {ended} ns: {total} samples for {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn no_period_is_below_the_floor() {
+        for interval in [50_000, 200_000, 250_000, 300_000, 499_999, 1_000_000] {
+            for random in 0..2_000 {
+                for armed in [0, 60_000, 240_000, 3_100_000] {
+                    let (periods, _) = live(random * interval / 2_000, armed, 100_000_000, interval);
+                    for period in periods {
+                        assert!(period >= FLOOR.min(interval), "{period} ns at an interval of {interval} ns");
+                        assert!(period <= 2 * interval, "{period} ns at an interval of {interval} ns");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_first_signal_that_is_not_late_is_at_its_due_time() {
+        let phase = Phase::draw(599_999, 5_000, 5_000, 1_000_000);
+        assert_eq!((phase.first, phase.late), (600_000, false));
+        assert_eq!(phase.base.wrapping_add(1_000_000), 605_000);
+    }
+}

@@ -1,0 +1,114 @@
+//! The registry without a JVM: who has an entry, and who must not get a second one.
+
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use regex_lite::Regex;
+
+use super::{Registry, Sampling};
+use crate::clock;
+use crate::engine::Engine;
+
+/// Beyond what the kernel gives to threads.
+const GONE: u32 = 5_000_000;
+
+/// A registry that records, with an engine that arms no thread by itself.
+fn recording() -> Registry {
+    recording_of(None)
+}
+
+fn recording_of(filter: Option<Regex>) -> Registry {
+    let registry = Registry::new();
+    registry.begin_sampling(sampling(filter));
+    registry
+}
+
+fn sampling(filter: Option<Regex>) -> Sampling {
+    Sampling { engine: Engine::Itimer, interval: Duration::from_millis(1), filter }
+}
+
+fn names(registry: &Registry) -> Vec<String> {
+    let mut names = Vec::new();
+    registry.each_life(|life| names.push(life.name(0)));
+    names
+}
+
+#[test]
+fn what_is_told_of_a_thread_that_has_left_makes_no_second_life() {
+    let registry = recording();
+    registry.begin_thread(GONE, 0);
+    registry.java_start(GONE, null_mut(), 7, Some("short"));
+    registry.leave(GONE);
+    // By the scan, which read the kernel's list and the name before; and by the JVM, late.
+    registry.enter(GONE);
+    registry.native_name(GONE, "short");
+    registry.java_end(GONE);
+    assert_eq!(names(&registry), ["short"]);
+    // Its id comes back, for another one.
+    registry.begin_thread(GONE, 0);
+    registry.java_start(GONE, null_mut(), 8, Some("next"));
+    assert_eq!(names(&registry), ["short", "next"]);
+}
+
+#[test]
+fn a_name_stays_with_its_thread_when_the_jvm_uses_its_place_again() {
+    let registry = recording();
+    registry.begin_thread(GONE, 0);
+    registry.java_start(GONE, null_mut(), 7, Some("first"));
+    let first = registry.java_serial(7).unwrap();
+    registry.java_end(GONE);
+    assert_eq!(registry.java_serial(7), None);
+    registry.begin_thread(GONE + 1, 0);
+    registry.java_start(GONE + 1, null_mut(), 7, Some("second"));
+    assert_ne!(registry.java_serial(7).unwrap(), first);
+    registry.leave(GONE);
+    registry.begin_thread(GONE, 0);
+    registry.java_start(GONE, null_mut(), 9, Some("third"));
+    // Read of the first thread, and told late.
+    registry.renamed(first, "first, again", clock::monotonic());
+    registry.each_life(|life| assert_eq!(life.names(), 1, "{life:?}"));
+    assert_eq!(names(&registry), ["first", "second", "third"]);
+}
+
+#[test]
+fn a_list_that_leaves_out_a_living_thread_does_not_end_it() {
+    let registry = recording();
+    let living = clock::own_tid();
+    registry.java_start(living, null_mut(), 7, Some("living"));
+    registry.java_start(GONE, null_mut(), 8, Some("gone"));
+    registry.retain(registry.youngest(), |_| false);
+    let ended = |registry: &Registry| {
+        let mut ended = Vec::new();
+        registry.each_life(|life| ended.push(life.ended.is_some()));
+        ended
+    };
+    assert_eq!(ended(&registry), [false, true]);
+}
+
+#[test]
+fn a_thread_that_has_left_is_not_met_again_while_a_list_leaves_it_out() {
+    // It is not sampled: there is no handler here for what it would owe.
+    let registry = recording_of(Some(Regex::new("nobody").unwrap()));
+    let leaving = clock::own_tid();
+    registry.java_start(leaving, null_mut(), 7, Some("leaving"));
+    registry.leave(leaving);
+    registry.retain(registry.youngest(), |_| false);
+    registry.enter(leaving);
+    assert_eq!(names(&registry), ["leaving"]);
+}
+
+#[test]
+fn what_a_thread_ran_before_the_stop_is_settled_once() {
+    let registry = recording();
+    let own = clock::own_tid();
+    registry.java_start(own, null_mut(), 7, Some("own"));
+    let until = clock::own_cpu() + 5_000_000;
+    while clock::own_cpu() < until {}
+    registry.end_sampling();
+    let owed = registry.settle();
+    // The clock of a thread that is met while a recording runs counts from its zero.
+    let ran = clock::own_cpu() / 1_000_000;
+    assert_eq!(owed.len(), 1);
+    assert!((5..=ran + 1).contains(&u64::from(owed[0].weight)), "{owed:?} after {ran} ms");
+    assert!(registry.settle().is_empty());
+}
