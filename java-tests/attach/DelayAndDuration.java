@@ -77,8 +77,8 @@ public class DelayAndDuration {
 
     private static void bounded(Profile profile, Report report) {
         Check.equal(0, profile.track("main").weightOf("DelayAndDuration$Program.early"), "weight of what ran before the recording");
-        // 200 ms of a machine that may have more to do.
-        Check.atLeast(10, profile.track("main").weightOf("DelayAndDuration$Program.during"), "weight of what ran meanwhile");
+        // How much of 200 ms the program gets is the machine's affair.
+        Check.atLeast(1, profile.track("main").weightOf("DelayAndDuration$Program.during"), "weight of what ran meanwhile");
         Check.equal(0, profile.track("main").weightOf("DelayAndDuration$Program.after"), "weight of what ran after the recording");
         Check.atLeast(200, report.wallMs(), "length of the recording");
     }

@@ -28,6 +28,7 @@ import dev.vouch.test.Profile;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
+import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class Lifecycle {
@@ -105,6 +106,7 @@ public class Lifecycle {
         Report stopped = Report.read(file("a-report.json"));
         Check.atLeast(dumped.weightMs("signals") + 1.6 * BURNT_MS, stopped.weightMs("signals"), "weight at the stop");
         Check.equal("timer", stopped.engine(), "engine");
+        stopped.checkConserved("main");
         attach.mustNot("stop");
     }
 
@@ -118,6 +120,7 @@ public class Lifecycle {
         Check.contains(profile.functions(), "[cut at 8 frames]", "functions under depth=8");
         Report report = Report.read(file("b-report.json"));
         Check.equal("itimer", report.engine(), "engine of the second recording");
+        report.checkConserved("main");
         Check.near(4000, report.intervalUs(), 1e-6, "interval of the second recording");
     }
 
@@ -137,7 +140,7 @@ public class Lifecycle {
         TreeSet<String> files = run.files();
         Check.equal("[a-report.json, a.json, b-report.json, c.json, dump.json, last-report.json, last.json]", files.toString(), "files");
         holds(run.dir.resolve("last.json"), 1, "five");
-        Report.read(run.dir.resolve("last-report.json"));
+        Report.read(run.dir.resolve("last-report.json")).checkConserved("main");
     }
 
     private Profile holds(String name, int intervalMs, String... burns) {
@@ -148,9 +151,12 @@ public class Lifecycle {
     private static Profile holds(Path file, int intervalMs, String... burns) {
         Profile profile = Profile.read(file);
         for (String step : Service.STEPS) {
-            long ms = intervalMs * profile.track("main").weightOf("Lifecycle$Service." + step);
-            double due = Arrays.asList(burns).contains(step) ? BURNT_MS : 0;
-            Check.near(due, ms, 0.3 * due, "weight × interval of " + step + " in " + file.getFileName());
+            Track main = profile.track("main");
+            if (Arrays.asList(burns).contains(step)) {
+                main.checkRan("Lifecycle$Service." + step, BURNT_MS, 1, intervalMs);
+            } else {
+                Check.equal(0, main.weightOf("Lifecycle$Service." + step), "weight of " + step + " in " + file.getFileName());
+            }
         }
         return profile;
     }

@@ -68,7 +68,7 @@ public class OldThreads {
         Report.ThreadRow row = run.report().thread(name);
         double burnt = run.number(name);
         Check.atLeast(burnt - 2, row.cpuMs, "CPU time of " + row);
-        Check.near(row.cpuMs, row.sampledMs, 0.05 * row.cpuMs + 3, "sampled time of " + row);
+        run.report().checkConserved(name);
         Track track = run.profile().track(name);
         Check.atLeast(0.9 * burnt, track.weightOf("OldThreads$Program.burn"), "weight of burn in " + row);
         String root = name.equals("main") ? "OldThreads$Program.main" : "java.lang.Thread.run";
@@ -85,7 +85,7 @@ public class OldThreads {
         Check.atLeast(0.8 * BURNT_MS, renamed.sampledMs, "sampled time, which has at least the last round, of " + renamed);
         double cpu = old.cpuMs + renamed.cpuMs;
         Check.atLeast(before + after - 4, cpu, "CPU time under both names");
-        Check.near(cpu, old.sampledMs + renamed.sampledMs, 0.05 * cpu + 6, "sampled time under both names");
+        run.report().checkConserved("renamed");
     }
 
     static class Program {

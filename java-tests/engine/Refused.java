@@ -52,9 +52,8 @@ public class Refused {
     private static Run auto(String engine, String error, String calls) {
         Run run = Vm.with("interval=1ms").launcher(refuse, error, calls).run(Burning.class).ok();
         Check.equal(engine, run.report().engine(), "engine where " + calls + " fail");
-        double burnt = run.number("cpu_ms");
-        double share = engine.equals("itimer") ? 0.3 : 0.1;
-        Check.near(burnt, run.profile().track("main").weightOf(Burning.METHOD), share * burnt + 4, "weight of burn with " + engine);
+        run.report().checkConserved("main");
+        run.profile().track("main").checkRan(Burning.METHOD, run.number("cpu_ms"));
         return run;
     }
 

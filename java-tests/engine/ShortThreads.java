@@ -74,7 +74,9 @@ public class ShortThreads {
         }
         Check.equal(THREADS, threads, "short threads in the report");
         Check.between(burnt, cpu, burnt + THREADS, "CPU time of the short threads by the report and by themselves, in ms");
-        Check.near(cpu, sampled, 0.1 * cpu, "sampled time of the short threads, in ms");
+        // Each has its phase by chance, and a farewell that is not sampled.
+        Check.between(cpu - 0.1 * THREADS - Check.FAR * Math.sqrt(THREADS) / 2, sampled, cpu + Check.FAR * Math.sqrt(THREADS) / 2,
+            "sampled time of the short threads, in ms");
         long inProfile = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
             .mapToLong(track -> track.samples.size()).sum();
         Check.equal(samples, inProfile, "samples of the short threads in the profile");

@@ -50,7 +50,8 @@ public class BesideOthers {
         if (flightRecorder) {
             Check.atLeast(10_000, Files.size(run.dir.resolve("flight.jfr")), "size of the flight recording");
         }
-        Check.atLeast(0.9 * run.number("cpu_ms"), run.profile().track("main").weightOf("BesideOthers$Program.burn"), "weight of burn");
+        run.report().checkConserved("main");
+        run.profile().track("main").checkRan("BesideOthers$Program.burn", run.number("cpu_ms"));
         Check.contains(run.profile().functions(), "dev.vouch.test.Burn.millis", "functions of a class that was transformed");
         if (Vm.major() >= 25) {
             otherSampler();
@@ -64,8 +65,8 @@ public class BesideOthers {
             .run(Program.class).ok();
         Check.that(run.out.stream().anyMatch(line -> line.contains("Conflicting SIGPROF handler found")),
             "JFR did not ask for SIGPROF: " + run.out);
-        Check.between(0.9 * run.number("cpu_ms"), run.profile().track("main").weightOf("BesideOthers$Program.burn"),
-            1.1 * run.number("cpu_ms"), "weight of burn");
+        run.report().checkConserved("main");
+        run.profile().track("main").checkRan("BesideOthers$Program.burn", run.number("cpu_ms"));
     }
 
     private static Path agentJar() throws IOException {

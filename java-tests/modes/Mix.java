@@ -87,7 +87,7 @@ public class Mix {
         long mixed = 0;
         for (String name : new String[] {"mix-0", "mix-1"}) {
             Report.ThreadRow row = run.report().thread(name);
-            Check.near(row.cpuMs, row.sampledMs, 0.05 * row.cpuMs + 3, "sampled time of " + row);
+            run.report().checkConserved(row);
             sampled += row.sampledMs;
             mixed += run.profile().track(name).weightOf("Mix.burn");
         }

@@ -145,7 +145,9 @@ public class Proof {
         double noticed = power.get("noticed").getAsDouble() / power.get("tried").getAsDouble();
         Check.atLeast(0.95, noticed, "power of proof where a frame is dropped");
         double expected = before + (1 - before) * noticed / EVERY;
-        Check.near(expected, refutedShare(report), 0.1 * expected, "share of refuted stacks");
+        // The power is that of one dropped frame in stacks drawn anew, so it is not quite the share that was noticed here.
+        double chance = Check.FAR * Math.sqrt(expected * (1 - expected) / walked(report));
+        Check.near(expected, refutedShare(report), 0.05 * expected + chance, "share of refuted stacks");
     }
 
     private static Run javac(Path sources, String options) throws IOException {

@@ -39,7 +39,7 @@ public class Rename {
             // A name that a thread comes back to is the same track again.
             double cpu = name.endsWith("idle") ? 2 * MS : MS;
             Track track = run.profile().track(name);
-            Check.near(cpu, track.weightOf(method), 0.2 * cpu, "weight of " + method + " under the name " + name + ", in ms");
+            track.checkRan(method, cpu, name.endsWith("idle") ? 2 : 1, 1);
             for (Track other : run.profile().tracks) {
                 if (other != track) {
                     Check.equal(0, other.weightOf(method), "weight of " + method + " in the wrong track, " + other);
@@ -49,6 +49,8 @@ public class Rename {
             Check.between(cpu, row.cpuMs, cpu + (name.equals("main") ? 1000 : 30), "CPU time under the name " + name);
             Check.near(row.sampledMs, track.weight(), 0.5, "weight under the name " + name + ", in ms");
         }
+        run.report().checkConserved(REQUEST + "first");
+        run.report().checkConserved("main");
         sameThread(run, REQUEST + "idle", REQUEST + "first", REQUEST + "second");
     }
 

@@ -92,7 +92,7 @@ public class WholeProfile {
             double ran = run.report().thread(name).cpuMs;
             double own = run.number(label + ".cpu") / 1e6;
             Check.between(own, ran, own + 30, "CPU time of " + label + " by the report and by itself");
-            Check.near(ran, track.weight(), 0.1 * ran + 5, "weight of " + label + ", in ms");
+            run.report().checkConserved(name);
             for (Sample sample : track.samples) {
                 Check.between(track.startMs - ROUNDING_MS, sample.timeMs, track.endMs + ROUNDING_MS, "sample of " + label);
                 if (sample.has("app.Program$Alpha.alpha") || sample.has("app.Program.burn") || sample.has("app.Program.sort")) {
@@ -130,8 +130,8 @@ public class WholeProfile {
         rootsAt("app.Program.main", main, "app.Program.burn");
     }
 
-    private static void hasTime(long millis, Track track, String function) {
-        Check.near(millis, track.weightOf(function), 0.2 * millis, "weight of " + function + " in " + track.name + ", in ms");
+    private void hasTime(long millis, Track track, String function) {
+        track.checkRan(function, millis);
     }
 
     private static void rootsAt(String root, Track track, String function) {

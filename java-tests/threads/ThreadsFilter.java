@@ -35,22 +35,13 @@ public class ThreadsFilter {
     private static void filtered(String engine) {
         Run run = Vm.with("interval=1ms,threads=^wanted.*[0-9]$,engine=" + engine).run(Program.class).ok();
         Profile profile = run.profile();
-        // ITIMER_PROF is one timer for all threads, and the kernel's tick decides whom it meets: 20 ticks are few.
-        boolean each = !engine.equals("itimer");
-        double cpu = 0;
-        double sampled = 0;
         for (String name : new String[] {"wanted 1", "wanted 2", "wanted 3"}) {
             Report.ThreadRow row = run.report().thread(name);
             double burnt = run.number(name) / 1e6;
             Check.atLeast(burnt - 1, row.cpuMs, engine + ": CPU time of " + row);
-            Check.near(row.cpuMs, row.sampledMs, (each ? 0.1 : 1) * row.cpuMs + 4, engine + ": sampled time of " + row);
-            // The walker fails on some, and a timer's last weight falls on the thread's end: more than half is left.
-            Check.atLeast((each ? 0.6 : 0.1) * burnt, profile.track(name).weightOf("ThreadsFilter$Program.burn"),
-                engine + ": weight of burn in " + row);
-            cpu += row.cpuMs;
-            sampled += row.sampledMs;
+            run.report().checkConserved(row);
+            profile.track(name).checkRan("ThreadsFilter$Program.burn", burnt);
         }
-        Check.near(cpu, sampled, (each ? 0.1 : 0.5) * cpu, engine + ": sampled time of the three together");
         // A thread that had two names is shown under both; under the one that does not match there is nothing.
         TreeSet<String> met = new TreeSet<>();
         // A signal may meet a thread in the very call by which it leaves.

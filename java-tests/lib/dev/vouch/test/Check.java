@@ -6,6 +6,9 @@ import java.util.Collection;
  * Assertions that say what was expected and what came. A test must never catch what they throw.
  */
 public final class Check {
+    /** In standard deviations: what is further off by chance comes once in a million times. */
+    public static final double FAR = 4.9;
+
     private Check() {}
 
     public static void that(boolean holds, String what) {
@@ -49,6 +52,11 @@ public final class Check {
         if (!(Math.abs(expected - actual) <= tolerance)) {
             fail(what + ": expected " + number(expected) + " ± " + number(tolerance) + ", came " + number(actual));
         }
+    }
+
+    /** How many of `trials` must succeed if each does so with this probability: fewer come once in a million times. */
+    public static double leastOf(long trials, double probability) {
+        return trials * probability - FAR * Math.sqrt(trials * probability * (1 - probability));
     }
 
     public static void contains(String text, String part, String what) {

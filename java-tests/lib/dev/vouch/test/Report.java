@@ -21,6 +21,8 @@ public final class Report {
     /** The fates of a sample, as the report names them. */
     public static final String[] FATES = {"proven", "plausible", "refuted", "unwalked", "outside", "dropped"};
 
+    private static final double FAREWELL_MS = 1;
+
     /** A thread under one name. */
     public static final class ThreadRow {
         public final String name;
@@ -118,6 +120,32 @@ public final class Report {
         rows.removeIf(row -> !row.name.equals(name));
         Check.equal(1, rows.size(), "threads named " + name + " in the report " + threads());
         return rows.get(0);
+    }
+
+    /**
+     * A thread's samples stand for what the kernel charged it. When the first of them is due is chance within an interval; the
+     * thread's last steps, in which it takes leave of the agent, are not sampled. All names of the thread are taken together: a
+     * sample stands for time that may be of the name before. (The main thread is called DestroyJavaVM in the end.)
+     */
+    public void checkConserved(String name) {
+        double cpu = 0;
+        double sampled = 0;
+        for (ThreadRow row : threads()) {
+            if (row.tid == thread(name).tid) {
+                cpu += row.cpuMs;
+                sampled += row.sampledMs;
+            }
+        }
+        checkConserved(cpu, sampled, name);
+    }
+
+    /** The same of a thread that has had but one name while it was sampled. */
+    public void checkConserved(ThreadRow row) {
+        checkConserved(row.cpuMs, row.sampledMs, row.toString());
+    }
+
+    private void checkConserved(double cpuMs, double sampledMs, String what) {
+        Check.near(cpuMs, sampledMs, intervalUs() / 1e3 + FAREWELL_MS, "sampled time of " + what);
     }
 
     public String vouch() {
