@@ -42,16 +42,6 @@ pub struct Plan {
     pub report: Option<PathBuf>,
 }
 
-impl Plan {
-    fn sampling(&self) -> Sampling {
-        Sampling {
-            engine: self.choice.engine,
-            interval: self.options.interval,
-            filter: self.options.threads.clone(),
-        }
-    }
-}
-
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
@@ -90,7 +80,11 @@ impl Session {
         if truth.is_some() {
             return Ok(Self { plan, rig, recorder, truth, started });
         }
-        registry().begin_sampling(plan.sampling());
+        registry().begin_sampling(Sampling {
+            engine: plan.choice.engine,
+            interval: options.interval,
+            filter: options.threads.clone(),
+        });
         let session = Self { plan, rig, recorder, truth, started };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),

@@ -2,8 +2,8 @@
 //!
 //! A thread is met in one of four ways: its `pthread_create` goes through [`hook`], JVMTI tells of its start,
 //! [`scan`] finds it in the kernel's list, or it was there before the agent ([`late`]). Whichever comes first makes
-//! its entry here; the others complete it. This file keeps the entries, their slots for the handler, and their
-//! engines. Of samples it knows only what is owed where no signal came.
+//! its entry here; the others complete it. This file keeps the entries; [`live`] has a thread's slot for the handler and
+//! its engine, [`sampling`] what a recording does to all of them. None knows more of samples than what is owed.
 
 pub mod hook;
 mod kernel_name;
@@ -11,25 +11,24 @@ pub mod late;
 mod life;
 mod live;
 pub mod rename;
+mod sampling;
 pub mod scan;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::time::Duration;
 
-use fastrand::Rng;
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use regex_lite::Regex;
 use vouch_signal::slots::{Slot, Slots};
 
 use crate::clock;
-use crate::engine::Engine;
 
 pub use life::{Life, NameId};
-use live::{Arming, Live};
+use live::Live;
+use sampling::Arming;
+pub use sampling::{Sampling, Unsignalled};
 
 /// How many threads can be alive at once and still be known to the handler; beyond, they are sampled without a
 /// Java stack.
@@ -40,24 +39,6 @@ static REGISTRY: Lazy<Registry> = Lazy::new(Registry::new);
 /// The one registry of the process.
 pub fn registry() -> &'static Registry {
     &REGISTRY
-}
-
-/// How threads are sampled while a recording runs.
-#[derive(Debug, Clone)]
-pub struct Sampling {
-    pub engine: Engine,
-    pub interval: Duration,
-    pub filter: Option<Regex>,
-}
-
-/// A sample that was due while no signal was taken.
-#[derive(Debug, Clone, Copy)]
-pub struct Unsignalled {
-    pub tid: u32,
-    pub serial: u32,
-    pub cpu: u64,
-    pub weight: u32,
-    pub java: bool,
 }
 
 /// All entries.
@@ -73,30 +54,17 @@ struct Inner {
     live: HashMap<u32, Live>,
     /// By serial: the threads of this recording, those that ended included.
     lives: HashMap<u32, Life>,
-    sampling: Option<Sampling>,
-    /// That of a recording whose engine was stopped, until it is settled what its threads owe.
-    ending: Option<Sampling>,
-    /// What threads owed that ended while no signal was taken.
-    unsignalled: Vec<Unsignalled>,
-    /// CLOCK_MONOTONIC when the recording began.
-    began: u64,
-    /// Threads for which the engine refused, and its last reason.
-    unarmed: u64,
-    unarmed_why: Option<String>,
-    random: Rng,
+    arming: Arming,
     compilers_together: bool,
     /// Threads that have said farewell, and that the kernel still lists, with their serials: they are not to be met
     /// again.
     left: HashMap<u32, u32>,
-    /// A recording is on, or being written: what ended meanwhile is still asked for.
-    recording: bool,
 }
 
 impl Registry {
     fn new() -> Self {
         let memory = Vec::leak((0..SLOTS).map(|_| Slot::default()).collect());
-        let inner = Inner { random: Rng::with_seed(clock::epoch()), ..Inner::default() };
-        Self { slots: Slots::new(memory), inner: Mutex::new(inner) }
+        Self { slots: Slots::new(memory), inner: Mutex::default() }
     }
 
     /// The table that the handler reads.
@@ -124,18 +92,16 @@ impl Registry {
 
     /// A Java thread begins, on itself: from here on its stack can be walked.
     pub fn java_start(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) {
-        self.with_live(tid, |live, life, sampling| {
+        self.with_live(tid, |live, life, arming| {
             live.java_thread = java_thread;
             match name {
                 // It was a Java thread before, and has attached anew: the main thread does at the end.
-                Some(name) if life.java => {
-                    life.rename(name, clock::monotonic(), clock::thread_cpu(tid).unwrap_or(0));
-                }
+                Some(name) if life.java => live.rename(tid, name, clock::monotonic(), life, arming),
                 Some(name) => life.first_name(name),
                 None => {}
             }
             life.java = true;
-            live.choose(tid, life, sampling);
+            live.choose(tid, life, arming);
             if let Some(slot) = live.slot {
                 slot.set_env(env);
             }
@@ -158,23 +124,11 @@ impl Registry {
     }
 
     /// The thread with this id and serial has this name since `now`.
-    pub fn renamed(&self, (tid, serial): (u32, u32), name: &str, mut now: u64) {
+    pub fn renamed(&self, (tid, serial): (u32, u32), name: &str, now: u64) {
         self.with_known(tid, |live, life, arming| {
-            if live.serial != serial {
-                return;
+            if live.serial == serial {
+                live.rename(tid, name, now, life, arming);
             }
-            let filter = arming.sampling.and_then(|sampling| Some((sampling, sampling.filter.as_ref()?)));
-            if let Some((sampling, _)) = filter.filter(|(_, filter)| !filter.is_match(name))
-                && tid == clock::own_tid()
-            {
-                // It leaves the recording, and is not to take with it what it owes under its old name.
-                live.pay(tid, sampling.interval);
-                now = clock::monotonic();
-            }
-            let recorded = arming.sampling.is_some();
-            let cpu = if recorded { clock::thread_cpu(tid).unwrap_or(0) } else { life.cpu_now };
-            life.rename(name, now, cpu);
-            live.choose(tid, life, arming);
         });
     }
 
@@ -218,14 +172,10 @@ impl Registry {
             self.native_name(tid, &name);
         }
         let mut inner = self.inner.lock();
-        let Inner { live, sampling, ending, unsignalled, .. } = &mut *inner;
+        let Inner { live, arming, .. } = &mut *inner;
         let Some(live) = live.get_mut(&tid) else { return };
+        live.pay(tid, arming);
         let serial = live.serial;
-        if let Some(sampling) = sampling.as_ref().or(ending.as_ref())
-            && let Some(weight) = live.pay(tid, sampling.interval)
-        {
-            unsignalled.push(Unsignalled { tid, serial, cpu: clock::own_cpu(), weight, java: false });
-        }
         self.forget(&mut inner, tid);
         inner.left.insert(tid, serial);
     }
@@ -261,85 +211,6 @@ impl Registry {
             .is_some_and(|life| life.is_named(now))
     }
 
-    /// Starts the engine for all threads, and for those to come.
-    pub fn begin_sampling(&self, sampling: Sampling) {
-        let mut inner = self.inner.lock();
-        let now = clock::monotonic();
-        inner.unarmed = 0;
-        inner.unarmed_why = None;
-        inner.sampling = Some(sampling);
-        inner.unsignalled.clear();
-        inner.began = now;
-        inner.recording = true;
-        let Inner { live, lives, .. } = &mut *inner;
-        for (tid, live) in live {
-            if let Some(life) = lives.get_mut(&live.serial) {
-                life.restart(now, clock::thread_cpu(*tid).unwrap_or(0));
-            }
-        }
-        let tids: Vec<u32> = inner.live.keys().copied().collect();
-        drop(inner);
-        for tid in tids {
-            self.with_known(tid, |live, life, sampling| live.choose(tid, life, sampling));
-        }
-    }
-
-    /// Stops the engine for all threads, and notes what CPU time they had.
-    pub fn end_sampling(&self) {
-        let mut inner = self.inner.lock();
-        inner.ending = inner.sampling.take();
-        let Inner { live, lives, .. } = &mut *inner;
-        for (tid, live) in live {
-            live.stop(*tid);
-            if let Some(life) = lives.get_mut(&live.serial) {
-                life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
-            }
-        }
-    }
-
-    /// What was due, and was not signalled: until the engine was stopped, or, where it goes on, while the gate was closed. To be
-    /// asked when the last handler has ended.
-    pub fn settle(&self) -> Vec<Unsignalled> {
-        let mut inner = self.inner.lock();
-        let Inner { live, lives, sampling, ending, unsignalled, .. } = &mut *inner;
-        let mut owed = std::mem::take(unsignalled);
-        let ending = ending.take();
-        for (tid, live) in live {
-            let weight = match (&*sampling, &ending) {
-                (Some(sampling), _) => live.settle_so_far(*tid, sampling.interval),
-                (None, Some(ending)) => live.settle(ending.interval),
-                (None, None) => None,
-            };
-            if let (Some(weight), Some(life)) = (weight, lives.get_mut(&live.serial)) {
-                if sampling.is_some() {
-                    life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
-                }
-                let (serial, cpu, java) = (live.serial, life.cpu_now, life.java);
-                owed.push(Unsignalled { tid: *tid, serial, cpu, weight, java });
-            }
-        }
-        owed
-    }
-
-    /// The recording has been written: those that have ended are forgotten.
-    pub fn end_recording(&self) {
-        let mut inner = self.inner.lock();
-        inner.recording = false;
-        let Inner { live, lives, .. } = &mut *inner;
-        lives.retain(|_, life| live.get(&life.tid).is_some_and(|live| live.serial == life.serial));
-    }
-
-    /// Reads the CPU clocks of all live threads, for a report in the middle of a recording.
-    pub fn refresh_cpu(&self) {
-        let mut inner = self.inner.lock();
-        let Inner { live, lives, .. } = &mut *inner;
-        for (tid, live) in live {
-            if let Some(life) = lives.get_mut(&live.serial) {
-                life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
-            }
-        }
-    }
-
     /// What the recorder asks: the thread's life, by serial. What it tells: the thread's CPU clock at a sample.
     pub fn with_life<R>(&self, serial: u32, cpu: u64, ask: impl FnOnce(&Life) -> R) -> Option<R> {
         let mut inner = self.inner.lock();
@@ -359,21 +230,16 @@ impl Registry {
     /// The kernel's id and the JNIEnv of a Java thread, by the JVM's side of it; `None` if it has ended or is unknown.
     pub fn java(&self, java_thread: usize) -> Option<(u32, *mut c_void)> {
         let inner = self.inner.lock();
-        let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
-        let (tid, live) = inner.live.iter().find(|(_, live)| is_it(live))?;
+        let (tid, live) = inner.java(java_thread)?;
         let env = live.slot?.env();
-        (!env.is_null()).then_some((*tid, env))
+        (!env.is_null()).then_some((tid, env))
     }
 
     /// The kernel's id and our serial of a Java thread, by the JVM's side of it. Another thread may have that place as soon as
     /// this one has ended.
     pub fn java_serial(&self, java_thread: usize) -> Option<(u32, u32)> {
         let inner = self.inner.lock();
-        let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
-        // Mostly a thread asks about itself.
-        let own = inner.live.get_key_value(&clock::own_tid()).filter(|(_, live)| is_it(live));
-        let found = own.or_else(|| inner.live.iter().find(|(_, live)| is_it(live)));
-        found.map(|(tid, live)| (*tid, live.serial))
+        inner.java(java_thread).map(|(tid, live)| (tid, live.serial))
     }
 
     /// The slot of a thread, and the JVM's side of it, by serial; `None` if it has ended.
@@ -383,14 +249,8 @@ impl Registry {
         Some((live.slot?, live.java_thread))
     }
 
-    /// How many threads the engine could not be armed for, and why.
-    pub fn unarmed(&self) -> Option<(u64, String)> {
-        let inner = self.inner.lock();
-        inner.unarmed_why.clone().map(|why| (inner.unarmed, why))
-    }
-
     /// Runs `change` on the thread's entry, which is made if there is none.
-    fn with_live(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming<'_>)) {
+    fn with_live(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming)) {
         self.with_live_of(&mut self.inner.lock(), tid, change);
     }
 
@@ -398,36 +258,32 @@ impl Registry {
         &self,
         inner: &mut Inner,
         tid: u32,
-        change: impl FnOnce(&mut Live, &mut Life, &mut Arming<'_>),
+        change: impl FnOnce(&mut Live, &mut Life, &mut Arming),
     ) {
-        let Inner { last_serial, live, lives, sampling, began, unarmed, unarmed_why, random, .. } = inner;
-        let mut arming = Arming { sampling: sampling.as_ref(), unarmed, unarmed_why, random };
+        let Inner { last_serial, live, lives, arming, .. } = inner;
         let live = live.entry(tid).or_insert_with(|| {
             *last_serial += 1;
             let serial = *last_serial;
-            // What a thread has run since the recording began is the recording's, even if it is found late.
             let now = clock::monotonic();
-            let since = if arming.sampling.is_some() { now.saturating_sub(*began) } else { 0 };
-            let cpu = clock::thread_cpu(tid).unwrap_or(0).saturating_sub(since);
+            let cpu = clock::thread_cpu(tid).unwrap_or(0).saturating_sub(arming.age(now));
             let mut fresh = Live::new(serial, self.slots.insert(tid, serial));
             let life = lives.entry(serial).or_insert(Life::new(serial, tid, now, cpu));
-            fresh.choose(tid, life, &mut arming);
+            fresh.choose(tid, life, arming);
             fresh
         });
         if let Some(life) = lives.get_mut(&live.serial) {
-            change(live, life, &mut arming);
+            change(live, life, arming);
         }
     }
 
     /// Runs `change` on the thread's entry, if there is one: what is told of a thread may be told when it has left.
-    fn with_known(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming<'_>)) {
+    fn with_known(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming)) {
         let mut inner = self.inner.lock();
-        let Inner { live, lives, sampling, unarmed, unarmed_why, random, .. } = &mut *inner;
-        let mut arming = Arming { sampling: sampling.as_ref(), unarmed, unarmed_why, random };
+        let Inner { live, lives, arming, .. } = &mut *inner;
         if let Some(live) = live.get_mut(&tid)
             && let Some(life) = lives.get_mut(&live.serial)
         {
-            change(live, life, &mut arming);
+            change(live, life, arming);
         }
     }
 
@@ -435,16 +291,27 @@ impl Registry {
         let Some(mut live) = inner.live.remove(&tid) else { return };
         live.disarm();
         self.slots.remove(tid);
-        let (recording, sampled) = (inner.recording, inner.sampling.is_some());
-        if let Some(life) = inner.lives.get_mut(&live.serial) {
-            if sampled {
+        let Inner { lives, arming, .. } = inner;
+        if let Some(life) = lives.get_mut(&live.serial) {
+            if arming.sampling.is_some() {
                 life.ran_until(clock::thread_cpu(tid).unwrap_or(0));
             }
             life.ended = Some(clock::monotonic());
         }
-        if !recording {
-            inner.lives.remove(&live.serial);
+        if !arming.recording {
+            lives.remove(&live.serial);
         }
+    }
+}
+
+impl Inner {
+    /// The thread that has this place in the JVM.
+    fn java(&self, java_thread: usize) -> Option<(u32, &Live)> {
+        let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
+        // Mostly a thread asks about itself.
+        let own = self.live.get_key_value(&clock::own_tid()).filter(|(_, live)| is_it(live));
+        let found = own.or_else(|| self.live.iter().find(|(_, live)| is_it(live)));
+        found.map(|(tid, live)| (*tid, live))
     }
 }
 

@@ -52,17 +52,14 @@ public class Shares {
             Report.ThreadRow row = report.thread(name(percent));
             // The trigger: the thread did burn what it was to burn, and the kernel says so too.
             double burnt = run.number(name(percent)) / 1e6;
-            Check.atLeast(TOTAL_MS * percent / 100.0, burnt, "CPU time of " + row.name + ", in ms");
-            Check.atLeast(burnt, row.cpuMs, "CPU time of " + row.name + " by the report, in ms");
+            Check.near(TOTAL_MS * percent / 100.0, burnt, 10, "CPU time of " + row.name + ", in ms");
+            Check.between(burnt, row.cpuMs, burnt + 30, "CPU time of " + row.name + " by the report, in ms");
             cpu += row.cpuMs;
             samples += row.samples;
-        }
-        for (int percent : PERCENT) {
-            Report.ThreadRow row = report.thread(name(percent));
             report.checkConserved(row);
             Track track = run.profile().track(row.name);
             Check.near(row.sampledMs, track.weight(), 0.5, "weight of " + row.name + " in the profile, in ms");
-            track.checkRan("dev.vouch.test.Burn.millis", run.number(row.name) / 1e6);
+            track.checkRan("dev.vouch.test.Burn.millis", burnt);
         }
 
         Check.near(1000, report.askedHz(), 0.01, "rate that was asked for");

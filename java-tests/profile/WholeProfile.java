@@ -116,22 +116,18 @@ public class WholeProfile {
 
     private void methodsHaveTheirTime() {
         Track main = profile.track("main");
-        hasTime(Program.ALPHA_MS, profile.track(Program.ALPHA), "app.Program$Alpha.alpha");
-        hasTime(Program.INNER_MS, profile.track(Program.BETA), "app.Program$Inner$Innermost.run");
-        hasTime(Program.INNER_MS, profile.track(Program.BETA), "dev.vouch.test.Burn.millis");
-        hasTime(Program.ANONYMOUS_MS, main, "app.Program$1.run");
-        hasTime(Program.LAMBDA_MS, main, "app.Program.lambda$main$0");
+        profile.track(Program.ALPHA).checkRan("app.Program$Alpha.alpha", Program.ALPHA_MS);
+        profile.track(Program.BETA).checkRan("app.Program$Inner$Innermost.run", Program.INNER_MS);
+        profile.track(Program.BETA).checkRan("dev.vouch.test.Burn.millis", Program.INNER_MS);
+        main.checkRan("app.Program$1.run", Program.ANONYMOUS_MS);
+        main.checkRan("app.Program.lambda$main$0", Program.LAMBDA_MS);
         if (!run.value("hidden").equals("none")) {
-            hasTime(Program.HIDDEN_MS, main, "app.Hidden.run");
+            main.checkRan("app.Hidden.run", Program.HIDDEN_MS);
         }
         // The walker may lose a stack, but what it shows of a simple program is whole.
         rootsAt("java.lang.Thread.run", profile.track(Program.ALPHA), "app.Program$Alpha.alpha");
         rootsAt("java.lang.Thread.run", profile.track(Program.BETA), "app.Program.burn");
         rootsAt("app.Program.main", main, "app.Program.burn");
-    }
-
-    private void hasTime(long millis, Track track, String function) {
-        track.checkRan(function, millis);
     }
 
     private static void rootsAt(String root, Track track, String function) {

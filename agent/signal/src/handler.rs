@@ -47,7 +47,7 @@ unsafe impl Sync for Sampler {}
 /// What the handler counts.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Signals of the engine's, each of which is one sample.
+    /// Signals of the engine's, each of which is one sample, and samples that were due without one.
     pub signals: AtomicU64,
     /// What they weigh together.
     pub weight: AtomicU64,
@@ -134,25 +134,24 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
     if matches!(cause, Cause::Foreign) {
         return None;
     }
-    let due = slot.due(cpu, sampler.interval);
-    let last = matches!(cause, Cause::Own);
     let by_signals = sampler.user_only && matches!(cause, Cause::Perf);
     if by_signals {
         slot.count_signal();
     }
-    if slot.resting(cpu) && !last {
+    if slot.resting(cpu) && !matches!(cause, Cause::Own) {
         sampler.counters.rested.fetch_add(1, Ordering::Relaxed);
         return None;
     }
-    let weight = match cause {
-        // A tick of the process's timer may just have come first.
-        Cause::Own if !sampler.user_only => slot.take_owed().min(due),
-        Cause::Own => slot.take_owed(),
-        // Before the regular period begins a signal answers two due times at most.
-        Cause::Perf if by_signals => {
-            slot.take_signals().max(if slot.beginning().is_some() { due.min(2) } else { 0 })
-        }
-        _ => due,
+    let weight = if matches!(cause, Cause::Own) {
+        slot.take_owed()
+    } else if !by_signals {
+        slot.due(cpu, sampler.interval)
+    } else if slot.beginning().is_none() {
+        slot.take_signals()
+    } else {
+        // Until the regular period begins no signal stands for an interval, and each answers two due times at most.
+        slot.take_signals();
+        slot.due(cpu, sampler.interval).clamp(1, 2)
     };
     slot.add_weight(weight);
     if matches!(cause, Cause::Perf) {

@@ -11,6 +11,9 @@
 //! - or, since a signal may be late or get lost, by the next signal, whose weight is all that was due by then;
 //! - if the thread ends, or the recording, before that, by a sample without a stack, since none was taken.
 //!
+//! (A perf event that is blind inside the kernel goes by its signals once its regular period has begun: the clock would
+//! charge the kernel's time to what the thread does next.)
+//!
 //! So no weight is lost or made, only some of it is shown later than it was due, by less than the floor. What a thread does
 //! in its first [`FLOOR`] of CPU time is never seen: its weight is shown where the thread is when the floor is over.
 //!

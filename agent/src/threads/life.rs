@@ -1,7 +1,5 @@
 //! One thread's life, as the recording tells it: when, under which names, with how much CPU time.
 
-use regex_lite::Regex;
-
 /// A name of a thread, by its place among the thread's names.
 pub type NameId = usize;
 
@@ -64,7 +62,7 @@ impl Life {
         self.cpu_start = cpu;
         self.cpu_now = cpu;
         self.sampled = false;
-        let current = self.names.get(self.name_at(u64::MAX)).cloned();
+        let current = self.present_name().map(str::to_owned);
         self.names = current.into_iter().collect();
         self.spans.clear();
     }
@@ -123,9 +121,9 @@ impl Life {
         !self.names.is_empty() && (self.java || now.saturating_sub(self.started) > YOUNG)
     }
 
-    /// True if the present name matches.
-    pub fn name_matches(&self, filter: &Regex) -> bool {
-        self.names.get(self.name_at(u64::MAX)).is_some_and(|name| filter.is_match(name))
+    /// The name that it has now, if one is known.
+    pub fn present_name(&self) -> Option<&str> {
+        self.names.get(self.name_at(u64::MAX)).map(String::as_str)
     }
 
     /// The thread's CPU clock was read, by whomever: it only goes forward.

@@ -2,13 +2,13 @@
 //!
 //! Here it is decided whether a thread is sampled, and what its engine still owes it at its end.
 
+use std::io;
 use std::time::Duration;
 
-use fastrand::Rng;
 use vouch_signal::phase::Phase;
 use vouch_signal::slots::Slot;
 
-use super::{Life, Sampling, signal};
+use super::{Arming, Life, Sampling, Unsignalled, signal};
 use crate::clock;
 use crate::engine::Armed;
 
@@ -19,83 +19,80 @@ pub struct Live {
     pub slot: Option<&'static Slot>,
     armed: Option<Armed>,
     /// Until it is settled what the thread owes.
-    stopped: Option<Stopped>,
+    come: Option<Come>,
     /// Where the JVM keeps its side of a Java thread, as a number; 0 if unknown.
     pub java_thread: usize,
     /// The agent's own: never sampled, never shown.
     pub own: bool,
 }
 
-/// What is to be known of a thread that was stopped.
+/// How far a thread has come, by its CPU clock, and whether it is the signals that tell what it owes.
 #[derive(Debug)]
-struct Stopped {
-    /// Its CPU clock then.
+struct Come {
     cpu: u64,
     by_signals: bool,
 }
 
-/// What is needed to arm a thread.
-pub struct Arming<'a> {
-    pub sampling: Option<&'a Sampling>,
-    pub unarmed: &'a mut u64,
-    pub unarmed_why: &'a mut Option<String>,
-    pub random: &'a mut Rng,
-}
-
 impl Live {
     pub fn new(serial: u32, slot: Option<&'static Slot>) -> Self {
-        Self { serial, slot, armed: None, stopped: None, java_thread: 0, own: false }
+        Self { serial, slot, armed: None, come: None, java_thread: 0, own: false }
     }
 
     /// Arms or disarms the thread, by what is known of it.
-    pub fn choose(&mut self, tid: u32, life: &mut Life, arming: &mut Arming<'_>) {
-        let wanted = arming.sampling.filter(|sampling| {
-            // Under a filter a thread without a name yet is not sampled.
-            !self.own && sampling.filter.as_ref().is_none_or(|filter| life.name_matches(filter))
-        });
-        let first = !life.sampled;
-        life.sampled |= wanted.is_some();
-        match wanted {
-            None => self.disarm(),
-            Some(sampling) if self.armed.is_none() => {
-                // Under a filter, what the thread ran before it had its name is not asked for.
-                let from = Some(life.cpu_start).filter(|_| first && sampling.filter.is_none());
-                self.arm(tid, from, sampling, arming);
+    pub fn choose(&mut self, tid: u32, life: &mut Life, arming: &mut Arming) {
+        let sampling = arming.sampling.as_ref().filter(|s| !self.own && s.wants(life.present_name()));
+        let Some(sampling) = sampling else { return self.disarm() };
+        // Under a filter, what the thread ran before it had its name is not asked for.
+        let from = Some(life.cpu_start).filter(|_| !life.sampled && sampling.filter.is_none());
+        life.sampled = true;
+        if self.armed.is_some() {
+            return;
+        }
+        if let Err(error) = self.arm(tid, from, sampling, arming.random.u64(..)) {
+            self.disarm();
+            // A thread that has just ended is no failure of the engine's; the kernel has more than one word for it.
+            if clock::thread_cpu(tid).is_some() {
+                arming.unarmed += 1;
+                arming.unarmed_why = Some(error.to_string());
             }
-            Some(_) => {}
         }
     }
 
     /// Starts the engine, for all that the thread runs since its CPU clock was at `from`, or since now.
-    fn arm(&mut self, tid: u32, from: Option<u64>, sampling: &Sampling, arming: &mut Arming<'_>) {
+    fn arm(&mut self, tid: u32, from: Option<u64>, sampling: &Sampling, random: u64) -> io::Result<()> {
         let interval = nanos(sampling.interval);
         let now = clock::thread_cpu(tid).unwrap_or(0);
-        let mut phase = Phase::draw(arming.random.u64(..), from.unwrap_or(now), now, interval);
+        let mut phase = Phase::draw(random, from.unwrap_or(now), now, interval);
         if self.slot.is_none() {
             // Its handler cannot find the event, so the first period has to stay the right one.
             phase.first = interval;
         }
         let first = Duration::from_nanos(phase.first);
-        let armed = sampling.engine.prepare(tid, first).and_then(|armed| {
-            if let Some(slot) = self.slot {
-                // All that the handler needs, before the first signal.
-                slot.begin(phase.base);
-                slot.set_beginning(armed.descriptor(), phase.late);
-                slot.set_excluded(false);
-            }
-            armed.start(sampling.interval, first).map(|()| armed)
-        });
-        match armed {
-            Ok(armed) => self.armed = Some(armed),
-            Err(error) => {
-                self.disarm();
-                // A thread that has just ended is no failure of the engine's; the kernel has more than one word for it.
-                if clock::thread_cpu(tid).is_some() {
-                    *arming.unarmed += 1;
-                    *arming.unarmed_why = Some(error.to_string());
-                }
-            }
+        let armed = sampling.engine.prepare(tid, first)?;
+        if let Some(slot) = self.slot {
+            // All that the handler needs, before the first signal.
+            slot.begin(phase.base);
+            slot.set_beginning(armed.descriptor(), phase.late);
+            slot.set_excluded(false);
         }
+        armed.start(sampling.interval, first)?;
+        self.armed = Some(armed);
+        Ok(())
+    }
+
+    /// The thread has this name since `now`, by which it may come into the recording, or leave it.
+    pub fn rename(&mut self, tid: u32, name: &str, now: u64, life: &mut Life, arming: &mut Arming) {
+        let leaves = arming.sampling.as_ref().is_some_and(|sampling| !sampling.wants(Some(name)));
+        let now = if leaves && tid == clock::own_tid() {
+            // What it owes is of its old name.
+            self.pay(tid, arming);
+            clock::monotonic()
+        } else {
+            now
+        };
+        let cpu = if arming.sampling.is_some() { clock::thread_cpu(tid).unwrap_or(0) } else { life.cpu_now };
+        life.rename(name, now, cpu);
+        self.choose(tid, life, arming);
     }
 
     pub fn disarm(&mut self) {
@@ -106,59 +103,53 @@ impl Live {
         self.armed = None;
     }
 
-    /// Disarms the thread, and notes how far it has come.
-    pub fn stop(&mut self, tid: u32) {
-        if self.armed.is_some()
-            && let Some(cpu) = clock::thread_cpu(tid)
-        {
-            self.stopped = Some(Stopped { cpu, by_signals: self.by_signals() });
+    /// Disarms the thread, whose CPU clock is at `cpu`, unless it has ended.
+    pub fn stop(&mut self, cpu: Option<u64>) {
+        if let Some(cpu) = cpu {
+            self.come_to(cpu);
         }
         self.disarm();
     }
 
-    /// The intervals until the stop that no sample stands for.
-    ///
-    /// To be asked when no handler can take a sample of this thread any more: a signal that was on its way at the stop
-    /// would be counted twice.
-    pub fn settle(&mut self, interval: Duration) -> Option<u32> {
-        let Stopped { cpu, by_signals } = self.stopped.take()?;
-        self.owed(cpu, by_signals, interval)
+    /// Notes how far the thread has come: what it owes until then can be settled.
+    pub fn come_to(&mut self, cpu: u64) {
+        if let Some(armed) = &self.armed {
+            // An engine that is blind inside the kernel tells by its signals what there was to see, and by the clock only
+            // what was due before the first of them.
+            let begun = self.slot.is_some_and(|slot| slot.beginning().is_none());
+            let by_signals = begun && matches!(armed, Armed::Perf(event) if event.user_only());
+            self.come = Some(Come { cpu, by_signals });
+        }
     }
 
-    /// Stops the calling thread's engine, and signals what no sample stands for. Gives what the signal's handler could not
-    /// take, with the gate closed or the signal blocked.
-    pub fn pay(&mut self, tid: u32, interval: Duration) -> Option<u32> {
-        self.stop(tid);
+    /// The intervals until there that no sample stands for; none will.
+    ///
+    /// To be asked when no handler can take a sample of this thread any more: a signal that was on its way would be counted
+    /// twice.
+    pub fn settle(&mut self, interval: Duration) -> Option<u32> {
+        let (Come { cpu, by_signals }, slot) = (self.come.take()?, self.slot?);
+        let owed = if by_signals { slot.take_signals() } else { slot.due(cpu, nanos(interval)) };
+        slot.add_weight(owed);
+        Some(owed).filter(|owed| *owed > 0)
+    }
+
+    /// Stops the calling thread's engine, and signals what no sample stands for.
+    pub fn pay(&mut self, tid: u32, arming: &mut Arming) {
+        self.stop(Some(clock::own_cpu()));
         // Its signals are handled by itself, and from the stop on it is excluded: all that were to be taken have been.
-        let weight = self.settle(interval)?;
-        let slot = self.slot?;
+        let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return };
+        let (Some(weight), Some(slot)) = (self.settle(interval), self.slot) else { return };
         slot.owe(weight);
         slot.set_excluded(false);
         // The handler takes no lock, so it may run while this thread holds one; it does so before this returns.
         signal(tid);
         slot.set_excluded(true);
-        Some(slot.take_owed()).filter(|owed| *owed > 0)
-    }
-
-    /// What `settle` tells, of a thread that goes on: its next sample does not stand for it. No handler may run meanwhile.
-    pub fn settle_so_far(&self, tid: u32, interval: Duration) -> Option<u32> {
-        self.armed.as_ref()?;
-        let owed = self.owed(clock::thread_cpu(tid)?, self.by_signals(), interval)?;
-        self.slot?.add_weight(owed);
-        Some(owed)
-    }
-
-    /// An engine that is blind inside the kernel tells by its signals what there was to see, and by the clock only what was
-    /// due before the first of them.
-    fn by_signals(&self) -> bool {
-        let blind = matches!(&self.armed, Some(Armed::Perf(event)) if event.user_only());
-        blind && self.slot.is_some_and(|slot| slot.beginning().is_none())
-    }
-
-    fn owed(&self, cpu: u64, by_signals: bool, interval: Duration) -> Option<u32> {
-        let slot = self.slot?;
-        let owed = if by_signals { slot.take_signals() } else { slot.due(cpu, nanos(interval)) };
-        Some(owed).filter(|owed| *owed > 0)
+        // Unless the gate is closed, or the thread has the signal blocked.
+        let weight = slot.take_owed();
+        if weight > 0 {
+            let (serial, cpu) = (self.serial, clock::own_cpu());
+            arming.unsignalled.push(Unsignalled { tid, serial, cpu, weight, java: false });
+        }
     }
 }
 

@@ -1,0 +1,176 @@
+//! What a recording does to all threads: it has them armed, disarmed, and settles what they owe where no signal came.
+//!
+//! It must never settle while a handler may still take a sample: that time would be counted twice.
+
+use std::mem::take;
+use std::time::Duration;
+
+use fastrand::Rng;
+use regex_lite::Regex;
+
+use super::{Inner, Registry};
+use crate::clock;
+use crate::engine::Engine;
+
+/// How threads are sampled while a recording runs.
+#[derive(Debug, Clone)]
+pub struct Sampling {
+    pub engine: Engine,
+    pub interval: Duration,
+    pub filter: Option<Regex>,
+}
+
+impl Sampling {
+    /// True if a thread of this name is sampled. Under a filter one without a name yet is not.
+    pub fn wants(&self, name: Option<&str>) -> bool {
+        self.filter.as_ref().is_none_or(|filter| name.is_some_and(|name| filter.is_match(name)))
+    }
+}
+
+/// A sample that was due while no signal was taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsignalled {
+    pub tid: u32,
+    pub serial: u32,
+    pub cpu: u64,
+    pub weight: u32,
+    pub java: bool,
+}
+
+/// What the recording has for its threads.
+#[derive(Debug)]
+pub struct Arming {
+    /// While the engine is on.
+    pub sampling: Option<Sampling>,
+    /// From the engine's stop until it is settled what the threads owe.
+    pub ending: Option<Sampling>,
+    /// What threads owed that ended while no signal was taken.
+    pub unsignalled: Vec<Unsignalled>,
+    /// Threads for which the engine refused, and its last reason.
+    pub unarmed: u64,
+    pub unarmed_why: Option<String>,
+    pub random: Rng,
+    /// It is on, or being written: what ended meanwhile is still asked for.
+    pub recording: bool,
+    /// CLOCK_MONOTONIC when it began.
+    began: u64,
+}
+
+impl Default for Arming {
+    fn default() -> Self {
+        Self {
+            sampling: None,
+            ending: None,
+            unsignalled: Vec::new(),
+            unarmed: 0,
+            unarmed_why: None,
+            random: Rng::with_seed(clock::epoch()),
+            recording: false,
+            began: 0,
+        }
+    }
+}
+
+impl Arming {
+    /// For how long a thread that is met at `now` may have run in this recording: that much of its time is the recording's,
+    /// even if it is found late.
+    pub fn age(&self, now: u64) -> u64 {
+        if self.sampling.is_some() { now.saturating_sub(self.began) } else { 0 }
+    }
+
+    /// How the threads are sampled, or were until the engine's stop.
+    pub fn present(&self) -> Option<&Sampling> {
+        self.sampling.as_ref().or(self.ending.as_ref())
+    }
+}
+
+impl Registry {
+    /// Starts the engine for all threads, and for those to come.
+    pub fn begin_sampling(&self, sampling: Sampling) {
+        let mut inner = self.inner.lock();
+        let now = clock::monotonic();
+        let Inner { live, lives, arming, .. } = &mut *inner;
+        arming.unarmed = 0;
+        arming.unarmed_why = None;
+        arming.sampling = Some(sampling);
+        arming.unsignalled.clear();
+        arming.began = now;
+        arming.recording = true;
+        for (tid, live) in live.iter() {
+            if let Some(life) = lives.get_mut(&live.serial) {
+                life.restart(now, clock::thread_cpu(*tid).unwrap_or(0));
+            }
+        }
+        let tids: Vec<u32> = live.keys().copied().collect();
+        drop(inner);
+        for tid in tids {
+            self.with_known(tid, |live, life, arming| live.choose(tid, life, arming));
+        }
+    }
+
+    /// Stops the engine for all threads, and notes what CPU time they had.
+    pub fn end_sampling(&self) {
+        let mut inner = self.inner.lock();
+        let Inner { live, lives, arming, .. } = &mut *inner;
+        arming.ending = arming.sampling.take();
+        for (tid, live) in live {
+            let cpu = clock::thread_cpu(*tid);
+            live.stop(cpu);
+            if let Some(life) = lives.get_mut(&live.serial) {
+                life.ran_until(cpu.unwrap_or(0));
+            }
+        }
+    }
+
+    /// What was due, and was not signalled: until the engine was stopped, or, where it goes on, while the gate was closed. To be
+    /// asked when the last handler has ended.
+    pub fn settle(&self) -> Vec<Unsignalled> {
+        self.refresh_cpu();
+        let mut inner = self.inner.lock();
+        let Inner { live, lives, arming, .. } = &mut *inner;
+        let mut owed = take(&mut arming.unsignalled);
+        let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return owed };
+        for (tid, live) in live {
+            let Some(life) = lives.get(&live.serial) else { continue };
+            if arming.sampling.is_some() {
+                live.come_to(life.cpu_now);
+            }
+            if let Some(weight) = live.settle(interval) {
+                let (serial, cpu, java) = (live.serial, life.cpu_now, life.java);
+                owed.push(Unsignalled { tid: *tid, serial, cpu, weight, java });
+            }
+        }
+        arming.ending = None;
+        owed
+    }
+
+    /// The recording has been written: those that have ended are forgotten.
+    pub fn end_recording(&self) {
+        let mut inner = self.inner.lock();
+        let Inner { live, lives, arming, .. } = &mut *inner;
+        arming.recording = false;
+        lives.retain(|_, life| live.get(&life.tid).is_some_and(|live| live.serial == life.serial));
+    }
+
+    /// Reads the CPU clocks of all live threads, unless the engine has been stopped: then what they run is none of the
+    /// recording's any more.
+    pub fn refresh_cpu(&self) {
+        let mut inner = self.inner.lock();
+        let Inner { live, lives, arming, .. } = &mut *inner;
+        if arming.sampling.is_none() {
+            return;
+        }
+        for (tid, live) in live {
+            if let Some(life) = lives.get_mut(&live.serial) {
+                life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
+            }
+        }
+    }
+
+    /// How many threads the engine could not be armed for, and why.
+    pub fn unarmed(&self) -> Option<(u64, String)> {
+        let inner = self.inner.lock();
+        let Arming { unarmed, unarmed_why, .. } = &inner.arming;
+        unarmed_why.clone().map(|why| (*unarmed, why))
+    }
+}
