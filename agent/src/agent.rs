@@ -15,6 +15,7 @@ use vouch_signal::broken::{self, Break};
 use vouch_signal::walker::AsyncGetCallTrace;
 
 use crate::facade::Jvmti;
+use crate::guard;
 use crate::hotspot::{HotSpot, vmstructs::ThreadLayout};
 use crate::java;
 use crate::options::{Options, Verb};
@@ -74,7 +75,7 @@ impl Agent {
     /// The walker: AsyncGetCallTrace, unless a test has it broken.
     pub fn walker(&self) -> AsyncGetCallTrace {
         match *self.broken.lock() {
-            Some((how, every)) => broken::broken(self.hotspot.walker, how, every),
+            Some((how, every)) => broken::broken(self.hotspot.walker, how, every, guard::past_end()),
             None => self.hotspot.walker,
         }
     }
@@ -168,6 +169,9 @@ impl Agent {
         // Threads may have come and gone while nobody looked.
         scan::scan();
         let engine = plan.choice.engine.name();
+        if let Some(warning) = &plan.choice.warning {
+            say(warning);
+        }
         let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walker())
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));

@@ -60,6 +60,17 @@ pub fn file_stamp() -> String {
     )
 }
 
+/// Nanoseconds as seconds, for figures.
+pub fn seconds(nanos: u64) -> f64 {
+    float(nanos) / 1e9
+}
+
+/// A count for figures.
+#[expect(clippy::cast_precision_loss, reason = "figures for people and rates: 53 bits are plenty")]
+pub fn float(value: u64) -> f64 {
+    value as f64
+}
+
 /// The clock id of a thread's CPU time, by the kernel's own encoding (`MAKE_THREAD_CPUCLOCK`).
 pub fn cpu_clock(tid: u32) -> libc::clockid_t {
     const PER_THREAD: i32 = 4;

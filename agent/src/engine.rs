@@ -9,7 +9,9 @@
 //! An engine knows nothing of the JVM, and what it armed it disarms when it is dropped.
 
 mod choose;
+pub mod cost;
 mod itimer;
+mod kernel;
 mod perf;
 mod timer;
 
@@ -100,6 +102,13 @@ impl Armed {
             Self::Perf(event) => event.start(),
             Self::Timer(timer) => timer.start(interval, first),
             Self::Process => Ok(()),
+        }
+    }
+
+    /// For a thread without a slot, whose handler cannot set the period.
+    pub fn repeat(&self, period: Duration) {
+        if let Self::Perf(event) = self {
+            event.repeat(period);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::clock::own_tid;
 use crate::facade::{Capability, StackFrame};
 use crate::java;
 use crate::threads::registry;
-use walk::{direct, signalled};
+use walk::Question;
 
 /// How a walk was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,12 +78,13 @@ static DESK: Mutex<Desk> = Mutex::new(Desk { walked: Vec::new(), room: Vec::new(
 fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refusal> {
     let mut desk = DESK.lock();
     let own: *mut c_void = env.get_raw().cast();
-    // SAFETY: `own` is the calling thread's JNIEnv.
-    let direct = unsafe { direct(agent.walker(), own, desk.walked(limit)) };
+    let slot = registry().slots().find(own_tid()).ok_or(Refusal::Gone)?;
+    let own = Question { walker: agent.walker(), slot, env: own };
+    // SAFETY: slot and JNIEnv are the calling thread's.
+    let direct = unsafe { own.direct(desk.walked(limit)) };
     let direct = Walk { way: Way::Direct, frames: direct };
     // SAFETY: as above.
-    let signal =
-        unsafe { signalled(agent.walker(), own_tid(), own, desk.walked(limit)) }.ok_or(Refusal::Silent)?;
+    let signal = unsafe { own.signalled(own_tid(), desk.walked(limit)) }.ok_or(Refusal::Silent)?;
     let signal = Walk { way: Way::Signal, frames: signal };
     let witness = desk.witness(agent, std::ptr::null_mut())?;
     Ok(Asked { walks: vec![direct, signal], witness, limit })
@@ -102,14 +103,14 @@ fn ask_other(
         desk.may_suspend = true;
     }
     let java_thread = java::java_thread(env, thread);
-    let (tid, its_env) = registry().java(java_thread).ok_or(Refusal::Gone)?;
+    let (tid, slot, env) = registry().java(java_thread).ok_or(Refusal::Gone)?;
     if tid == own_tid() {
         return Err(Refusal::Own);
     }
     agent.jvmti.suspend(thread.as_raw()).map_err(|_| Refusal::Gone)?;
     // From here to `resume` nothing may wait for what the thread could hold.
     // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it does.
-    let walk = unsafe { signalled(agent.walker(), tid, its_env, desk.walked(limit)) };
+    let walk = unsafe { Question { walker: agent.walker(), slot, env }.signalled(tid, desk.walked(limit)) };
     let witness = desk.witness(agent, thread.as_raw());
     let resumed = agent.jvmti.resume(thread.as_raw());
     debug_assert!(resumed.is_ok(), "the thread was suspended by us");

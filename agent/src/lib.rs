@@ -14,6 +14,8 @@ mod clock;
 mod engine;
 mod facade;
 mod fault;
+mod governor;
+mod guard;
 mod hotspot;
 mod java;
 mod lab;

@@ -253,9 +253,10 @@ impl Recorder {
 
     /// The track that a sample belongs to, and what its thread does when it runs no Java.
     fn track(&mut self, head: &Head) -> (ThreadId, place::Outside) {
-        let nameless = |life: &Life| !life.java && !life.is_named(head.time) && is_native(&life.name(0));
+        let nameless = |life: &Life| !life.java && !life.is_named(head.time);
         if registry().with_life(head.serial, head.cpu, nameless) == Some(true) {
-            // Younger than the last look at the kernel's list, perhaps; and its name tells what it does.
+            // Its name tells what it does, and until it has given itself one it has that of the thread that made it: the
+            // VM's own thread makes the collector's.
             scan::name(head.tid);
         }
         let Self { recording, tracks, strays, .. } = self;

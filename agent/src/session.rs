@@ -10,20 +10,23 @@ mod trust;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
-use vouch_signal::handler::GATE;
+use vouch_signal::handler::{GATE, MOST_CRASHES};
 use vouch_signal::walker::AsyncGetCallTrace;
 
 use crate::clock;
 use crate::engine::Choice;
 use crate::facade::Jvmti;
+use crate::governor;
 use crate::hotspot::HotSpot;
 use crate::options::{Options, Output};
 use crate::prove::{Prover, Roots};
 use crate::record::Recorder;
 use crate::resolve::Resolver;
+use crate::say::say;
 use crate::threads::{Sampling, registry};
 use crate::truth::{self, Truth};
 use crate::witness::Witness;
@@ -37,6 +40,8 @@ pub use trust::Program;
 pub struct Plan {
     pub options: Options,
     pub choice: Choice,
+    /// How many intervals one signal stands for, to begin with.
+    pub stride: u32,
     /// Where to write: never empty.
     pub outputs: Vec<Output>,
     pub report: Option<PathBuf>,
@@ -59,6 +64,8 @@ pub struct Session {
     recorder: Recorder,
     /// In the place of an engine.
     truth: Option<Truth>,
+    /// It was said that so many walks crashed that there are no more.
+    said_stopped: bool,
     started: Moment,
 }
 
@@ -70,23 +77,25 @@ impl Session {
     pub fn begin(plan: Plan, jvmti: Jvmti, hotspot: HotSpot, walker: AsyncGetCallTrace) -> io::Result<Self> {
         let options = &plan.options;
         let user_only = plan.choice.engine.user_only();
-        let rig = Rig::new(walker, options.depth, options.interval, user_only);
+        let rig = Rig::new(walker, options.depth, options.interval(), user_only);
         let witness = Witness::new(jvmti, options.witness);
         let (prover, roots) = (Prover::new(jvmti), Roots::new(jvmti, hotspot));
         let recorder = Recorder::new(options.depth, options.refuted, witness, prover, roots);
         let started = Moment::now();
+        let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
+        governor::begin(engine, options.interval(), plan.stride, plan.choice.cost);
         rig.open();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         if truth.is_some() {
-            return Ok(Self { plan, rig, recorder, truth, started });
+            return Ok(Self { plan, rig, recorder, truth, said_stopped: false, started });
         }
         registry().begin_sampling(Sampling {
             engine: plan.choice.engine,
-            interval: options.interval,
+            interval: options.interval(),
             filter: options.threads.clone(),
         });
-        let session = Self { plan, rig, recorder, truth, started };
-        match session.plan.choice.engine.arm_process(session.plan.options.interval) {
+        let session = Self { plan, rig, recorder, truth, said_stopped: false, started };
+        match session.plan.choice.engine.arm_process(session.plan.options.interval()) {
             Ok(()) => Ok(session),
             Err(error) => {
                 session.silence();
@@ -105,6 +114,13 @@ impl Session {
         self.recorder.drain(self.rig.lanes(), resolver, env);
         if self.recorder.witness.is_due() {
             self.rig.want_witness();
+        }
+        if !self.said_stopped && self.rig.counters().crashed.load(Relaxed) >= MOST_CRASHES {
+            self.said_stopped = true;
+            say(&format!(
+                "walking is stopped: {MOST_CRASHES} walks of this JVM's AsyncGetCallTrace faulted; sampling goes on without \
+                 stacks"
+            ));
         }
     }
 
@@ -172,13 +188,15 @@ impl Session {
     /// One line on the state of things.
     pub fn status(&self) -> String {
         let counters = self.rig.counters();
+        let governor::Story { stride, stopped, .. } = governor::story();
         format!(
-            "recording for {:.1} s with engine {} at {:?}: {} signals, {} dropped",
+            "recording for {:.1} s with engine {}{} at {:?}: {} signals, {} dropped",
             self.age().as_secs_f64(),
             self.plan.choice.engine.name(),
-            self.plan.options.interval,
-            counters.signals.load(std::sync::atomic::Ordering::Relaxed),
-            counters.dropped.load(std::sync::atomic::Ordering::Relaxed),
+            if stopped { " (stopped)" } else { "" },
+            self.plan.options.interval() * stride,
+            counters.signals.load(Relaxed),
+            counters.dropped.load(Relaxed),
         )
     }
 
@@ -186,6 +204,7 @@ impl Session {
     fn silence(&self) -> bool {
         self.plan.choice.engine.disarm_process();
         registry().end_sampling();
+        governor::end();
         GATE.close();
         settle()
     }
@@ -212,7 +231,7 @@ impl Moment {
             monotonic: clock::monotonic(),
             epoch: clock::epoch(),
             process_cpu: clock::process_cpu(),
-            agent_cpu: worker::cpu(),
+            agent_cpu: worker::cpu() + governor::cpu(),
         }
     }
 }

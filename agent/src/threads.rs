@@ -228,11 +228,12 @@ impl Registry {
     }
 
     /// The kernel's id and the JNIEnv of a Java thread, by the JVM's side of it; `None` if it has ended or is unknown.
-    pub fn java(&self, java_thread: usize) -> Option<(u32, *mut c_void)> {
+    pub fn java(&self, java_thread: usize) -> Option<(u32, &'static Slot, *mut c_void)> {
         let inner = self.inner.lock();
         let (tid, live) = inner.java(java_thread)?;
-        let env = live.slot?.env();
-        (!env.is_null()).then_some((tid, env))
+        let slot = live.slot?;
+        let env = slot.env();
+        (!env.is_null()).then_some((tid, slot, env))
     }
 
     /// The kernel's id and our serial of a Java thread, by the JVM's side of it. Another thread may have that place as soon as

@@ -10,11 +10,11 @@
  * @run main Controls
  */
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
 import dev.vouch.Oracle;
+import dev.vouch.lab.Ask;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
@@ -39,12 +39,7 @@ public class Controls {
 
     /** The way and the kinds of each walk that the program asked for under this name. */
     private static List<String> heads(Run run, String name) {
-        List<String> heads = new ArrayList<>();
-        for (String line : run.value(name).split(";")) {
-            String[] words = line.split("\t");
-            heads.add(words[0] + " " + words[1]);
-        }
-        return heads;
+        return Arrays.asList(run.value(name).split(";"));
     }
 
     static class Program {
@@ -88,13 +83,7 @@ public class Controls {
 
         /** The heads of an answer in one line. */
         private static void print(String name, String answer) {
-            StringBuilder heads = new StringBuilder(name).append('=');
-            for (String line : answer.split("\n")) {
-                if (!line.startsWith("\t")) {
-                    heads.append(heads.length() > name.length() + 1 ? ";" : "").append(line);
-                }
-            }
-            System.out.println(heads);
+            System.out.println(name + "=" + Ask.heads(answer));
         }
     }
 }

@@ -46,6 +46,8 @@ need_toolchains() {
 
 need_jtreg() {
   need jtreg jtreg7 && fetch_gson || return 1
+  # Two tests count what the kernel does by it; they are skipped without.
+  need perf linux-perf || true
   JTREG=$(command -v jtreg)
 }
 
@@ -85,7 +87,7 @@ setup() {
   mkdir -p "$tools"
   need cc gcc && need bc bc && need nm binutils || return 1
   [[ $wanted == *' lint '* ]] && need shellcheck shellcheck
-  if [[ $wanted =~ ' '(abi|trap|jtreg|lab|truth|frontend|clone)' ' ]]; then
+  if [[ $wanted =~ ' '(abi|engines|trap|jtreg|lab|truth|frontend|clone)' ' ]]; then
     scripts/jdks --sources >"$logs/jdks.log" 2>&1 \
       || echo "some JDKs could not be had: see ${logs#"$top"/}/jdks.log; the tests run on those that are there"
     need_toolchains || return 1

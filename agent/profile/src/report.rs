@@ -25,7 +25,12 @@ pub struct TrustReport {
     pub engine: String,
     /// Why a better engine was not taken, and whatever else a reader should know about this one.
     pub engine_notes: Vec<String>,
+    /// The engine was stopped before the recording's end: what the program did since then is not sampled, nor in `threads`.
+    pub engine_stopped: bool,
+    /// What a sample's weight is counted in.
     pub interval_us: f64,
+    /// The CPU time from one signal to the next, in the end: longer than the interval where this machine cannot afford that.
+    pub sampled_interval_us: f64,
     pub rate: Rate,
     pub wall_ms: f64,
     /// What the kernel charged the process.

@@ -57,8 +57,14 @@ impl TrustReport {
     }
 
     fn size(&self) -> String {
+        let stride = if self.sampled_interval_us > self.interval_us {
+            format!(" every {:.0} us", self.sampled_interval_us)
+        } else {
+            String::new()
+        };
+        let stopped = if self.engine_stopped { " until it was stopped" } else { "" };
         format!(
-            "{} signals in {} of CPU, {} of wall time; {}, {:.0} of {:.0} samples per CPU-second",
+            "{} signals in {} of CPU, {} of wall time; {}{stride}{stopped}, {:.0} of {:.0} samples per CPU-second",
             grouped(self.samples.signals),
             duration(self.cpu_ms),
             duration(self.wall_ms),

@@ -65,8 +65,8 @@ fn the_keys_are_those_that_tools_read() {
     proven_report().write(&mut json).unwrap();
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
-    let expected = "agent_cpu_ms bytes_recorded command conservation cpu_ms edges engine engine_notes handler_ns \
-                    interval_us jdk names_lost power rate refutations refuted samples threads unwalked vm_flags \
+    let expected = "agent_cpu_ms bytes_recorded command conservation cpu_ms edges engine engine_notes engine_stopped handler_ns \
+                    interval_us jdk names_lost power rate refutations refuted sampled_interval_us samples threads unwalked vm_flags \
                     vouch wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];

@@ -8,6 +8,8 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use crate::gate::Gate;
+use crate::guard;
+use crate::slots::Slot;
 use crate::walker::{AsyncGetCallTrace, CallTrace, Frame};
 
 /// The gate of the one question that may be open.
@@ -21,6 +23,7 @@ const ANSWERED: u32 = 2;
 #[derive(Debug)]
 pub struct Ask {
     tid: u32,
+    slot: &'static Slot,
     walker: AsyncGetCallTrace,
     env: *mut c_void,
     depth: i32,
@@ -38,11 +41,12 @@ impl Ask {
     /// A question about thread `tid`.
     ///
     /// # Safety
-    /// `env` must be that thread's JNIEnv, and stay so until the question is closed; `frames` must have room for
+    /// `slot` must be that thread's, and `env` its JNIEnv, and stay so until the question is closed; `frames` must have room for
     /// `depth` frames, and nobody else may use them until the gate was closed and found empty. Until then the
     /// semaphore `answered` must live, which is posted once there is an answer.
     pub unsafe fn new(
         tid: u32,
+        slot: &'static Slot,
         walker: AsyncGetCallTrace,
         env: *mut c_void,
         depth: i32,
@@ -50,7 +54,7 @@ impl Ask {
         answered: *mut libc::sem_t,
     ) -> Self {
         let (count, state) = (AtomicI32::new(0), AtomicU32::new(OPEN));
-        Self { tid, walker, env, depth, frames, count, state, answered }
+        Self { tid, slot, walker, env, depth, frames, count, state, answered }
     }
 
     /// The walker's answer, once there is one: frames, or a code.
@@ -67,8 +71,8 @@ impl Ask {
         }
         let mut trace = CallTrace { env: self.env, count: 0, frames: self.frames };
         // SAFETY: by the promise made to `new`; `context` is the kernel's, of this thread.
-        unsafe { (self.walker)(&raw mut trace, self.depth, context) };
-        self.count.store(trace.count, Ordering::Relaxed);
+        let count = unsafe { guard::walk(self.slot, self.walker, &mut trace, self.depth, context) };
+        self.count.store(count, Ordering::Relaxed);
         self.state.store(ANSWERED, Ordering::Release);
         // SAFETY: by the promise made to `new`; sem_post is async-signal-safe.
         unsafe { libc::sem_post(self.answered) };

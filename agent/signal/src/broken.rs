@@ -1,12 +1,14 @@
 //! A walker that is broken on purpose, to show that each kind of difference is recognised as itself.
 //!
-//! It lets the true walker walk and then spoils what it wrote. It runs where the walker runs, so it keeps to the same
-//! rules. It must never be used unless a test asked for it.
+//! It lets the true walker walk and then spoils what it wrote; or it faults, in its own code or, on a damaged context, in
+//! the true walker's. It runs where the walker runs, so it keeps to the same rules. It must never be used unless a test
+//! asked for it.
 
 use core::ffi::c_void;
 use core::mem::transmute;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
+use crate::context;
 use crate::walker::{AsyncGetCallTrace, CallTrace, Frame, NATIVE};
 
 /// A way to be broken. The names are those of the differences that it makes.
@@ -21,10 +23,14 @@ pub enum Break {
     NullMethod,
     Nativeness,
     Unwalked,
+    /// It faults, in four ways by turns.
+    Crashed,
+    /// The true walker gets a context that no thread ever had.
+    Damaged,
 }
 
 /// Every way, by its name.
-pub const WAYS: [(&str, Break); 8] = [
+pub const WAYS: [(&str, Break); 10] = [
     ("truncated", Break::Truncated),
     ("gap", Break::Gap),
     ("extra", Break::Extra),
@@ -33,16 +39,20 @@ pub const WAYS: [(&str, Break); 8] = [
     ("null_method", Break::NullMethod),
     ("nativeness", Break::Nativeness),
     ("unwalked", Break::Unwalked),
+    ("crashed", Break::Crashed),
+    ("damaged", Break::Damaged),
 ];
 
 static TRUE_WALKER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static HOW: AtomicU32 = AtomicU32::new(0);
 static EVERY: AtomicU32 = AtomicU32::new(1);
 static WALKS: AtomicU32 = AtomicU32::new(0);
+static PAST_END: AtomicUsize = AtomicUsize::new(0);
 
 /// From here on the walker that is given back breaks one of so many walks in this way. If it breaks all, it does so in
-/// the middle; else anywhere but at the leaf.
-pub fn broken(walker: AsyncGetCallTrace, how: Break, every: u32) -> AsyncGetCallTrace {
+/// the middle; else anywhere but at the leaf. `past_end` is an address behind the end of a mapped file: SIGBUS.
+pub fn broken(walker: AsyncGetCallTrace, how: Break, every: u32, past_end: usize) -> AsyncGetCallTrace {
+    PAST_END.store(past_end, Ordering::Release);
     TRUE_WALKER.store(walker as *mut c_void, Ordering::Release);
     HOW.store(how as u32, Ordering::Release);
     EVERY.store(every.max(1), Ordering::Release);
@@ -54,6 +64,13 @@ unsafe extern "C" fn walk(trace: *mut CallTrace, depth: i32, context: *mut c_voi
     let walker = TRUE_WALKER.load(Ordering::Acquire);
     // SAFETY: only `broken` hands this function out, and it put a walker there before.
     let walker = unsafe { transmute::<*mut c_void, AsyncGetCallTrace>(walker) };
+    let (how, every) = (HOW.load(Ordering::Acquire), EVERY.load(Ordering::Acquire));
+    if how == Break::Crashed as u32 || how == Break::Damaged as u32 {
+        let turn = turn(every).map(|number| number.checked_div(every).unwrap_or(0));
+        // SAFETY: the arguments are our own caller's.
+        unsafe { crash(how, turn, walker, trace, depth, context) };
+        return;
+    }
     // SAFETY: the arguments are our own caller's.
     unsafe { walker(trace, depth, context) };
     // SAFETY: the caller's trace is its own, and the walker wrote `count` frames into it.
@@ -61,20 +78,55 @@ unsafe extern "C" fn walk(trace: *mut CallTrace, depth: i32, context: *mut c_voi
     let Ok(length) = usize::try_from(*count) else { return };
     // SAFETY: as above.
     let frames = unsafe { core::slice::from_raw_parts_mut(frames, length) };
-    let every = EVERY.load(Ordering::Acquire);
-    let number = WALKS.fetch_add(1, Ordering::Relaxed);
-    if number.checked_rem(every) != Some(0) {
-        return;
-    }
+    let Some(number) = turn(every) else { return };
     let place = if every == 1 { length / 2 } else { anywhere(number, length) };
-    *count = spoil(frames, HOW.load(Ordering::Acquire), usize::try_from(depth).unwrap_or(0), place);
+    *count = spoil(frames, how, usize::try_from(depth).unwrap_or(0), place);
+}
+
+/// The number of this walk, if it is one of those to be broken.
+fn turn(every: u32) -> Option<u32> {
+    let number = WALKS.fetch_add(1, Ordering::Relaxed);
+    (number.checked_rem(every) == Some(0)).then_some(number)
+}
+
+/// Faults, or lets the walker fault, for the so manieth time; or walks, if it is not its turn.
+///
+/// # Safety
+/// As for the walker.
+unsafe fn crash(
+    how: u32,
+    turn: Option<u32>,
+    walker: AsyncGetCallTrace,
+    trace: *mut CallTrace,
+    depth: i32,
+    context: *mut c_void,
+) {
+    match turn {
+        Some(turn) if how == Break::Crashed as u32 => context::fault(turn, PAST_END.load(Ordering::Acquire)),
+        // SAFETY: the kernel's context is a ucontext, by the caller's promise; the copy is nobody's to return to.
+        Some(turn) => unsafe {
+            let mut copy = context.cast::<libc::ucontext_t>().read();
+            context::damage((&raw mut copy).cast(), mixed(turn));
+            walker(trace, depth, (&raw mut copy).cast());
+        },
+        // SAFETY: by the caller's promise.
+        None => unsafe { walker(trace, depth, context) },
+    }
+}
+
+/// A number without a pattern: a step of a linear congruential generator is good enough.
+fn mixed(number: u32) -> u64 {
+    let mixed =
+        u64::from(number).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    mixed ^ mixed >> 29
 }
 
 /// A frame other than the leaf, if there is one: another one for each walk.
 fn anywhere(number: u32, length: usize) -> usize {
-    // A step of a linear congruential generator: good enough to be of no pattern.
-    let mixed = (u64::from(number).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1)) >> 33;
-    usize::try_from(mixed).unwrap_or(0).checked_rem(length.saturating_sub(1)).map_or(0, |place| place + 1)
+    usize::try_from(mixed(number) >> 33)
+        .unwrap_or(0)
+        .checked_rem(length.saturating_sub(1))
+        .map_or(0, |place| place + 1)
 }
 
 /// Spoils one frame of a walk, or its root; gives its new count.

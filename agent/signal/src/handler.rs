@@ -4,12 +4,13 @@
 //! publishes. Whatever it cannot do it counts. It must never wait, allocate, lock, panic or change errno.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::ask;
 use crate::gate::Gate;
+use crate::guard;
 use crate::lane::{Claim, Lane};
-use crate::record::{HEAD_WORDS, Head, NO_JAVA_THREAD, longest};
+use crate::record::{CRASHED, HEAD_WORDS, Head, NO_JAVA_THREAD, STOPPED, longest};
 use crate::slots::{Slot, Slots};
 use crate::walker::{AsyncGetCallTrace, CallTrace};
 
@@ -20,6 +21,13 @@ pub static GATE: Gate<Sampler> = Gate::new();
 const SI_TIMER: i32 = -2;
 /// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
 const PERF_EVENT_IOC_PERIOD: libc::c_ulong = 0x4008_2404;
+
+/// How many intervals there are from one signal of a perf event to the next: threads take a longer stride up at their next
+/// signal. It only grows while a recording runs.
+pub static STRIDE: AtomicU32 = AtomicU32::new(1);
+
+/// After so many walks that faulted in one recording there are no more: each was left halfway through the JVM's own code.
+pub const MOST_CRASHES: u64 = 1_000;
 
 /// All that a handler needs, put together by the agent before it opens the gate.
 #[derive(Debug)]
@@ -56,6 +64,8 @@ pub struct Counters {
     pub dropped_weight: AtomicU64,
     /// Signals that came while their thread rested: the next sample's weight has their time.
     pub rested: AtomicU64,
+    /// Walks that faulted.
+    pub crashed: AtomicU64,
 }
 
 impl Counters {
@@ -103,7 +113,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
     if let Some(slot) = slot {
-        rest_if_dear(slot, sampler.interval, now, took);
+        rest_if_dear(slot, sampler.interval.saturating_mul(slot.dues.stride().into()), now, took);
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
     let witnessed = slot.filter(|_| count > 0 && take_wish(sampler));
@@ -145,43 +155,50 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
     let weight = if matches!(cause, Cause::Own) {
         slot.take_owed()
     } else if !by_signals {
-        slot.due(cpu, sampler.interval)
+        slot.dues.due(cpu, sampler.interval)
     } else if slot.beginning().is_none() {
         slot.take_signals()
     } else {
-        // Until the regular period begins no signal stands for an interval, and each answers two due times at most.
+        // Until the regular period begins no signal stands for a stride, and each answers two due times at most.
         slot.take_signals();
-        slot.due(cpu, sampler.interval).clamp(1, 2)
+        // (No `clamp`: that can panic, and only the optimiser knew that here it does not.)
+        let stride = slot.dues.stride();
+        slot.dues.due(cpu, sampler.interval).min(stride.saturating_mul(2)).max(stride)
     };
-    slot.add_weight(weight);
+    slot.dues.answer(weight);
     if matches!(cause, Cause::Perf) {
-        go_on_with_regular_periods(slot, cpu, sampler.interval);
+        keep_stride(slot, cpu, sampler.interval);
     }
     Some(weight).filter(|weight| *weight > 0)
 }
 
-/// A walk that is long against the interval would leave the program no time: the next signal would be due when the
+/// A walk that is long against the period would leave the program no time: the next signal would be due when the
 /// handler returns. So the thread rests until the walk is a tenth of its time; the next sample weighs as much more.
-fn rest_if_dear(slot: &Slot, interval: u64, now: u64, took: u64) {
+fn rest_if_dear(slot: &Slot, period: u64, now: u64, took: u64) {
     const SHARE: u64 = 10;
-    if took.saturating_mul(SHARE) > interval {
+    if took.saturating_mul(SHARE) > period {
         slot.rest(now.saturating_add(took.saturating_mul(SHARE - 1)));
     }
 }
 
 /// Lets the walker write its frames behind the sample's head.
 fn walk(sampler: &Sampler, slot: Option<&Slot>, claim: &Claim<'_, '_>, context: *mut c_void) -> i32 {
-    let env = slot.map_or(core::ptr::null_mut(), Slot::env);
-    if env.is_null() {
+    let Some((slot, env)) = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null()) else {
         return NO_JAVA_THREAD;
+    };
+    if sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES {
+        return STOPPED;
     }
     let frames = claim.pointer(HEAD_WORDS).cast();
     let mut trace = CallTrace { env, count: 0, frames };
     let asked = i32::try_from(sampler.depth + 1).unwrap_or(i32::MAX);
     // SAFETY: `env` is this thread's own JNIEnv, taken from its slot at ThreadEnd before it dies; the claim has
     // room for depth + 1 frames; `context` is the kernel's.
-    unsafe { (sampler.walker)(&raw mut trace, asked, context) };
-    trace.count.min(asked)
+    let count = unsafe { guard::walk(slot, sampler.walker, &mut trace, asked, context) };
+    if count == CRASHED {
+        sampler.counters.crashed.fetch_add(1, Ordering::Relaxed);
+    }
+    count.min(asked)
 }
 
 /// A lane with room: first the thread's own choice, so that threads spread, then any other.
@@ -201,9 +218,14 @@ fn claim_lane(sampler: &Sampler, tid: u32) -> Option<Claim<'static, 'static>> {
     None
 }
 
-/// A perf event begins with another period than the interval: see [`crate::phase`].
-fn go_on_with_regular_periods(slot: &Slot, cpu: u64, interval: u64) {
-    if let Some(descriptor) = slot.beginning() {
+/// A perf event begins with another period than the regular one, see [`crate::phase`], which may become longer.
+fn keep_stride(slot: &Slot, cpu: u64, interval: u64) {
+    let stride = STRIDE.load(Ordering::Relaxed);
+    let longer = stride > slot.dues.stride();
+    if longer {
+        slot.dues.lengthen(cpu, interval, stride);
+    }
+    if let Some(descriptor) = slot.beginning().or_else(|| slot.event().filter(|_| longer)) {
         let period = slot.next_period(cpu, interval);
         // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as is what the program has
         // opened in its place, unless that is a perf event, too: one of ours has its weight by the clock at any period.
@@ -253,7 +275,7 @@ impl Cause {
     /// there was no room for.
     fn weight_of_a_stranger(&self) -> Option<u32> {
         match self {
-            Self::Perf => Some(1),
+            Self::Perf => Some(STRIDE.load(Ordering::Relaxed)),
             Self::Timer { overrun } => Some(overrun.saturating_add(1)),
             Self::Process | Self::Own | Self::Foreign => None,
         }
@@ -269,16 +291,16 @@ fn clock(which: libc::clockid_t) -> u64 {
     seconds.wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec.cast_unsigned())
 }
 
-fn own_tid() -> u32 {
+pub(crate) fn own_tid() -> u32 {
     // SAFETY: a bare system call without arguments, which cannot fail.
     unsafe { libc::gettid() }.cast_unsigned()
 }
 
 /// Puts errno back when the handler ends.
-struct Errno(i32);
+pub(crate) struct Errno(i32);
 
 impl Errno {
-    fn save() -> Self {
+    pub(crate) fn save() -> Self {
         // SAFETY: errno is the thread's own; the address is valid as long as the thread.
         Self(unsafe { *libc::__errno_location() })
     }

@@ -6,8 +6,10 @@
 //!
 //! * [`handler`] is the way in: one signal, one sample.
 //! * [`phase`] says when a thread's first signals come.
+//! * [`dues`] is what of a thread is due, and what was answered.
 //! * [`slots`] tells it who the interrupted thread is.
 //! * [`walker`] is AsyncGetCallTrace as the JVM declares it.
+//! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
 //! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
 //! * [`ask`] is a single question, outside of a recording.
 //! * [`broken`] is a walker for tests, which must be found out.
@@ -23,7 +25,13 @@
 pub mod ask;
 #[cfg(not(loom))]
 pub mod broken;
+#[cfg(not(loom))]
+pub mod context;
+#[cfg(not(loom))]
+pub mod dues;
 pub mod gate;
+#[cfg(not(loom))]
+pub mod guard;
 #[cfg(not(loom))]
 pub mod handler;
 pub mod lane;

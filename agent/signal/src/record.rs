@@ -14,6 +14,12 @@ pub const NO_JAVA_THREAD: i32 = i32::MIN;
 /// The `count` of a sample that was due, and for which no signal came in which its stack could have been walked.
 pub const NOT_SIGNALLED: i32 = i32::MIN + 1;
 
+/// The `count` of a sample whose walk faulted, and was ended by the guard.
+pub const CRASHED: i32 = i32::MIN + 2;
+
+/// The `count` of a sample that came when so many walks had crashed that there are to be no more.
+pub const STOPPED: i32 = i32::MIN + 3;
+
 /// The words that the longest sample can need.
 #[must_use]
 pub const fn longest(depth: usize) -> usize {

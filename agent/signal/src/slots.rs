@@ -7,9 +7,9 @@
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::phase::to_next_due;
+use crate::dues::Dues;
 
 /// The key of a slot that was never used: a search ends here.
 const EMPTY: u32 = 0;
@@ -29,20 +29,22 @@ pub struct Slot {
     excluded: AtomicU32,
     /// The weight that the agent owes the thread at its end: the next signal from the thread itself has it.
     owed: AtomicU32,
-    /// A perf event whose period is not the sampling interval yet; -1 when there is nothing to do.
-    beginning: AtomicI32,
+    /// 1: the thread's perf event has not its regular period yet.
+    beginning: AtomicU32,
     /// 1: its first signal comes after the time at which it is due.
     late: AtomicU32,
-    /// One interval before the first sample is due, by the thread's CPU clock: see [`crate::phase`].
-    clock_base: AtomicU64,
-    /// The weight of all samples since then.
-    weight: AtomicU64,
+    /// The thread's perf event; -1: it has none.
+    descriptor: AtomicI32,
+    /// What is due of the thread.
+    pub dues: Dues,
     /// The CPU time before which no further sample is taken: the last one was dear.
     rest_until: AtomicU64,
     /// Signals that no sample stands for yet, where signals are counted and not the clock.
     signals: AtomicU32,
     /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while it runs.
     left: AtomicU64,
+    /// While the thread walks: where its stack is to be unwound to if the walk faults. Else 0.
+    walking: AtomicUsize,
 }
 
 impl Slot {
@@ -88,49 +90,40 @@ impl Slot {
     /// A perf event begins, or none: the handler is to give it its regular period, and needs its descriptor for that.
     pub fn set_beginning(&self, descriptor: i32, late: bool) {
         self.late.store(late.into(), Ordering::Relaxed);
-        self.beginning.store(descriptor, Ordering::Release);
+        self.beginning.store(1, Ordering::Relaxed);
+        self.descriptor.store(descriptor, Ordering::Release);
     }
 
     /// The perf event is about to be closed: the handler must not use its descriptor any more.
-    pub fn end_beginning(&self) {
-        self.beginning.store(-1, Ordering::Relaxed);
+    pub fn end_event(&self) {
+        self.descriptor.store(-1, Ordering::Relaxed);
+    }
+
+    /// The thread's perf event; `None` if it has none.
+    #[inline]
+    pub fn event(&self) -> Option<i32> {
+        Some(self.descriptor.load(Ordering::Acquire)).filter(|descriptor| *descriptor >= 0)
     }
 
     /// The perf event whose period is not the regular one yet; `None` if there is none.
     #[inline]
     pub fn beginning(&self) -> Option<i32> {
-        Some(self.beginning.load(Ordering::Acquire)).filter(|descriptor| *descriptor >= 0)
+        self.event().filter(|_| self.beginning.load(Ordering::Relaxed) != 0)
     }
 
-    /// The period that follows the signal at hand, whose weight has been added; with `interval` the event has begun.
+    /// The period that follows the signal at hand, which has been answered; with one stride the event has begun.
     pub fn next_period(&self, cpu: u64, interval: u64) -> u64 {
         if self.late.swap(0, Ordering::Relaxed) == 0 {
-            self.beginning.store(-1, Ordering::Relaxed);
-            return interval;
+            self.beginning.store(0, Ordering::Relaxed);
+            return interval.saturating_mul(self.dues.stride().into());
         }
-        let answered = self.weight.load(Ordering::Relaxed);
-        to_next_due(self.clock_base.load(Ordering::Relaxed), answered, cpu, interval)
-    }
-
-    /// Adds a sample's weight to the thread's sum.
-    #[inline]
-    pub fn add_weight(&self, weight: u32) {
-        self.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+        self.dues.to_next(cpu, interval)
     }
 
     /// The engine is about to be armed: from here on the thread's intervals are counted.
-    pub fn begin(&self, clock_base: u64) {
-        self.clock_base.store(clock_base, Ordering::Relaxed);
-        self.weight.store(0, Ordering::Relaxed);
+    pub fn begin(&self, base: u64, stride: u32) {
+        self.dues.begin(base, stride);
         self.signals.store(0, Ordering::Relaxed);
-    }
-
-    /// How many intervals the thread has lived through that no sample stands for yet, by its CPU clock.
-    #[inline]
-    pub fn due(&self, cpu: u64, interval: u64) -> u32 {
-        let ran = cpu.wrapping_sub(self.clock_base.load(Ordering::Relaxed));
-        let lived = ran.checked_div(interval).unwrap_or(0);
-        u32::try_from(lived.saturating_sub(self.weight.load(Ordering::Relaxed))).unwrap_or(0)
     }
 
     /// True until the thread's CPU clock has reached what `rest` said.
@@ -144,12 +137,12 @@ impl Slot {
         self.rest_until.store(until, Ordering::Relaxed);
     }
 
-    /// A signal has come.
+    /// A signal has come, for one stride.
     pub fn count_signal(&self) {
-        self.signals.fetch_add(1, Ordering::Relaxed);
+        self.signals.fetch_add(self.dues.stride(), Ordering::Relaxed);
     }
 
-    /// Takes the signals that no sample stands for yet.
+    /// Takes the intervals of signals that no sample stands for yet.
     pub fn take_signals(&self) -> u32 {
         self.signals.swap(0, Ordering::Relaxed)
     }
@@ -169,18 +162,25 @@ impl Slot {
         self.left.load(Ordering::Acquire)
     }
 
+    /// For the guard of a walk.
+    #[inline]
+    pub(crate) fn walking(&self) -> &AtomicUsize {
+        &self.walking
+    }
+
     fn reset(&self, serial: u32) {
         self.serial.store(serial, Ordering::Relaxed);
         self.env.store(null_mut(), Ordering::Relaxed);
         self.excluded.store(1, Ordering::Relaxed);
         self.owed.store(0, Ordering::Relaxed);
-        self.beginning.store(-1, Ordering::Relaxed);
+        self.beginning.store(0, Ordering::Relaxed);
+        self.descriptor.store(-1, Ordering::Relaxed);
         self.late.store(0, Ordering::Relaxed);
-        self.clock_base.store(0, Ordering::Relaxed);
-        self.weight.store(0, Ordering::Relaxed);
+        self.dues.begin(0, 1);
         self.rest_until.store(0, Ordering::Relaxed);
         self.signals.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
+        self.walking.store(0, Ordering::Relaxed);
     }
 }
 
@@ -313,27 +313,10 @@ mod tests {
         let old = slots.insert(7, 1).unwrap();
         old.set_env(8 as *mut c_void);
         old.owe(3);
-        old.add_weight(5);
+        old.dues.answer(5);
         let new = slots.insert(7, 2).unwrap();
         assert!(new.env().is_null());
-        assert_eq!((new.serial(), new.take_owed(), new.due(10, 1)), (2, 0, 10));
-    }
-
-    #[test]
-    fn what_is_due_is_what_no_sample_stands_for() {
-        let slots = Slots::new(table(8));
-        let slot = slots.insert(7, 1).unwrap();
-        slot.begin(1_000);
-        assert_eq!(slot.due(1_999, 1_000), 0);
-        assert_eq!(slot.due(4_500, 1_000), 3);
-        slot.add_weight(3);
-        assert_eq!(slot.due(4_900, 1_000), 0);
-        assert_eq!(slot.due(5_000, 1_000), 1);
-        slot.add_weight(9);
-        assert_eq!(slot.due(6_000, 1_000), 0, "more than due has been counted");
-        // A clock that was armed near its zero, with a long first period, begins below it.
-        slot.begin(100_u64.wrapping_sub(900));
-        assert_eq!(slot.due(300, 1_000), 1);
+        assert_eq!((new.serial(), new.take_owed(), new.dues.due(10, 1)), (2, 0, 10));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use core::ffi::c_void;
 
-use crate::record::NOT_SIGNALLED;
+use crate::record::{CRASHED, NOT_SIGNALLED, STOPPED};
 
 /// One frame of a walk, leaf first.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +54,8 @@ pub fn code_name(count: i32) -> &'static str {
         -9 => "deopt",
         -10 => "safepoint",
         NOT_SIGNALLED => "not_signalled",
+        CRASHED => "crashed",
+        STOPPED => "stopped",
         _ => "unknown_code",
     }
 }

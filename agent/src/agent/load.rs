@@ -15,6 +15,7 @@ use super::plan::{plan, request};
 use super::{AGENT, Agent, NEVER, State};
 use crate::callbacks;
 use crate::facade::{Capability, Event, Jvmti};
+use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::{self, Options, Request, Verb};
 use crate::say::{print, say};
@@ -114,6 +115,7 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     let jvmti = unsafe { Jvmti::of(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
     take_signal()?;
     pin_own_library();
+    guard::install(&hotspot);
     for capability in [
         Capability::GetSourceFileName,
         Capability::GetLineNumbers,
@@ -161,8 +163,16 @@ fn take_signal() -> Result<(), String> {
     // SAFETY: as above.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_sigprof as *const () as usize;
-    // System calls go on where they were; nothing else is blocked meanwhile.
+    // System calls go on where they were.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    // No other handler may run on top of a walk: it could leave it by a jump, and its own faults would look like the walk's.
+    // SAFETY: both write the set of an action that is our own.
+    unsafe {
+        libc::sigfillset(&raw mut action.sa_mask);
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
+            libc::sigdelset(&raw mut action.sa_mask, fault);
+        }
+    }
     // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
     if unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) } == 0 {
         Ok(())

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::clock;
-use crate::engine::choose;
+use crate::engine::{Choice, choose};
+use crate::governor::policy;
 use crate::options::{self, DEFAULT_OUT, Options, Output, Place, Request};
 use crate::output;
 use crate::session::Plan;
@@ -23,9 +24,15 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
         mistakes.extend(output::check(path).err());
     }
     mistakes.extend(twice(&outputs, options.report.as_ref()));
-    match choose(options.engine) {
-        Ok(choice) if mistakes.is_empty() => {
-            Ok(Plan { choice, outputs, report: options.report.clone(), options })
+    let chosen = choose(options.engine).and_then(|choice| {
+        refuse_absurd(&options, &choice)?;
+        Ok(choice)
+    });
+    match chosen {
+        Ok(mut choice) if mistakes.is_empty() => {
+            let (stride, why) = policy::first_stride(options.interval(), choice.cost, choice.most);
+            choice.notes.extend(why);
+            Ok(Plan { choice, stride, outputs, report: options.report.clone(), options })
         }
         Ok(_) => Err(mistakes),
         Err(why) => {
@@ -33,6 +40,15 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
             Err(mistakes)
         }
     }
+}
+
+/// Why the interval that was asked for cannot be had. One that could be had nearly is made longer, and not refused: that a host
+/// was busy just now must not keep a program from starting.
+fn refuse_absurd(options: &Options, choice: &Choice) -> Result<(), String> {
+    let (Some(interval), Some(cost)) = (options.interval, choice.cost) else { return Ok(()) };
+    policy::refusal(cost, interval).map_or(Ok(()), |why| {
+        Err(format!("interval={} with engine={}: {why}", policy::micros(interval), choice.engine.name()))
+    })
 }
 
 /// Where `stop` and `dump` write: where they say, else where the recording was told to.

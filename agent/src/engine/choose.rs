@@ -3,7 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Engine, perf, timer};
+use super::cost::Meter;
+use super::{Engine, kernel, perf, timer};
 use crate::options::EngineWish;
 
 /// The engine, and what a person should know of how it was chosen.
@@ -11,6 +12,25 @@ use crate::options::EngineWish;
 pub struct Choice {
     pub engine: Engine,
     pub notes: Vec<String>,
+    /// What one of its interrupts costs, if it has any of its own, and that could be measured.
+    pub cost: Option<Duration>,
+    /// How many samples a second the kernel allows of it.
+    pub most: Option<u32>,
+    /// What must be said at once: later may be too late.
+    pub warning: Option<String>,
+}
+
+impl Choice {
+    fn of(engine: Engine, notes: Vec<String>) -> Self {
+        const INTERRUPTS: usize = 9;
+        let (cost, most) = match engine {
+            Engine::Perf { user_only } => {
+                (Meter::new(user_only).and_then(|meter| meter.measure(INTERRUPTS)), kernel::most_samples())
+            }
+            Engine::Timer | Engine::Itimer => (None, None),
+        };
+        Self { engine, notes, cost, most, warning: None }
+    }
 }
 
 /// Long enough that an attempt never fires.
@@ -20,36 +40,48 @@ const NEVER: Duration = Duration::from_hours(1);
 pub fn choose(wish: EngineWish) -> Result<Choice, String> {
     let refused = |name: &str, why: &str| format!("engine={name} does not work here: {why}; try engine=auto");
     match wish {
-        EngineWish::Perf => try_perf().map_err(|why| refused("perf", &why)),
+        EngineWish::Perf => {
+            let choice = try_perf().map_err(|why| refused("perf", &why))?;
+            let warning = present_danger().map(|why| format!("engine=perf: {why}; engine=timer is safe"));
+            Ok(Choice { warning, ..choice })
+        }
         EngineWish::Timer => try_timer().map_err(|why| refused("timer", &why)),
-        EngineWish::Itimer => Ok(Choice { engine: Engine::Itimer, notes: Vec::new() }),
-        EngineWish::Auto => Ok(try_perf().unwrap_or_else(|no_perf| {
+        EngineWish::Itimer => Ok(Choice::of(Engine::Itimer, Vec::new())),
+        EngineWish::Auto => Ok(safe_perf().unwrap_or_else(|no_perf| {
             let no_perf = format!("perf was not taken: {no_perf}");
             match try_timer() {
                 Ok(choice) => Choice { notes: vec![no_perf], ..choice },
-                Err(no_timer) => Choice {
-                    engine: Engine::Itimer,
-                    notes: vec![no_perf, format!("timer was not taken: {no_timer}")],
-                },
+                Err(no_timer) => {
+                    Choice::of(Engine::Itimer, vec![no_perf, format!("timer was not taken: {no_timer}")])
+                }
             }
         })),
     }
+}
+
+/// The kernel's own name says whether its perf events may be used.
+fn present_danger() -> Option<String> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    kernel::danger(release.trim())
+}
+
+/// perf, unless that would put the machine at risk: then it is not even tried.
+fn safe_perf() -> Result<Choice, String> {
+    present_danger().map_or_else(try_perf, Err)
 }
 
 fn try_perf() -> Result<Choice, String> {
     let tid = crate::clock::own_tid();
     let attempt = |user_only| perf::Event::open(tid, NEVER, user_only).and_then(|event| event.start());
     if attempt(false).is_ok() {
-        return Ok(Choice { engine: Engine::Perf { user_only: false }, notes: Vec::new() });
+        return Ok(Choice::of(Engine::Perf { user_only: false }, Vec::new()));
     }
     match attempt(true) {
-        Ok(()) => Ok(Choice {
-            engine: Engine::Perf { user_only: true },
-            notes: vec![format!(
-                "time inside the kernel is not sampled ({}): engine=timer has it",
-                paranoid().unwrap_or_else(|| "perf_event_paranoid".to_owned())
-            )],
-        }),
+        Ok(()) => {
+            let setting = paranoid().unwrap_or_else(|| "perf_event_paranoid".to_owned());
+            let note = format!("time inside the kernel is not sampled ({setting}): engine=timer has it");
+            Ok(Choice::of(Engine::Perf { user_only: true }, vec![note]))
+        }
         Err(error) => Err(why_no_perf(&error)),
     }
 }
@@ -69,7 +101,7 @@ fn why_no_perf(error: &io::Error) -> String {
 fn try_timer() -> Result<Choice, String> {
     let tid = crate::clock::own_tid();
     match timer::Timer::make(tid).and_then(|timer| timer.start(NEVER, NEVER)) {
-        Ok(()) => Ok(Choice { engine: Engine::Timer, notes: Vec::new() }),
+        Ok(()) => Ok(Choice::of(Engine::Timer, Vec::new())),
         Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
             Err("no more timers are allowed: raise `ulimit -i`".to_owned())
         }

@@ -38,6 +38,13 @@ impl Event {
     /// Opens an event for thread `tid`, which does nothing yet. Once started it signals each `period`, until the handler
     /// sets another one.
     pub fn open(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
+        let event = Self::silent(tid, period, user_only)?;
+        event.signal(tid)?;
+        Ok(event)
+    }
+
+    /// The same without a signal: its timer alone.
+    pub fn silent(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
         if OPEN.load(Ordering::Relaxed) >= most_descriptors() / SHARE {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
@@ -61,7 +68,6 @@ impl Event {
         // SAFETY: a fresh descriptor that nobody else owns.
         let event = Self { file: unsafe { File::from_raw_fd(descriptor) }, user_only };
         OPEN.fetch_add(1, Ordering::Relaxed);
-        event.signal(tid)?;
         Ok(event)
     }
 
@@ -70,6 +76,19 @@ impl Event {
         // SAFETY: the descriptor is a perf event; the request takes no argument that matters.
         let done = unsafe { sys::ioctls::ENABLE(self.descriptor(), 0) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Until it is started again it does nothing. Nothing can be done about a failure.
+    pub fn stop(&self) {
+        // SAFETY: as above.
+        unsafe { sys::ioctls::DISABLE(self.descriptor(), 0) };
+    }
+
+    /// From here on, or from its start on, it signals each `period`. For an event that no handler finds.
+    pub fn repeat(&self, period: Duration) {
+        let mut nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: the descriptor is a perf event; the request reads one u64 where its argument points to.
+        unsafe { sys::ioctls::PERIOD(self.descriptor(), (&raw mut nanos).expose_provenance() as u64) };
     }
 
     /// The descriptor, by which the handler finds the event.

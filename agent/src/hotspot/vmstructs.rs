@@ -1,8 +1,8 @@
 //! VMStructs: the offsets of some of HotSpot's own fields, which every HotSpot exports for its debugger.
 //!
 //! Used where the agent came late: a thread that was there before it has its JavaThread in a field of its Java
-//! object, and its kernel id two steps further. All reads go through the kernel, so that a thread that dies
-//! meanwhile gives an error and no fault.
+//! object, and its kernel id two steps further. Reads of a thread's fields go through the kernel, so that one that dies
+//! meanwhile gives an error and no fault. And used for the JVM's flags, which lie still.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -32,50 +32,107 @@ impl ThreadLayout {
     }
 }
 
+/// The value of a flag of the JVM's that is on or off; `None` if it has none of this name.
+pub fn flag(hotspot: &HotSpot, name: &str) -> Option<bool> {
+    let table = Table::of(hotspot)?;
+    // Until JDK 9 the type had another name.
+    let kind = ["JVMFlag", "Flag"].into_iter().find(|kind| table.address(kind, "flags").is_some())?;
+    let (flags, count) = (still(table.address(kind, "flags")?), still(table.address(kind, "numFlags")?));
+    let (text, value) = (table.offset(kind, "_name")?, table.offset(kind, "_addr")?);
+    let size = size_of_type(hotspot, kind)?;
+    let place = |index: usize| flags + index * size;
+    // The last of them is a sentinel without a name.
+    let found = (0..count).find(|index| text_at(place(*index) + text) == Some(name))?;
+    // SAFETY: the address of a flag's value, which is a C++ bool.
+    Some(unsafe { (still(place(found) + value) as *const u8).read() } != 0)
+}
+
 /// The table of fields, with the layout of its own entries.
 struct Table {
-    entry: usize,
-    stride: usize,
-    type_name: usize,
+    rows: Rows,
     field_name: usize,
     offset: usize,
+    address: usize,
 }
 
 impl Table {
     fn of(hotspot: &HotSpot) -> Option<Self> {
-        let word = |name: &CStr| {
-            let address = hotspot.symbol(name)?;
-            read_u64(address as usize).and_then(|value| usize::try_from(value).ok())
-        };
+        let word = |name| exported(hotspot, name);
         Some(Self {
-            entry: word(c"gHotSpotVMStructs")?,
-            stride: word(c"gHotSpotVMStructEntryArrayStride")?,
-            type_name: word(c"gHotSpotVMStructEntryTypeNameOffset")?,
+            rows: Rows {
+                entry: word(c"gHotSpotVMStructs")?,
+                stride: word(c"gHotSpotVMStructEntryArrayStride")?,
+                type_name: word(c"gHotSpotVMStructEntryTypeNameOffset")?,
+            },
             field_name: word(c"gHotSpotVMStructEntryFieldNameOffset")?,
             offset: word(c"gHotSpotVMStructEntryOffsetOffset")?,
+            address: word(c"gHotSpotVMStructEntryAddressOffset")?,
         })
     }
 
     /// The offset of a field, by the names that the VM's sources give it.
     fn offset(&self, type_name: &str, field_name: &str) -> Option<usize> {
+        Some(still(self.entry(type_name, field_name)? + self.offset))
+    }
+
+    /// The address of a static field.
+    fn address(&self, type_name: &str, field_name: &str) -> Option<usize> {
+        Some(still(self.entry(type_name, field_name)? + self.address)).filter(|address| *address != 0)
+    }
+
+    fn entry(&self, type_name: &str, field_name: &str) -> Option<usize> {
+        self.rows.of_type(type_name).find(|entry| text_at(entry + self.field_name) == Some(field_name))
+    }
+}
+
+/// The size of a type, from the table of types.
+fn size_of_type(hotspot: &HotSpot, name: &str) -> Option<usize> {
+    let word = |name| exported(hotspot, name);
+    let rows = Rows {
+        entry: word(c"gHotSpotVMTypes")?,
+        stride: word(c"gHotSpotVMTypeEntryArrayStride")?,
+        type_name: word(c"gHotSpotVMTypeEntryTypeNameOffset")?,
+    };
+    let size = word(c"gHotSpotVMTypeEntrySizeOffset")?;
+    let found = rows.of_type(name).next()?;
+    Some(still(found + size)).filter(|size| *size > 0)
+}
+
+/// An exported table: where its first entry is, how far apart they are, and where in each is the name of a type.
+#[derive(Clone, Copy)]
+struct Rows {
+    entry: usize,
+    stride: usize,
+    type_name: usize,
+}
+
+impl Rows {
+    /// The entries that are of this type.
+    fn of_type(self, name: &str) -> impl Iterator<Item = usize> {
         // The tables have some 3,000 entries; the bound is against one that never ends.
-        for index in 0..100_000_usize {
-            let entry = self.entry + index * self.stride;
-            // The last entry has no type name.
-            let name = text_at(entry + self.type_name)?;
-            if name == type_name && text_at(entry + self.field_name)? == field_name {
-                return usize::try_from(read_u64(entry + self.offset)?).ok();
-            }
-        }
-        None
+        let entries = (0..100_000_usize).map(move |index| self.entry + index * self.stride);
+        // The last entry has no type name.
+        let named = entries.map_while(move |entry| text_at(entry + self.type_name).map(|name| (entry, name)));
+        named.filter(move |(_, found)| *found == name).map(|(entry, _)| entry)
     }
 }
 
 /// The C string that the pointer at `address` leads to.
 fn text_at(address: usize) -> Option<&'static str> {
-    let pointer = usize::try_from(read_u64(address)?).ok().filter(|pointer| *pointer != 0)?;
+    let pointer = Some(still(address)).filter(|pointer| *pointer != 0)?;
     // SAFETY: the exported table's names are string constants of the JVM's library, which is never unloaded.
     unsafe { CStr::from_ptr(pointer as *const c_char) }.to_str().ok()
+}
+
+/// The value of an exported word.
+fn exported(hotspot: &HotSpot, name: &CStr) -> Option<usize> {
+    hotspot.symbol(name).map(|address| still(address as usize))
+}
+
+/// A word of an exported table's, or of what it leads to in the JVM's library.
+fn still(address: usize) -> usize {
+    // SAFETY: the tables and the flags are data of a library that is never unloaded.
+    unsafe { (address as *const usize).read_unaligned() }
 }
 
 /// Reads a word of this process's memory; `None` where there is none.

@@ -4,6 +4,8 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 use vouch_signal::ask::{ASK, Ask};
+use vouch_signal::guard::walk;
+use vouch_signal::slots::Slot;
 use vouch_signal::walker::{AsyncGetCallTrace, CallTrace, Frame as Walked};
 use vouch_witness::{Frame, rules};
 
@@ -16,51 +18,58 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The walker's answer: frames, or its code.
 pub type Answer = Result<Vec<Frame>, i32>;
 
-/// Calls the walker on the calling thread.
-///
-/// # Safety
-/// `env` must be the calling thread's JNIEnv.
-pub unsafe fn direct(walker: AsyncGetCallTrace, env: *mut c_void, room: &mut [Walked]) -> Answer {
-    // SAFETY: all zero is a valid ucontext.
-    let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
-    // SAFETY: writes one ucontext; nobody jumps back into it.
-    unsafe { libc::getcontext(&raw mut context) };
-    let mut trace = CallTrace { env, count: 0, frames: room.as_mut_ptr() };
-    // SAFETY: `room` has as many frames as are asked for; the rest is the caller's promise.
-    unsafe { walker(&raw mut trace, length(room), (&raw mut context).cast()) };
-    answer(trace.count, room)
+/// What walks, and whom: a thread's slot and JNIEnv.
+#[derive(Debug, Clone, Copy)]
+pub struct Question {
+    pub walker: AsyncGetCallTrace,
+    pub slot: &'static Slot,
+    pub env: *mut c_void,
 }
 
-/// Has thread `tid` walk itself in a signal handler; `None` if it takes no signal.
-///
-/// # Safety
-/// `env` must be that thread's JNIEnv, and the thread must not end meanwhile.
-pub unsafe fn signalled(
-    walker: AsyncGetCallTrace,
-    tid: u32,
-    env: *mut c_void,
-    room: &mut [Walked],
-) -> Option<Answer> {
-    // SAFETY: all zero is room for a semaphore, which sem_init fills.
-    let mut answered: libc::sem_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the semaphore stays where it is until this function returns; its count begins at 0, within this process.
-    unsafe { libc::sem_init(&raw mut answered, 0, 0) };
-    let (depth, frames) = (length(room), room.as_mut_ptr());
-    // SAFETY: neither `room` nor the semaphore is touched until the gate is closed and empty; the rest is the
-    // caller's promise.
-    let ask =
-        Box::into_raw(Box::new(unsafe { Ask::new(tid, walker, env, depth, frames, &raw mut answered) }));
-    ASK.open(ask);
-    signal(tid);
-    wait(&mut answered);
-    ASK.close();
-    // A handler that came late may still be writing. One that never leaves would be the end of the thread anyway.
-    while !ASK.empty() {
-        std::thread::yield_now();
+impl Question {
+    /// Calls the walker on the calling thread.
+    ///
+    /// # Safety
+    /// Slot and JNIEnv must be the calling thread's.
+    pub unsafe fn direct(self, room: &mut [Walked]) -> Answer {
+        // SAFETY: all zero is a valid ucontext.
+        let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
+        // SAFETY: writes one ucontext; nobody jumps back into it.
+        unsafe { libc::getcontext(&raw mut context) };
+        let mut trace = CallTrace { env: self.env, count: 0, frames: room.as_mut_ptr() };
+        let context = (&raw mut context).cast();
+        // SAFETY: `room` has as many frames as are asked for; the rest is the caller's promise.
+        let count = unsafe { walk(self.slot, self.walker, &mut trace, length(room), context) };
+        answer(count, room)
     }
-    // SAFETY: made by `Box::into_raw` above; the gate is closed and empty, so nobody has it any more.
-    let ask = unsafe { Box::from_raw(ask) };
-    ask.answer().map(|count| answer(count, room))
+
+    /// Has thread `tid` walk itself in a signal handler; `None` if it takes no signal.
+    ///
+    /// # Safety
+    /// Slot and JNIEnv must be that thread's, and the thread must not end meanwhile.
+    pub unsafe fn signalled(self, tid: u32, room: &mut [Walked]) -> Option<Answer> {
+        let Self { walker, slot, env } = self;
+        // SAFETY: all zero is room for a semaphore, which sem_init fills.
+        let mut answered: libc::sem_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the semaphore stays where it is until this function returns; its count begins at 0, within this process.
+        unsafe { libc::sem_init(&raw mut answered, 0, 0) };
+        let (depth, frames, posted) = (length(room), room.as_mut_ptr(), &raw mut answered);
+        // SAFETY: neither `room` nor the semaphore is touched until the gate is closed and empty; the rest is the
+        // caller's promise.
+        let ask = unsafe { Ask::new(tid, slot, walker, env, depth, frames, posted) };
+        let ask = Box::into_raw(Box::new(ask));
+        ASK.open(ask);
+        signal(tid);
+        wait(&mut answered);
+        ASK.close();
+        // A handler that came late may still be writing. One that never leaves would be the end of the thread anyway.
+        while !ASK.empty() {
+            std::thread::yield_now();
+        }
+        // SAFETY: made by `Box::into_raw` above; the gate is closed and empty, so nobody has it any more.
+        let ask = unsafe { Box::from_raw(ask) };
+        ask.answer().map(|count| answer(count, room))
+    }
 }
 
 /// Waits until the semaphore is posted, or the patience is over. It must sleep: the thread that is to answer may need

@@ -6,8 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_profile::{Delivered, HandlerTime, Meta, Power, Rate, TrustReport};
 
+use vouch_signal::handler::MOST_CRASHES;
+
 use super::{Moment, Session, command_line};
+use crate::clock::{float, seconds};
+use crate::engine::Choice;
 use crate::facade::Jvmti;
+use crate::governor;
 
 /// What there is to know of the program that is profiled.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +55,7 @@ impl Program {
 pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Power>) -> TrustReport {
     let now = Moment::now();
     let plan = &session.plan;
-    let interval = plan.options.interval;
+    let interval = plan.options.interval();
     let counters = session.rig.counters();
     let delivered =
         Delivered { signals: counters.signals.load(Relaxed), weight: counters.weight.load(Relaxed) };
@@ -58,6 +63,7 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
     let cpu = now.process_cpu.saturating_sub(session.started.process_cpu);
     let agent_cpu = now.agent_cpu.saturating_sub(session.started.agent_cpu);
     let program_cpu = seconds(cpu.saturating_sub(agent_cpu));
+    let story = governor::story();
     let (histogram, total) = session.recorder.handler_ns();
     TrustReport {
         vouch: crate::VERSION.to_owned(),
@@ -65,7 +71,9 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
         vm_flags: program.vm_flags.clone(),
         command: program.command.clone(),
         engine: plan.choice.engine.name().to_owned(),
-        engine_notes: notes(session),
+        engine_notes: notes(session, story.notes),
+        sampled_interval_us: (interval * story.stride).as_secs_f64() * 1e6,
+        engine_stopped: story.stopped,
         rate: Rate {
             asked_hz: 1.0 / interval.as_secs_f64(),
             reached_hz: if program_cpu > 0.0 { float(delivered.signals) / program_cpu } else { 0.0 },
@@ -96,7 +104,7 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
     let now = Moment::now();
     Meta {
         product: format!("{} (Vouch)", program.name()),
-        interval_ns: u64::try_from(session.plan.options.interval.as_nanos()).unwrap_or(u64::MAX),
+        interval_ns: u64::try_from(session.plan.options.interval().as_nanos()).unwrap_or(u64::MAX),
         started_unix_ns: session.started.epoch,
         started_ns: session.started.monotonic,
         ended_ns: now.monotonic,
@@ -120,9 +128,10 @@ fn shortened(command: &str) -> String {
     }
 }
 
-/// What a reader should know of the engine.
-fn notes(session: &Session) -> Vec<String> {
-    let mut notes = session.plan.choice.notes.clone();
+/// What a reader should know of the engine; `governor` is what that did.
+fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
+    let Choice { notes, warning, .. } = &session.plan.choice;
+    let mut notes: Vec<String> = warning.iter().chain(notes).cloned().collect();
     let rested = session.rig.counters().rested.load(Relaxed);
     if rested > 0 {
         notes.push(format!(
@@ -134,6 +143,15 @@ fn notes(session: &Session) -> Vec<String> {
             "the walker is broken on purpose ({how:?}, one walk of {every}): believe nothing of this profile"
         ));
     }
+    notes.extend(governor);
+    let crashed = session.rig.counters().crashed.load(Relaxed);
+    if crashed > 0 {
+        let end = if crashed < MOST_CRASHES { "" } else { ", so walking was stopped" };
+        notes.push(format!(
+            "{crashed} walks faulted and were ended{end}: a fault of this JVM's AsyncGetCallTrace"
+        ));
+    }
+    notes.extend(crate::guard::unguarded());
     let replaced = crate::engine::replaced();
     if replaced > 0 {
         notes.push(format!(
@@ -145,15 +163,6 @@ fn notes(session: &Session) -> Vec<String> {
         notes.push(format!("{threads} threads could not be sampled: {why}"));
     }
     notes
-}
-
-fn seconds(nanos: u64) -> f64 {
-    float(nanos) / 1e9
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures for people: 53 bits are plenty")]
-fn float(value: u64) -> f64 {
-    value as f64
 }
 
 fn os() -> String {

@@ -3,8 +3,10 @@
 //! Here it is decided whether a thread is sampled, and what its engine still owes it at its end.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use vouch_signal::handler::STRIDE;
 use vouch_signal::phase::Phase;
 use vouch_signal::slots::Slot;
 
@@ -62,22 +64,31 @@ impl Live {
     fn arm(&mut self, tid: u32, from: Option<u64>, sampling: &Sampling, random: u64) -> io::Result<()> {
         let interval = nanos(sampling.interval);
         let now = clock::thread_cpu(tid).unwrap_or(0);
-        let mut phase = Phase::draw(random, from.unwrap_or(now), now, interval);
+        let stride = STRIDE.load(Ordering::Relaxed);
+        let period = interval.saturating_mul(stride.into());
+        let mut phase = Phase::draw(random, from.unwrap_or(now), now, period);
         if self.slot.is_none() {
             // Its handler cannot find the event, so the first period has to stay the right one.
-            phase.first = interval;
+            phase.first = period;
         }
         let first = Duration::from_nanos(phase.first);
         let armed = sampling.engine.prepare(tid, first)?;
         if let Some(slot) = self.slot {
             // All that the handler needs, before the first signal.
-            slot.begin(phase.base);
+            slot.begin(phase.base, stride);
             slot.set_beginning(armed.descriptor(), phase.late);
             slot.set_excluded(false);
         }
-        armed.start(sampling.interval, first)?;
+        armed.start(Duration::from_nanos(period), first)?;
         self.armed = Some(armed);
         Ok(())
+    }
+
+    /// The present stride's period, for an event that no handler finds.
+    pub fn repeat(&self, interval: Duration) {
+        if let Some(armed) = &self.armed {
+            armed.repeat(interval * STRIDE.load(Ordering::Relaxed));
+        }
     }
 
     /// The thread has this name since `now`, by which it may come into the recording, or leave it.
@@ -98,7 +109,7 @@ impl Live {
     pub fn disarm(&mut self) {
         if let Some(slot) = self.slot {
             slot.set_excluded(true);
-            slot.end_beginning();
+            slot.end_event();
         }
         self.armed = None;
     }
@@ -128,8 +139,8 @@ impl Live {
     /// twice.
     pub fn settle(&mut self, interval: Duration) -> Option<u32> {
         let (Come { cpu, by_signals }, slot) = (self.come.take()?, self.slot?);
-        let owed = if by_signals { slot.take_signals() } else { slot.due(cpu, nanos(interval)) };
-        slot.add_weight(owed);
+        let owed = if by_signals { slot.take_signals() } else { slot.dues.due(cpu, nanos(interval)) };
+        slot.dues.answer(owed);
         Some(owed).filter(|owed| *owed > 0)
     }
 

@@ -112,13 +112,24 @@ impl Registry {
     pub fn end_sampling(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;
-        arming.ending = arming.sampling.take();
+        // It may have been stopped already: what the threads ran since then is none of the recording's.
+        let Some(sampling) = arming.sampling.take() else { return };
+        arming.ending = Some(sampling);
         for (tid, live) in live {
             let cpu = clock::thread_cpu(*tid);
             live.stop(cpu);
             if let Some(life) = lives.get_mut(&live.serial) {
                 life.ran_until(cpu.unwrap_or(0));
             }
+        }
+    }
+
+    /// Signals have become rarer. Handlers see to it themselves, but for threads without a slot.
+    pub fn lengthen(&self) {
+        let inner = self.inner.lock();
+        let Some(sampling) = &inner.arming.sampling else { return };
+        for live in inner.live.values().filter(|live| live.slot.is_none()) {
+            live.repeat(sampling.interval);
         }
     }
 

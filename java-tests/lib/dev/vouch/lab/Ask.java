@@ -51,6 +51,18 @@ public final class Ask {
         return words[0].equals("suspended") ? words[1] : null;
     }
 
+    /** Of each way of an answer the way and its kinds, joined by semicolons. */
+    public static String heads(String answer) {
+        StringBuilder heads = new StringBuilder();
+        for (String line : answer.split("\n")) {
+            if (!line.startsWith("\t")) {
+                String[] words = line.split("\t");
+                heads.append(heads.length() > 0 ? ";" : "").append(words[0]).append(' ').append(words[1]);
+            }
+        }
+        return heads.toString();
+    }
+
     /** From here on {@link #here} asks nothing: a case can have its callers compiled first. */
     public static void unarmed() {
         depth = 0;

@@ -123,7 +123,7 @@ public final class Report {
     }
 
     /**
-     * A thread's samples stand for what the kernel charged it. When the first of them is due is chance within an interval; the
+     * A thread's samples stand for what the kernel charged it. When the first of them is due is chance between two; the
      * thread's last steps, in which it takes leave of the agent, are not sampled. All names of the thread are taken together: a
      * sample stands for time that may be of the name before. (The main thread is called DestroyJavaVM in the end.)
      */
@@ -145,7 +145,7 @@ public final class Report {
     }
 
     private void checkConserved(double cpuMs, double sampledMs, String what) {
-        Check.near(cpuMs, sampledMs, intervalUs() / 1e3 + FAREWELL_MS, "sampled time of " + what);
+        Check.near(cpuMs, sampledMs, sampledIntervalUs() / 1e3 + FAREWELL_MS, "sampled time of " + what);
     }
 
     public String vouch() {
@@ -174,6 +174,16 @@ public final class Report {
 
     public double intervalUs() {
         return json.get("interval_us").getAsDouble();
+    }
+
+    /** What was in the end between two signals of a thread: the interval, or more where the machine could not afford that. */
+    public double sampledIntervalUs() {
+        return json.get("sampled_interval_us").getAsDouble();
+    }
+
+    /** Sampled time over the CPU time that the kernel charged. */
+    public double conserved() {
+        return json.getAsJsonObject("conservation").get("ratio").getAsDouble();
     }
 
     public double askedHz() {

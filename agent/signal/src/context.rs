@@ -1,0 +1,9 @@
+//! What of an interrupted context depends on the processor: its registers, and how a walk is left from a fault.
+//!
+//! A file for each architecture, all with the same functions. Nothing else of the agent may know a register.
+
+#[cfg_attr(target_arch = "x86_64", path = "context/x86_64.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "context/other.rs")]
+mod processor;
+
+pub use processor::{GUARDS, damage, fault, guarded, is_below, is_safe_fetch, leave};

@@ -1,0 +1,205 @@
+//! x86-64: registers of a context, the call that can be left from a fault, and the JVM's own trial of an address.
+
+use core::arch::{asm, naked_asm};
+use core::ffi::c_void;
+use core::sync::atomic::AtomicUsize;
+
+use crate::walker::{AsyncGetCallTrace, CallTrace};
+
+/// A walk can be left here.
+pub const GUARDS: bool = true;
+
+/// Gives the slot's place its value from before, takes back the registers that a callee must keep, and returns.
+macro_rules! back {
+    () => {
+        "add rsp, 8
+         pop rcx
+         pop rdx
+         mov [rdx], rcx
+         pop r15
+         pop r14
+         pop r13
+         pop r12
+         pop rbx
+         pop rbp
+         ret"
+    };
+}
+
+/// Calls the walker; 0 if it came back, 1 if it was left by [`leave`]. Meanwhile `place` has the stack pointer to return to.
+///
+/// # Safety
+/// As for the walker; `place` must be the calling thread's.
+#[unsafe(naked)]
+pub unsafe extern "C" fn guarded(
+    place: &AtomicUsize,
+    walker: AsyncGetCallTrace,
+    trace: *mut CallTrace,
+    depth: i32,
+    context: *mut c_void,
+) -> i32 {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "push rdi",
+        "push qword ptr [rdi]",
+        "sub rsp, 8",
+        "mov [rdi], rsp",
+        "mov rax, rsi",
+        "mov rdi, rdx",
+        "mov esi, ecx",
+        "mov rdx, r8",
+        "call rax",
+        "xor eax, eax",
+        back!(),
+    )
+}
+
+/// Where a walk goes on that is left.
+#[unsafe(naked)]
+unsafe extern "C" fn left() {
+    naked_asm!("cld", "mov eax, 1", back!())
+}
+
+/// Has the thread go on behind the walk when it returns from the handler of its fault.
+///
+/// # Safety
+/// `context` must be that of a fault inside of [`guarded`], and `sp` what that left in its place.
+pub unsafe fn leave(context: *mut c_void, sp: usize) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        set(context, libc::REG_RSP, sp);
+        set(context, libc::REG_RIP, left as *const () as usize);
+    }
+}
+
+/// True if the stack pointer is below `sp`, as in a function that was called from there, and not far.
+///
+/// # Safety
+/// `context` must be a ucontext.
+pub unsafe fn is_below(context: *mut c_void, sp: usize) -> bool {
+    // More than any thread's stack of use.
+    const FAR: usize = 1 << 30;
+    // SAFETY: by the caller's promise.
+    let here = unsafe { get(context, libc::REG_RSP) };
+    here < sp && sp - here < FAR
+}
+
+/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose fault the JVM answers itself:
+/// a load, and its two ways out, as all versions of HotSpot have them.
+///
+/// # Safety
+/// `context` must be that of a fault.
+pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
+    const WAYS: [&[u8]; 6] = [
+        // mov eax, [rdi]; ret; mov eax, esi; ret: and the same of 64 bits.
+        &[0x8b, 0x07, 0xc3, 0x89, 0xf0, 0xc3],
+        &[0x48, 0x8b, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0xc3],
+        // Generated code of older versions: mov esi, [rdi]; mov rax, rsi; ret. The assembler knows two ways to move.
+        &[0x8b, 0x37, 0x48, 0x8b, 0xc6, 0xc3],
+        &[0x8b, 0x37, 0x48, 0x89, 0xf0, 0xc3],
+        &[0x48, 0x8b, 0x37, 0x48, 0x8b, 0xc6, 0xc3],
+        &[0x48, 0x8b, 0x37, 0x48, 0x89, 0xf0, 0xc3],
+    ];
+    // SAFETY: by the caller's promise.
+    let pc = unsafe { get(context, libc::REG_RIP) };
+    // What could not be fetched cannot be read.
+    let fetched = pc != address && pc >> 47 == 0 && pc > 0xfff;
+    // SAFETY: the instruction at `pc` was fetched, and no byte is read behind one that is not as expected.
+    let is =
+        |way: &&[u8]| way.iter().enumerate().all(|(at, byte)| unsafe { *((pc + at) as *const u8) } == *byte);
+    fetched && WAYS.iter().any(is)
+}
+
+/// Faults, each time in another way of four: by nothing, by no address at all, by a call to nowhere, and at `address`.
+pub fn fault(way: u32, address: usize) {
+    // SAFETY: none of them comes back but through the guard, which needs nothing of this function's.
+    unsafe {
+        match way % 4 {
+            0 => asm!("mov eax, [{0}]", in(reg) 8_usize, out("eax") _),
+            1 => asm!("mov [{0}], eax", in(reg) 0xdead_0000_0000_beef_usize),
+            2 => asm!("call {0}", in(reg) 16_usize, clobber_abi("C")),
+            _ => asm!("mov eax, [{0}]", in(reg) address, out("eax") _),
+        }
+    }
+}
+
+/// Damages a context as no thread ever has it: stack and frame pointer point somewhere else, into the stack or anywhere.
+///
+/// # Safety
+/// `context` must be a ucontext, and nobody's to return to.
+pub unsafe fn damage(context: *mut c_void, random: u64) {
+    let near = |register, shift: u32| {
+        // SAFETY: by the caller's promise.
+        let value = unsafe { get(context, register) };
+        let by = usize::try_from(random >> shift & 0xfff8).unwrap_or(0);
+        // Three of four stay in the neighbourhood, where the walker believes what it reads.
+        let other = if (random >> 62) == 3 {
+            value ^ (by << 24)
+        } else {
+            value.wrapping_add(by).wrapping_sub(0x1000)
+        };
+        // SAFETY: as above.
+        unsafe { set(context, register, other) };
+    };
+    if random & 1 == 0 {
+        near(libc::REG_RSP, 8);
+    }
+    if random & 4 == 0 {
+        near(libc::REG_RIP, 20);
+    }
+    if random & 3 != 2 {
+        near(libc::REG_RBP, 32);
+    }
+}
+
+unsafe fn get(context: *mut c_void, register: i32) -> usize {
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: by the caller's promise; the register is one of the machine's.
+    unsafe {
+        (&raw const (*context).uc_mcontext.gregs).cast::<usize>().add(register.unsigned_abs() as usize).read()
+    }
+}
+
+unsafe fn set(context: *mut c_void, register: i32, value: usize) {
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: as above.
+    unsafe {
+        (&raw mut (*context).uc_mcontext.gregs)
+            .cast::<usize>()
+            .add(register.unsigned_abs() as usize)
+            .write(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(code: &[u8], address: usize) -> bool {
+        // SAFETY: all zero is a valid ucontext.
+        let mut context: libc::ucontext_t = unsafe { core::mem::zeroed() };
+        let context = (&raw mut context).cast();
+        // SAFETY: a ucontext, whose instruction lies in `code`.
+        unsafe {
+            set(context, libc::REG_RIP, code.as_ptr() as usize);
+            is_safe_fetch(context, address)
+        }
+    }
+
+    #[test]
+    fn the_jvms_own_trial_of_an_address_is_none_of_ours() {
+        let load = [0x48, 0x8b, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0xc3];
+        assert!(at(&load, 8));
+        // Code that was not there to be fetched: the address is the instruction's own.
+        assert!(!at(&load, load.as_ptr() as usize));
+        // Any other load: of the same bytes, but for what follows.
+        assert!(!at(&[0x48, 0x8b, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0x90], 8));
+        assert!(!at(&[0x48, 0x8b, 0x47, 0x08, 0xc3, 0, 0, 0], 8));
+    }
+}

@@ -1,0 +1,136 @@
+//! What is due of one thread, and what of it has been answered, in intervals of its CPU time.
+//!
+//! A sample is due once in a *stride*, which is one interval, or several where the machine cannot afford a signal for each:
+//! then it stands for all of them. So weights keep their unit through a change of the stride; and since the first due
+//! time after the change is drawn evenly, they keep their mean. It must never count a time twice.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::phase::to_next_due;
+
+/// All zero: nothing is due until `begin`.
+#[derive(Debug, Default)]
+pub struct Dues {
+    /// One stride before the first sample is due, by the thread's CPU clock: see [`crate::phase`].
+    base: AtomicU64,
+    /// The weight of all samples since then.
+    answered: AtomicU64,
+    /// Intervals from one due time to the next.
+    stride: AtomicU32,
+}
+
+impl Dues {
+    /// From here on the thread's intervals are counted.
+    pub fn begin(&self, base: u64, stride: u32) {
+        self.base.store(base, Ordering::Relaxed);
+        self.answered.store(0, Ordering::Relaxed);
+        self.stride.store(stride, Ordering::Relaxed);
+    }
+
+    /// Intervals from one due time to the next.
+    #[inline]
+    pub fn stride(&self) -> u32 {
+        self.stride.load(Ordering::Relaxed).max(1)
+    }
+
+    /// How many intervals were due until the thread's CPU clock was at `cpu`, and are not answered.
+    #[inline]
+    pub fn due(&self, cpu: u64, interval: u64) -> u32 {
+        let due = self.passed(cpu, interval).saturating_mul(self.stride().into());
+        u32::try_from(due.saturating_sub(self.answered.load(Ordering::Relaxed))).unwrap_or(0)
+    }
+
+    /// A sample of this weight has been taken.
+    #[inline]
+    pub fn answer(&self, weight: u32) {
+        self.answered.fetch_add(u64::from(weight), Ordering::Relaxed);
+    }
+
+    /// The period after a first signal that was late, and has been answered.
+    pub fn to_next(&self, cpu: u64, interval: u64) -> u64 {
+        let stride = u64::from(self.stride());
+        let answered = self.answered.load(Ordering::Relaxed).checked_div(stride).unwrap_or(0);
+        to_next_due(self.base.load(Ordering::Relaxed), answered, cpu, interval.saturating_mul(stride))
+    }
+
+    /// From here on the stride is this one, a multiple of what it was; what was due has been answered. To be called on the
+    /// thread itself.
+    pub fn lengthen(&self, cpu: u64, interval: u64, stride: u32) {
+        let before = self.stride();
+        let (old, new) = (interval.saturating_mul(before.into()), interval.saturating_mul(stride.into()));
+        let passed = self.passed(cpu, interval);
+        let last = self.base.load(Ordering::Relaxed).wrapping_add(passed.saturating_mul(old));
+        // The next one was to come one old stride later; now it comes that much later, or any more of them that fit.
+        let more = cpu.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let more = more.checked_rem(u64::from(stride.checked_div(before).unwrap_or(1))).unwrap_or(0);
+        let next = last.wrapping_add(old.saturating_mul(more + 1));
+        // More may have been answered than was due.
+        let due = passed.saturating_mul(before.into());
+        let ahead = self.answered.load(Ordering::Relaxed).saturating_sub(due);
+        self.base.store(next.wrapping_sub(new), Ordering::Relaxed);
+        self.answered.store(ahead, Ordering::Relaxed);
+        self.stride.store(stride, Ordering::Relaxed);
+    }
+
+    /// Due times that the clock has passed.
+    #[inline]
+    fn passed(&self, cpu: u64, interval: u64) -> u64 {
+        let ran = cpu.wrapping_sub(self.base.load(Ordering::Relaxed));
+        ran.checked_div(interval.saturating_mul(self.stride().into())).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phase::Phase;
+
+    #[test]
+    fn what_is_due_is_what_no_sample_stands_for() {
+        let dues = Dues::default();
+        dues.begin(1_000, 1);
+        assert_eq!(dues.due(1_999, 1_000), 0);
+        assert_eq!(dues.due(4_500, 1_000), 3);
+        dues.answer(3);
+        assert_eq!(dues.due(4_900, 1_000), 0);
+        assert_eq!(dues.due(5_000, 1_000), 1);
+        dues.answer(9);
+        assert_eq!(dues.due(6_000, 1_000), 0, "more than due has been counted");
+        // A clock that was armed near its zero, with a long first period, begins below it.
+        dues.begin(100_u64.wrapping_sub(900), 1);
+        assert_eq!(dues.due(300, 1_000), 1);
+    }
+
+    #[test]
+    fn a_sample_of_a_longer_stride_stands_for_all_of_it() {
+        let dues = Dues::default();
+        dues.begin(0, 4);
+        assert_eq!((dues.due(3_999, 1_000), dues.due(4_000, 1_000), dues.due(9_000, 1_000)), (0, 4, 8));
+    }
+
+    #[test]
+    fn a_longer_stride_loses_nothing_and_adds_nothing() {
+        let (interval, draws) = (100_000, 20_000_u64);
+        for (changed, ended, strides) in
+            [(350_000, 900_000, [2, 4]), (1_000_000, 10_000_000, [4, 16]), (50_000, 160_000, [2, 8])]
+        {
+            let mut total = 0;
+            for draw in 0..draws {
+                let dues = Dues::default();
+                dues.begin(Phase::draw(interval * draw / draws, 0, 0, interval).base, 1);
+                // A signal comes late by chance, and twice the stride grows.
+                let mut cpu = changed + draw * 7_919 % 30_000;
+                for stride in strides {
+                    total += u64::from(dues.due(cpu, interval));
+                    dues.answer(dues.due(cpu, interval));
+                    dues.lengthen(cpu, interval, stride);
+                    cpu += 13_000 + draw * 104_729 % 40_000;
+                }
+                total += u64::from(dues.due(ended, interval));
+            }
+            // Two in a hundred: the due times are drawn, and not as even as they could be.
+            let expected = draws * ended / interval;
+            assert!(total.abs_diff(expected) * 50 < expected, "{total} intervals for {expected}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the kernel lets one do with perf's CPU clock: how often, and, by what `uname -r` says, whether it may be asked at all.
+//!
+//! Linux 6.16 came to stop an event of the CPU clock from inside of its own timer's interrupt when it is throttled, and
+//! then waits for that interrupt to end: the core hangs, and soon the machine (async-profiler's issue 1578). The mend came with
+//! 6.18 and 6.17.8, and left the timer of an event running after the event's memory had been given back (CVE-2026-23014), which
+//! 6.18.6 mends; 6.16 and 6.17 had come to their ends by then. A distribution may have mended more than its number tells: it
+//! is judged by the number. It must never take a kernel that it cannot read for dangerous.
+
+/// Why perf's CPU clock is dangerous on the kernel of this name; `None` if it is not, as far as is known.
+pub fn danger(release: &str) -> Option<String> {
+    const HANGS: &str = "can hang the machine in a timer of perf's";
+    const LEAVES: &str = "can leave a timer of perf's running in memory that was given back (CVE-2026-23014)";
+    let Release { version, patch, candidate } = Release::read(release)?;
+    let why = match (version, patch, candidate) {
+        ((6, 16), ..) | ((6, 17), 0..8, _) | ((6, 18), 0, Some(_)) => HANGS,
+        ((6, 17), ..) | ((6, 18), 0..6, _) | ((6, 19), 0, Some(0..5)) => LEAVES,
+        _ => return None,
+    };
+    Some(format!("Linux {release} {why}: 6.18.6 and later cannot"))
+}
+
+/// How many samples a second the kernel allows of perf's events: it throttles those that come more often.
+pub fn most_samples() -> Option<u32> {
+    std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").ok()?.trim().parse().ok()
+}
+
+/// What the name says.
+struct Release {
+    version: (u32, u32),
+    patch: u32,
+    /// Before its release: the number of the candidate.
+    candidate: Option<u32>,
+}
+
+impl Release {
+    fn read(text: &str) -> Option<Self> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (numbers, rest) = text.split_at(end);
+        let mut numbers = numbers.split('.').map(str::parse);
+        let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        let patch = numbers.next().and_then(Result::ok).unwrap_or(0);
+        // As in 6.18.0-rc3, and in Fedora's 6.18.0-0.rc3.
+        let candidate = rest
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .find_map(|word| word.strip_prefix("rc")?.parse().ok());
+        Some(Self { version, patch, candidate })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::danger;
+
+    #[test]
+    fn kernels_as_distributions_name_them() {
+        for (release, dangerous) in [
+            ("2.6.32-754.el6.x86_64", false),
+            ("4.18.0-553.16.1.el8_10.x86_64", false),
+            ("5.15.0-139-generic", false),
+            ("5.15.167.4-microsoft-standard-WSL2", false),
+            ("6.1.0-37-amd64", false),
+            ("6.1.141-155.222.amzn2023.x86_64", false),
+            ("6.12.48+deb13-amd64", false),
+            ("6.15.4-200.fc42.x86_64", false),
+            ("6.16.0-rc1", true),
+            ("6.16.8+deb14-amd64", true),
+            ("6.16.12-200.fc42.x86_64", true),
+            ("6.17.0-1005-azure", true),
+            ("6.17.0-14-generic", true),
+            ("6.17.1-300.fc43.x86_64", true),
+            ("6.17.9-arch1-1", true),
+            ("6.17.13-2-MANJARO", true),
+            ("6.18.0-0.rc3.31.fc44.x86_64", true),
+            ("6.18.0-rc7-next-20251124", true),
+            ("6.18.0", true),
+            ("6.18.5-1-default", true),
+            ("6.18.6-arch1-1", false),
+            ("6.18.44-fc-v445", false),
+            ("6.19.0-rc4", true),
+            ("6.19.0-rc5+", false),
+            ("6.19.2-200.fc43.x86_64", false),
+            ("7.0.0-1-generic", false),
+            ("16.6.17", false),
+            ("", false),
+            ("unknown", false),
+        ] {
+            assert_eq!(danger(release).is_some(), dangerous, "{release}");
+        }
+    }
+
+    #[test]
+    fn it_says_what_may_happen_and_what_to_take() {
+        let told = danger("6.17.1-300.fc43.x86_64").unwrap();
+        assert_eq!(
+            told,
+            "Linux 6.17.1-300.fc43.x86_64 can hang the machine in a timer of perf's: 6.18.6 and later cannot"
+        );
+        assert!(danger("6.18.3").unwrap().contains("CVE-2026-23014"));
+    }
+}

@@ -1,0 +1,284 @@
+//! The governor: a thread of its own that looks, a few times a second, what the engine costs this machine.
+//!
+//! What it should cost: a timer interrupt for each stride of CPU time. What it does cost: what an interrupt takes now, measured
+//! on the governor itself; the interrupts that the kernel counts for each core; and how late the governor gets the processor
+//! while the process is in the kernel most of its time. Where the two part, [`policy`] lengthens the stride, then stops the
+//! engine, and it is said.
+//!
+//! It has a thread to itself since the agent's may be naming or writing for seconds, and the highest priority that it can get:
+//! where the timer interrupts leave a core hardly any time, the little must be its. A longer stride needs no lock. It must
+//! never cost what it guards against: while the program sleeps it only counts.
+
+pub mod policy;
+
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use vouch_signal::handler::STRIDE;
+
+use crate::clock::{self, float};
+use crate::engine::Engine;
+use crate::engine::cost::Meter;
+use crate::fault::guard;
+use crate::say::say;
+use crate::threads::registry;
+use policy::{Order, Policy, Seen};
+
+/// The time between two looks, at least; longer where a look takes long.
+const LOOK: Duration = Duration::from_millis(300);
+/// A look may take this part of the time.
+const LOOK_SHARE: u32 = 500;
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// A look that comes so much later than it should is late.
+const LATE: Duration = Duration::from_secs(1);
+/// The cost of an interrupt is measured in one look of so many, from so many interrupts.
+const MEASURE: u32 = 4;
+const INTERRUPTS: usize = 5;
+/// In a storm of interrupts the process has at least this part of all cores, and this part of that for the kernel's work: a
+/// container that is throttled, or a machine that others fill, answers late for other reasons.
+const STORM: f64 = 0.5;
+/// A program that uses less than this part of a core is not looked at.
+const IDLE: f64 = 0.05;
+
+/// What the recording that runs is governed by.
+#[derive(Debug)]
+struct Task {
+    policy: Policy,
+    interval: Duration,
+    user_only: bool,
+}
+
+/// The governor's desk.
+#[derive(Debug, Default)]
+struct Desk {
+    task: Option<Task>,
+    has_thread: bool,
+    /// The engine of the present recording, or the last, was stopped.
+    stopped: bool,
+    /// What was done in the present recording, or the last, as a person should know it.
+    notes: Vec<String>,
+}
+
+static DESK: Mutex<Desk> =
+    Mutex::new(Desk { task: None, has_thread: false, stopped: false, notes: Vec::new() });
+static CALL: Condvar = Condvar::new();
+/// The kernel's id of the governor's thread; 0 until it runs.
+static TID: AtomicU32 = AtomicU32::new(0);
+
+/// A recording begins: with this stride, if the engine has interrupts of its own, of which one took `cost` when that was
+/// decided. `None`: with no engine.
+pub fn begin(engine: Option<Engine>, interval: Duration, stride: u32, cost: Option<Duration>) {
+    let mut desk = DESK.lock();
+    desk.notes.clear();
+    desk.stopped = false;
+    let Some(Engine::Perf { user_only }) = engine else {
+        STRIDE.store(1, Ordering::Relaxed);
+        return;
+    };
+    STRIDE.store(stride, Ordering::Relaxed);
+    desk.task = Some(Task { policy: Policy::new(interval, stride, cost), interval, user_only });
+    if !desk.has_thread {
+        // Without a thread for it the machine has other troubles; the profile is as good.
+        let thread = std::thread::Builder::new().name("Vouch governor".to_owned()).stack_size(1 << 18);
+        desk.has_thread = thread.spawn(|| guard((), body)).is_ok();
+    }
+    CALL.notify_all();
+}
+
+/// The recording has ended: there is nothing to govern any more. What was done can still be asked for.
+pub fn end() {
+    DESK.lock().task = None;
+}
+
+/// How it stands with the engine of the present recording, or the last.
+#[derive(Debug)]
+pub struct Story {
+    /// How many intervals a signal stands for.
+    pub stride: u32,
+    /// It was stopped before its time.
+    pub stopped: bool,
+    /// What was done about it.
+    pub notes: Vec<String>,
+}
+
+/// See [`Story`].
+pub fn story() -> Story {
+    let desk = DESK.lock();
+    Story { stride: STRIDE.load(Ordering::Relaxed), stopped: desk.stopped, notes: desk.notes.clone() }
+}
+
+/// The CPU time that the governor has had, in nanoseconds.
+pub fn cpu() -> u64 {
+    Some(TID.load(Ordering::Relaxed)).filter(|tid| *tid != 0).and_then(clock::thread_cpu).unwrap_or(0)
+}
+
+fn body() {
+    block_signals();
+    TID.store(clock::own_tid(), Ordering::Relaxed);
+    registry().own(clock::own_tid());
+    take_priority();
+    loop {
+        let mut desk = DESK.lock();
+        while desk.task.is_none() {
+            CALL.wait(&mut desk);
+        }
+        let user_only = desk.task.as_ref().is_some_and(|task| task.user_only);
+        drop(desk);
+        govern(Meter::new(user_only).as_ref());
+    }
+}
+
+/// Looks until the recording ends.
+fn govern(meter: Option<&Meter>) {
+    let mut before = Look::now();
+    let mut pause = LOOK;
+    let mut number = 0_u32;
+    loop {
+        std::thread::sleep(pause);
+        let begun = Instant::now();
+        if DESK.lock().task.is_none() {
+            return;
+        }
+        let now = Look::now();
+        let mut seen = now.since(&before);
+        seen.late = now.wall.duration_since(before.wall) > pause + LATE && now.stormed_since(&before);
+        let busy = now.busy_since(&before) > IDLE;
+        if busy && number.is_multiple_of(MEASURE) {
+            seen.cost = meter.and_then(|meter| meter.measure(INTERRUPTS));
+        }
+        number = number.wrapping_add(1);
+        before = now;
+        if busy && !act(&seen) {
+            return;
+        }
+        pause = (begun.elapsed() * LOOK_SHARE).clamp(LOOK, LONGEST_LOOK);
+    }
+}
+
+/// Does what the policy says; false if there is nothing left to govern.
+fn act(seen: &Seen) -> bool {
+    let mut desk = DESK.lock();
+    let Some(task) = &mut desk.task else { return false };
+    let line = match task.policy.judge(seen) {
+        None => return true,
+        Some(Order::Lengthen { stride, why }) => {
+            STRIDE.store(stride, Ordering::Relaxed);
+            let period = task.interval * stride;
+            format!("sampling every {} of CPU time from here on: {why}", policy::micros(period))
+        }
+        Some(Order::Stop { why }) => {
+            desk.task = None;
+            format!("the engine is stopped, and what the program does from here on is not sampled: {why}")
+        }
+    };
+    let goes_on = desk.task.is_some();
+    desk.notes.push(line.clone());
+    desk.stopped = !goes_on;
+    // With the desk still locked, so that it is this recording's engine and not the next one's.
+    if goes_on {
+        registry().lengthen();
+    } else {
+        registry().end_sampling();
+    }
+    drop(desk);
+    say(&line);
+    goes_on
+}
+
+/// The machine and the process at one moment.
+struct Look {
+    wall: Instant,
+    process_cpu: u64,
+    system: u64,
+    switches: u64,
+    /// Timer interrupts of each core since it was started.
+    interrupts: Vec<u64>,
+}
+
+impl Look {
+    fn now() -> Self {
+        // SAFETY: all zero is a valid rusage.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: writes one rusage.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+        Self {
+            wall: Instant::now(),
+            process_cpu: clock::process_cpu(),
+            system: nanos(usage.ru_stime),
+            switches: (usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned(),
+            interrupts: timer_interrupts(&fs::read_to_string("/proc/interrupts").unwrap_or_default()),
+        }
+    }
+
+    fn since(&self, before: &Self) -> Seen {
+        let wall = self.wall.duration_since(before.wall).as_secs_f64();
+        let rate = |now: u64, before: u64| float(now.saturating_sub(before)) / wall;
+        let cores = self.interrupts.iter().zip(&before.interrupts);
+        Seen {
+            interrupts: cores.map(|(now, before)| rate(*now, *before)).reduce(f64::max),
+            switches: rate(self.switches, before.switches),
+            ..Seen::default()
+        }
+    }
+
+    /// True if the process was mostly in the kernel since then, on many cores.
+    fn stormed_since(&self, before: &Self) -> bool {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cpu = float(self.process_cpu.saturating_sub(before.process_cpu));
+        let all = self.busy_since(before) > STORM * float(cores as u64);
+        all && float(self.system.saturating_sub(before.system)) > STORM * cpu
+    }
+
+    /// Cores that the process has used since then.
+    fn busy_since(&self, before: &Self) -> f64 {
+        let wall = self.wall.duration_since(before.wall);
+        float(self.process_cpu.saturating_sub(before.process_cpu))
+            / float(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// The counts of the line that x86 has for its local timers; none where there is no such line.
+fn timer_interrupts(table: &str) -> Vec<u64> {
+    let line = table.lines().find_map(|line| line.trim_start().strip_prefix("LOC:")).unwrap_or_default();
+    line.split_whitespace().map_while(|word| word.parse().ok()).collect()
+}
+
+fn nanos(time: libc::timeval) -> u64 {
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1_000
+}
+
+/// Before all others, if the system allows it: among those of real time, else among the ordinary.
+fn take_priority() {
+    const FIRST: i32 = -20;
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: both calls are about the calling thread; the first reads one parameter. Refusals change nothing.
+    unsafe {
+        if libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) != 0 {
+            libc::setpriority(libc::PRIO_PROCESS, clock::own_tid(), FIRST);
+        }
+    }
+}
+
+/// No signal of the program's or the JVM's is handled here.
+fn block_signals() {
+    // SAFETY: all zero is a valid set; the calls write it, and the mask is this thread's own.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut set);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_table_tells_each_cores_timer_interrupts() {
+        let table = "           CPU0       CPU1\n  0:  9  0  IO-APIC  timer\nLOC:     265326     270211   Local timer interrupts\n";
+        assert_eq!(timer_interrupts(table), [265_326, 270_211]);
+        assert!(timer_interrupts("  11:  5  6  GICv3  arch_timer\n").is_empty());
+    }
+}

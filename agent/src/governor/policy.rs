@@ -1,0 +1,294 @@
+//! When the engine is too dear for this machine, and what is done about it: a longer stride first, then its end.
+//!
+//! Pure: it judges what was seen, and knows no kernel. It must never stop the engine without having lengthened the stride.
+
+use std::time::Duration;
+
+/// The interrupts of a new recording may take this part of a core…
+const AFFORDED: u32 = 20;
+/// …and, since they get dearer on a busy host, this part before the stride is lengthened.
+const BEARABLE: u32 = 10;
+/// An interval that was asked for and would take this part of a core is refused: it could not be had even nearly.
+const ABSURD: u32 = 2;
+/// The longest time between two signals that a stride is lengthened to.
+const LONGEST: Duration = Duration::from_millis(20);
+/// How often in a row something must be seen before it is believed.
+const TIMES: u32 = 3;
+/// How many measurements of an interrupt the median is taken of.
+const KEPT: usize = 5;
+/// What a core's timer interrupts take, at least, before anybody is asked why.
+const DEAR: f64 = 0.2;
+/// And how many times as many there must be as are accounted for.
+const TOO_MANY: f64 = 4.0;
+/// Timer interrupts a second that every core may have of its own: the kernel's ticks, others' timers.
+const OTHERS: f64 = 2_000.0;
+
+/// What was seen in one look.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seen {
+    /// The look came so late that the machine hardly answers.
+    pub late: bool,
+    /// What an interrupt costs, if it was measured this time.
+    pub cost: Option<Duration>,
+    /// Timer interrupts a second on the core that had the most; `None` if the kernel does not tell.
+    pub interrupts: Option<f64>,
+    /// How often a second threads of the process got or lost a core: each time a timer may expire early.
+    pub switches: f64,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    Lengthen { stride: u32, why: String },
+    Stop { why: String },
+}
+
+/// What the governor knows of a recording.
+#[derive(Debug)]
+pub struct Policy {
+    interval: Duration,
+    stride: u32,
+    costs: Vec<Duration>,
+    late: u32,
+    too_many: u32,
+    /// The machine has been answered with a longer stride.
+    warned: bool,
+}
+
+impl Policy {
+    pub fn new(interval: Duration, stride: u32, cost: Option<Duration>) -> Self {
+        let costs = cost.into_iter().collect();
+        Self { interval, stride, costs, late: 0, too_many: 0, warned: false }
+    }
+
+    /// Judges a look.
+    pub fn judge(&mut self, seen: &Seen) -> Option<Order> {
+        if let Some(cost) = seen.cost {
+            self.costs.push(cost);
+            let surplus = self.costs.len().saturating_sub(KEPT);
+            self.costs.drain(..surplus);
+        }
+        self.late = if seen.late { self.late + 1 } else { 0 };
+        let too_many = seen.interrupts.filter(|interrupts| self.too_many(*interrupts, seen.switches));
+        self.too_many = if too_many.is_some() { self.too_many + 1 } else { 0 };
+        if self.late >= TIMES {
+            self.late = 0;
+            return Some(self.answer("the machine hardly answers".to_owned()));
+        }
+        if let Some(interrupts) = too_many.filter(|_| self.too_many >= TIMES) {
+            self.too_many = 0;
+            let should = self.should(seen.switches) / TOO_MANY;
+            return Some(self.answer(format!(
+                "a core has {interrupts:.0} timer interrupts a second, of which {should:.0} are accounted for"
+            )));
+        }
+        self.dearer()
+    }
+
+    /// The machine suffers: the first time the stride is lengthened, then the engine stopped.
+    fn answer(&mut self, why: String) -> Order {
+        const LONGER: u32 = 4;
+        if self.warned {
+            return Order::Stop { why };
+        }
+        self.warned = true;
+        self.lengthen(self.stride.saturating_mul(LONGER), why)
+    }
+
+    /// Interrupts have become too dear for the present stride.
+    fn dearer(&mut self) -> Option<Order> {
+        let cost = self.cost().filter(|_| self.costs.len() >= KEPT)?;
+        if cost * BEARABLE <= self.interval * self.stride {
+            return None;
+        }
+        let stride = stride_for(cost, self.interval, self.stride);
+        let why = format!("a timer interrupt costs {} now", micros(cost));
+        if stride == self.stride { Some(Order::Stop { why }) } else { Some(self.lengthen(stride, why)) }
+    }
+
+    fn lengthen(&mut self, stride: u32, why: String) -> Order {
+        self.stride = stride;
+        Order::Lengthen { stride, why }
+    }
+
+    fn cost(&self) -> Option<Duration> {
+        let mut costs = self.costs.clone();
+        costs.sort_unstable();
+        costs.get(costs.len() / 2).copied()
+    }
+
+    /// How many timer interrupts a second a core should have at most.
+    fn should(&self, switches: f64) -> f64 {
+        TOO_MANY * (1.0 / (self.interval * self.stride).as_secs_f64() + OTHERS + switches)
+    }
+
+    fn too_many(&self, interrupts: f64, switches: f64) -> bool {
+        let dear = self.cost().is_some_and(|cost| interrupts * cost.as_secs_f64() > DEAR);
+        dear && interrupts > self.should(switches)
+    }
+}
+
+/// The shortest stride, from `least` on and twice or four times… as long, at which interrupts of this cost can be afforded.
+pub fn stride_for(cost: Duration, interval: Duration, least: u32) -> u32 {
+    doubled(least.max(1), interval, |period| cost * AFFORDED <= period)
+}
+
+/// The shortest stride, from `least` on, with which a signal comes rarely enough; none is longer than the longest.
+fn doubled(least: u32, interval: Duration, rarely: impl Fn(Duration) -> bool) -> u32 {
+    let mut stride = least;
+    while !rarely(interval * stride) && interval * stride * 2 <= LONGEST {
+        stride *= 2;
+    }
+    stride
+}
+
+/// The stride of a new recording, and why it is not 1: what an interrupt costs, if that is known, or how many samples a second
+/// the kernel allows.
+pub fn first_stride(interval: Duration, cost: Option<Duration>, most: Option<u32>) -> (u32, Option<String>) {
+    let afforded = cost.map_or(1, |cost| stride_for(cost, interval, 1));
+    let allowed =
+        most.map_or(1, |most| doubled(1, interval, |period| f64::from(most) * period.as_secs_f64() >= 1.0));
+    let stride = afforded.max(allowed);
+    let why = match (cost, most) {
+        _ if stride == 1 => return (1, None),
+        (_, Some(most)) if allowed >= afforded => {
+            format!("the kernel allows {most} samples a second (kernel.perf_event_max_sample_rate)")
+        }
+        (cost, _) => format!("a timer interrupt costs {} here", micros(cost.unwrap_or_default())),
+    };
+    (
+        stride,
+        Some(format!("sampling every {} of CPU time from the beginning: {why}", micros(interval * stride))),
+    )
+}
+
+/// Why an interval cannot be had, nor anything near it; `None` if it can.
+pub fn refusal(cost: Duration, interval: Duration) -> Option<String> {
+    (cost * ABSURD > interval).then(|| {
+        format!(
+            "a timer interrupt costs {} here, so the interrupts alone would take {:.0} % of each core: interval={}us is possible",
+            micros(cost),
+            100.0 * cost.as_secs_f64() / interval.as_secs_f64(),
+            10 * (cost * AFFORDED * 3 / 2).as_micros().div_ceil(10),
+        )
+    })
+}
+
+/// A time as options spell it.
+pub fn micros(time: Duration) -> String {
+    format!("{}us", time.as_micros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    const fn us(micros: u64) -> Duration {
+        Duration::from_micros(micros)
+    }
+
+    fn costing(cost: u64) -> Seen {
+        Seen { cost: Some(us(cost)), ..Seen::default() }
+    }
+
+    #[test]
+    fn a_new_recording_takes_the_shortest_stride_that_can_be_afforded() {
+        assert_eq!(stride_for(us(10), MS, 1), 1);
+        assert_eq!(stride_for(us(50), MS, 1), 1);
+        assert_eq!(stride_for(us(51), MS, 1), 2);
+        assert_eq!(stride_for(us(16), us(200), 1), 2);
+        assert_eq!(stride_for(us(30), us(50), 1), 16);
+        // An interval of its own that is longer than the longest is nobody's to lengthen.
+        assert_eq!(stride_for(MS, Duration::from_secs(1), 1), 1);
+        assert_eq!(stride_for(MS * 100, MS * 10, 1), 2);
+    }
+
+    #[test]
+    fn a_new_recording_says_why_its_stride_is_longer() {
+        assert_eq!(first_stride(MS, Some(us(16)), Some(100_000)), (1, None));
+        assert_eq!(first_stride(MS, None, None), (1, None));
+        let (stride, why) = first_stride(us(200), Some(us(16)), Some(100_000));
+        assert_eq!(
+            (
+                stride,
+                why.unwrap()
+                    .contains("every 400us of CPU time from the beginning: a timer interrupt costs 16us")
+            ),
+            (2, true)
+        );
+        let (stride, why) = first_stride(us(200), Some(us(16)), Some(1_000));
+        assert_eq!(
+            (
+                stride,
+                why.unwrap().contains("every 1600us of CPU time from the beginning: the kernel allows 1000")
+            ),
+            (8, true)
+        );
+        assert_eq!(first_stride(us(500), None, Some(2_000)), (1, None));
+    }
+
+    #[test]
+    fn what_could_not_be_had_nearly_is_refused_with_what_can() {
+        assert_eq!(refusal(us(25), us(50)), None);
+        let told = refusal(us(32), us(50)).unwrap();
+        assert!(
+            told.contains("costs 32us")
+                && told.contains("64 %")
+                && told.contains("interval=960us is possible"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn dearer_interrupts_lengthen_the_stride_once_they_are_believed() {
+        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        for _ in 0..100 {
+            assert_eq!(policy.judge(&costing(90)), None);
+        }
+        let orders: Vec<Order> = (0..5).filter_map(|_| policy.judge(&costing(150))).collect();
+        let [Order::Lengthen { stride: 4, why }] = &orders[..] else { panic!("{orders:?}") };
+        assert!(why.contains("150us"), "{why}");
+        // One that was interrupted by somebody else is no cost.
+        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        for round in 0..100 {
+            assert_eq!(policy.judge(&costing(if round % 5 < 2 { 5_000 } else { 16 })), None);
+        }
+    }
+
+    #[test]
+    fn interrupts_that_no_stride_can_pay_for_stop_the_engine() {
+        let mut policy = Policy::new(MS, 16, None);
+        let orders: Vec<Order> = (0..5).filter_map(|_| policy.judge(&costing(3_000))).collect();
+        assert!(matches!(&orders[..], [Order::Stop { .. }]), "{orders:?}");
+    }
+
+    #[test]
+    fn a_machine_that_suffers_gets_a_longer_stride_and_then_peace() {
+        let storm = Seen { interrupts: Some(50_000.0), switches: 500.0, ..Seen::default() };
+        let late = Seen { late: true, ..Seen::default() };
+        for seen in [storm, late] {
+            let mut policy = Policy::new(MS, 1, Some(us(16)));
+            let orders: Vec<Option<Order>> = (0..6).map(|_| policy.judge(&seen)).collect();
+            assert!(matches!(orders[2], Some(Order::Lengthen { stride: 4, .. })), "{orders:?}");
+            assert!(matches!(orders[5], Some(Order::Stop { .. })), "{orders:?}");
+            assert_eq!(orders.iter().flatten().count(), 2);
+        }
+    }
+
+    #[test]
+    fn what_passes_or_is_accounted_for_changes_nothing() {
+        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        for round in 0..300 {
+            let seen = match round % 3 {
+                0 => Seen { late: true, interrupts: Some(60_000.0), ..Seen::default() },
+                // Many switches make many timers expire early.
+                1 => Seen { interrupts: Some(60_000.0), switches: 15_000.0, ..Seen::default() },
+                // Many, but cheap.
+                _ => Seen { interrupts: Some(12_000.0), ..Seen::default() },
+            };
+            assert_eq!(policy.judge(&seen), None, "round {round}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+/*
+ * What a machine can afford. On a virtual one a timer interrupt costs ten times what it does on iron, and an interval
+ * that is a matter of course here takes half of a core there. An absurd one is refused with the one that is possible; one that is a
+ * little too short is made longer, and the profile says so, and keeps its weights.
+ *
+ * @test
+ * @summary an interval that the machine cannot afford is refused or made longer, and nothing is lost by it
+ * @key perf
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Governor
+ */
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Scale;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class Governor {
+    private static final int THREADS = 32;
+    private static final int SECONDS = Scale.pick(3, 60);
+    private static final Pattern POSSIBLE =
+        Pattern.compile("interval=50us with engine=perf: a timer interrupt costs \\d+us here, .* interval=(\\d+us) is possible");
+
+    public static void main(String[] args) {
+        Run shortest = run("50us", 1);
+        Skip.ifEngineRefused(shortest);
+        if (shortest.exit == 0) {
+            conserved(shortest);
+        } else {
+            Matcher possible = POSSIBLE.matcher(shortest.vouchLines().get(0));
+            Check.that(possible.find(), "the refusal does not say what is possible: " + shortest.err);
+            conserved(run(possible.group(1), 1));
+        }
+        conserved(run("200us", SECONDS));
+        // Nobody asked for it, so nothing can be refused.
+        conserved(Vm.with("engine=perf").run(Program.class, "2", "1").ok());
+    }
+
+    private static Run run(String interval, int seconds) {
+        return Vm.with("engine=perf,interval=" + interval).flags("-Xmx128m")
+            .run(Program.class, Integer.toString(THREADS), Integer.toString(seconds));
+    }
+
+    private static void conserved(Run run) {
+        run.ok();
+        Report report = run.report();
+        Check.between(0.98, report.conserved(), 1.02, "sampled time, of what the kernel charged");
+        double every = report.sampledIntervalUs();
+        Check.atLeast(report.intervalUs(), every, "what is between two signals, in us");
+        Check.equal(0, Math.round(every) % Math.round(report.intervalUs()), "what is over a multiple of the interval");
+        boolean longer = every > report.intervalUs();
+        String size = run.vouchLines().stream().filter(line -> line.contains(" signals in ")).findFirst().get();
+        Check.equal(longer, size.contains(String.format("; perf every %.0f us, ", every)), "said in <" + size + ">");
+        long notes = report.engineNotes().stream().filter(note -> note.startsWith("sampling every ")).count();
+        Check.equal(longer, notes > 0, "told among " + report.engineNotes());
+        // A thread has its first two signals when they are due, its last at its end.
+        double signals = 1.02 * report.cpuMs() * 1e3 / every + 3 * report.threads().size();
+        Check.atMost(signals, report.signals(), "signals at one in " + every + " us");
+    }
+
+    static class Program {
+        public static void main(String[] args) throws InterruptedException {
+            // As much for each as two cores can give it in the time.
+            int each = 2_000 * Integer.parseInt(args[1]) / Integer.parseInt(args[0]);
+            List<Thread> threads = new ArrayList<>();
+            for (int i = 0; i < Integer.parseInt(args[0]); i++) {
+                Thread thread = new Thread(() -> Burn.millis(each), "burner-" + i);
+                threads.add(thread);
+                thread.start();
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+    }
+}

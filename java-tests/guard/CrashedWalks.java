@@ -1,0 +1,214 @@
+/*
+ * The walker of a JVM may fault: it takes words of an interrupted stack for frames. A profile is not worth a crash, so
+ * such a walk ends, and the program goes on as if nothing had been. Here a walker that is broken on purpose faults in one
+ * walk of a hundred, or in all, in four ways by turns; and the program lives by faults itself: null checks, stack
+ * overflows, a page of its own, a thread that has them blocked; and by signals whose handler jumps away over
+ * whatever the thread was at.
+ *
+ * @test
+ * @summary a walk that faults ends, is counted, and the program's output is the same
+ * @library /lib
+ * @build dev.vouch.test.* dev.vouch.lab.Ask dev.vouch.Oracle
+ * @run main CrashedWalks
+ */
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+
+import dev.vouch.Oracle;
+import dev.vouch.lab.Ask;
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Scale;
+import dev.vouch.test.Vm;
+
+public class CrashedWalks {
+    private static final int EVERY = 100;
+    /** After so many in one recording Vouch walks no more. */
+    private static final int MOST = 1000;
+    /** Questions of two walks each: on two JDKs 100,000 faults. */
+    private static final int QUESTIONS = Scale.pick(25_000, 250_000);
+
+    private static String library;
+
+    public static void main(String[] args) {
+        library = Native.library().toString();
+        Run without = Vm.without().run(Program.class, library);
+        Check.equal(23, without.exit, "exit code without the agent");
+        Path jsig = jsig();
+        some(without, Vm.with("interval=500us,break=crashed/" + EVERY).run(Program.class, library));
+        some(without, Vm.with("interval=500us,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
+            .run(Program.class, library));
+        all(Vm.with("interval=1ms,break=crashed").run(Burning.class));
+        // Real faults of the true walker, if it has any to make.
+        same(without, Vm.with("interval=500us,break=damaged/2").run(Program.class, library));
+        watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class));
+        asked();
+    }
+
+    /** One walk of a hundred. */
+    private static void some(Run without, Run run) {
+        same(without, run);
+        long walks = walks(run.report());
+        long crashed = run.report().unwalkedCodes().getOrDefault("crashed", 0L);
+        Check.atLeast(EVERY, walks, "walks, or none of them had to crash");
+        // Those of samples for which no lane had room, or which had no frame to show, were walked, too.
+        long unseen = run.report().samples("dropped") + run.report().samples("outside");
+        Check.between(Math.floor((double) walks / EVERY), crashed, Math.ceil((double) (walks + unseen) / EVERY), "crashed walks");
+        told(run, crashed + " walks faulted and were ended: ");
+    }
+
+    /** All, until there are too many. */
+    private static void all(Run run) {
+        run.ok();
+        Map<String, Long> codes = run.report().unwalkedCodes();
+        long crashed = codes.getOrDefault("crashed", 0L);
+        // Those that others began before the last one had crashed are not called back.
+        Check.between(MOST, crashed + run.report().samples("dropped"), MOST + 64, "crashed walks");
+        Check.atLeast(1, codes.getOrDefault("stopped", 0L), "samples that came when walking had been stopped");
+        told(run, "walks faulted and were ended, so walking was stopped: ");
+        long said = run.err.stream().filter(line -> line.startsWith("[vouch] walking is stopped: ")).count();
+        Check.equal(1, said, "lines that say at once that walking is stopped, of " + run.err);
+    }
+
+    /** The JVM would warn of a handler that is not its own: then there is no guard, and the report says so. */
+    private static void watched(Run run) {
+        run.ok();
+        told(run, "walks are not guarded, and one that faults ends the JVM: under -Xcheck:jni ");
+        Check.that(run.out.stream().noneMatch(line -> line.contains("handler")), "the JVM complains: " + run.out);
+    }
+
+    /** As many as a person's patience allows, each known to have crashed. */
+    private static void asked() {
+        String path = "-Djava.library.path=" + Vm.agent().getParent();
+        Run run = Vm.with("lab").noFiles().flags(path).run(Asking.class, Integer.toString(QUESTIONS)).ok();
+        Check.equal(2L * QUESTIONS, run.number("crashed"), "crashed walks");
+        Check.equal("direct same;signal same", run.value("mended"), "a walk after all that");
+    }
+
+    private static void same(Run without, Run run) {
+        Check.equal(without.exit, run.exit, "exit code");
+        Check.equal(without.out, run.out, "stdout");
+        Check.equal(without.otherErr(), run.otherErr(), "stderr but for Vouch's own lines");
+        run.report().checkConserved("main");
+    }
+
+    /** Samples of which a walk was tried. */
+    private static long walks(Report report) {
+        return report.samples("proven") + report.samples("plausible") + report.samples("refuted") + report.samples("unwalked")
+            - report.unwalkedCodes().getOrDefault("not_signalled", 0L);
+    }
+
+    private static void told(Run run, String part) {
+        long notes = run.report().engineNotes().stream().filter(note -> note.contains(part)).count();
+        Check.equal(1, notes, "notes with <" + part + "> of " + run.report().engineNotes());
+    }
+
+    private static Path jsig() {
+        for (String place : new String[] {"lib/libjsig.so", "jre/lib/amd64/libjsig.so", "lib/amd64/libjsig.so"}) {
+            if (Files.exists(Vm.jdk().resolve(place))) {
+                return Vm.jdk().resolve(place);
+            }
+        }
+        throw new AssertionError("this JDK has no libjsig.so");
+    }
+
+    /** Long enough for a thousand walks, with an engine that signals once a kernel tick, too. */
+    static class Burning {
+        public static void main(String[] args) throws InterruptedException {
+            Thread other = new Thread(() -> Burn.millis(2_500));
+            other.start();
+            Burn.millis(2_500);
+            other.join();
+        }
+    }
+
+    /** Lives by faults; what it prints depends on nothing. */
+    static class Program {
+        private static final int ROUNDS = 2_000;
+        private static final int JUMPS = 100;
+
+        public static void main(String[] args) throws InterruptedException {
+            System.load(args[0]);
+            System.out.println("SafeFetch answers: " + (Native.safeFetches() > 0));
+            Native.handle();
+            int[] sums = new int[2];
+            Thread other = new Thread(() -> sums[1] = work(1));
+            other.start();
+            sums[0] = work(0);
+            other.join();
+            Native.burnBlocked(200);
+            for (int i = 0; i < 5; i++) {
+                System.out.println("jumps " + under(500, JUMPS));
+                sums[0] += work(i);
+            }
+            System.out.println("sums " + sums[0] + " " + sums[1] + ", faults of its own " + Native.fault());
+            System.exit(23);
+        }
+
+        private static int work(int seed) {
+            int sum = seed;
+            for (int i = 0; i < ROUNDS; i++) {
+                sum = 31 * sum + length(i % 2 == 0 ? null : "four") + (int) deep(i % 50);
+                byte[] garbage = new byte[10_000];
+                sum += garbage[i];
+                if (i % 100 == 0) {
+                    sum += overflow();
+                }
+                if (seed == 0 && i % 40 == 0) {
+                    sum += Native.fault();
+                }
+            }
+            return sum;
+        }
+
+        /** Below so many frames: there a walk takes long enough to be met. */
+        private static int under(int depth, int jumps) {
+            return depth == 0 ? Native.jumpAway(jumps) : under(depth - 1, jumps) + depth % 2;
+        }
+
+        /** When it is compiled, the null is found by a fault. */
+        private static int length(String text) {
+            try {
+                return text.length();
+            } catch (NullPointerException expected) {
+                return 7;
+            }
+        }
+
+        private static long deep(int depth) {
+            return depth == 0 ? Burn.work(30_000) : deep(depth - 1) + depth;
+        }
+
+        private static int overflow() {
+            try {
+                return endless(0);
+            } catch (StackOverflowError expected) {
+                return 5;
+            }
+        }
+
+        private static int endless(int depth) {
+            return endless(depth + 1) + depth;
+        }
+    }
+
+    static class Asking {
+        public static void main(String[] args) {
+            long crashed = 0;
+            Oracle.breakWalker("crashed");
+            for (int i = Integer.parseInt(args[0]); i > 0; i--) {
+                String[] ways = Ask.heads(Oracle.self(100)).split(";");
+                for (String way : ways) {
+                    crashed += way.endsWith(" unwalked:crashed") ? 1 : 0;
+                }
+            }
+            Oracle.breakWalker(null);
+            System.out.println("crashed=" + crashed);
+            System.out.println("mended=" + Ask.heads(Oracle.self(100)));
+        }
+    }
+}
