@@ -81,8 +81,7 @@ pub struct Options {
     /// Empty when the user named none: the default name is then the agent's to give.
     pub outputs: Vec<Output>,
     pub report: Option<PathBuf>,
-    /// As it was asked for.
-    pub interval: Option<Duration>,
+    pub interval: Duration,
     pub engine: EngineWish,
     pub depth: usize,
     pub threads: Option<Regex>,
@@ -102,21 +101,13 @@ pub struct Options {
 /// The profile that is written when nobody names one.
 pub const DEFAULT_OUT: &str = "vouch-%p.json.gz";
 
-impl Options {
-    /// The sampling interval.
-    pub fn interval(&self) -> Duration {
-        const DEFAULT: Duration = Duration::from_millis(1);
-        self.interval.unwrap_or(DEFAULT)
-    }
-}
-
 impl Default for Options {
     fn default() -> Self {
         Self {
             verb: Verb::Start,
             outputs: Vec::new(),
             report: None,
-            interval: None,
+            interval: Duration::from_millis(1),
             engine: EngineWish::Auto,
             depth: 2048,
             threads: None,

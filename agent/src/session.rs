@@ -77,13 +77,13 @@ impl Session {
     pub fn begin(plan: Plan, jvmti: Jvmti, hotspot: HotSpot, walker: AsyncGetCallTrace) -> io::Result<Self> {
         let options = &plan.options;
         let user_only = plan.choice.engine.user_only();
-        let rig = Rig::new(walker, options.depth, options.interval(), user_only);
+        let rig = Rig::new(walker, options.depth, options.interval, user_only);
         let witness = Witness::new(jvmti, options.witness);
         let (prover, roots) = (Prover::new(jvmti), Roots::new(jvmti, hotspot));
         let recorder = Recorder::new(options.depth, options.refuted, witness, prover, roots);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
-        governor::begin(engine, options.interval(), plan.stride, plan.choice.cost);
+        governor::begin(engine, options.interval, plan.stride, plan.choice.cost);
         rig.open();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         if truth.is_some() {
@@ -91,11 +91,11 @@ impl Session {
         }
         registry().begin_sampling(Sampling {
             engine: plan.choice.engine,
-            interval: options.interval(),
+            interval: options.interval,
             filter: options.threads.clone(),
         });
         let session = Self { plan, rig, recorder, truth, said_stopped: false, started };
-        match session.plan.choice.engine.arm_process(session.plan.options.interval()) {
+        match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),
             Err(error) => {
                 session.silence();
@@ -194,7 +194,7 @@ impl Session {
             self.age().as_secs_f64(),
             self.plan.choice.engine.name(),
             if stopped { " (stopped)" } else { "" },
-            self.plan.options.interval() * stride,
+            self.plan.options.interval * stride,
             counters.signals.load(Relaxed),
             counters.dropped.load(Relaxed),
         )

@@ -48,7 +48,7 @@ public class Proof {
         Run run = Vm.with("").run(Program.class).ok();
         Report report = run.report();
         long walked = walked(report);
-        Check.atLeast(500, walked, "samples with a stack");
+        Check.atLeast(100, walked, "samples with a stack");
         Check.atMost(0.01 * walked, report.samples("refuted"), "refuted samples of a simple program");
         Check.atLeast(0.9 * walked, report.samples("proven"), "proven samples of a simple program");
         List<Sample> samples = run.profile().samples();

@@ -118,6 +118,18 @@ summary_of() {
        /Failed\.|Error\./ { f++ } END { print p + 0, f + 0, s + 0 }' "$1"
 }
 
+# red_tests FOLDER: the tests that failed in a jtreg run, each with the end of what it printed: the machine that it failed
+# on may be gone when somebody asks why.
+red_tests() {
+  local test rest
+  grep -E '(Failed|Error)\.' "$1/report/text/summary.txt" | head -n 8 | while read -r test rest; do
+    printf '%s %s\n' "$test" "$rest"
+    test=${test/.java/}
+    awk '/^-+[A-Za-z.]+:\(/ { printing = /^-+System\.(out|err):/ } printing' "$1/work/${test/\#/_}.jtr" | grep -v '^ *$' \
+      | tail -n 24 | cut -c 1-400 | sed 's/^/    /'
+  done
+}
+
 # Why tests were skipped, a line each.
 skip_reasons() {
   grep -rhoE --include='*.jtr' 'SkippedException: .*' "$1" 2>/dev/null | sed 's/^SkippedException: //' | sort | uniq -c

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::clock;
-use crate::engine::{Choice, choose};
+use crate::engine::choose;
 use crate::governor::policy;
 use crate::options::{self, DEFAULT_OUT, Options, Output, Place, Request};
 use crate::output;
@@ -24,13 +24,9 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
         mistakes.extend(output::check(path).err());
     }
     mistakes.extend(twice(&outputs, options.report.as_ref()));
-    let chosen = choose(options.engine).and_then(|choice| {
-        refuse_absurd(&options, &choice)?;
-        Ok(choice)
-    });
-    match chosen {
+    match choose(options.engine) {
         Ok(mut choice) if mistakes.is_empty() => {
-            let (stride, why) = policy::first_stride(options.interval(), choice.cost, choice.most);
+            let (stride, why) = policy::first_stride(options.interval, choice.cost, choice.most);
             choice.notes.extend(why);
             Ok(Plan { choice, stride, outputs, report: options.report.clone(), options })
         }
@@ -40,15 +36,6 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
             Err(mistakes)
         }
     }
-}
-
-/// Why the interval that was asked for cannot be had. One that could be had nearly is made longer, and not refused: that a host
-/// was busy just now must not keep a program from starting.
-fn refuse_absurd(options: &Options, choice: &Choice) -> Result<(), String> {
-    let (Some(interval), Some(cost)) = (options.interval, choice.cost) else { return Ok(()) };
-    policy::refusal(cost, interval).map_or(Ok(()), |why| {
-        Err(format!("interval={} with engine={}: {why}", policy::micros(interval), choice.engine.name()))
-    })
 }
 
 /// Where `stop` and `dump` write: where they say, else where the recording was told to.

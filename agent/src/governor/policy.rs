@@ -8,8 +8,6 @@ use std::time::Duration;
 const AFFORDED: u32 = 20;
 /// …and, since they get dearer on a busy host, this part before the stride is lengthened.
 const BEARABLE: u32 = 10;
-/// An interval that was asked for and would take this part of a core is refused: it could not be had even nearly.
-const ABSURD: u32 = 2;
 /// The longest time between two signals that a stride is lengthened to.
 const LONGEST: Duration = Duration::from_millis(20);
 /// How often in a row something must be seen before it is believed.
@@ -162,18 +160,6 @@ pub fn first_stride(interval: Duration, cost: Option<Duration>, most: Option<u32
     )
 }
 
-/// Why an interval cannot be had, nor anything near it; `None` if it can.
-pub fn refusal(cost: Duration, interval: Duration) -> Option<String> {
-    (cost * ABSURD > interval).then(|| {
-        format!(
-            "a timer interrupt costs {} here, so the interrupts alone would take {:.0} % of each core: interval={}us is possible",
-            micros(cost),
-            100.0 * cost.as_secs_f64() / interval.as_secs_f64(),
-            10 * (cost * AFFORDED * 3 / 2).as_micros().div_ceil(10),
-        )
-    })
-}
-
 /// A time as options spell it.
 pub fn micros(time: Duration) -> String {
     format!("{}us", time.as_micros())
@@ -227,18 +213,6 @@ mod tests {
             (8, true)
         );
         assert_eq!(first_stride(us(500), None, Some(2_000)), (1, None));
-    }
-
-    #[test]
-    fn what_could_not_be_had_nearly_is_refused_with_what_can() {
-        assert_eq!(refusal(us(25), us(50)), None);
-        let told = refusal(us(32), us(50)).unwrap();
-        assert!(
-            told.contains("costs 32us")
-                && told.contains("64 %")
-                && told.contains("interval=960us is possible"),
-            "{told}"
-        );
     }
 
     #[test]

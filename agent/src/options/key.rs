@@ -48,7 +48,7 @@ pub fn apply(
             options.outputs.push(Output { path, format });
         }
         "report" => options.report = Some(report_path(value, place).map_err(named)?),
-        "interval" => options.interval = Some(length(value, "50us", "10s").map_err(named)?),
+        "interval" => options.interval = length(value, "50us", "10s").map_err(named)?,
         "engine" => {
             let engines = [
                 ("auto", EngineWish::Auto),

@@ -25,7 +25,7 @@ fn mistakes(text: &str) -> Vec<String> {
 fn nothing_at_all_is_a_good_start() {
     let options = options("");
     assert_eq!((options.verb, options.depth), (Verb::Start, 2048));
-    assert_eq!(options.interval(), Duration::from_millis(1));
+    assert_eq!(options.interval, Duration::from_millis(1));
     assert!(options.outputs.is_empty());
 }
 
@@ -44,7 +44,7 @@ fn every_key_is_understood() {
             ("cbox%.folded", Format::Folded)
         ]
     );
-    assert_eq!(o.interval(), Duration::from_micros(250));
+    assert_eq!(o.interval, Duration::from_micros(250));
     assert_eq!(o.report.unwrap().to_str(), Some("r-20260102-030405.json"));
     assert_eq!((o.engine, o.depth, o.quiet), (EngineWish::Timer, 20_000, true));
     assert!(o.threads.unwrap().is_match("main"));

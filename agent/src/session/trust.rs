@@ -55,7 +55,7 @@ impl Program {
 pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Power>) -> TrustReport {
     let now = Moment::now();
     let plan = &session.plan;
-    let interval = plan.options.interval();
+    let interval = plan.options.interval;
     let counters = session.rig.counters();
     let delivered =
         Delivered { signals: counters.signals.load(Relaxed), weight: counters.weight.load(Relaxed) };
@@ -104,7 +104,7 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
     let now = Moment::now();
     Meta {
         product: format!("{} (Vouch)", program.name()),
-        interval_ns: u64::try_from(session.plan.options.interval().as_nanos()).unwrap_or(u64::MAX),
+        interval_ns: u64::try_from(session.plan.options.interval.as_nanos()).unwrap_or(u64::MAX),
         started_unix_ns: session.started.epoch,
         started_ns: session.started.monotonic,
         ended_ns: now.monotonic,

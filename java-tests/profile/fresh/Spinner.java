@@ -14,7 +14,7 @@ import java.util.List;
  * writes when each class ran to the file `classes`, and prints how many had been collected before the last one ran.
  */
 public class Spinner {
-    static final long CLASS_MS = 1;
+    public static final long CLASS_MS = 1;
     private static final int ROUND = 50;
 
     public static void main(String[] args) throws Exception {

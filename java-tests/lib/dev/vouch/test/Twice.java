@@ -25,7 +25,8 @@ public final class Twice {
             return null;
         }
         Run with = flagged(Vm.with(options), flags).run(main, args);
-        Check.equal(without.exit, with.exit, "exit code with the agent, under " + String.join(" ", flags));
+        Check.that(without.exit == with.exit, "exit code with the agent, under " + String.join(" ", flags) + ": expected "
+            + without.exit + ", came " + with.exit + "; stderr: " + with.err);
         Check.equal(written(without), written(with), "stdout with the agent, under " + String.join(" ", flags));
         return new Twice(without, with);
     }
