@@ -1,9 +1,11 @@
 /*
  * A real program: javac compiling the JDK's own java.xml, some 1,500 files. It ends as it does without the agent, and
- * the profile shows where javac spends its time, by its own methods with their files and lines.
+ * the profile shows where javac spends its time, by its own methods with their files and lines. And what is known of the
+ * power of proof is right there, where every kind of stack is: with a walker that leaves a frame out of one walk in five, the
+ * share of stacks that are refuted is the share that was spoiled, times the power.
  *
  * @test
- * @summary javac on the sources of java.xml
+ * @summary javac on the sources of java.xml, with a true walker and a spoiled one
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=400 Javac
@@ -20,6 +22,8 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
+import com.google.gson.JsonObject;
+
 import dev.vouch.test.Check;
 import dev.vouch.test.Frame;
 import dev.vouch.test.Profile;
@@ -33,6 +37,7 @@ import dev.vouch.test.Vm;
 
 public class Javac {
     private static final String JAVAC = "com.sun.tools.javac.";
+    private static final int EVERY = 5;
 
     public static void main(String[] args) throws IOException {
         Path sources = Sources.find();
@@ -40,10 +45,7 @@ public class Javac {
         List<String> files = Sources.files(sources);
         Check.atLeast(1000, files.size(), "source files of java.xml in " + sources);
 
-        Path list = Paths.get("files").toAbsolutePath();
-        Path output = Paths.get("classes").toAbsolutePath();
-        Run run = Sources.compile(Vm.with("interval=1ms"), Sources.javacArguments(sources, list, output));
-        Check.equal(0, run.exit, "exit code of javac under the agent: " + run.err);
+        Run run = javac(sources, "interval=1ms");
         Check.atLeast(files.size(), classes("classes"), "classes that javac made");
         sameExitCode();
 
@@ -52,6 +54,15 @@ public class Javac {
         Check.that(main.isMain, "main is the main thread");
         checkSums(run.report(), profile, main);
         checkFrames(profile, main);
+        checkPower(refutedShare(run.report()), javac(sources, "break=gap/" + EVERY).report());
+    }
+
+    private static Run javac(Path sources, String options) throws IOException {
+        Path list = Paths.get("files").toAbsolutePath();
+        List<String> arguments = Sources.javacArguments(sources, list, Paths.get("classes").toAbsolutePath());
+        Run run = Sources.compile(Vm.with(options), arguments);
+        Check.equal(0, run.exit, "exit code of javac under the agent: " + run.err);
+        return run;
     }
 
     /** A file that cannot be compiled fails as it does without the agent. */
@@ -98,6 +109,25 @@ public class Javac {
                 Check.atLeast(1, frame.firstLine, "first line of " + frame);
             }
         }
+    }
+
+    private static void checkPower(double before, Report spoiled) {
+        JsonObject power = spoiled.json.getAsJsonObject("power").getAsJsonObject("dropped_frames");
+        double noticed = power.get("noticed").getAsDouble() / power.get("tried").getAsDouble();
+        Check.atLeast(0.95, noticed, "power of proof where a frame is dropped");
+        double expected = before + (1 - before) * noticed / EVERY;
+        // The power is that of one dropped frame in stacks drawn anew, so it is not quite the share that was noticed here.
+        double chance = Check.FAR * Math.sqrt(expected * (1 - expected) / walked(spoiled));
+        Check.near(expected, refutedShare(spoiled), 0.05 * expected + chance, "share of refuted stacks");
+    }
+
+    private static double refutedShare(Report report) {
+        Check.atLeast(1000, walked(report), "samples of javac with a stack");
+        return (double) report.samples("refuted") / walked(report);
+    }
+
+    private static long walked(Report report) {
+        return report.samples("proven") + report.samples("plausible") + report.samples("refuted");
     }
 
     private static long classes(String output) throws IOException {
