@@ -12,16 +12,17 @@
 pub mod policy;
 
 use std::fs;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use vouch_signal::handler::STRIDE;
 
-use crate::clock::{self, float};
+use crate::clock::{self, float, seconds};
 use crate::engine::Engine;
 use crate::engine::cost::Meter;
 use crate::fault::guard;
+use crate::own_thread::{Blocked, OwnThread};
 use crate::say::say;
 use crate::threads::registry;
 use policy::{Order, Policy, Seen};
@@ -64,8 +65,7 @@ struct Desk {
 static DESK: Mutex<Desk> =
     Mutex::new(Desk { task: None, has_thread: false, stopped: false, notes: Vec::new() });
 static CALL: Condvar = Condvar::new();
-/// The kernel's id of the governor's thread; 0 until it runs.
-static TID: AtomicU32 = AtomicU32::new(0);
+static THREAD: OwnThread = OwnThread::new();
 
 /// A recording begins: with this stride, if the engine has interrupts of its own, of which one took `cost` when that was
 /// decided. `None`: with no engine.
@@ -111,13 +111,11 @@ pub fn story() -> Story {
 
 /// The CPU time that the governor has had, in nanoseconds.
 pub fn cpu() -> u64 {
-    Some(TID.load(Ordering::Relaxed)).filter(|tid| *tid != 0).and_then(clock::thread_cpu).unwrap_or(0)
+    THREAD.cpu()
 }
 
 fn body() {
-    block_signals();
-    TID.store(clock::own_tid(), Ordering::Relaxed);
-    registry().own(clock::own_tid());
+    let _running = THREAD.begin(Blocked::All);
     take_priority();
     loop {
         let mut desk = DESK.lock();
@@ -233,9 +231,8 @@ impl Look {
 
     /// Cores that the process has used since then.
     fn busy_since(&self, before: &Self) -> f64 {
-        let wall = self.wall.duration_since(before.wall);
-        float(self.process_cpu.saturating_sub(before.process_cpu))
-            / float(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX))
+        let wall = self.wall.duration_since(before.wall).as_secs_f64();
+        seconds(self.process_cpu.saturating_sub(before.process_cpu)) / wall
     }
 }
 
@@ -258,16 +255,6 @@ fn take_priority() {
         if libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) != 0 {
             libc::setpriority(libc::PRIO_PROCESS, clock::own_tid(), FIRST);
         }
-    }
-}
-
-/// No signal of the program's or the JVM's is handled here.
-fn block_signals() {
-    // SAFETY: all zero is a valid set; the calls write it, and the mask is this thread's own.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut set);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
     }
 }
 

@@ -21,6 +21,7 @@ mod java;
 mod lab;
 mod options;
 mod output;
+mod own_thread;
 mod prove;
 mod record;
 mod resolve;

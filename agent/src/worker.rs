@@ -3,35 +3,31 @@
 //! The program does not see it, and it is never sampled. It must cost next to nothing.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
 use jvmti_sys::jvmtiEnv;
 
 use crate::agent::{Agent, agent};
-use crate::clock;
 use crate::fault::guard;
+use crate::own_thread::{Blocked, OwnThread};
 use crate::session::rig;
-use crate::threads::{hook, registry, rename, scan};
+use crate::threads::{hook, rename, scan};
 
 /// How often the threads are looked through, at most; longer where that takes long.
 const LOOK: Duration = Duration::from_millis(100);
 /// It may take this part of the time.
 const LOOK_SHARE: u32 = 500;
 
-/// The kernel's id of the agent's thread; 0 until it runs.
-static TID: AtomicU32 = AtomicU32::new(0);
+static THREAD: OwnThread = OwnThread::new();
 
 /// The thread is to end.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 /// The CPU time that the agent's thread has had, in nanoseconds.
 pub fn cpu() -> u64 {
-    match TID.load(Ordering::Relaxed) {
-        0 => 0,
-        tid => clock::thread_cpu(tid).unwrap_or(0),
-    }
+    THREAD.cpu()
 }
 
 /// What the JVM runs as the agent's thread.
@@ -40,13 +36,9 @@ pub fn cpu() -> u64 {
 /// To be called by the JVM alone, with this thread's own environments.
 pub unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: *mut c_void) {
     guard((), || {
-        block_own_signal();
-        let tid = clock::own_tid();
-        registry().own(tid);
+        let _running = THREAD.begin(Blocked::SigProf);
         // SAFETY: the JVM passes this thread's JNIEnv.
         let (Some(agent), Ok(env)) = (agent(), unsafe { JNIEnv::from_raw(env) }) else { return };
-        TID.store(tid, Ordering::Relaxed);
-        let _gone = Gone;
         run(agent, env);
     });
 }
@@ -63,17 +55,8 @@ pub fn end() {
     ENDING.store(true, Ordering::Release);
     wake();
     let begun = Instant::now();
-    while TID.load(Ordering::Acquire) != 0 && begun.elapsed() < PATIENCE {
+    while THREAD.runs() && begun.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(100));
-    }
-}
-
-/// Says that the thread is gone, however it went.
-struct Gone;
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        TID.store(0, Ordering::Release);
     }
 }
 
@@ -94,16 +77,5 @@ fn run(agent: &Agent, mut env: JNIEnv<'_>) {
             }
             next_look = now + LOOK.max(now.elapsed() * LOOK_SHARE);
         }
-    }
-}
-
-/// A signal for the whole process must not land here.
-fn block_own_signal() {
-    // SAFETY: all zero is a valid set; the calls write it, and the mask is this thread's own.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGPROF);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
     }
 }

@@ -1,7 +1,7 @@
 /*
  * What a machine can afford. On a virtual one a timer interrupt costs ten times what it does on iron, and an interval
- * that is a matter of course here takes half of a core there. One that is too short is made longer, and
- * the profile says so, and keeps its weights.
+ * that is a matter of course here takes half of a core there. One that is too short is made longer,
+ * and the profile says so, and keeps its weights.
  *
  * @test
  * @summary an interval that the machine cannot afford is made longer, and nothing is lost by it
@@ -52,7 +52,7 @@ public class Governor {
         long notes = report.engineNotes().stream().filter(note -> note.startsWith("sampling every ")).count();
         Check.equal(longer, notes > 0, "told among " + report.engineNotes());
         // A thread has its first two signals when they are due, its last at its end.
-        double signals = 1.02 * report.cpuMs() * 1e3 / every + 3 * report.threads().size();
+        double signals = 1.02 * report.signalsIn(report.cpuMs()) + 3 * report.threads().size();
         Check.atMost(signals, report.signals(), "signals at one in " + every + " us");
     }
 

@@ -98,8 +98,7 @@ public class CrashedWalks {
 
     /** Samples of which a walk was tried. */
     private static long walks(Report report) {
-        return report.samples("proven") + report.samples("plausible") + report.samples("refuted") + report.samples("unwalked")
-            - report.unwalkedCodes().getOrDefault("not_signalled", 0L);
+        return report.walked() + report.samples("unwalked") - report.unwalkedCodes().getOrDefault("not_signalled", 0L);
     }
 
     private static void told(Run run, String part) {

@@ -117,17 +117,13 @@ public class Javac {
         Check.atLeast(0.95, noticed, "power of proof where a frame is dropped");
         double expected = before + (1 - before) * noticed / EVERY;
         // The power is that of one dropped frame in stacks drawn anew, so it is not quite the share that was noticed here.
-        double chance = Check.FAR * Math.sqrt(expected * (1 - expected) / walked(spoiled));
+        double chance = Check.FAR * Math.sqrt(expected * (1 - expected) / spoiled.walked());
         Check.near(expected, refutedShare(spoiled), 0.05 * expected + chance, "share of refuted stacks");
     }
 
     private static double refutedShare(Report report) {
-        Check.atLeast(1000, walked(report), "samples of javac with a stack");
-        return (double) report.samples("refuted") / walked(report);
-    }
-
-    private static long walked(Report report) {
-        return report.samples("proven") + report.samples("plausible") + report.samples("refuted");
+        Check.atLeast(1000, report.walked(), "samples of javac with a stack");
+        return (double) report.samples("refuted") / report.walked();
     }
 
     private static long classes(String output) throws IOException {

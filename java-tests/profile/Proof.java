@@ -41,8 +41,8 @@ public class Proof {
     private static void sound() {
         Run run = Vm.with("").run(Program.class).ok();
         Report report = run.report();
-        long walked = walked(report);
-        Check.atLeast(100, walked, "samples with a stack");
+        long walked = report.walked();
+        Check.atLeast(report.signalsIn(500), walked, "samples with a stack");
         Check.atMost(0.01 * walked, report.samples("refuted"), "refuted samples of a simple program");
         Check.atLeast(0.9 * walked, report.samples("proven"), "proven samples of a simple program");
         List<Sample> samples = run.profile().samples();
@@ -57,7 +57,7 @@ public class Proof {
         Run run = Vm.with("break=gap/5,out=all.folded").run(Program.class).ok();
         Report report = run.report();
         long refuted = report.samples("refuted");
-        Check.atLeast(0.1 * walked(report), refuted, "samples of a spoiled walker that are refuted");
+        Check.atLeast(0.1 * report.walked(), refuted, "samples of a spoiled walker that are refuted");
         Profile profile = run.profile();
         List<Sample> apart = profile.samples().stream().filter(Proof::isApart).collect(Collectors.toList());
         Check.equal(refuted, apart.size(), "samples that are shown apart");
@@ -112,7 +112,7 @@ public class Proof {
 
     private static void kept() {
         Run run = Vm.with("refuted=keep,break=gap/5").run(Program.class).ok();
-        Check.atLeast(0.1 * walked(run.report()), run.report().samples("refuted"), "refuted samples that are kept");
+        Check.atLeast(0.1 * run.report().walked(), run.report().samples("refuted"), "refuted samples that are kept");
         Check.that(run.profile().functions().stream().noneMatch(function -> function.startsWith(ROOT)), "none of them is shown apart");
         long marked = run.profile().samples().stream().filter(sample -> sample.leaf().subcategory.equals("refuted")).count();
         Check.equal(run.report().samples("refuted"), marked, "refuted samples among the others");
@@ -124,10 +124,6 @@ public class Proof {
         Check.equal(run.report().samples("refuted"), apart.size(), "samples whose frames are dropped");
         Check.that(apart.stream().allMatch(sample -> sample.depth() == 1), "none of their frames is shown");
         Check.near(run.report().weightMs("signals") - run.report().weightMs("dropped"), run.profile().weight(), 1, "weight of the profile, in ms");
-    }
-
-    private static long walked(Report report) {
-        return report.samples("proven") + report.samples("plausible") + report.samples("refuted");
     }
 
     private static boolean isApart(Sample sample) {

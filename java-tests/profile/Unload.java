@@ -70,8 +70,8 @@ public class Unload {
         Check.atLeast(0.5 * count, run.number("collected"), "loaders that were collected before the last class ran");
         Check.equal(0, run.report().namesLost(), "names_lost");
         Set<String> sampled = checkNames(run, times(run));
-        double each = Math.min(1, 1000 * Spinner.CLASS_MS / run.report().sampledIntervalUs());
-        Check.atLeast(Check.leastOf(count, 0.95 * each), sampled.size(), "classes in the profile");
+        double met = Math.min(1, run.report().signalsIn(Spinner.CLASS_MS));
+        Check.atLeast(0.9 * Check.leastOf(count, met), sampled.size(), "classes in the profile");
         for (Frame frame : run.profile().frames()) {
             Check.that(!frame.function.equals("[unknown method]"), "a method without a name");
         }

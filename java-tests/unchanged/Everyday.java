@@ -1,8 +1,8 @@
 /*
  * The program does not notice. Children that it starts, sockets, selectors, pipes, timers, sleeps and locks all go
  * through system calls that a signal can break off; a profiler that lets one EINTR through, or leaves a child with a
- * blocked signal, costs its user a day. At five times the usual rate, or what the machine can afford of it, under load, the output
- * is the same as without the agent.
+ * blocked signal, costs its user a day. At five times the usual rate, or what the machine can afford of it, under load, the
+ * output is the same as without the agent.
  *
  * @test
  * @summary children, sockets, selectors, sleeps and file locks under a storm of signals

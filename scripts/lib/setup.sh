@@ -111,11 +111,16 @@ setup_lab() {
     java-tests/lib/dev/vouch/lab/Matrix.java
 }
 
+# outcomes_of FILE: of each test of a jtreg run "ok", "FAILED" or "skipped", a tab, and its name.
+outcomes_of() {
+  awk '/Passed\. (Skipped|skipped)/ || /SkippedException/ { print "skipped\t" $1; next } /Passed\./ { print "ok\t" $1; next }
+       /Failed\.|Error\./ { print "FAILED\t" $1 }' "$1"
+}
+
 # summary_of FILE: "passed failed skipped" of a jtreg run.
 summary_of() {
   [[ -f $1 ]] || { echo '0 1 0'; return; }
-  awk '/Passed\. (Skipped|skipped)/ || /SkippedException/ { s++; next } /Passed\./ { p++; next }
-       /Failed\.|Error\./ { f++ } END { print p + 0, f + 0, s + 0 }' "$1"
+  outcomes_of "$1" | awk '{ of[$1]++ } END { print of["ok"] + 0, of["FAILED"] + 0, of["skipped"] + 0 }'
 }
 
 # red_tests FOLDER: the tests that failed in a jtreg run, each with the end of what it printed: the machine that it failed

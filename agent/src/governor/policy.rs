@@ -75,9 +75,9 @@ impl Policy {
         }
         if let Some(interrupts) = too_many.filter(|_| self.too_many >= TIMES) {
             self.too_many = 0;
-            let should = self.should(seen.switches) / TOO_MANY;
+            let accounted = self.accounted_for(seen.switches);
             return Some(self.answer(format!(
-                "a core has {interrupts:.0} timer interrupts a second, of which {should:.0} are accounted for"
+                "a core has {interrupts:.0} timer interrupts a second, of which {accounted:.0} are accounted for"
             )));
         }
         self.dearer()
@@ -115,14 +115,14 @@ impl Policy {
         costs.get(costs.len() / 2).copied()
     }
 
-    /// How many timer interrupts a second a core should have at most.
-    fn should(&self, switches: f64) -> f64 {
-        TOO_MANY * (1.0 / (self.interval * self.stride).as_secs_f64() + OTHERS + switches)
+    /// How many timer interrupts a second a core may have for what is known of.
+    fn accounted_for(&self, switches: f64) -> f64 {
+        1.0 / (self.interval * self.stride).as_secs_f64() + OTHERS + switches
     }
 
     fn too_many(&self, interrupts: f64, switches: f64) -> bool {
         let dear = self.cost().is_some_and(|cost| interrupts * cost.as_secs_f64() > DEAR);
-        dear && interrupts > self.should(switches)
+        dear && interrupts > TOO_MANY * self.accounted_for(switches)
     }
 }
 

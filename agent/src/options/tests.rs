@@ -44,8 +44,8 @@ fn every_key_is_understood() {
             ("cbox%.folded", Format::Folded)
         ]
     );
-    assert_eq!(o.interval, Duration::from_micros(250));
     assert_eq!(o.report.unwrap().to_str(), Some("r-20260102-030405.json"));
+    assert_eq!(o.interval, Duration::from_micros(250));
     assert_eq!((o.engine, o.depth, o.quiet), (EngineWish::Timer, 20_000, true));
     assert!(o.threads.unwrap().is_match("main"));
     assert_eq!(o.witness, Witnessing::Every(Duration::from_millis(50)));

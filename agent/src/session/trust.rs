@@ -5,7 +5,6 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_profile::{Delivered, HandlerTime, Meta, Power, Rate, TrustReport};
-
 use vouch_signal::handler::MOST_CRASHES;
 
 use super::{Moment, Session, command_line};

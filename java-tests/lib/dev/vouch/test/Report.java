@@ -97,6 +97,11 @@ public final class Report {
         return json.getAsJsonObject("samples").get(fate).getAsLong();
     }
 
+    /** Samples that have a stack. */
+    public long walked() {
+        return samples("proven") + samples("plausible") + samples("refuted");
+    }
+
     public double weightMs(String fate) {
         return json.getAsJsonObject("weight_ms").get(fate).getAsDouble();
     }
@@ -179,6 +184,11 @@ public final class Report {
     /** What was in the end between two signals of a thread: the interval, or more where the machine could not afford that. */
     public double sampledIntervalUs() {
         return json.get("sampled_interval_us").getAsDouble();
+    }
+
+    /** How many signals so much CPU time makes. */
+    public double signalsIn(double cpuMs) {
+        return cpuMs * 1e3 / sampledIntervalUs();
     }
 
     /** Sampled time over the CPU time that the kernel charged. */

@@ -1,0 +1,69 @@
+//! A thread of the agent's own: no profile has it, it handles none of the program's signals, and its CPU time is told apart.
+//!
+//! It must never be taken for the program's, so it says what it is before it does anything.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::clock;
+use crate::threads::registry;
+
+/// The kernel's id of one of them; 0 until it runs, and once it has ended.
+#[derive(Debug, Default)]
+pub struct OwnThread(AtomicU32);
+
+/// Which signals are not to land on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocked {
+    All,
+    /// The JVM needs the others: it is one of its threads.
+    SigProf,
+}
+
+impl OwnThread {
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// The calling thread is the one, until what is given back is dropped.
+    pub fn begin(&self, blocked: Blocked) -> Running<'_> {
+        block(blocked);
+        let tid = clock::own_tid();
+        registry().own(tid);
+        self.0.store(tid, Ordering::Relaxed);
+        Running(self)
+    }
+
+    pub fn runs(&self) -> bool {
+        self.0.load(Ordering::Acquire) != 0
+    }
+
+    /// The CPU time that it has had, in nanoseconds.
+    pub fn cpu(&self) -> u64 {
+        match self.0.load(Ordering::Relaxed) {
+            0 => 0,
+            tid => clock::thread_cpu(tid).unwrap_or(0),
+        }
+    }
+}
+
+/// While it is there, the thread runs.
+#[derive(Debug)]
+pub struct Running<'t>(&'t OwnThread);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(0, Ordering::Release);
+    }
+}
+
+fn block(blocked: Blocked) {
+    // SAFETY: all zero is a valid set; the calls write it, and the mask is this thread's own.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        match blocked {
+            Blocked::All => libc::sigfillset(&raw mut set),
+            Blocked::SigProf => libc::sigaddset(&raw mut set, libc::SIGPROF),
+        };
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
