@@ -105,6 +105,25 @@ impl Armed {
         }
     }
 
+    /// True if it has interrupts of its own, with which it can pause.
+    pub fn pauses(&self) -> bool {
+        matches!(self, Self::Perf(_))
+    }
+
+    /// No interrupts for a while; the present period goes on where it was.
+    pub fn pause(&self) {
+        if let Self::Perf(event) = self {
+            event.stop();
+        }
+    }
+
+    /// The end of a pause. Nothing can be done about a failure: the thread's next samples are settled at its end.
+    pub fn resume(&self) {
+        if let Self::Perf(event) = self {
+            drop(event.start());
+        }
+    }
+
     /// For a thread without a slot, whose handler cannot set the period.
     pub fn repeat(&self, period: Duration) {
         if let Self::Perf(event) = self {

@@ -3,7 +3,7 @@
 //! What it should cost: a timer interrupt for each stride of CPU time. What it does cost: what an interrupt takes now, measured
 //! on the governor itself; the interrupts that the kernel counts for each core; and how late the governor gets the processor
 //! while the process is in the kernel most of its time. Where the two part, [`policy`] lengthens the stride, then stops the
-//! engine, and it is said.
+//! engine, and it is said. Before the engine is blamed for what the machine suffers from, it pauses for a moment.
 //!
 //! It has a thread to itself since the agent's may be naming or writing for seconds, and the highest priority that it can get:
 //! where the timer interrupts leave a core hardly any time, the little must be its. A longer stride needs no lock. It must
@@ -32,6 +32,9 @@ const LOOK: Duration = Duration::from_millis(300);
 /// A look may take this part of the time.
 const LOOK_SHARE: u32 = 500;
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// How long the engine pauses while it is asked whose doing something is: a storm is thousands of interrupts in that time, and
+/// each thread's next sample stands for what it ran meanwhile.
+const REST: Duration = Duration::from_millis(50);
 /// A look that comes so much later than it should is late.
 const LATE: Duration = Duration::from_secs(1);
 /// The cost of an interrupt is measured in one look of so many, from so many interrupts.
@@ -60,10 +63,12 @@ struct Desk {
     stopped: bool,
     /// What was done in the present recording, or the last, as a person should know it.
     notes: Vec<String>,
+    /// It has been said in this recording that others make the machine suffer.
+    said_others: bool,
 }
 
 static DESK: Mutex<Desk> =
-    Mutex::new(Desk { task: None, has_thread: false, stopped: false, notes: Vec::new() });
+    Mutex::new(Desk { task: None, has_thread: false, stopped: false, notes: Vec::new(), said_others: false });
 static CALL: Condvar = Condvar::new();
 static THREAD: OwnThread = OwnThread::new();
 
@@ -73,6 +78,7 @@ pub fn begin(engine: Option<Engine>, interval: Duration, stride: u32, cost: Opti
     let mut desk = DESK.lock();
     desk.notes.clear();
     desk.stopped = false;
+    desk.said_others = false;
     let Some(Engine::Perf { user_only }) = engine else {
         STRIDE.store(1, Ordering::Relaxed);
         return;
@@ -142,47 +148,79 @@ fn govern(meter: Option<&Meter>) {
         let now = Look::now();
         let mut seen = now.since(&before);
         seen.late = now.wall.duration_since(before.wall) > pause + LATE && now.stormed_since(&before);
-        let busy = now.busy_since(&before) > IDLE;
-        if busy && number.is_multiple_of(MEASURE) {
+        let asked = pause == REST;
+        let busy = now.busy_since(&before) > IDLE || asked;
+        if busy && !asked && number.is_multiple_of(MEASURE) {
             seen.cost = meter.and_then(|meter| meter.measure(INTERRUPTS));
         }
         number = number.wrapping_add(1);
         before = now;
-        if busy && !act(&seen) {
-            return;
-        }
         pause = (begun.elapsed() * LOOK_SHARE).clamp(LOOK, LONGEST_LOOK);
+        match busy.then(|| act(&seen)).flatten() {
+            None => {}
+            Some(Next::Soon) => {
+                pause = REST;
+                before = Look::now();
+            }
+            Some(Next::Nothing) => return,
+        }
     }
 }
 
-/// Does what the policy says; false if there is nothing left to govern.
-fn act(seen: &Seen) -> bool {
+/// What comes after an act.
+enum Next {
+    /// A look as soon as the pause is over.
+    Soon,
+    /// Nothing is left to govern.
+    Nothing,
+}
+
+/// Does what the policy says.
+fn act(seen: &Seen) -> Option<Next> {
     let mut desk = DESK.lock();
-    let Some(task) = &mut desk.task else { return false };
-    let line = match task.policy.judge(seen) {
-        None => return true,
-        Some(Order::Lengthen { stride, why }) => {
-            STRIDE.store(stride, Ordering::Relaxed);
-            let period = task.interval * stride;
-            format!("sampling every {} of CPU time from here on: {why}", policy::micros(period))
+    let Some(task) = &mut desk.task else { return Some(Next::Nothing) };
+    let interval = task.interval;
+    // All of it with the desk locked, so that it is this recording's engine and not the next one's.
+    let (line, next) = match task.policy.judge(seen)? {
+        Order::Pause => {
+            registry().pause();
+            return Some(Next::Soon);
         }
-        Some(Order::Stop { why }) => {
+        Order::GoOn { why } => {
+            registry().resume();
+            if std::mem::replace(&mut desk.said_others, true) {
+                return None;
+            }
+            (format!("sampling goes on, after a pause of {}: {why}", policy::micros(REST)), None)
+        }
+        Order::Lengthen { stride, why } => {
+            STRIDE.store(stride, Ordering::Relaxed);
+            registry().lengthen();
+            registry().resume();
+            (
+                format!(
+                    "sampling every {} of CPU time from here on: {why}",
+                    policy::micros(interval * stride)
+                ),
+                None,
+            )
+        }
+        Order::Stop { why } => {
             desk.task = None;
-            format!("the engine is stopped, and what the program does from here on is not sampled: {why}")
+            desk.stopped = true;
+            registry().end_sampling();
+            (
+                format!(
+                    "the engine is stopped, and what the program does from here on is not sampled: {why}"
+                ),
+                Some(Next::Nothing),
+            )
         }
     };
-    let goes_on = desk.task.is_some();
     desk.notes.push(line.clone());
-    desk.stopped = !goes_on;
-    // With the desk still locked, so that it is this recording's engine and not the next one's.
-    if goes_on {
-        registry().lengthen();
-    } else {
-        registry().end_sampling();
-    }
     drop(desk);
     say(&line);
-    goes_on
+    next
 }
 
 /// The machine and the process at one moment.

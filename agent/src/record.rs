@@ -23,11 +23,10 @@ use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{Head, NO_JAVA_THREAD, NOT_SIGNALLED, frames};
 use vouch_signal::walker::{Frame, code_name};
 
-use crate::clock;
 use crate::options::Refuted;
 use crate::prove::{Asking, Prover, Roots};
 use crate::resolve::Resolver;
-use crate::threads::{Life, NameId, Unsignalled, registry, scan};
+use crate::threads::{Debt, Life, NameId, Unsignalled, registry, scan};
 use crate::witness::Witness;
 use names::{Names, place as place_of};
 use show::{Judged, Shown};
@@ -184,9 +183,9 @@ impl Recorder {
 
     /// Takes in what was due while no signal was taken: there is no stack for it.
     pub fn take_unsignalled(&mut self, due: &[Unsignalled], resolver: &Resolver, env: &mut JNIEnv<'_>) {
-        for Unsignalled { tid, serial, cpu, weight, java } in due.iter().copied() {
+        for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
             let count = if java { NOT_SIGNALLED } else { NO_JAVA_THREAD };
-            let time = clock::monotonic();
+            let Debt { weight, time, cpu } = debt;
             let head = Head { time, cpu, tid, serial, weight, count, took: 0, witnessed: false };
             self.take_walk(&head, &[], resolver, env);
         }

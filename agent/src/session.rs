@@ -93,6 +93,7 @@ impl Session {
             engine: plan.choice.engine,
             interval: options.interval,
             filter: options.threads.clone(),
+            paused: false,
         });
         let session = Self { plan, rig, recorder, truth, said_stopped: false, started };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
@@ -212,7 +213,7 @@ impl Session {
     /// Takes in what was due while no signal was taken; the gate is closed.
     fn take_unsignalled(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         let due = registry().settle();
-        let weight = due.iter().map(|due| u64::from(due.weight)).sum();
+        let weight = due.iter().map(|due| u64::from(due.debt.weight)).sum();
         self.rig.counters().count(due.len() as u64, weight);
         self.recorder.take_unsignalled(&due, resolver, env);
     }

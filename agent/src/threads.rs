@@ -26,6 +26,7 @@ use vouch_signal::slots::{Slot, Slots};
 use crate::clock;
 
 pub use life::{Life, NameId};
+pub use live::Debt;
 use live::Live;
 use sampling::Arming;
 pub use sampling::{Sampling, Unsignalled};
@@ -172,9 +173,10 @@ impl Registry {
             self.native_name(tid, &name);
         }
         let mut inner = self.inner.lock();
-        let Inner { live, arming, .. } = &mut *inner;
+        let Inner { live, lives, arming, .. } = &mut *inner;
         let Some(live) = live.get_mut(&tid) else { return };
-        live.pay(tid, arming);
+        let java = lives.get(&live.serial).is_some_and(|life| life.java);
+        live.pay(tid, java, arming);
         let serial = live.serial;
         self.forget(&mut inner, tid);
         inner.left.insert(tid, serial);

@@ -1,6 +1,8 @@
 //! When the engine is too dear for this machine, and what is done about it: a longer stride first, then its end.
 //!
-//! Pure: it judges what was seen, and knows no kernel. It must never stop the engine without having lengthened the stride.
+//! A machine may suffer from others' timers as well, so before the engine is blamed for that it has to pause for a moment: what
+//! goes on without it is not its own. Pure: it judges what was seen, and knows no kernel. It must never stop the engine without
+//! having lengthened the stride, nor blame it for what it was not asked about.
 
 use std::time::Duration;
 
@@ -20,6 +22,12 @@ const DEAR: f64 = 0.2;
 const TOO_MANY: f64 = 4.0;
 /// Timer interrupts a second that every core may have of its own: the kernel's ticks, others' timers.
 const OTHERS: f64 = 2_000.0;
+/// A storm that has lost less than this part of itself while the engine paused is somebody else's.
+const REMAINS: f64 = 0.5;
+/// When the machine has hardly answered for reasons of its own, it must be so this many times as often before it is asked again.
+const PATIENCE: u32 = 4;
+/// After so many looks at a machine that is well, what was is forgotten: some five minutes.
+const CALM: u32 = 1_000;
 
 /// What was seen in one look.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,8 +45,27 @@ pub struct Seen {
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    Lengthen { stride: u32, why: String },
-    Stop { why: String },
+    /// The engine is to pause until the next look, which is to come soon: it says what to do then.
+    Pause,
+    /// It goes on as it was; what is wrong is not its doing.
+    GoOn {
+        why: String,
+    },
+    Lengthen {
+        stride: u32,
+        why: String,
+    },
+    Stop {
+        why: String,
+    },
+}
+
+/// What the engine pauses for.
+#[derive(Debug, Clone, Copy)]
+enum Suspicion {
+    Late,
+    /// So many timer interrupts a second, beyond those that are known to be others'.
+    Interrupts(f64),
 }
 
 /// What the governor knows of a recording.
@@ -49,14 +76,32 @@ pub struct Policy {
     costs: Vec<Duration>,
     late: u32,
     too_many: u32,
+    /// The engine pauses, for this.
+    asking: Option<Suspicion>,
+    /// Timer interrupts a second that were there while it paused, and have been since.
+    others: f64,
+    /// How often in a row a look must be late before it is believed.
+    patience: u32,
     /// The machine has been answered with a longer stride.
     warned: bool,
+    /// Looks in a row at which there was nothing wrong.
+    calm: u32,
 }
 
 impl Policy {
     pub fn new(interval: Duration, stride: u32, cost: Option<Duration>) -> Self {
-        let costs = cost.into_iter().collect();
-        Self { interval, stride, costs, late: 0, too_many: 0, warned: false }
+        Self {
+            interval,
+            stride,
+            costs: cost.into_iter().collect(),
+            late: 0,
+            too_many: 0,
+            asking: None,
+            others: 0.0,
+            patience: TIMES,
+            warned: false,
+            calm: 0,
+        }
     }
 
     /// Judges a look.
@@ -66,21 +111,61 @@ impl Policy {
             let surplus = self.costs.len().saturating_sub(KEPT);
             self.costs.drain(..surplus);
         }
+        if let Some(suspicion) = self.asking.take() {
+            return Some(self.verdict(suspicion, seen));
+        }
+        self.others = seen.interrupts.unwrap_or(0.0).min(self.others);
+        let too_many = seen.interrupts.map(|interrupts| interrupts - self.others);
+        let too_many = too_many.filter(|interrupts| self.too_many(*interrupts, seen.switches));
         self.late = if seen.late { self.late + 1 } else { 0 };
-        let too_many = seen.interrupts.filter(|interrupts| self.too_many(*interrupts, seen.switches));
         self.too_many = if too_many.is_some() { self.too_many + 1 } else { 0 };
-        if self.late >= TIMES {
-            self.late = 0;
-            return Some(self.answer("the machine hardly answers".to_owned()));
+        if self.late >= self.patience {
+            return Some(self.ask(Suspicion::Late));
         }
         if let Some(interrupts) = too_many.filter(|_| self.too_many >= TIMES) {
-            self.too_many = 0;
-            let accounted = self.accounted_for(seen.switches);
-            return Some(self.answer(format!(
-                "a core has {interrupts:.0} timer interrupts a second, of which {accounted:.0} are accounted for"
-            )));
+            return Some(self.ask(Suspicion::Interrupts(interrupts)));
+        }
+        self.calm = if self.late + self.too_many == 0 { self.calm + 1 } else { 0 };
+        if self.calm >= CALM {
+            self.warned = false;
+            self.patience = TIMES;
         }
         self.dearer()
+    }
+
+    fn ask(&mut self, suspicion: Suspicion) -> Order {
+        self.late = 0;
+        self.too_many = 0;
+        self.calm = 0;
+        self.asking = Some(suspicion);
+        Order::Pause
+    }
+
+    /// What was seen while the engine paused tells whose doing it is.
+    fn verdict(&mut self, suspicion: Suspicion, seen: &Seen) -> Order {
+        match suspicion {
+            Suspicion::Late if seen.late => {
+                self.patience = self.patience.saturating_mul(PATIENCE);
+                Order::GoOn { why: "the machine hardly answers without it, either".to_owned() }
+            }
+            Suspicion::Late => self.answer("the machine hardly answers".to_owned()),
+            Suspicion::Interrupts(before) => {
+                let now = seen.interrupts.unwrap_or(0.0);
+                let remain = now - self.others;
+                if remain > REMAINS * before {
+                    self.others = now;
+                    return Order::GoOn {
+                        why: format!("a core has {now:.0} timer interrupts a second without it, too"),
+                    };
+                }
+                let accounted = self.accounted_for(seen.switches);
+                self.answer(format!(
+                    "a core had {:.0} timer interrupts a second, of which {:.0} are accounted for, and {now:.0} while it paused",
+                    before + self.others,
+                    accounted + self.others
+                ))
+            }
+        }
     }
 
     /// The machine suffers: the first time the stride is lengthened, then the engine stopped.
@@ -115,7 +200,7 @@ impl Policy {
         costs.get(costs.len() / 2).copied()
     }
 
-    /// How many timer interrupts a second a core may have for what is known of.
+    /// How many timer interrupts a second a core may have for what is known of the engine and of any machine.
     fn accounted_for(&self, switches: f64) -> f64 {
         1.0 / (self.interval * self.stride).as_secs_f64() + OTHERS + switches
     }
@@ -238,17 +323,69 @@ mod tests {
         assert!(matches!(&orders[..], [Order::Stop { .. }]), "{orders:?}");
     }
 
+    fn storm(interrupts: f64) -> Seen {
+        Seen { interrupts: Some(interrupts), switches: 500.0, ..Seen::default() }
+    }
+
+    const LATE: Seen = Seen { late: true, cost: None, interrupts: None, switches: 0.0 };
+
+    /// What is ordered while the engine makes the machine suffer: with `paused` the next look is at `without`.
+    fn orders(policy: &mut Policy, looks: u32, with: Seen, without: Seen) -> Vec<Order> {
+        let mut paused = false;
+        (0..looks)
+            .filter_map(|_| {
+                let order = policy.judge(if paused { &without } else { &with });
+                paused = order == Some(Order::Pause);
+                order
+            })
+            .collect()
+    }
+
     #[test]
     fn a_machine_that_suffers_gets_a_longer_stride_and_then_peace() {
-        let storm = Seen { interrupts: Some(50_000.0), switches: 500.0, ..Seen::default() };
-        let late = Seen { late: true, ..Seen::default() };
-        for seen in [storm, late] {
+        for (with, without) in [(storm(50_000.0), storm(300.0)), (LATE, Seen::default())] {
             let mut policy = Policy::new(MS, 1, Some(us(16)));
-            let orders: Vec<Option<Order>> = (0..6).map(|_| policy.judge(&seen)).collect();
-            assert!(matches!(orders[2], Some(Order::Lengthen { stride: 4, .. })), "{orders:?}");
-            assert!(matches!(orders[5], Some(Order::Stop { .. })), "{orders:?}");
-            assert_eq!(orders.iter().flatten().count(), 2);
+            let orders = orders(&mut policy, 8, with, without);
+            let expected = [
+                Order::Pause,
+                Order::Lengthen { stride: 4, why: String::new() },
+                Order::Pause,
+                Order::Stop { why: String::new() },
+            ];
+            let alike = |(a, b): (&Order, &Order)| std::mem::discriminant(a) == std::mem::discriminant(b);
+            assert!(orders.len() == 4 && orders.iter().zip(&expected).all(alike), "{orders:?}");
+            assert_eq!(policy.stride, 4);
         }
+    }
+
+    #[test]
+    fn what_goes_on_while_the_engine_pauses_is_not_its_doing() {
+        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let orders_of = orders(&mut policy, 100, storm(50_000.0), storm(48_000.0));
+        assert!(matches!(&orders_of[..], [Order::Pause, Order::GoOn { .. }]), "{orders_of:?}");
+        // Beside it the engine's own is seen, and the storm's end is no reason to trust the engine more.
+        let own = orders(&mut policy, 4, storm(90_000.0), storm(48_000.0));
+        assert!(matches!(&own[..], [Order::Pause, Order::Lengthen { .. }]), "{own:?}");
+        assert_eq!(policy.judge(&storm(300.0)), None);
+        let own = orders(&mut policy, 4, storm(50_000.0), storm(300.0));
+        assert!(matches!(&own[..], [Order::Pause, Order::Stop { .. }]), "{own:?}");
+        // A machine that hardly answers is asked ever more rarely.
+        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let orders = orders(&mut policy, 3 + 12 + 47 + 2, LATE, LATE);
+        assert_eq!(orders.len(), 4, "{orders:?}");
+        assert!(orders.iter().all(|order| matches!(order, Order::Pause | Order::GoOn { .. })), "{orders:?}");
+    }
+
+    #[test]
+    fn what_was_is_forgotten_on_a_machine_that_is_well() {
+        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        orders(&mut policy, 4, storm(50_000.0), storm(300.0));
+        assert!(policy.warned);
+        for _ in 0..CALM {
+            assert_eq!(policy.judge(&storm(300.0)), None);
+        }
+        let orders = orders(&mut policy, 4, storm(50_000.0), storm(300.0));
+        assert!(matches!(&orders[..], [Order::Pause, Order::Lengthen { stride: 16, .. }]), "{orders:?}");
     }
 
     #[test]

@@ -28,11 +28,20 @@ pub struct Live {
     pub own: bool,
 }
 
-/// How far a thread has come, by its CPU clock, and whether it is the signals that tell what it owes.
+/// How far a thread has come, when that was, by its CPU clock, and whether it is the signals that tell what it owes.
 #[derive(Debug)]
 struct Come {
+    time: u64,
     cpu: u64,
     by_signals: bool,
+}
+
+/// What a thread owes: it was due until this time, with its CPU clock there.
+#[derive(Debug, Clone, Copy)]
+pub struct Debt {
+    pub weight: u32,
+    pub time: u64,
+    pub cpu: u64,
 }
 
 impl Live {
@@ -79,9 +88,21 @@ impl Live {
             slot.set_beginning(armed.descriptor(), phase.late);
             slot.set_excluded(false);
         }
-        armed.start(Duration::from_nanos(period), first)?;
+        // A pause ends by starting what pauses.
+        if !(sampling.paused && armed.pauses()) {
+            armed.start(Duration::from_nanos(period), first)?;
+        }
         self.armed = Some(armed);
         Ok(())
+    }
+
+    /// Has the thread's engine pause, or go on.
+    pub fn pause(&self, paused: bool) {
+        match &self.armed {
+            Some(armed) if paused => armed.pause(),
+            Some(armed) => armed.resume(),
+            None => {}
+        }
     }
 
     /// The present stride's period, for an event that no handler finds.
@@ -96,7 +117,7 @@ impl Live {
         let leaves = arming.sampling.as_ref().is_some_and(|sampling| !sampling.wants(Some(name)));
         let now = if leaves && tid == clock::own_tid() {
             // What it owes is of its old name.
-            self.pay(tid, arming);
+            self.pay(tid, life.java, arming);
             clock::monotonic()
         } else {
             now
@@ -129,7 +150,7 @@ impl Live {
             // what was due before the first of them.
             let begun = self.slot.is_some_and(|slot| slot.beginning().is_none());
             let by_signals = begun && matches!(armed, Armed::Perf(event) if event.user_only());
-            self.come = Some(Come { cpu, by_signals });
+            self.come = Some(Come { time: clock::monotonic(), cpu, by_signals });
         }
     }
 
@@ -137,29 +158,31 @@ impl Live {
     ///
     /// To be asked when no handler can take a sample of this thread any more: a signal that was on its way would be counted
     /// twice.
-    pub fn settle(&mut self, interval: Duration) -> Option<u32> {
-        let (Come { cpu, by_signals }, slot) = (self.come.take()?, self.slot?);
-        let owed = if by_signals { slot.take_signals() } else { slot.dues.due(cpu, nanos(interval)) };
-        slot.dues.answer(owed);
-        Some(owed).filter(|owed| *owed > 0)
+    pub fn settle(&mut self, interval: Duration) -> Option<Debt> {
+        let (Come { time, cpu, by_signals }, slot) = (self.come.take()?, self.slot?);
+        let weight = if by_signals { slot.take_signals() } else { slot.dues.due(cpu, nanos(interval)) };
+        slot.dues.answer(weight);
+        (weight > 0).then_some(Debt { weight, time, cpu })
     }
 
-    /// Stops the calling thread's engine, and signals what no sample stands for.
-    pub fn pay(&mut self, tid: u32, arming: &mut Arming) {
+    /// Stops the calling thread's engine, and signals what no sample stands for. If the engine was stopped before, what the
+    /// thread does now is not what it owes.
+    pub fn pay(&mut self, tid: u32, java: bool, arming: &mut Arming) {
         self.stop(Some(clock::own_cpu()));
         // Its signals are handled by itself, and from the stop on it is excluded: all that were to be taken have been.
         let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return };
-        let (Some(weight), Some(slot)) = (self.settle(interval), self.slot) else { return };
-        slot.owe(weight);
-        slot.set_excluded(false);
-        // The handler takes no lock, so it may run while this thread holds one; it does so before this returns.
-        signal(tid);
-        slot.set_excluded(true);
-        // Unless the gate is closed, or the thread has the signal blocked.
-        let weight = slot.take_owed();
-        if weight > 0 {
-            let (serial, cpu) = (self.serial, clock::own_cpu());
-            arming.unsignalled.push(Unsignalled { tid, serial, cpu, weight, java: false });
+        let (Some(mut debt), Some(slot)) = (self.settle(interval), self.slot) else { return };
+        if arming.sampling.is_some() {
+            slot.owe(debt.weight);
+            slot.set_excluded(false);
+            // The handler takes no lock, so it may run while this thread holds one; it does so before this returns.
+            signal(tid);
+            slot.set_excluded(true);
+            // Unless the gate is closed, or the thread has the signal blocked.
+            debt.weight = slot.take_owed();
+        }
+        if debt.weight > 0 {
+            arming.unsignalled.push(Unsignalled { tid, serial: self.serial, debt, java });
         }
     }
 }

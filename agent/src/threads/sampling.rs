@@ -8,6 +8,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use regex_lite::Regex;
 
+use super::live::Debt;
 use super::{Inner, Registry};
 use crate::clock;
 use crate::engine::Engine;
@@ -18,6 +19,8 @@ pub struct Sampling {
     pub engine: Engine,
     pub interval: Duration,
     pub filter: Option<Regex>,
+    /// No interrupts for now: also not for threads that begin meanwhile.
+    pub paused: bool,
 }
 
 impl Sampling {
@@ -32,8 +35,7 @@ impl Sampling {
 pub struct Unsignalled {
     pub tid: u32,
     pub serial: u32,
-    pub cpu: u64,
-    pub weight: u32,
+    pub debt: Debt,
     pub java: bool,
 }
 
@@ -124,6 +126,26 @@ impl Registry {
         }
     }
 
+    /// No interrupts for a while. What threads run meanwhile is their next samples'.
+    pub fn pause(&self) {
+        self.set_paused(true);
+    }
+
+    /// The end of a pause.
+    pub fn resume(&self) {
+        self.set_paused(false);
+    }
+
+    fn set_paused(&self, paused: bool) {
+        let mut inner = self.inner.lock();
+        let Inner { live, arming, .. } = &mut *inner;
+        let Some(sampling) = &mut arming.sampling else { return };
+        sampling.paused = paused;
+        for live in live.values() {
+            live.pause(paused);
+        }
+    }
+
     /// Signals have become rarer. Handlers see to it themselves, but for threads without a slot.
     pub fn lengthen(&self) {
         let inner = self.inner.lock();
@@ -146,9 +168,8 @@ impl Registry {
             if arming.sampling.is_some() {
                 live.come_to(life.cpu_now);
             }
-            if let Some(weight) = live.settle(interval) {
-                let (serial, cpu, java) = (live.serial, life.cpu_now, life.java);
-                owed.push(Unsignalled { tid: *tid, serial, cpu, weight, java });
+            if let Some(debt) = live.settle(interval) {
+                owed.push(Unsignalled { tid: *tid, serial: live.serial, debt, java: life.java });
             }
         }
         arming.ending = None;

@@ -24,7 +24,7 @@ fn recording_of(filter: Option<Regex>) -> Registry {
 }
 
 fn sampling(filter: Option<Regex>) -> Sampling {
-    Sampling { engine: Engine::Itimer, interval: Duration::from_millis(1), filter }
+    Sampling { engine: Engine::Itimer, interval: Duration::from_millis(1), filter, paused: false }
 }
 
 fn names(registry: &Registry) -> Vec<String> {
@@ -109,6 +109,6 @@ fn what_a_thread_ran_before_the_stop_is_settled_once() {
     // The clock of a thread that is met while a recording runs counts from its zero.
     let ran = clock::own_cpu() / 1_000_000;
     assert_eq!(owed.len(), 1);
-    assert!((5..=ran + 1).contains(&u64::from(owed[0].weight)), "{owed:?} after {ran} ms");
+    assert!((5..=ran + 1).contains(&u64::from(owed[0].debt.weight)), "{owed:?} after {ran} ms");
     assert!(registry.settle().is_empty());
 }

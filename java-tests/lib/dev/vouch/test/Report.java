@@ -177,6 +177,11 @@ public final class Report {
         return strings("engine_notes");
     }
 
+    /** The governor has stopped the engine before the recording's end. */
+    public boolean engineStopped() {
+        return json.get("engine_stopped").getAsBoolean();
+    }
+
     public double intervalUs() {
         return json.get("interval_us").getAsDouble();
     }

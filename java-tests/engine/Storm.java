@@ -1,0 +1,115 @@
+/*
+ * A core that has nothing left to do but timer interrupts. Whoever's they are, the program goes on: the engine pauses for a
+ * moment, and what is over then was its own. Its own storms make sampling rarer and then end it; others' do not. A library
+ * that is preloaded makes them, in the engine's name or in nobody's.
+ *
+ * @test
+ * @summary a storm of timer interrupts lengthens the interval and then stops the engine, unless it is somebody else's
+ * @key perf
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Storm
+ */
+
+import java.util.List;
+import java.util.function.Predicate;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Burning;
+import dev.vouch.test.Cc;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class Storm {
+    /** 20,000 interrupts a second take a fifth of a core, which is a storm, where this is the shortest period that is afforded. */
+    private static final double DEAR_US = 400;
+    private static final int TRIES = 3;
+    private static final String GOES_ON = "sampling goes on";
+    private static final String RARER = "sampling every ";
+    private static final int SECONDS = 4;
+
+    private static String storm;
+
+    public static void main(String[] args) {
+        Skip.unless(Runtime.getRuntime().availableProcessors() > 1, "a storm would take the only core");
+        storm = Cc.library("storm").toString();
+        Skip.unless(dear(), "interrupts are too cheap here to be a storm");
+
+        Run ours = stormy("ours", report -> report.engineStopped() || said(report, GOES_ON));
+        List<String> notes = notes(ours);
+        Check.equal(2, notes.size(), "what the governor did: " + notes);
+        Check.contains(notes.get(0), RARER, "first");
+        Check.contains(notes.get(1), "the engine is stopped", "then");
+
+        Run others = stormy("others", report -> said(report, GOES_ON) || said(report, RARER));
+        notes = notes(others);
+        Check.equal(1, notes.size(), "what the governor did: " + notes);
+        Check.contains(notes.get(0), GOES_ON, "others' storm");
+        Check.equal(false, others.report().engineStopped(), "stopped for others' storm");
+    }
+
+    /** The agent's own measure says so, which is sometimes too low. */
+    private static boolean dear() {
+        for (int i = 0; i < TRIES; i++) {
+            Run run = Vm.with("engine=perf,interval=50us").run(Burning.class);
+            Skip.ifEngineRefused(run);
+            if (run.ok().report().sampledIntervalUs() >= DEAR_US) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Runs it until the governor has seen the storm, and checks what holds whatever that did. */
+    private static Run stormy(String whose, Predicate<Report> seen) {
+        for (int i = 0; i < TRIES; i++) {
+            Run run = Vm.with("engine=perf").env("LD_PRELOAD", storm).env("STORM", whose).flags("-Xmx64m")
+                .run(Program.class);
+            Skip.unless(run.exit != 77, "timers of a whole core are not allowed here");
+            run.ok();
+            Check.contains(run.out, "burnt", "output");
+            Report report = run.report();
+            report.checkConserved("burner");
+            for (String note : notes(report)) {
+                Check.contains(run.vouchLines(), "[vouch] " + note, "stderr");
+            }
+            if (seen.test(report)) {
+                return run;
+            }
+        }
+        Skip.unless(false, "the storm did not last, " + TRIES + " times");
+        return null;
+    }
+
+    private static boolean said(Report report, String beginning) {
+        return notes(report).stream().anyMatch(note -> note.startsWith(beginning));
+    }
+
+    private static List<String> notes(Run run) {
+        return notes(run.report());
+    }
+
+    /** What was done about timer interrupts, without what was done since they got dearer. */
+    private static List<String> notes(Report report) {
+        List<String> notes = report.engineNotes();
+        notes.removeIf(note -> !note.matches(".*a core ha[sd] [0-9]+ timer interrupts.*"));
+        return notes;
+    }
+
+    static class Program {
+        public static void main(String[] args) throws InterruptedException {
+            long end = System.nanoTime() + SECONDS * 1_000_000_000L;
+            Thread burner = new Thread(() -> {
+                while (System.nanoTime() < end) {
+                    Burn.millis(10);
+                }
+            }, "burner");
+            burner.start();
+            burner.join();
+            System.out.println("burnt");
+        }
+    }
+}
