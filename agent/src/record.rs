@@ -5,6 +5,7 @@
 mod names;
 mod offences;
 mod place;
+mod room;
 mod show;
 mod tree;
 mod walks;
@@ -158,6 +159,11 @@ impl Recorder {
     /// How many samples were refuted in which way.
     pub fn refuted(&self) -> BTreeMap<String, u64> {
         self.walks.offences.kinds()
+    }
+
+    /// What a person should know of stacks that were cut for want of room.
+    pub fn room_note(&self) -> Option<String> {
+        self.walks.room.note()
     }
 
     /// How much of what is wrong proof would notice.

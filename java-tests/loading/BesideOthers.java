@@ -30,6 +30,7 @@ import java.util.jar.Manifest;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
 import dev.vouch.test.Vm;
 
 public class BesideOthers {
@@ -41,8 +42,17 @@ public class BesideOthers {
         if (flightRecorder) {
             others.add("-XX:StartFlightRecording=filename=flight.jfr,settings=profile");
         }
-        Run run = Vm.with("interval=1ms").flags(others.toArray(new String[0])).run(Program.class).ok();
+        together(Vm.with("interval=1ms").flags(others.toArray(new String[0])).run(Program.class), flightRecorder);
+        // Who comes later finds what the first has left: some of the JVM's capabilities only one agent can have.
+        others.addAll(Arrays.asList("-cp", Vm.classPath(), Program.class.getName()));
+        together(Vm.with("interval=1ms").runCommand(others.toArray(new String[0])), flightRecorder);
+        if (Vm.major() >= 25) {
+            otherSampler();
+        }
+    }
 
+    private static void together(Run run, boolean flightRecorder) throws IOException {
+        run.ok();
         Check.that(run.out.contains("premain ran"), "the Java agent did not run: " + run.out);
         Check.atLeast(1, run.number("transformed"), "classes that the Java agent saw");
         Check.that(run.out.stream().anyMatch(line -> line.startsWith("Listening for transport dt_socket")),
@@ -53,9 +63,10 @@ public class BesideOthers {
         run.report().checkConserved("main");
         run.profile().track("main").checkRan("BesideOthers$Program.burn", run.number("cpu_ms"));
         Check.contains(run.profile().functions(), "dev.vouch.test.Burn.millis", "functions of a class that was transformed");
-        if (Vm.major() >= 25) {
-            otherSampler();
-        }
+        // It could ask for bytecode and lines.
+        Check.atLeast(1, run.report().samples("proven"), "proven samples");
+        run.profile().track("main").samples.stream().map(Sample::leaf).filter(leaf -> leaf.function.equals("dev.vouch.test.Burn.millis"))
+            .forEach(leaf -> Check.atLeast(1, leaf.line, "line of " + leaf));
     }
 
     /** JFR's own sampler of CPU time wants SIGPROF, finds it taken, and gives way: its timers must not be counted here. */

@@ -74,6 +74,11 @@ impl Recording {
         self.stacks.intern(parent, frame)
     }
 
+    /// How many distinct stacks there are, callers' included.
+    pub fn stacks(&self) -> usize {
+        self.stacks.rows().len()
+    }
+
     /// A track: a thread under one name. A thread that is renamed ends here and is added again.
     pub fn add_thread(&mut self, name: &str, tid: u64, started_ns: u64) -> ThreadId {
         self.threads.push(Thread::new(name, tid, started_ns));

@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use crate::record::{CRASHED, NOT_SIGNALLED, STOPPED};
 
 /// One frame of a walk, leaf first.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Frame {
     /// The bci; [`NATIVE`] for a native method, -1 where the walker knows none.

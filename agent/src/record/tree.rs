@@ -45,20 +45,19 @@ pub struct Node {
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Node>,
-    children: HashMap<(Option<NodeId>, i32, usize), NodeId>,
+    children: HashMap<(Option<NodeId>, Frame), NodeId>,
 }
 
-/// The bci of the node that stands for what was cut off; no walk has it.
-const CUT: i32 = i32::MIN;
-
 impl Tree {
-    pub fn child(&self, parent: Option<NodeId>, frame: Option<Frame>) -> Option<NodeId> {
-        self.children.get(&key(parent, frame)).copied()
+    pub fn child(&self, parent: Option<NodeId>, frame: Frame) -> Option<NodeId> {
+        self.children.get(&(parent, frame)).copied()
     }
 
     pub fn add(&mut self, node: Node) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.children.insert(key(node.parent, node.frame), id);
+        if let Some(frame) = node.frame {
+            self.children.insert((node.parent, frame), id);
+        }
         self.nodes.push(node);
         id
     }
@@ -81,9 +80,4 @@ impl Tree {
         self.nodes.clear();
         self.children.clear();
     }
-}
-
-fn key(parent: Option<NodeId>, frame: Option<Frame>) -> (Option<NodeId>, i32, usize) {
-    let frame = frame.unwrap_or(Frame { bci: CUT, method: 0 });
-    (parent, frame.bci, frame.method)
 }

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::names::{Names, place};
 use super::offences::{Against, Offences};
+use super::room::Room;
 use super::tree::{Node, NodeId, Standing, Tree};
 use crate::prove::{Asking, Prover, Roots};
 
@@ -29,7 +30,9 @@ pub struct Walked {
 /// All distinct walks.
 #[derive(Debug)]
 pub struct Walks {
-    depth: usize,
+    pub room: Room,
+    /// The nodes under which the stacks hang that were cut at so many frames.
+    cuts: HashMap<usize, NodeId>,
     pub tree: Tree,
     /// By the hash of their frames.
     known: HashMap<u128, Walked>,
@@ -44,7 +47,8 @@ pub struct Walks {
 impl Walks {
     pub fn new(depth: usize, prover: Prover, roots: Roots) -> Self {
         Self {
-            depth,
+            room: Room::new(depth),
+            cuts: HashMap::new(),
             tree: Tree::default(),
             known: HashMap::new(),
             prover,
@@ -58,6 +62,7 @@ impl Walks {
     /// Ids have come to mean other methods.
     pub fn forget(&mut self) {
         self.tree.clear();
+        self.cuts.clear();
         self.known.clear();
         self.prover.forget();
         self.roots.forget();
@@ -77,54 +82,70 @@ impl Walks {
         names: &mut Names,
         asking: &mut Asking<'_, '_>,
     ) -> Walked {
+        let walked = self.known(walk, self.room.depth()).unwrap_or_else(|hash| {
+            let kept = self.room.kept(walk.len(), recording.stacks());
+            if kept == self.room.depth() {
+                return self.look(walk, kept, hash, recording, names, asking);
+            }
+            let walk = &walk[..walk.len().min(kept + 1)];
+            let known = self.known(walk, kept);
+            known.unwrap_or_else(|hash| self.look(walk, kept, hash, recording, names, asking))
+        });
+        self.checked += walked.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
+        walked
+    }
+
+    /// What is known of a walk of which so many frames are kept, or the hash by which that is to be remembered.
+    fn known(&mut self, walk: &[Frame], kept: usize) -> Result<Walked, u128> {
         self.words.clear();
+        if walk.len() > kept {
+            // It is not the same as a whole one with the same frames.
+            self.words.extend_from_slice(&kept.to_le_bytes());
+        }
         for frame in walk {
             self.words.extend_from_slice(&frame.bci.to_le_bytes());
             self.words.extend_from_slice(&frame.method.to_le_bytes());
         }
         // At 128 bits two stacks of one recording do not meet by chance.
         let hash = xxh3_128(&self.words);
-        let walked = if let Some(walked) = self.known.get(&hash) {
-            *walked
-        } else {
-            let walked = self.look(walk, recording, names, asking);
-            self.known.insert(hash, walked);
-            walked
-        };
-        self.checked += walked.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
-        walked
+        self.known.get(&hash).copied().ok_or(hash)
     }
 
     fn look(
         &mut self,
         walk: &[Frame],
+        kept: usize,
+        hash: u128,
         recording: &mut Recording,
         names: &mut Names,
         asking: &mut Asking<'_, '_>,
     ) -> Walked {
-        let kept = &walk[..walk.len().min(self.depth)];
-        let mut parent = (walk.len() > kept.len()).then(|| self.cut_off(recording));
-        for frame in kept.iter().rev() {
-            let known = self.tree.child(parent, Some(*frame));
+        let frames = &walk[..walk.len().min(kept)];
+        let mut parent = (walk.len() > kept).then(|| self.cut_off(kept, recording));
+        for frame in frames.iter().rev() {
+            let known = self.tree.child(parent, *frame);
             parent = Some(known.unwrap_or_else(|| self.add(parent, *frame, recording, names, asking)));
         }
-        let standing = match (parent, kept.first()) {
+        let standing = match (parent, frames.first()) {
             (Some(node), Some(leaf)) => {
                 let verdict = self.prover.leaf(*leaf, asking);
                 self.and(self.tree.get(node).standing, verdict, Against::Leaf(*leaf))
             }
             _ => Standing::Explained,
         };
-        let whole = walk.len() == kept.len();
-        Walked { leaf: parent, root: kept.last().copied().filter(|_| whole), standing }
+        let whole = walk.len() <= kept;
+        let walked = Walked { leaf: parent, root: frames.last().copied().filter(|_| whole), standing };
+        self.known.insert(hash, walked);
+        walked
     }
 
-    /// The node under which the stacks hang that were cut.
-    fn cut_off(&mut self, recording: &mut Recording) -> NodeId {
-        self.tree.child(None, None).unwrap_or_else(|| {
-            let stack = place(recording, &format!("[cut at {} frames]", self.depth), Category::Other);
+    /// The node under which the stacks hang of which so many frames are kept.
+    fn cut_off(&mut self, kept: usize, recording: &mut Recording) -> NodeId {
+        let Self { tree, cuts, .. } = self;
+        *cuts.entry(kept).or_insert_with(|| {
+            let stack = place(recording, &format!("[cut at {kept} frames]"), Category::Other);
             let standing = Standing::Explained;
-            self.tree.add(Node { parent: None, frame: None, stack, standing, depth: 0, cut: true })
+            tree.add(Node { parent: None, frame: None, stack, standing, depth: 0, cut: true })
         })
     }
 

@@ -150,6 +150,7 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
             "{crashed} walks faulted and were ended{end}: a fault of this JVM's AsyncGetCallTrace"
         ));
     }
+    notes.extend(session.recorder.room_note());
     notes.extend(crate::guard::unguarded());
     let replaced = crate::engine::replaced();
     if replaced > 0 {

@@ -8,7 +8,10 @@ import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,6 +22,9 @@ import java.util.concurrent.TimeUnit;
  * A child JVM that runs. It never outlives its timeout.
  */
 public final class Running implements AutoCloseable {
+    /** How long a child that hangs has to say where. */
+    private static final Duration LAST_WORDS = Duration.ofSeconds(5);
+
     /** The child's working folder. */
     public final Path dir;
 
@@ -82,10 +88,14 @@ public final class Running implements AutoCloseable {
     }
 
     private Run tool(List<String> command) {
+        return tool(command, Duration.ofSeconds(60));
+    }
+
+    private Run tool(List<String> command, Duration most) {
         System.out.println("+ " + String.join(" ", command));
         try {
             Process tool = new ProcessBuilder(command).directory(dir.toFile()).start();
-            Run run = new Running(tool, dir, Duration.ofSeconds(60)).end(false);
+            Run run = new Running(tool, dir, most).end(false);
             Check.that(!run.timedOut, command + " did not end in time; it was killed: " + run.out + run.err);
             return run;
         } catch (IOException error) {
@@ -112,17 +122,54 @@ public final class Running implements AutoCloseable {
             stdin.close();
             boolean timedOut = !process.waitFor(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
             if (timedOut) {
+                if (checked) {
+                    lastWords();
+                }
                 process.destroyForcibly().waitFor();
             }
             Run run = new Run(process.exitValue(), out.all(), err.all(), dir, timedOut);
             if (checked) {
-                Check.that(!timedOut, "the child did not end in time; it was killed.\nstdout: " + run.out + "\nstderr: " + run.err);
+                Check.that(!timedOut, "the child did not end in time; it was killed.\nstdout: " + String.join("\n", run.out)
+                    + "\nstderr: " + String.join("\n", run.err));
                 run.check();
             }
             return run;
         } catch (InterruptedException error) {
             process.destroyForcibly();
             throw new AssertionError("interrupted while the child ran", error);
+        }
+    }
+
+    /** Has a child that hangs say where: what its threads wait for in the kernel, the JVM's thread dump, the agent's status. */
+    private void lastWords() {
+        Path tasks = Paths.get("/proc", Long.toString(pid()), "task");
+        try (DirectoryStream<Path> threads = Files.newDirectoryStream(tasks)) {
+            for (Path thread : threads) {
+                System.out.println("thread " + thread.getFileName() + ": " + word(thread, "comm") + ", in " + word(thread, "wchan")
+                    + ", system call " + word(thread, "syscall"));
+            }
+        } catch (IOException ended) {
+            System.out.println("its threads cannot be listed: " + ended);
+        }
+        try {
+            // It answers on its stdout, if it can still bring its threads to a stop. The agent comes last: it is asked by way of
+            // the JVM, which may not answer.
+            signal("QUIT");
+            Thread.sleep(LAST_WORDS.toMillis());
+            Run status = tool(Arrays.asList(Vm.jdk().resolve("bin/jcmd").toString(), Long.toString(pid()), "JVMTI.agent_load",
+                Vm.agent().toString(), "status"), LAST_WORDS);
+            System.out.println("asked for the agent's status: " + status.out + status.err);
+            Thread.sleep(LAST_WORDS.toMillis() / 10);
+        } catch (AssertionError | InterruptedException none) {
+            System.out.println("it said no more: " + none);
+        }
+    }
+
+    private static String word(Path thread, String file) {
+        try {
+            return new String(Files.readAllBytes(thread.resolve(file)), StandardCharsets.UTF_8).trim();
+        } catch (IOException none) {
+            return "?";
         }
     }
 
@@ -168,7 +215,19 @@ public final class Running implements AutoCloseable {
             notifyAll();
         }
 
-        synchronized String await(String beginning) {
+        String await(String beginning) {
+            String line = find(beginning);
+            if (line == null) {
+                if (isAlive()) {
+                    lastWords();
+                }
+                Check.fail("no line \"" + beginning + "…\" came on " + name + ":\n" + String.join("\n", seen()));
+            }
+            return line;
+        }
+
+        /** The line, as soon as it is there; null once none can come any more, or time is over. */
+        private synchronized String find(String beginning) {
             int seen = 0;
             while (true) {
                 for (; seen < lines.size(); seen++) {
@@ -177,9 +236,15 @@ public final class Running implements AutoCloseable {
                     }
                 }
                 long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
-                Check.that(!ended && left > 0, "no line \"" + beginning + "…\" came on " + name + ": " + lines);
+                if (ended || left <= 0) {
+                    return null;
+                }
                 pause(left);
             }
+        }
+
+        private synchronized List<String> seen() {
+            return new ArrayList<>(lines);
         }
 
         private void pause(long millis) {

@@ -1,0 +1,91 @@
+//! How much of a stack is kept: all that was asked for, until stacks take all the room that they may have.
+//!
+//! A program that recurses in ever other ways has no two stacks alike, and would have the agent take the machine's memory
+//! within minutes. From some number of stacks on, less and less of each new one is kept, from the leaf on, at last only the
+//! leaf. It must never cut a stack without counting it.
+
+/// So many rows of the table of stacks are for whole ones. A row, with what is known of its frame under its callers, takes some
+/// 150 bytes, so that is about 300 MiB.
+const WHOLE: usize = 2 << 20;
+/// With every so many more, half of the depth is kept. In the end there are as many rows more as there are distinct leaves.
+const HALVED: usize = WHOLE / 16;
+
+/// What was asked for, and what became of it.
+#[derive(Debug)]
+pub struct Room {
+    depth: usize,
+    /// Samples whose stacks were cut for want of room.
+    cut: u64,
+    /// To so many frames, the last of them.
+    kept: usize,
+}
+
+impl Room {
+    pub fn new(depth: usize) -> Self {
+        Self { depth, cut: 0, kept: depth }
+    }
+
+    /// How many frames are kept of each stack, while there is room.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// How many frames are kept of a new stack of `frames`, where the table of stacks has so many rows; counts it if they are
+    /// fewer than were asked for.
+    pub fn kept(&mut self, frames: usize, rows: usize) -> usize {
+        let halvings = rows.checked_sub(WHOLE).map_or(0, |over| 1 + over / HALVED);
+        let halvings = u32::try_from(halvings).unwrap_or(u32::MAX);
+        let kept = self.depth.checked_shr(halvings).unwrap_or(0).max(1);
+        if kept < self.depth && kept < frames {
+            self.cut += 1;
+            self.kept = kept;
+        }
+        kept
+    }
+
+    /// What a person should know of it.
+    pub fn note(&self) -> Option<String> {
+        (self.cut > 0).then(|| {
+            format!(
+                "the stacks of {} samples were cut at {} frames or more, for want of room: {WHOLE} places in stacks are \
+                 held (a smaller depth= has room for more stacks)",
+                self.cut, self.kept
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_stacks_are_kept_while_there_is_room() {
+        let mut room = Room::new(2048);
+        assert_eq!((room.kept(2049, 0), room.kept(2049, WHOLE - 1)), (2048, 2048));
+        assert_eq!(room.note(), None);
+    }
+
+    #[test]
+    fn without_room_ever_less_is_kept_and_it_is_told() {
+        let mut room = Room::new(2048);
+        assert_eq!((room.kept(2049, WHOLE), room.kept(2049, WHOLE + HALVED)), (1024, 512));
+        assert_eq!(room.kept(100, WHOLE), 1024);
+        assert_eq!(room.kept(2049, WHOLE * 2), 1);
+        assert_eq!(room.kept(2049, usize::MAX), 1);
+        let note = room.note().unwrap();
+        assert!(note.contains("stacks of 4 samples were cut at 1 frames or more"), "{note}");
+    }
+
+    #[test]
+    fn the_most_rows_that_there_can_be_are_little_more() {
+        let mut room = Room::new(30_000);
+        let (mut rows, mut stacks) = (0, 0_u64);
+        while room.kept(30_000, rows) > 1 {
+            // No two stacks have a place in common.
+            rows += room.kept(30_000, rows) + 1;
+            stacks += 1;
+        }
+        assert!(rows < WHOLE * 2, "{rows} rows of {stacks} stacks");
+    }
+}

@@ -1,0 +1,84 @@
+/*
+ * A program that recurses in ever other ways: no two of its stacks are alike, and each has thousands of frames. To keep them
+ * all would take the machine's memory within minutes. What is kept of them gets less, and the profile says so; the time is
+ * all there.
+ *
+ * @test
+ * @summary stacks that are never alike take a limited room, and what is cut is told
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Room
+ */
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.List;
+import java.util.Random;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class Room {
+    private static final int DEEP = 4_000;
+    /** What 2,097,152 places may take, with the files that are made of them and a small JVM. */
+    private static final long MOST_KIB = 900 << 10;
+    private static final int TRIES = 4;
+
+    public static void main(String[] args) {
+        Run run = null;
+        String note = null;
+        // A busy machine has fewer samples in the time.
+        for (int seconds = 3; note == null && seconds < 3 << TRIES; seconds *= 2) {
+            run = Vm.with("depth=" + DEEP).flags("-Xmx64m").run(Program.class, Integer.toString(seconds)).ok();
+            note = run.report().engineNotes().stream().filter(line -> line.contains("for want of room")).findFirst().orElse(null);
+        }
+        Check.that(note != null, "nothing was cut for want of room, of " + run.report().signals() + " signals");
+        Check.contains(run.vouchLines(), "[vouch] " + note, "stderr");
+        Check.atMost(MOST_KIB, run.number("most_kib"), "KiB of memory");
+
+        Report report = run.report();
+        // Some samples are dropped, where they come faster than such stacks can be taken in.
+        double charged = report.threads().stream().mapToDouble(thread -> thread.cpuMs).sum();
+        Check.between(0.98, report.weightMs("signals") / charged, 1.02, "weight of all signals, of what the kernel charged");
+        // Only whole stacks can be proven.
+        long cut = Long.parseLong(note.replaceAll("\\D*(\\d+) samples.*", "$1"));
+        Check.atLeast(cut, report.samples("plausible") + report.samples("refuted"), "samples that are not proven");
+    }
+
+    static class Program {
+        private static final Random RANDOM = new Random(1);
+
+        public static void main(String[] args) throws Exception {
+            long millis = 1_000L * Integer.parseInt(args[0]);
+            Thread deep = new Thread(null, () -> {
+                long until = Burn.cpuNanos() + millis * 1_000_000;
+                while (Burn.cpuNanos() < until) {
+                    one(DEEP + 1_000);
+                }
+            }, "deep", 1 << 28);
+            deep.start();
+            deep.join();
+            System.out.println("most_kib=" + most());
+        }
+
+        private static long one(int more) {
+            return more == 0 ? Burn.work(2_000) : 1 + (RANDOM.nextBoolean() ? one(more - 1) : other(more - 1));
+        }
+
+        private static long other(int more) {
+            return more == 0 ? Burn.work(2_000) : 2 + (RANDOM.nextBoolean() ? one(more - 1) : other(more - 1));
+        }
+
+        private static long most() throws IOException {
+            Path status = Paths.get("/proc/self/status");
+            List<String> lines = Files.readAllLines(status);
+            String line = lines.stream().filter(text -> text.startsWith("VmHWM:")).findFirst().get();
+            return Long.parseLong(line.replaceAll("\\D", ""));
+        }
+    }
+}
