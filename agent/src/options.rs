@@ -10,6 +10,8 @@ mod value;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use vouch_formats::Format;
+
 use regex_lite::Regex;
 use vouch_signal::broken::Break;
 
@@ -59,19 +61,12 @@ pub enum Refuted {
     Drop,
 }
 
-/// What a profile is written as; its file's ending says which.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    Firefox,
-    FirefoxGzip,
-    Folded,
-}
-
 /// One profile to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub path: PathBuf,
-    pub format: Format,
+    /// What it is written as; the path's ending says that.
+    pub format: &'static Format,
 }
 
 /// All options, with their defaults filled in.
@@ -165,11 +160,15 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
 }
 
 /// What `help` prints.
-pub const HELP: &str = "\
+pub fn help() -> String {
+    HELP.replace("ENDINGS", &Format::endings())
+}
+
+const HELP: &str = "\
 Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=value,key=value…
 
-  out=FILE         profile to write: .json, .json.gz (Firefox Profiler) or .folded; may be given
-                   again. %p is the pid, %t the start time, %{NAME} an environment variable.
+  out=FILE         profile to write, by its ending: ENDINGS; may be given again.
+                   %p is the pid, %t the start time, %{NAME} an environment variable.
                    Default vouch-%p.json.gz
   report=FILE.json trust report for machines
   interval=1ms     CPU time between two samples of a thread (us, ms, s; 50us to 10s)

@@ -16,9 +16,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use jni::JNIEnv;
-use vouch_profile::{
-    Category, EdgeReport, Fate, Power, Recording, RefutationReport, Sample, StackId, ThreadId,
-};
+use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId};
+use vouch_report::{EdgeReport, Power, RefutationReport};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{Head, NO_JAVA_THREAD, NOT_SIGNALLED, frames};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
-use vouch_profile::WitnessReport;
+use vouch_report::WitnessReport;
 use vouch_signal::record::Head;
 use vouch_signal::walker::Frame as Walked;
 use vouch_witness::{Frame, MethodId, RootSide, compare, root_side, rules};

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use vouch_profile::{LISTED, Refutation, RefutationReport, readable};
+use vouch_recording::Refutation;
+use vouch_report::{LISTED, RefutationReport, readable};
 
 use crate::document;
 use crate::readable::plain;

@@ -32,7 +32,7 @@ pub const LAB: &str = "lab: nothing is recorded, the natives of dev.vouch.Oracle
 pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     let (options, mistakes) = match request(text) {
         Request::Run(options, mistakes) => (*options, mistakes),
-        Request::Help => leave_with(options::HELP),
+        Request::Help => leave_with(&options::help()),
         Request::Version => leave_with(&format!("vouch {}\n", crate::VERSION)),
     };
     let lab = options.verb == Verb::Lab;
@@ -79,7 +79,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
 pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     let (options, mistakes) = match request(text) {
         Request::Run(options, mistakes) => (*options, mistakes),
-        Request::Help => return said(options::HELP),
+        Request::Help => return said(&options::help()),
         Request::Version => return said(&format!("vouch {}", crate::VERSION)),
     };
     // SAFETY: by the caller's promise.

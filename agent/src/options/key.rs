@@ -6,7 +6,9 @@ use regex_lite::Regex;
 use vouch_signal::broken;
 
 use super::value::{choice, count, length, rate};
-use super::{EngineWish, Format, Options, Output, Place, Refuted, Verb, Witnessing};
+use vouch_formats::Format;
+
+use super::{EngineWish, Options, Output, Place, Refuted, Verb, Witnessing};
 
 /// Everything that may stand before a `=`.
 const KEYS: [&str; 12] = [
@@ -137,17 +139,10 @@ fn unknown(name: &str) -> String {
     }
 }
 
-fn profile_path(value: &str, place: &Place<'_>) -> Result<(PathBuf, Format), String> {
+fn profile_path(value: &str, place: &Place<'_>) -> Result<(PathBuf, &'static Format), String> {
     let path = place.expand(value)?;
-    let format = if path.ends_with(".json") {
-        Format::Firefox
-    } else if path.ends_with(".json.gz") {
-        Format::FirefoxGzip
-    } else if path.ends_with(".folded") {
-        Format::Folded
-    } else {
-        return Err("its ending says what is written, and must be .json, .json.gz or .folded".to_owned());
-    };
+    let format = Format::of(&path)
+        .ok_or_else(|| format!("its ending says what is written, and must be {}", Format::endings()))?;
     Ok((PathBuf::from(path), format))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use vouch_profile::{Category, Fate, FrameId, Func, FuncId, Recording, StackId};
+use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording, StackId};
 use vouch_signal::walker::Frame;
 
 use crate::prove::Asking;

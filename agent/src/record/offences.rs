@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
-use vouch_profile::{LISTED, Recording, Refutation, RefutationId, RefutationReport, ThreadId};
 use vouch_proof::{Refutation as Kind, called, listing};
+use vouch_recording::{Recording, Refutation, RefutationId, ThreadId};
+use vouch_report::{LISTED, RefutationReport};
 use vouch_signal::walker::Frame;
 
 use super::tree::OffenceId;

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use vouch_profile::{Category, Fate, Recording, StackId};
 use vouch_proof::Refutation;
+use vouch_recording::{Category, Fate, Recording, StackId};
 use vouch_signal::walker::Frame;
 
 use super::names::{Names, place};

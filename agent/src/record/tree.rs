@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use vouch_profile::StackId;
+use vouch_recording::StackId;
 use vouch_signal::walker::Frame;
 
 /// A node, by its place.

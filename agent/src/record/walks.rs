@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use vouch_profile::{Category, Fate, Power, Recording};
 use vouch_proof::{Corruption, Frame as ProofFrame, Verdict, power};
+use vouch_recording::{Category, Fate, Recording};
+use vouch_report::Power;
 use vouch_signal::walker::Frame;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -83,7 +84,7 @@ impl Walks {
         asking: &mut Asking<'_, '_>,
     ) -> Walked {
         let walked = self.known(walk, self.room.depth()).unwrap_or_else(|hash| {
-            let kept = self.room.kept(walk.len(), recording.stacks());
+            let kept = self.room.kept(walk.len(), recording.stacks().rows().len());
             if kept == self.room.depth() {
                 return self.look(walk, kept, hash, recording, names, asking);
             }

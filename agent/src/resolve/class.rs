@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
 use parking_lot::Mutex;
-use vouch_profile::Category;
 use vouch_proof::without_hidden_part;
+use vouch_recording::Category;
 
 use crate::facade::{Jvmti, LineEntry};
 use crate::java;

@@ -5,10 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use vouch_profile::{Power, write_firefox, write_folded};
+use vouch_report::{Files, Power};
 
 use super::{Plan, Program, Session, trust};
-use crate::options::Format;
 use crate::output;
 use crate::say::say;
 
@@ -25,22 +24,21 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: BTreeMa
             None
         }
     };
-    let mut profiles = Vec::new();
+    let (mut all, mut opens) = (Vec::new(), None);
     for out in &places.outputs {
-        let gzip = out.format == Format::FirefoxGzip;
-        let result = output::write_whole(&out.path, gzip, |file| match out.format {
-            Format::Firefox | Format::FirefoxGzip => write_firefox(recording, &meta, file),
-            Format::Folded => write_folded(recording, file),
-        });
-        profiles.extend(written(&out.path, result));
+        let format = out.format;
+        let result = output::write_whole(&out.path, format.gzip, |file| format.write(recording, &meta, file));
+        if let Some(file) = written(&out.path, result) {
+            opens = opens.or_else(|| format.opens.then(|| file.clone()));
+            all.push(file);
+        }
     }
-    let told = places
-        .report
-        .as_ref()
-        .and_then(|path| written(path, output::write_whole(path, false, |file| report.write(file))));
+    if let Some(path) = &places.report {
+        all.extend(written(path, output::write_whole(path, false, |file| report.write(file))));
+    }
     if !session.plan.options.quiet {
-        let profiles: Vec<&str> = profiles.iter().map(String::as_str).collect();
-        say(&report.summary(&profiles, told.as_deref()));
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        say(&report.summary(Files { all: &all, opens: opens.as_deref() }));
     }
     // What was lost is said even to those who want no summary.
     if !lost.is_empty() {

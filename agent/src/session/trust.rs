@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
-use vouch_profile::{Delivered, HandlerTime, Meta, Power, Rate, TrustReport};
+use vouch_formats::Meta;
+use vouch_report::{Delivered, HandlerTime, Power, Rate, TrustReport};
 use vouch_signal::handler::MOST_CRASHES;
 
 use super::{Moment, Session, command_line};

@@ -1,0 +1,91 @@
+//! The profile as the Firefox Profiler reads it: the processed format, version 66.
+//!
+//! It must never build the document: it is written as a stream, one track's samples at a time.
+
+mod categories;
+mod json;
+mod markers;
+mod meta;
+mod samples;
+mod tables;
+mod time;
+mod tracks;
+
+use std::io::{self, BufWriter, Write};
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use vouch_recording::Recording;
+
+use crate::meta::Meta;
+use json::Column;
+use markers::MarkerColumns;
+use meta::MetaColumns;
+use samples::SampleColumns;
+use tables::Shared;
+use time::Micros;
+use tracks::{Tid, Track};
+
+/// Writes the whole profile.
+pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
+    let tracks = tracks::tracks(recording.threads());
+    let mut out = BufWriter::with_capacity(64 << 10, out);
+    serde_json::to_writer(&mut out, &Document { recording, meta, tracks: &tracks })?;
+    out.flush()
+}
+
+struct Document<'a> {
+    recording: &'a Recording,
+    meta: &'a Meta,
+    tracks: &'a [Track<'a>],
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let tracks = || self.tracks.iter().map(|track| TrackColumns::new(self.recording, track, self.meta));
+        let mut document = serializer.serialize_struct("profile", 4)?;
+        document.serialize_field("meta", &MetaColumns::new(self.meta, self.tracks))?;
+        document.serialize_field("libs", &[(); 0])?;
+        document.serialize_field("shared", &Shared(self.recording))?;
+        document.serialize_field("threads", &Column(tracks))?;
+        document.end()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TrackColumns<'a> {
+    name: &'a str,
+    is_main_thread: bool,
+    process_type: &'static str,
+    process_name: &'a str,
+    process_startup_time: Micros,
+    process_shutdown_time: Option<Micros>,
+    register_time: Micros,
+    unregister_time: Option<Micros>,
+    paused_ranges: [(); 0],
+    pid: String,
+    tid: &'a Tid,
+    samples: SampleColumns,
+    markers: MarkerColumns<'a>,
+}
+
+impl<'a> TrackColumns<'a> {
+    fn new(recording: &'a Recording, track: &'a Track<'a>, meta: &'a Meta) -> Self {
+        Self {
+            name: &track.name,
+            is_main_thread: track.is_main,
+            process_type: "default",
+            process_name: &meta.process_name,
+            process_startup_time: Micros::from_nanos(meta.started_ns),
+            process_shutdown_time: None,
+            register_time: Micros::from_nanos(track.started_ns()),
+            unregister_time: track.ended_ns().map(Micros::from_nanos),
+            paused_ranges: [],
+            pid: meta.pid.to_string(),
+            tid: &track.tid,
+            samples: SampleColumns::of(&track.threads, meta.interval_ns, meta.ended_ns),
+            markers: MarkerColumns::of(recording, &track.threads),
+        }
+    }
+}

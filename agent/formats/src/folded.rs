@@ -1,0 +1,133 @@
+//! Folded stacks, one a line: `root;caller;leaf 42`, the weight last. Flame-graph tools read it.
+//!
+//! Threads are merged, and so are stacks that differ in lines alone. It must never hold the lines: they are
+//! made one at a time, from a tree of names.
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
+
+use vouch_recording::{Id, Recording, StringId, StringTable, Thread};
+
+use crate::meta::Meta;
+
+/// Writes the weight of each stack, sorted by the names of its frames from the root.
+pub fn write(recording: &Recording, _: &Meta, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(64 << 10, out);
+    let names = Names::of(recording.strings());
+    let tree = Tree::of(recording, &names);
+    let mut line = String::new();
+    // The way down to where the walk stands: the siblings still to come, and where their names begin.
+    let mut path = vec![(tree.children(None), 0)];
+    while let Some((siblings, start)) = path.last_mut() {
+        let Some(node) = siblings.next().map(|place| tree.sorted[place]) else {
+            path.pop();
+            continue;
+        };
+        line.truncate(*start);
+        line.push_str(&names.by_rank[tree.rows[node].rank]);
+        if tree.weights[node] > 0 {
+            writeln!(out, "{line} {}", tree.weights[node])?;
+        }
+        line.push(';');
+        path.push((tree.children(Some(node)), line.len()));
+    }
+    out.flush()
+}
+
+/// The names without what separates frames and lines, and their places in the order of the alphabet.
+struct Names {
+    rank_of: Vec<usize>,
+    by_rank: Vec<String>,
+}
+
+impl Names {
+    fn of(strings: &StringTable) -> Self {
+        let clean: Vec<String> = strings.iter().map(clean).collect();
+        let mut by_rank = clean.clone();
+        by_rank.sort_unstable();
+        by_rank.dedup();
+        let rank = |name: &String| by_rank.partition_point(|other| other < name);
+        Self { rank_of: clean.iter().map(rank).collect(), by_rank }
+    }
+
+    fn rank(&self, name: StringId) -> usize {
+        self.rank_of[name.row()]
+    }
+}
+
+fn clean(name: &str) -> String {
+    let letter = |letter| match letter {
+        ';' => ':',
+        letter if char::is_control(letter) => ' ',
+        letter => letter,
+    };
+    let name: String = name.chars().map(letter).collect();
+    if name.trim().is_empty() { "[no name]".to_owned() } else { name }
+}
+
+/// A node's place in the tree.
+type Place = usize;
+
+/// A stack of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Node {
+    parent: Option<Place>,
+    rank: usize,
+}
+
+struct Tree {
+    rows: Vec<Node>,
+    weights: Vec<u64>,
+    /// The nodes, siblings side by side and in the order of their names.
+    sorted: Vec<Place>,
+    /// Where in `sorted` the roots begin, then the children of each node.
+    starts: Vec<usize>,
+}
+
+impl Tree {
+    fn of(recording: &Recording, names: &Names) -> Self {
+        let mut rows: Vec<Node> = Vec::new();
+        let mut places: HashMap<Node, Place> = HashMap::new();
+        let mut node_of: Vec<Place> = Vec::with_capacity(recording.stacks().rows().len());
+        for stack in recording.stacks().rows() {
+            let parent = stack.parent.map(|parent| node_of[parent.row()]);
+            let func = recording.frames().get(stack.frame).func;
+            let rank = names.rank(recording.funcs().get(func).name);
+            let node = Node { parent, rank };
+            node_of.push(*places.entry(node).or_insert_with(|| {
+                rows.push(node);
+                rows.len() - 1
+            }));
+        }
+        let mut weights = vec![0; rows.len()];
+        for sample in recording.threads().iter().flat_map(Thread::samples) {
+            weights[node_of[sample.stack.row()]] += u64::from(sample.weight);
+        }
+        let (sorted, starts) = siblings(&rows);
+        Self { rows, weights, sorted, starts }
+    }
+
+    fn children(&self, parent: Option<Place>) -> Range<usize> {
+        let parent = place(parent);
+        self.starts[parent]..self.starts[parent + 1]
+    }
+}
+
+/// Where a parent's children are looked up: first those that have none.
+fn place(parent: Option<Place>) -> usize {
+    parent.map_or(0, |parent| parent + 1)
+}
+
+fn siblings(nodes: &[Node]) -> (Vec<Place>, Vec<usize>) {
+    let mut sorted: Vec<Place> = (0..nodes.len()).collect();
+    sorted.sort_unstable_by_key(|node| (nodes[*node].parent, nodes[*node].rank));
+    let mut starts = vec![0; nodes.len() + 2];
+    for node in nodes {
+        starts[place(node.parent) + 1] += 1;
+    }
+    for place in 1..starts.len() {
+        starts[place] += starts[place - 1];
+    }
+    (sorted, starts)
+}

@@ -1,0 +1,27 @@
+//! What there is to say of a run as a whole, whatever the format.
+
+use vouch_report::TrustReport;
+
+/// The run: what the caller knows about it.
+#[derive(Debug, Clone, Default)]
+pub struct Meta {
+    /// What the profile is of, in the window's title.
+    pub product: String,
+    pub interval_ns: u64,
+    /// Nanoseconds since the Unix epoch, at the moment `started_ns`.
+    pub started_unix_ns: u64,
+    /// When recording began, on CLOCK_MONOTONIC.
+    pub started_ns: u64,
+    /// When recording ended, or the profile was asked for.
+    pub ended_ns: u64,
+    pub pid: u32,
+    pub process_name: String,
+    /// The command line.
+    pub arguments: String,
+    pub jdk: String,
+    pub os: String,
+    /// Logical processors.
+    pub cpu_count: u32,
+    pub cpu_name: String,
+    pub report: TrustReport,
+}

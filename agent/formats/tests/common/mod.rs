@@ -1,0 +1,50 @@
+//! A written profile read back as JSON. It must never assert anything.
+#![allow(dead_code, unused_imports, reason = "each test file takes what it needs")]
+
+#[path = "../../../recording/tests/common/mod.rs"]
+mod recordings;
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+use vouch_formats::{Format, Meta};
+use vouch_recording::Recording;
+use vouch_report::TrustReport;
+
+pub use recordings::{START_NS, busy_thread, sample, stack};
+
+pub fn meta() -> Meta {
+    Meta {
+        product: "shop.Main".into(),
+        interval_ns: 1_000_000,
+        started_unix_ns: 1_790_000_000_000_000_000,
+        started_ns: START_NS,
+        ended_ns: START_NS + 1_000_000_000,
+        pid: 4242,
+        process_name: "java".into(),
+        jdk: "OpenJDK 25".into(),
+        report: TrustReport { names_lost: 3, ..TrustReport::default() },
+        ..Meta::default()
+    }
+}
+
+/// Writes what a file of this ending has.
+pub fn write(recording: &Recording, ending: &str, out: &mut dyn Write) -> io::Result<()> {
+    Format::of(ending).unwrap().write(recording, &meta(), out)
+}
+
+pub fn written(recording: &Recording) -> Value {
+    let mut json = Vec::new();
+    write(recording, ".json", &mut json).unwrap();
+    serde_json::from_slice(&json).unwrap()
+}
+
+/// The whole numbers of a column.
+pub fn numbers(column: &Value) -> Vec<i64> {
+    column.as_array().unwrap().iter().map(|cell| cell.as_i64().unwrap()).collect()
+}
+
+/// The names of the tracks.
+pub fn names(profile: &Value) -> Vec<&str> {
+    profile["threads"].as_array().unwrap().iter().map(|track| track["name"].as_str().unwrap()).collect()
+}

@@ -1,0 +1,94 @@
+//! Refuted stacks stand apart: a category, markers with what is against them, and fates as parts of categories.
+
+mod common;
+
+use common::{START_NS, sample, stack, written};
+use serde_json::{Value, json};
+use vouch_recording::{Category, Fate, Func, FuncId, Recording, Refutation, Sample};
+
+fn func(recording: &mut Recording, category: Category) -> FuncId {
+    recording.func(Func { name: "a.B.c", category, source: None, line: None, resource: None, java: true })
+}
+
+fn refutation(kind: &str) -> Refutation {
+    Refutation {
+        kind: kind.into(),
+        caller: "a/B.c:()V".into(),
+        bci: 17,
+        expected: "invokevirtual a/B.d:()V".into(),
+        found: "a/B.e:()V".into(),
+    }
+}
+
+#[test]
+fn a_function_of_a_refuted_stack_is_another_one() {
+    let mut recording = Recording::new();
+    let (sound, refuted) = (func(&mut recording, Category::Jdk), func(&mut recording, Category::Refuted));
+    assert_ne!(sound, refuted);
+    let frame = recording.frame(refuted, Some(3));
+    let stack = recording.stack(None, frame);
+    let thread = recording.add_thread("main", 1, START_NS);
+    recording.sample(thread, Sample { fate: Fate::Refuted, ..sample(1, stack) });
+    let profile = written(&recording);
+    let category = profile["shared"]["frameTable"]["category"][0].as_u64().unwrap();
+    assert_eq!(profile["meta"]["categories"][usize::try_from(category).unwrap()]["name"], "Refuted");
+}
+
+#[test]
+fn a_leafs_part_of_its_category_is_its_fate() {
+    let mut recording = Recording::new();
+    let application = func(&mut recording, Category::Application);
+    let plain = recording.frame(application, Some(7));
+    let leaves = [Fate::Proven, Fate::Plausible, Fate::Refuted]
+        .map(|fate| recording.leaf_frame(application, Some(7), fate));
+    assert!(leaves.iter().all(|leaf| *leaf != plain));
+    recording.stack(None, plain);
+    let profile = written(&recording);
+    let parts = &profile["shared"]["frameTable"]["subcategory"];
+    assert_eq!(parts, &json!([0, 1, 2, 3]));
+    let names = &profile["meta"]["categories"][1]["subcategories"];
+    assert_eq!(names, &json!(["Other", "proven", "plausible", "refuted"]));
+}
+
+#[test]
+fn a_refuted_sample_has_a_marker_that_says_why() {
+    let mut recording = Recording::new();
+    let any = stack(&mut recording, &["main"]);
+    let thread = recording.add_thread("main", 1, START_NS);
+    let (first, second) =
+        (recording.refutation(&refutation("other_callee")), recording.refutation(&refutation("wrong_root")));
+    assert_eq!((first.number(), second.number()), (1, 2));
+    for (into, how) in [(2_000_000, second), (1_000_000, first)] {
+        recording.sample(thread, Sample { fate: Fate::Refuted, ..sample(into, any) });
+        recording.refuted(thread, START_NS + into, how);
+    }
+    let profile = written(&recording);
+    let markers = &profile["threads"][0]["markers"];
+    let text = |index: &Value| {
+        let index = usize::try_from(index.as_u64().unwrap()).unwrap();
+        profile["shared"]["stringArray"][index].as_str().unwrap().to_owned()
+    };
+    assert_eq!(markers["length"], 2);
+    assert_eq!(text(&markers["name"][0]), "Refuted");
+    let times = [&markers["startTime"][0], &markers["startTime"][1]].map(|time| time.as_f64().unwrap());
+    assert!(times[0] < times[1], "in the order of time: {times:?}");
+    let data = &markers["data"][0];
+    assert_eq!((&data["number"], &data["bci"]), (&json!(1), &json!(17)));
+    assert_eq!(text(&data["kind"]), "other_callee");
+    assert_eq!(text(&data["expected"]), "invokevirtual a/B.d:()V");
+    assert_eq!(text(&data["found"]), "a/B.e:()V");
+    // The front-end takes these names for its own.
+    let fields = profile["meta"]["markerSchema"][0]["fields"].as_array().unwrap();
+    assert!(fields.iter().all(|field| field["key"] != "cause" && field["key"] != "type"));
+    assert_eq!(data["type"], profile["meta"]["markerSchema"][0]["name"]);
+}
+
+#[test]
+fn the_profile_carries_its_report() {
+    let mut recording = Recording::new();
+    stack(&mut recording, &["main"]);
+    let profile = written(&recording);
+    assert_eq!(profile["meta"]["vouch"]["names_lost"], 3);
+    let rows = profile["meta"]["extra"][0]["entries"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["label"] == "Losses"), "{rows:?}");
+}

@@ -1,0 +1,68 @@
+//! Writing: a failure of the writer comes back as it was, and no big piece is ever held back.
+
+mod common;
+
+use std::io::{self, Write};
+
+use common::{busy_thread, stack, write};
+use vouch_recording::Recording;
+use vouch_report::{Delivered, TrustReport};
+
+/// A disk with room for so many bytes, that remembers the largest piece.
+struct Disk {
+    room: usize,
+    largest: usize,
+}
+
+impl Write for Disk {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if piece.len() > self.room {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.room -= piece.len();
+        self.largest = self.largest.max(piece.len());
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn recording(samples: u64) -> Recording {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main", "run"]);
+    busy_thread(&mut recording, "main", stack, samples);
+    recording
+}
+
+#[test]
+fn a_full_disk_is_reported_as_such() {
+    let full = || Disk { room: 3, largest: 0 };
+    // With one sample all fits in a buffer, and the disk is met at its last flush.
+    for recording in [recording(1), recording(100_000)] {
+        let report = TrustReport::of(&recording, Delivered { signals: 0, weight: 0 }, 1);
+        let results = [
+            write(&recording, ".json", &mut full()),
+            write(&recording, ".folded", &mut full()),
+            report.write(full()),
+        ];
+        for result in results {
+            assert_eq!(result.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        }
+    }
+}
+
+#[test]
+fn a_profile_is_written_as_a_stream() {
+    let mut disk = Disk { room: usize::MAX, largest: 0 };
+    write(&recording(100_000), ".json", &mut disk).unwrap();
+    let written = usize::MAX - disk.room;
+    assert!(written > 500_000 && disk.largest <= 64 << 10, "{written} bytes, {} at once", disk.largest);
+}
+
+#[test]
+fn a_recording_can_be_handed_to_another_thread() {
+    let recording = std::thread::spawn(|| recording(1)).join().unwrap();
+    assert_eq!(recording.tally().samples.plausible, 1);
+}

@@ -1,0 +1,52 @@
+//! Row numbers that cannot be mixed up: an id of one table is no id of another.
+//!
+//! Ids are made by the tables alone, so that an id always names a row. They hold the row plus one in a
+//! `NonZeroU32`: a stack row with an optional parent is 8 bytes.
+
+use std::num::NonZeroU32;
+
+/// The number of a row in one of the tables.
+pub trait Id: Copy {
+    /// For the tables.
+    #[doc(hidden)]
+    fn from_row(row: usize) -> Self;
+    fn row(self) -> usize;
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(NonZeroU32);
+
+        impl Id for $name {
+            fn from_row(row: usize) -> Self {
+                let id = u32::try_from(row + 1).ok().and_then(NonZeroU32::new);
+                Self(id.expect("a table of more than 4 billion rows is beyond any memory"))
+            }
+
+            fn row(self) -> usize {
+                self.0.get() as usize - 1
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A row of the string table.
+    StringId;
+    /// A source file.
+    SourceId;
+    /// What a function came from: a jar, a module, a library.
+    ResourceId;
+    /// A function: a Java method, or whatever else a frame stands in.
+    FuncId;
+    /// A function at one of its lines.
+    FrameId;
+    /// A frame and, through its parent, all of its callers.
+    StackId;
+    /// A thread under one of its names.
+    ThreadId;
+    /// What contradicts a stack.
+    RefutationId;
+}

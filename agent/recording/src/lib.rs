@@ -1,0 +1,30 @@
+//! All that is recorded of one run.
+//!
+//! A [`Recording`] is filled while the program runs: tables of names, functions, frames and stacks in which nothing is stored
+//! twice, and the samples of each thread. It can be read at any time: what is written of it, and how, is not its business.
+//!
+//! What the caller owes: ids come from the recording they are used with, a stack's parent exists before the stack, and every
+//! signal ends in exactly one call of [`Recording::sample`] or [`Recording::dropped`].
+//!
+//! What this crate never does: know a JVM or a file format, read a clock, open a file.
+#![forbid(unsafe_code)]
+
+mod category;
+mod fate;
+mod ids;
+mod recording;
+mod refutations;
+mod rows;
+mod strings;
+mod table;
+mod thread;
+
+pub use category::{Category, VmPart};
+pub use fate::{ByFate, Fate, Tally};
+pub use ids::{FrameId, FuncId, Id, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId};
+pub use recording::Recording;
+pub use refutations::{Refutation, RefutationRow, RefutationTable};
+pub use rows::{FrameRow, Func, FuncRow, StackRow};
+pub use strings::StringTable;
+pub use table::Table;
+pub use thread::{Refuted, Sample, Stored, Thread};

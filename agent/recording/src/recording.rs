@@ -1,0 +1,172 @@
+//! All that is recorded of one run: the shared tables, the threads, the samples.
+//!
+//! It must never lose a sample: what it is given is in the tally of its fate, whatever else becomes of it.
+
+use std::num::NonZeroU32;
+
+use crate::fate::{Fate, Tally};
+use crate::ids::{FrameId, FuncId, Id, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId};
+use crate::refutations::{Refutation, RefutationTable};
+use crate::rows::{FrameRow, Func, FuncRow, StackRow};
+use crate::strings::StringTable;
+use crate::table::Table;
+use crate::thread::{Sample, Thread};
+
+/// The tables, threads and samples of one run.
+#[derive(Debug, Default)]
+pub struct Recording {
+    strings: StringTable,
+    sources: Table<StringId, SourceId>,
+    resources: Table<StringId, ResourceId>,
+    funcs: Table<FuncRow, FuncId>,
+    frames: Table<FrameRow, FrameId>,
+    stacks: Table<StackRow, StackId>,
+    refutations: RefutationTable,
+    threads: Vec<Thread>,
+    tally: Tally,
+}
+
+impl Recording {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A source file, as in `com/foo/Bar.java`.
+    pub fn source(&mut self, path: &str) -> SourceId {
+        let path = self.strings.intern(path);
+        self.sources.intern(path)
+    }
+
+    /// A jar, module or library, as in `app.jar` or `java.base`.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        let name = self.strings.intern(name);
+        self.resources.intern(name)
+    }
+
+    pub fn func(&mut self, func: Func<'_>) -> FuncId {
+        let Func { name, category, source, line, resource, java } = func;
+        let name = self.strings.intern(name);
+        let line = line.and_then(NonZeroU32::new);
+        self.funcs.intern(FuncRow { name, category, source, line, resource, java })
+    }
+
+    /// A function at the line that it was executing; lines count from 1, and 0 is none.
+    pub fn frame(&mut self, func: FuncId, line: Option<u32>) -> FrameId {
+        self.intern_frame(func, line, None)
+    }
+
+    /// The same as the leaf of a stack of this fate.
+    pub fn leaf_frame(&mut self, func: FuncId, line: Option<u32>, fate: Fate) -> FrameId {
+        self.intern_frame(func, line, Some(fate))
+    }
+
+    fn intern_frame(&mut self, func: FuncId, line: Option<u32>, fate: Option<Fate>) -> FrameId {
+        self.frames.intern(FrameRow { func, line: line.and_then(NonZeroU32::new), fate })
+    }
+
+    /// Something that contradicts a stack. Each is to be told once.
+    pub fn refutation(&mut self, refutation: &Refutation) -> RefutationId {
+        self.refutations.add(&mut self.strings, refutation)
+    }
+
+    /// A refuted sample's place in the timeline.
+    pub fn refuted(&mut self, thread: ThreadId, time_ns: u64, how: RefutationId) {
+        self.threads[thread.row()].refute(time_ns, how);
+    }
+
+    /// A frame called by `parent`, or a root.
+    pub fn stack(&mut self, parent: Option<StackId>, frame: FrameId) -> StackId {
+        debug_assert!(parent.is_none_or(|parent| parent.row() < self.stacks.rows().len()));
+        self.stacks.intern(StackRow { parent, frame })
+    }
+
+    /// A track: a thread under one name. A thread that is renamed ends here and is added again.
+    pub fn add_thread(&mut self, name: &str, tid: u64, started_ns: u64) -> ThreadId {
+        self.threads.push(Thread::new(name, tid, started_ns));
+        ThreadId::from_row(self.threads.len() - 1)
+    }
+
+    pub fn end_thread(&mut self, thread: ThreadId, ended_ns: u64) {
+        self.threads[thread.row()].ended_ns = Some(ended_ns);
+    }
+
+    /// For a name that was learnt late; it is not for a thread that changed its name.
+    pub fn set_thread_name(&mut self, thread: ThreadId, name: &str) {
+        name.clone_into(&mut self.threads[thread.row()].name);
+    }
+
+    /// The CPU time that the kernel charged the thread while it had this name.
+    pub fn set_thread_cpu(&mut self, thread: ThreadId, cpu_ns: u64) {
+        self.threads[thread.row()].cpu_ns = Some(cpu_ns);
+    }
+
+    pub fn thread_name(&self, thread: ThreadId) -> &str {
+        &self.threads[thread.row()].name
+    }
+
+    pub fn sample(&mut self, thread: ThreadId, sample: Sample) {
+        self.tally.add(sample.fate, 1, sample.weight.into());
+        self.threads[thread.row()].push(sample);
+    }
+
+    /// Counts samples for which there was no room, of a thread if that much is known.
+    pub fn dropped(&mut self, thread: Option<ThreadId>, samples: u64, weight: u64) {
+        self.tally.add(Fate::Dropped, samples, weight);
+        if let Some(thread) = thread {
+            self.threads[thread.row()].tally.add(Fate::Dropped, samples, weight);
+        }
+    }
+
+    /// What became of all samples.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    pub fn strings(&self) -> &StringTable {
+        &self.strings
+    }
+
+    /// Source files, by the path that a class file gives: `com/foo/Bar.java`.
+    pub fn sources(&self) -> &Table<StringId, SourceId> {
+        &self.sources
+    }
+
+    /// Jars, modules and libraries, by name.
+    pub fn resources(&self) -> &Table<StringId, ResourceId> {
+        &self.resources
+    }
+
+    pub fn funcs(&self) -> &Table<FuncRow, FuncId> {
+        &self.funcs
+    }
+
+    pub fn frames(&self) -> &Table<FrameRow, FrameId> {
+        &self.frames
+    }
+
+    /// Stacks, a caller's always before its callees'.
+    pub fn stacks(&self) -> &Table<StackRow, StackId> {
+        &self.stacks
+    }
+
+    pub fn refutations(&self) -> &RefutationTable {
+        &self.refutations
+    }
+
+    /// In the order in which they were met.
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// Memory taken, near enough.
+    pub fn bytes(&self) -> u64 {
+        self.strings.bytes()
+            + self.sources.bytes()
+            + self.resources.bytes()
+            + self.funcs.bytes()
+            + self.frames.bytes()
+            + self.stacks.bytes()
+            + self.refutations.bytes()
+            + self.threads.iter().map(Thread::bytes).sum::<u64>()
+    }
+}

@@ -1,0 +1,77 @@
+//! The table of refutations: what was found out against a stack, once for all the samples that share it.
+//!
+//! Its text is made when a refutation is first met, so its number is one to be cited: the same in the timeline, in the
+//! report, and at `vouch explain`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Id, RefutationId, StringId};
+use crate::strings::StringTable;
+
+/// What contradicts a stack.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refutation {
+    pub kind: String,
+    /// The method whose bytecode says otherwise; empty where a stack's end is meant.
+    pub caller: String,
+    pub bci: i32,
+    /// What its bytecode calls.
+    pub expected: String,
+    /// The method that the walk claimed was called; empty where it claimed no more than the place.
+    pub found: String,
+}
+
+/// A refutation, as the table keeps it.
+#[derive(Debug, Clone, Copy)]
+pub struct RefutationRow {
+    pub kind: StringId,
+    pub caller: StringId,
+    pub bci: i32,
+    pub expected: StringId,
+    pub found: StringId,
+}
+
+/// The name of the markers that refutations get in the timeline.
+const MARKER: &str = "Refuted";
+
+/// All refutations, in the order in which they were met.
+#[derive(Debug, Default)]
+pub struct RefutationTable {
+    rows: Vec<RefutationRow>,
+    marker: Option<StringId>,
+}
+
+impl RefutationTable {
+    pub(crate) fn add(&mut self, strings: &mut StringTable, refutation: &Refutation) -> RefutationId {
+        let Refutation { kind, caller, bci, expected, found } = refutation;
+        self.marker = Some(strings.intern(MARKER));
+        self.rows.push(RefutationRow {
+            kind: strings.intern(kind),
+            caller: strings.intern(caller),
+            bci: *bci,
+            expected: strings.intern(expected),
+            found: strings.intern(found),
+        });
+        RefutationId::from_row(self.rows.len() - 1)
+    }
+
+    pub fn get(&self, id: RefutationId) -> RefutationRow {
+        self.rows[id.row()]
+    }
+
+    /// The name of their markers, if there are any.
+    pub fn marker(&self) -> Option<StringId> {
+        self.marker
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.rows.capacity() * size_of::<RefutationRow>()) as u64
+    }
+}
+
+impl RefutationId {
+    /// The number by which a person cites it; they count from 1.
+    pub fn number(self) -> usize {
+        self.row() + 1
+    }
+}

@@ -1,0 +1,42 @@
+//! The one table of strings: names of functions, files and resources.
+//!
+//! It must never hold a text twice: the table and its index share it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ids::{Id, StringId};
+
+/// The texts, in the order of their ids.
+#[derive(Debug, Default)]
+pub struct StringTable {
+    rows: Vec<Arc<str>>,
+    ids: HashMap<Arc<str>, StringId>,
+    text_bytes: usize,
+}
+
+impl StringTable {
+    pub(crate) fn intern(&mut self, text: &str) -> StringId {
+        if let Some(&id) = self.ids.get(text) {
+            return id;
+        }
+        let text: Arc<str> = text.into();
+        let id = StringId::from_row(self.rows.len());
+        self.text_bytes += text.len();
+        self.rows.push(Arc::clone(&text));
+        self.ids.insert(text, id);
+        id
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(AsRef::as_ref)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        // Two counters and the allocator's own word stand beside each text.
+        let texts = self.text_bytes + self.rows.len() * 3 * size_of::<usize>();
+        let rows = self.rows.capacity() * size_of::<Arc<str>>();
+        let ids = self.ids.capacity() * 8 / 7 * (size_of::<(Arc<str>, StringId)>() + 1);
+        (texts + rows + ids) as u64
+    }
+}

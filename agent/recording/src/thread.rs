@@ -1,0 +1,131 @@
+//! A thread under one of its names, and its samples.
+//!
+//! Samples are kept as they come, and may come slightly out of order: what needs them sorted sorts them when it
+//! writes. A stored sample must stay within 32 bytes: there are millions.
+
+use crate::fate::{Fate, Tally};
+use crate::ids::{RefutationId, StackId};
+
+/// One sample, with what became of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// The thread's own CPU clock at the sample.
+    pub cpu_ns: u64,
+    pub stack: StackId,
+    /// How many intervals the sample stands for.
+    pub weight: u32,
+    pub fate: Fate,
+}
+
+/// A sample as it is kept: its fate is counted already.
+#[derive(Debug, Clone, Copy)]
+pub struct Stored {
+    pub time_ns: u64,
+    pub cpu_ns: u64,
+    pub stack: StackId,
+    pub weight: u32,
+}
+
+/// When a sample was refuted, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Refuted {
+    pub time_ns: u64,
+    pub how: RefutationId,
+}
+
+/// A thread under one of its names. Whoever has it can read it; only a recording changes it.
+#[derive(Debug)]
+pub struct Thread {
+    pub(crate) name: String,
+    pub(crate) tid: u64,
+    pub(crate) started_ns: u64,
+    pub(crate) ended_ns: Option<u64>,
+    /// What the kernel charged it.
+    pub(crate) cpu_ns: Option<u64>,
+    pub(crate) tally: Tally,
+    samples: Vec<Stored>,
+    refuted: Vec<Refuted>,
+    /// The weight of the stored samples.
+    weight: u64,
+}
+
+impl Thread {
+    pub(crate) fn new(name: &str, tid: u64, started_ns: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            tid,
+            started_ns,
+            ended_ns: None,
+            cpu_ns: None,
+            tally: Tally::default(),
+            samples: Vec::new(),
+            refuted: Vec::new(),
+            weight: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, sample: Sample) {
+        let Sample { time_ns, cpu_ns, stack, weight, fate } = sample;
+        self.tally.add(fate, 1, weight.into());
+        self.weight += u64::from(weight);
+        if self.samples.len() == self.samples.capacity() {
+            // A quarter more, not twice as much: 24 bytes a sample stay within 30.
+            self.samples.reserve_exact((self.samples.len() / 4).max(4));
+        }
+        self.samples.push(Stored { time_ns, cpu_ns, stack, weight });
+    }
+
+    pub(crate) fn refute(&mut self, time_ns: u64, how: RefutationId) {
+        self.refuted.push(Refuted { time_ns, how });
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn tid(&self) -> u64 {
+        self.tid
+    }
+
+    pub fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+
+    /// None while it lives, or keeps its name.
+    pub fn ended_ns(&self) -> Option<u64> {
+        self.ended_ns
+    }
+
+    /// What the kernel charged it, if that was asked in time.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        self.cpu_ns
+    }
+
+    /// What became of its samples.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// When it was refuted, and how.
+    pub fn refuted(&self) -> &[Refuted] {
+        &self.refuted
+    }
+
+    /// As they came: maybe slightly out of order.
+    pub fn samples(&self) -> &[Stored] {
+        &self.samples
+    }
+
+    /// Of the samples that are kept, in intervals.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        let samples = self.samples.capacity() * size_of::<Stored>();
+        let refuted = self.refuted.capacity() * size_of::<Refuted>();
+        (samples + refuted + self.name.capacity() + size_of::<Self>()) as u64
+    }
+}

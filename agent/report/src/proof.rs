@@ -1,0 +1,70 @@
+//! What the trust report says of proof: edges, refutations, the power of the check, and whether time was conserved.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use vouch_recording::Refutation;
+
+use crate::time::float;
+
+/// The edges of all stacks. The verdicts are on distinct ones, and add up to them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct EdgeReport {
+    /// How often an edge stood in a sample's stack.
+    pub checked: u64,
+    pub distinct: u64,
+    pub proven: u64,
+    /// By explanation.
+    pub explained: BTreeMap<String, u64>,
+    pub refuted: u64,
+    /// What proof took of the agent's CPU time.
+    pub took_ms: f64,
+}
+
+/// How many refutations the report lists at most.
+pub const LISTED: usize = 50;
+
+/// A refutation with its samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RefutationReport {
+    /// The number by which the profile's markers cite it.
+    pub number: usize,
+    pub count: u64,
+    #[serde(flatten)]
+    pub what: Refutation,
+    /// The first such stack, leaf first, a frame each: `com.foo.Bar.baz(Bar.java:12) @ 7`.
+    pub stack: Vec<String>,
+    /// Where in it the refuted frame's caller stands.
+    pub at: Option<usize>,
+    /// The caller's instructions around the bci.
+    pub code: Vec<String>,
+}
+
+/// How often a corruption was made, and how often proof noticed it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Power {
+    pub tried: u64,
+    pub noticed: u64,
+}
+
+impl Power {
+    /// In percent; `None` if nothing could be tried.
+    pub fn percent(self) -> Option<f64> {
+        (self.tried > 0).then(|| 100.0 * float(self.noticed) / float(self.tried))
+    }
+}
+
+/// The time of the samples against the time that the kernel charged the same threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Conservation {
+    pub cpu_ms: f64,
+    pub sampled_ms: f64,
+    /// Sampled of charged; null if nothing was charged.
+    pub ratio: Option<f64>,
+}
+
+impl Conservation {
+    pub(crate) fn of(cpu_ms: f64, sampled_ms: f64) -> Self {
+        Self { cpu_ms, sampled_ms, ratio: (cpu_ms > 0.0).then(|| (sampled_ms / cpu_ms * 1e4).round() / 1e4) }
+    }
+}

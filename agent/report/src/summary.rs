@@ -1,0 +1,206 @@
+//! What a person reads after a run: the trust report in at most eight lines.
+//!
+//! Each line must begin with `[vouch]`, since it stands among the program's own. It says how much was sampled,
+//! what became of it, what went wrong, and where the profile is; what is as it should be is left out.
+
+use std::cmp::Reverse;
+
+use vouch_recording::{Fate, Refutation};
+
+use crate::proof::{LISTED, RefutationReport};
+use crate::report::TrustReport;
+use crate::text::{duration, grouped, one_line, percent, readable, times};
+
+const LINES: usize = 8;
+
+/// The fates under the names that DESIGN gives them, the best first.
+const FATES: [(Fate, &str); 6] = [
+    (Fate::Proven, "proven"),
+    (Fate::Plausible, "plausible"),
+    (Fate::Refuted, "refuted"),
+    (Fate::Unwalked, "unwalked"),
+    (Fate::Outside, "outside"),
+    (Fate::Dropped, "dropped"),
+];
+
+/// The files that were written.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Files<'a> {
+    pub all: &'a [&'a str],
+    /// The one to open, if any of them is for looking at.
+    pub opens: Option<&'a str>,
+}
+
+impl TrustReport {
+    /// The summary, each line ended.
+    pub fn summary(&self, files: Files<'_>) -> String {
+        let mut lines = vec![self.size(), self.fates()];
+        lines.extend(self.sum_is_wrong());
+        lines.extend(self.reasons());
+        lines.extend(self.worst());
+        lines.extend(self.checks());
+        lines.extend(self.losses());
+        let last = files.line();
+        let room = (LINES - usize::from(last.is_some())).saturating_sub(lines.len());
+        lines.extend(self.notes(room));
+        lines.extend(last);
+        lines.iter().flat_map(|line| ["[vouch] ".to_owned(), one_line(line), "\n".to_owned()]).collect()
+    }
+
+    /// The same as rows for the front-end's information panel; what there is nothing to say of is left out.
+    pub fn panel(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let rows = [
+            ("Samples", Some(self.size())),
+            ("Fates", Some(self.fates())),
+            ("Sum", self.sum_is_wrong()),
+            ("Unwalked", self.reasons()),
+            ("Refuted", self.worst()),
+            ("Power of proof", self.noticed()),
+            ("Witness", self.witnessed()),
+            ("Conservation", self.conserved()),
+            ("Losses", self.losses()),
+            ("Engine notes", (!self.engine_notes.is_empty()).then(|| self.engine_notes.join("; "))),
+        ];
+        rows.into_iter().filter_map(|(label, value)| Some((label, value?)))
+    }
+
+    fn size(&self) -> String {
+        let stride = if self.sampled_interval_us > self.interval_us {
+            format!(" every {:.0} us", self.sampled_interval_us)
+        } else {
+            String::new()
+        };
+        let stopped = if self.engine_stopped { " until it was stopped" } else { "" };
+        format!(
+            "{} signals in {} of CPU, {} of wall time; {}{stride}{stopped}, {:.0} of {:.0} samples per CPU-second",
+            grouped(self.samples.signals),
+            duration(self.cpu_ms),
+            duration(self.wall_ms),
+            self.engine,
+            self.rate.reached_hz,
+            self.rate.asked_hz,
+        )
+    }
+
+    /// How many samples of each fate, and what share of the time they stand for.
+    fn fates(&self) -> String {
+        let sum = self.weight_ms.fates.sum();
+        let part = |&(fate, name): &(Fate, &str)| {
+            let samples = self.samples.fates.get(fate);
+            let share = 100.0 * self.weight_ms.fates.get(fate) / sum;
+            (samples > 0).then(|| format!("{name} {} ({})", grouped(samples), percent(share)))
+        };
+        let parts: Vec<String> = FATES.iter().filter_map(part).collect();
+        if parts.is_empty() { "no samples were taken".to_owned() } else { parts.join(" + ") }
+    }
+
+    fn sum_is_wrong(&self) -> Option<String> {
+        let (signals, sum) = (self.samples.signals, self.samples.fates.sum());
+        (signals != sum).then(|| {
+            let (signals, sum) = (grouped(signals), grouped(sum));
+            format!("these add up to {sum}, not to {signals}: a fault of Vouch's, please report it")
+        })
+    }
+
+    fn reasons(&self) -> Option<String> {
+        let mut codes: Vec<_> = self.unwalked.iter().filter(|&(_, &count)| count > 0).collect();
+        codes.sort_by_key(|&(_, &count)| Reverse(count));
+        let first: Vec<_> =
+            codes.iter().take(3).map(|&(code, &count)| format!("{code} {}", grouped(count))).collect();
+        let rest = if codes.len() > 3 { ", and others" } else { "" };
+        (!codes.is_empty()).then(|| format!("unwalked because: {}{rest}", first.join(", ")))
+    }
+
+    /// The refutation that most samples share.
+    fn worst(&self) -> Option<String> {
+        let RefutationReport { number, count, what, .. } = self.refutations.first()?;
+        let Refutation { kind, caller, bci, expected, found } = what;
+        let place =
+            if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
+        let others = match self.refutations.len() {
+            1 => String::new(),
+            many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
+        };
+        Some(format!(
+            "refuted #{number} ({kind}, {}{others}): {}{}",
+            times(*count),
+            readable(&place),
+            if found.is_empty() { String::new() } else { format!("; the walk claimed {}", readable(found)) },
+        ))
+    }
+
+    /// How far the checks themselves can be trusted: power, witness, conservation.
+    fn checks(&self) -> Option<String> {
+        let parts: Vec<String> =
+            [self.noticed(), self.witnessed(), self.conserved()].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The power of proof.
+    fn noticed(&self) -> Option<String> {
+        let noticed = self.power.iter().filter_map(|(corruption, power)| {
+            Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
+        });
+        let noticed: Vec<String> = noticed.collect();
+        (!noticed.is_empty()).then(|| format!("proof notices {}", noticed.join(", ")))
+    }
+
+    /// Whether the samples stand for all of the time.
+    fn conserved(&self) -> Option<String> {
+        let ratio = self.conservation.ratio?;
+        Some(format!("sampled {} of the CPU time that the kernel charged", percent(100.0 * ratio)))
+    }
+
+    /// What GetStackTrace said about some of the samples.
+    fn witnessed(&self) -> Option<String> {
+        let witness = &self.witness;
+        let part = |agreed: u64, of: u64, how: &str| {
+            (of > 0).then(|| format!("{} of {} {how}", grouped(agreed), grouped(of)))
+        };
+        let parts = [
+            part(witness.agreed, witness.exact, "in every frame"),
+            part(witness.root_agreed, witness.root_only, "in their root"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("GetStackTrace agreed with {}", parts.join(", ")))
+    }
+
+    fn losses(&self) -> Option<String> {
+        let dropped = self.samples.fates.dropped;
+        let dropped = (dropped > 0).then(|| {
+            format!("{} samples found no room: a longer interval= would lose fewer", grouped(dropped))
+        });
+        let nameless = (self.names_lost > 0)
+            .then(|| format!("{} methods were gone before they could be named", grouped(self.names_lost)));
+        let losses: Vec<String> = dropped.into_iter().chain(nameless).collect();
+        (!losses.is_empty()).then(|| losses.join("; "))
+    }
+
+    /// The engine's notes, and that there are more where they find no room.
+    fn notes(&self, room: usize) -> Vec<String> {
+        let mut notes = self.engine_notes.clone();
+        if notes.len() > room {
+            if room == 0 {
+                return Vec::new();
+            }
+            let more = notes.len() + 1 - room;
+            notes.truncate(room - 1);
+            notes.push(format!("{more} more notes are in the report, under engine_notes"));
+        }
+        notes
+    }
+}
+
+impl Files<'_> {
+    fn line(self) -> Option<String> {
+        let written = format!("wrote {}", self.all.join(", "));
+        match self.opens {
+            _ if self.all.is_empty() => None,
+            None => Some(written),
+            Some(profile) if self.all.len() > 1 => {
+                Some(format!("{written}; open {profile} at https://profiler.firefox.com"))
+            }
+            Some(_) => Some(format!("{written}; open it at https://profiler.firefox.com")),
+        }
+    }
+}

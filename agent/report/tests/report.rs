@@ -1,0 +1,213 @@
+//! The trust report: its keys are a contract, its fates add up, and its summary fits in eight lines.
+
+#[path = "../../recording/tests/common/mod.rs"]
+mod common;
+
+use common::{START_NS, sample, stack};
+use serde_json::Value;
+use vouch_recording::{Fate, Recording, Refutation, Sample};
+use vouch_report::{Delivered, Files, Power, Rate, RefutationReport, TrustReport, WitnessReport};
+
+const INTERVAL_NS: u64 = 1_000_000;
+
+const FATES: [Fate; 6] =
+    [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
+
+/// Two threads; of each fate one sample more than of the one before, each of weight 2.
+fn recording() -> Recording {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 7, START_NS);
+    let other = recording.add_thread("other", 8, START_NS);
+    recording.set_thread_cpu(main, 41_500_000);
+    for (thread, fates) in [(main, &FATES[..5]), (other, &FATES[..2])] {
+        for (fate, count) in fates.iter().zip(1..) {
+            for n in 0..count {
+                recording.sample(thread, Sample { weight: 2, fate: *fate, ..sample(n, stack) });
+            }
+        }
+    }
+    recording.dropped(Some(main), 6, 12);
+    recording.dropped(None, 4, 8);
+    recording
+}
+
+fn report() -> TrustReport {
+    let delivered = Delivered { signals: 28, weight: 56 };
+    TrustReport::of(&recording(), delivered, INTERVAL_NS)
+}
+
+/// The same with what proof has to say.
+fn proven_report() -> TrustReport {
+    let what = Refutation {
+        kind: "other_callee".into(),
+        caller: "shop/Cart.add:()V".into(),
+        bci: 17,
+        expected: "invokevirtual shop/Cart.total:()I".into(),
+        found: "shop/Item.price:()I".into(),
+    };
+    TrustReport {
+        refutations: vec![RefutationReport { number: 4, count: 3, what, ..RefutationReport::default() }],
+        power: [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into(),
+        ..report()
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn the_keys_are_those_that_tools_read() {
+    let mut json = Vec::new();
+    proven_report().write(&mut json).unwrap();
+    assert_eq!(json.last(), Some(&b'\n'));
+    let report: Value = serde_json::from_slice(&json).unwrap();
+    let expected = "agent_cpu_ms bytes_recorded command conservation cpu_ms edges engine engine_notes engine_stopped handler_ns \
+                    interval_us jdk names_lost power rate refutations refuted sampled_interval_us samples threads unwalked vm_flags \
+                    vouch wall_ms weight_ms witness";
+    assert_eq!(keys(&report).join(" "), expected);
+    let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
+    assert_eq!(keys(&report["samples"]), fates);
+    assert_eq!(keys(&report["weight_ms"]), fates);
+    assert_eq!(keys(&report["edges"]), ["checked", "distinct", "explained", "proven", "refuted", "took_ms"]);
+    let refutation = "at bci caller code count expected found kind number stack";
+    assert_eq!(keys(&report["refutations"][0]).join(" "), refutation);
+    assert_eq!(keys(&report["power"]["moved_bcis"]), ["noticed", "tried"]);
+    assert_eq!(keys(&report["conservation"]), ["cpu_ms", "ratio", "sampled_ms"]);
+    let thread = ["conserved", "cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
+    assert_eq!(keys(&report["threads"][0]), thread);
+    assert_eq!(keys(&report["handler_ns"]), ["max", "p50", "p90", "p99", "total_ms"]);
+    let witness = [
+        "agreed",
+        "asked",
+        "differences",
+        "exact",
+        "gone",
+        "longest_ms",
+        "root_agreed",
+        "root_only",
+        "took_ms",
+    ];
+    assert_eq!(keys(&report["witness"]), witness);
+    assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
+    assert_eq!(report["rate"]["unit"], "samples per CPU-second");
+}
+
+#[test]
+fn the_fates_add_up() {
+    let recording = recording();
+    let tally = recording.tally();
+    assert_eq!(FATES.map(|fate| tally.samples.get(fate)), [2, 4, 3, 4, 5, 10]);
+    assert_eq!(FATES.map(|fate| tally.weight.get(fate)), [4, 8, 6, 8, 10, 20]);
+    assert_eq!((tally.samples.sum(), tally.weight.sum()), (28, 56));
+    let report = report();
+    assert_eq!(report.samples.signals, report.samples.fates.sum());
+    assert_eq!((report.weight_ms.signals, report.weight_ms.fates.dropped), (56.0, 20.0));
+}
+
+#[test]
+fn a_thread_has_its_own_figures() {
+    let [main, other] = &report().threads[..] else { panic!("two threads were recorded") };
+    assert_eq!((main.name.as_str(), main.tid, main.cpu_ms), ("main", 7, Some(41.5)));
+    assert_eq!((main.samples, main.refuted, main.unwalked, main.sampled_ms), (21, 3, 4, 42.0));
+    assert_eq!((other.samples, other.sampled_ms, other.cpu_ms), (3, 6.0, None));
+    assert_eq!((main.conserved, other.conserved), (Some(1.012), None));
+    // Only the thread whose time the kernel told can say whether time was conserved.
+    let all = report().conservation;
+    assert_eq!((all.cpu_ms, all.sampled_ms, all.ratio), (41.5, 42.0, Some(1.012)));
+}
+
+#[test]
+fn the_worst_refutation_is_told_in_one_line() {
+    let summary = proven_report().summary(Files::default());
+    let line = "[vouch] refuted #4 (other_callee, 3 times): shop.Cart.add() at bci 17: invokevirtual \
+                shop.Cart.total(); the walk claimed shop.Item.price()";
+    assert!(summary.lines().any(|each| each == line), "{summary}");
+    let checks = "[vouch] proof notices 99.95 % of moved bcis; sampled 101.2 % of the CPU time that the kernel charged";
+    assert!(summary.lines().any(|each| each == checks), "{summary}");
+}
+
+#[test]
+fn a_share_is_one_of_the_time() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 7, START_NS);
+    recording.sample(main, Sample { fate: Fate::Proven, weight: 3, ..sample(1, stack) });
+    recording.sample(main, Sample { fate: Fate::Refuted, weight: 1, ..sample(2, stack) });
+    let delivered = Delivered { signals: 2, weight: 4 };
+    let summary = TrustReport::of(&recording, delivered, INTERVAL_NS).summary(Files::default());
+    assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
+}
+
+#[test]
+fn a_quiet_run_is_summed_up_in_what_matters() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 7, START_NS);
+    for n in 0..2000 {
+        recording.sample(main, sample(n, stack));
+    }
+    let delivered = Delivered { signals: 2000, weight: 2000 };
+    let report = TrustReport {
+        engine: "perf".into(),
+        rate: Rate { asked_hz: 1000.0, reached_hz: 951.2 },
+        cpu_ms: 2100.0,
+        wall_ms: 61_000.0,
+        ..TrustReport::of(&recording, delivered, INTERVAL_NS)
+    };
+    let expected = "\
+[vouch] 2,000 signals in 2.10 s of CPU, 1.0 min of wall time; perf, 951 of 1000 samples per CPU-second
+[vouch] plausible 2,000 (100.0 %)
+[vouch] wrote vouch-1.json.gz; open it at https://profiler.firefox.com
+";
+    assert_eq!(report.summary(Files { all: &["vouch-1.json.gz"], opens: Some("vouch-1.json.gz") }), expected);
+}
+
+#[test]
+fn the_summary_of_the_worst_run_has_eight_lines() {
+    let mut report = report();
+    report.samples.signals += 1;
+    report.unwalked = [("unknown_Java", 3), ("GC_active", 1), ("deopt", 1), ("safepoint", 1)]
+        .map(|(code, count)| (code.to_owned(), count))
+        .into();
+    report.names_lost = 5;
+    report.witness = WitnessReport { exact: 9, agreed: 8, root_only: 7, root_agreed: 6, ..report.witness };
+    report.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
+    let summary = report.summary(Files { all: &["a.folded", "b.json.gz"], opens: Some("b.json.gz") });
+    let lines: Vec<_> = summary.lines().collect();
+    assert_eq!(lines.len(), 8, "{summary}");
+    assert!(lines.iter().all(|line| line.starts_with("[vouch] ")), "{summary}");
+    for says in [
+        "add up to 28, not to 29",
+        "unknown_Java 3",
+        "10 samples found no room",
+        "5 methods",
+        "GetStackTrace agreed with 8 of 9 in every frame, 6 of 7 in their root",
+        "9 more notes",
+        "wrote a.folded, b.json.gz; open b.json.gz",
+    ] {
+        assert!(summary.contains(says), "{says}: {summary}");
+    }
+}
+
+#[test]
+fn the_report_is_no_profile_to_open() {
+    let summary = report().summary(Files { all: &["a.folded", "r.json"], opens: None });
+    assert!(summary.ends_with("[vouch] wrote a.folded, r.json\n"), "{summary}");
+    let summary = report().summary(Files { all: &["a.json", "r.json"], opens: Some("a.json") });
+    assert!(
+        summary.ends_with("wrote a.json, r.json; open a.json at https://profiler.firefox.com\n"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn a_run_without_samples_says_so() {
+    let none = Delivered { signals: 0, weight: 0 };
+    let summary = TrustReport::of(&Recording::new(), none, INTERVAL_NS).summary(Files::default());
+    assert!(summary.contains("no samples were taken"), "{summary}");
+    assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
+}
