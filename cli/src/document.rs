@@ -1,58 +1,87 @@
 //! What kind of file is this: a trust report, a profile that carries one, or something else?
 //!
-//! The bytes decide, not the name. Whatever is wrong with a file is said in one sentence that names it.
+//! The bytes decide, not the name. A profile may be large, and one key of it is wanted: it is read as a stream, and what is not
+//! asked for is passed over. Whatever is wrong with a file is said in one sentence that names it.
 
-use std::fs;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::MultiGzDecoder;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::error::Category;
 
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+const GZIP: u8 = 0x1f;
 
-/// The trust report that a file is, or carries.
-pub fn report(file: &Path) -> Result<Value, String> {
+/// Of a report or a profile, what tells which it is, and the refutations.
+#[derive(Deserialize)]
+struct Document {
+    vouch: Option<Value>,
+    refutations: Option<Value>,
+    meta: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    vouch: Option<Report>,
+}
+
+/// The report that a profile carries.
+#[derive(Deserialize)]
+struct Report {
+    vouch: Option<Value>,
+    refutations: Option<Value>,
+}
+
+/// The refutations of the trust report that a file is, or carries.
+pub fn refutations(file: &Path) -> Result<Value, String> {
     let name = file.display();
-    let bytes = fs::read(file).map_err(|error| format!("{name} cannot be read: {error}"))?;
-    // One byte of a gzip file is one that was cut short.
-    let text = if bytes.starts_with(&GZIP) || bytes == GZIP[..1] {
-        let mut text = Vec::new();
-        let unpacked = MultiGzDecoder::new(&bytes[..]).read_to_end(&mut text);
-        unpacked.map_err(|error| format!("{name} is a damaged gzip file, cut short perhaps: {error}"))?;
-        text
-    } else {
-        bytes
-    };
-    let mut document: Value = serde_json::from_slice(&text).map_err(|error| {
-        if error.is_eof() && !text.is_empty() {
-            format!("{name} is JSON that was cut short: {error}")
-        } else {
+    let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
+    let mut bytes = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
+    let first = bytes.fill_buf().map_err(unreadable)?.first().copied();
+    let packed = first == Some(GZIP);
+    let document = if packed { parse(BufReader::new(MultiGzDecoder::new(bytes))) } else { parse(bytes) };
+    let document = document.map_err(|error| match error.classify() {
+        Category::Io if packed => format!("{name} is a damaged gzip file, cut short perhaps: {error}"),
+        Category::Io => format!("{name} cannot be read: {error}"),
+        Category::Eof if first.is_some() => format!("{name} is JSON that was cut short: {error}"),
+        Category::Eof | Category::Syntax => {
             format!("{name} is no JSON, so neither a trust report nor a profile: {error}")
         }
+        Category::Data => neither(file),
     })?;
-    if is_report(&document) {
-        return Ok(document);
-    }
-    if document.get("vouch").is_some_and(Value::is_string) {
-        return Err(format!("{name} is a trust report without refutations, an older Vouch's: record again"));
-    }
-    match document.get_mut("meta") {
-        None => Err(format!("{name} is neither a trust report (report=…) nor a profile (out=…) of Vouch's")),
-        Some(meta) => match meta.get_mut("vouch").map(Value::take) {
-            Some(report) if is_report(&report) => Ok(report),
-            Some(_) => Err(format!(
+    match document {
+        Document { vouch: Some(Value::String(_)), refutations, .. } => {
+            refutations.filter(Value::is_array).ok_or_else(|| {
+                format!("{name} is a trust report without refutations, an older Vouch's: record again")
+            })
+        }
+        Document { meta: None, .. } => Err(neither(file)),
+        Document { meta: Some(Meta { vouch: None }), .. } => {
+            Err(format!("{name} is a profile without a trust report: another tool's, or an older Vouch's"))
+        }
+        Document { meta: Some(Meta { vouch: Some(report) }), .. } => match report {
+            Report { vouch: Some(Value::String(_)), refutations: Some(refutations) }
+                if refutations.is_array() =>
+            {
+                Ok(refutations)
+            }
+            _ => Err(format!(
                 "{name} carries a trust report of a shape that this vouch does not know: use a newer one"
-            )),
-            None => Err(format!(
-                "{name} is a profile without a trust report: another tool's, or an older Vouch's"
             )),
         },
     }
 }
 
-/// True for a report that proof has part in.
-fn is_report(document: &Value) -> bool {
-    document.get("vouch").is_some_and(Value::is_string)
-        && document.get("refutations").is_some_and(Value::is_array)
+fn neither(file: &Path) -> String {
+    format!("{} is neither a trust report (report=…) nor a profile (out=…) of Vouch's", file.display())
+}
+
+/// Reads all of it: what is cut short is to be told, wherever the key stands.
+fn parse(bytes: impl Read) -> serde_json::Result<Document> {
+    let mut documents = serde_json::Deserializer::from_reader(bytes);
+    let document = Document::deserialize(&mut documents)?;
+    documents.end()?;
+    Ok(document)
 }

@@ -3,23 +3,20 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use vouch_recording::Refutation;
+use vouch_proof::{NATIVE_BCI, Refutation};
 use vouch_report::{LISTED, RefutationReport, readable};
 
 use crate::document;
 use crate::readable::plain;
 
-/// The bci of a native method.
-const NATIVE: i32 = -3;
 /// How many of them the list shows.
 const SHOWN: usize = 20;
 
 /// What there is to print.
 pub fn explain(file: &Path, number: Option<usize>) -> Result<String, String> {
     let name = file.display();
-    let mut report = document::report(file)?;
     let refutations: Vec<RefutationReport> =
-        serde_json::from_value(report["refutations"].take()).map_err(|error| {
+        serde_json::from_value(document::refutations(file)?).map_err(|error| {
             format!("{name} has refutations of a shape that this vouch does not know: {error}")
         })?;
     let Some(number) = number else { return Ok(list(&refutations)) };
@@ -51,8 +48,8 @@ fn list(refutations: &[RefutationReport]) -> String {
     }
     let mut text = format!("{:>6} {:>8}  what the walk claimed, and of which place\n", "number", "samples");
     for refutation in refutations.iter().take(SHOWN) {
-        let RefutationReport { number, count, what, .. } = refutation;
-        let _ = writeln!(text, "{number:>6} {count:>8}  {}: {}", plain(&what.kind), claim(what));
+        let RefutationReport { number, count, kind, .. } = refutation;
+        let _ = writeln!(text, "{number:>6} {count:>8}  {kind}: {}", claim(refutation));
     }
     if refutations.len() > SHOWN {
         let _ = writeln!(text, "and {} more, less frequent", refutations.len() - SHOWN);
@@ -62,21 +59,21 @@ fn list(refutations: &[RefutationReport]) -> String {
 
 /// One refutation: what is wrong, in which stack, and what the bytecode says.
 fn one(refutation: &RefutationReport) -> String {
-    let RefutationReport { number, count, what, stack, at, code } = refutation;
+    let RefutationReport { number, count, kind, found, stack, at, code, .. } = refutation;
     let samples = if *count == 1 { "1 sample".to_owned() } else { format!("{count} samples") };
-    let mut text = format!("refutation {number}, {} ({samples})\n\n{}\n", plain(&what.kind), sentence(what));
+    let mut text = format!("refutation {number}, {kind} ({samples})\n\n{}\n", sentence(refutation));
     if !stack.is_empty() {
         text.push_str("\nThe stack, innermost frame first:\n\n");
     }
     for (place, frame) in stack.iter().enumerate() {
         let here = *at == Some(place);
-        if here && is_edge(what) && place > 0 {
+        if here && is_edge(refutation) && place > 0 {
             text.push_str("    ✗ this call is not in the bytecode\n");
         }
         let _ = writeln!(text, "  {} {}", if here { '→' } else { ' ' }, plain(frame));
     }
     if !code.is_empty() {
-        let of = caller(what).unwrap_or_else(|| plain(&what.found));
+        let of = caller(refutation).unwrap_or_else(|| plain(found));
         let _ = writeln!(text, "\nThe bytecode of {of}:\n");
         for line in code {
             let _ = writeln!(text, "  {}", plain(line));
@@ -86,7 +83,7 @@ fn one(refutation: &RefutationReport) -> String {
 }
 
 /// What the walk claimed, in a line: `Cart.add @ 17 → Item.price`.
-fn claim(what: &Refutation) -> String {
+fn claim(what: &RefutationReport) -> String {
     let (found, bci) = (plain(&readable(&what.found)), what.bci);
     match caller(what) {
         Some(caller) => {
@@ -98,10 +95,10 @@ fn claim(what: &Refutation) -> String {
     }
 }
 
-fn sentence(what: &Refutation) -> String {
+fn sentence(what: &RefutationReport) -> String {
     let (expected, found, bci) = (plain(&what.expected), plain(&what.found), what.bci);
     match caller(what) {
-        None if what.kind == "wrong_root" && !found.is_empty() => {
+        None if what.kind == Refutation::WrongRoot && !found.is_empty() => {
             let found = readable(&found);
             format!("The walk ends in {found}, which is not {expected}: it lost its way before.")
         }
@@ -119,29 +116,33 @@ fn sentence(what: &Refutation) -> String {
 }
 
 /// What the bytecode says to it.
-fn says(what: &Refutation) -> String {
+fn says(what: &RefutationReport) -> String {
     let expected = plain(&what.expected);
-    match what.kind.as_str() {
-        "bci_past_end" => "Its bytecode ends before.".to_owned(),
-        "bci_inside_instruction" => "None of its instructions begins there.".to_owned(),
-        "nativeness" if what.bci < 0 => {
+    match what.kind {
+        Refutation::BciPastEnd => "Its bytecode ends before.".to_owned(),
+        Refutation::BciInsideInstruction => "None of its instructions begins there.".to_owned(),
+        Refutation::Nativeness if what.bci < 0 => {
             "That bci is a native method's, and this one has bytecode.".to_owned()
         }
-        "nativeness" => "The method is native, and has no bytecode.".to_owned(),
-        "null_method" => "There is no such method: a frame of the walk has none.".to_owned(),
-        "unknown_method" => "The JVM knows no such method.".to_owned(),
-        "not_an_invoke" => format!("Its bytecode calls nothing there:\n  {expected}"),
-        _ if what.bci == NATIVE => format!("It is {expected}."),
-        _ => format!("Its bytecode calls there\n  {}", readable(&expected)),
+        Refutation::Nativeness => "The method is native, and has no bytecode.".to_owned(),
+        Refutation::NullMethod => "There is no such method: a frame of the walk has none.".to_owned(),
+        Refutation::UnknownMethod => "The JVM knows no such method.".to_owned(),
+        Refutation::NotAnInvoke => format!("Its bytecode calls nothing there:\n  {expected}"),
+        Refutation::OtherCallee | Refutation::WrongRoot if what.bci == NATIVE_BCI => {
+            format!("It is {expected}.")
+        }
+        Refutation::OtherCallee | Refutation::WrongRoot => {
+            format!("Its bytecode calls there\n  {}", readable(&expected))
+        }
     }
 }
 
 /// True where a call is refuted; of a leaf it is the place alone.
-fn is_edge(what: &Refutation) -> bool {
+fn is_edge(what: &RefutationReport) -> bool {
     !what.caller.is_empty() && !what.found.is_empty()
 }
 
 /// The method whose bytecode says otherwise, if there is one.
-fn caller(what: &Refutation) -> Option<String> {
+fn caller(what: &RefutationReport) -> Option<String> {
     (!what.caller.is_empty()).then(|| plain(&what.caller))
 }

@@ -102,6 +102,8 @@ fn what_is_no_report_is_told_apart() {
     assert!(told("list.json", b"[1]").contains("neither"));
     assert!(told("newer.json", b"{\"meta\":{\"vouch\":{\"vouch\":2}}}").contains("newer"));
     assert!(told("shape.json", br#"{"vouch":"9","refutations":[{"number":"x"}]}"#).contains("does not know"));
+    let kind = report(1).to_string().replace("other_callee", "no_such_kind");
+    assert!(told("kind.json", kind.as_bytes()).contains("no kind \"no_such_kind\""));
     assert!(refused(&explain(&PathBuf::from("nowhere.json"), None)).contains("cannot be read"));
     let missing = refused(&explain(&file("three.json", report(3).to_string().as_bytes()), Some("4")));
     assert!(missing.contains("between 1 and 3"), "{missing}");

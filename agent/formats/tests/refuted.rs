@@ -10,14 +10,8 @@ fn func(recording: &mut Recording, category: Category) -> FuncId {
     recording.func(Func { name: "a.B.c", category, source: None, line: None, resource: None, java: true })
 }
 
-fn refutation(kind: &str) -> Refutation {
-    Refutation {
-        kind: kind.into(),
-        caller: "a/B.c:()V".into(),
-        bci: 17,
-        expected: "invokevirtual a/B.d:()V".into(),
-        found: "a/B.e:()V".into(),
-    }
+fn refutation(kind: &str) -> Refutation<'_> {
+    Refutation { kind, caller: "a/B.c:()V", bci: 17, expected: "invokevirtual a/B.d:()V", found: "a/B.e:()V" }
 }
 
 #[test]
@@ -56,7 +50,7 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
     let any = stack(&mut recording, &["main"]);
     let thread = recording.add_thread("main", 1, START_NS);
     let (first, second) =
-        (recording.refutation(&refutation("other_callee")), recording.refutation(&refutation("wrong_root")));
+        (recording.refutation(refutation("other_callee")), recording.refutation(refutation("wrong_root")));
     assert_eq!((first.number(), second.number()), (1, 2));
     for (into, how) in [(2_000_000, second), (1_000_000, first)] {
         recording.sample(thread, Sample { fate: Fate::Refuted, ..sample(into, any) });

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use common::{busy_thread, stack, write};
 use vouch_recording::Recording;
-use vouch_report::{Delivered, TrustReport};
+use vouch_report::{Run, TrustReport};
 
 /// A disk with room for so many bytes, that remembers the largest piece.
 struct Disk {
@@ -41,7 +41,7 @@ fn a_full_disk_is_reported_as_such() {
     let full = || Disk { room: 3, largest: 0 };
     // With one sample all fits in a buffer, and the disk is met at its last flush.
     for recording in [recording(1), recording(100_000)] {
-        let report = TrustReport::of(&recording, Delivered { signals: 0, weight: 0 }, 1);
+        let report = TrustReport::of(&recording, Run::default());
         let results = [
             write(&recording, ".json", &mut full()),
             write(&recording, ".folded", &mut full()),

@@ -99,11 +99,6 @@ impl Pool {
         if *self.bytes.get(at)? == STRING { self.utf8(self.u2(at + 1)?) } else { None }
     }
 
-    /// Memory taken.
-    pub fn bytes(&self) -> usize {
-        self.bytes.len() + self.starts.len() * size_of::<u32>()
-    }
-
     fn at(&self, number: u16) -> Option<usize> {
         let start = usize::try_from(*self.starts.get(usize::from(number))?).ok()?;
         start.checked_sub(1)

@@ -27,6 +27,11 @@ macro_rules! named {
             pub fn name(self) -> &'static str {
                 match self { $(Self::$case => $name,)* }
             }
+
+            /// The one of this name.
+            pub fn of(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|each| each.name() == name)
+            }
         }
 
         impl fmt::Display for $kind {
@@ -91,16 +96,5 @@ named! {
 impl Verdict {
     pub fn is_refuted(self) -> bool {
         matches!(self, Self::Refuted(_))
-    }
-
-    /// The worse of two; of two refutations the first.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Refuted(_), _) => self,
-            (_, Self::Refuted(_)) => other,
-            (Self::Explained(_), _) => self,
-            _ => other,
-        }
     }
 }

@@ -5,8 +5,6 @@
 
 use std::ops::Add;
 
-use serde::Serialize;
-
 /// What became of one sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
@@ -25,7 +23,7 @@ pub enum Fate {
 }
 
 /// A figure for each fate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ByFate<T> {
     pub proven: T,
     pub plausible: T,

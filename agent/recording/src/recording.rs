@@ -65,7 +65,7 @@ impl Recording {
     }
 
     /// Something that contradicts a stack. Each is to be told once.
-    pub fn refutation(&mut self, refutation: &Refutation) -> RefutationId {
+    pub fn refutation(&mut self, refutation: Refutation<'_>) -> RefutationId {
         self.refutations.add(&mut self.strings, refutation)
     }
 

@@ -3,22 +3,20 @@
 //! Its text is made when a refutation is first met, so its number is one to be cited: the same in the timeline, in the
 //! report, and at `vouch explain`.
 
-use serde::{Deserialize, Serialize};
-
 use crate::ids::{Id, RefutationId, StringId};
 use crate::strings::StringTable;
 
-/// What contradicts a stack.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refutation {
-    pub kind: String,
+/// What contradicts a stack, in words.
+#[derive(Debug, Clone, Copy)]
+pub struct Refutation<'a> {
+    pub kind: &'a str,
     /// The method whose bytecode says otherwise; empty where a stack's end is meant.
-    pub caller: String,
+    pub caller: &'a str,
     pub bci: i32,
     /// What its bytecode calls.
-    pub expected: String,
+    pub expected: &'a str,
     /// The method that the walk claimed was called; empty where it claimed no more than the place.
-    pub found: String,
+    pub found: &'a str,
 }
 
 /// A refutation, as the table keeps it.
@@ -42,13 +40,13 @@ pub struct RefutationTable {
 }
 
 impl RefutationTable {
-    pub(crate) fn add(&mut self, strings: &mut StringTable, refutation: &Refutation) -> RefutationId {
+    pub(crate) fn add(&mut self, strings: &mut StringTable, refutation: Refutation<'_>) -> RefutationId {
         let Refutation { kind, caller, bci, expected, found } = refutation;
         self.marker = Some(strings.intern(MARKER));
         self.rows.push(RefutationRow {
             kind: strings.intern(kind),
             caller: strings.intern(caller),
-            bci: *bci,
+            bci,
             expected: strings.intern(expected),
             found: strings.intern(found),
         });

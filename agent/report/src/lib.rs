@@ -1,6 +1,6 @@
 //! The trust report: how far a recording can be trusted, in figures for machines and in words for people.
 //!
-//! [`TrustReport::of`] takes from a recording what that can tell; the caller adds what only it knows. The summary on stderr,
+//! [`TrustReport::of`] takes from a recording what that can tell, and from a [`Run`] what only the caller knows. The summary on stderr,
 //! the panel in the front-end and what `vouch explain` says are made from it.
 //!
 //! What this crate never does: know a JVM, read a clock, open a file.
@@ -13,7 +13,7 @@ mod text;
 mod time;
 
 pub use proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport};
-pub use report::{Delivered, HandlerTime, Rate, Signals, ThreadReport, TrustReport, WitnessReport};
+pub use report::{Delivered, HandlerTime, Rate, Run, Signals, ThreadReport, TrustReport, WitnessReport};
 pub use summary::Files;
 pub use text::{grouped, readable};
 pub use time::{float, micros};

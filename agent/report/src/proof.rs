@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use vouch_recording::Refutation;
+use vouch_proof::Refutation;
 
 use crate::time::float;
 
@@ -25,13 +25,20 @@ pub struct EdgeReport {
 pub const LISTED: usize = 50;
 
 /// A refutation with its samples.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefutationReport {
     /// The number by which the profile's markers cite it.
     pub number: usize,
     pub count: u64,
-    #[serde(flatten)]
-    pub what: Refutation,
+    #[serde(with = "by_name")]
+    pub kind: Refutation,
+    /// The method whose bytecode says otherwise; empty where a stack's end is meant.
+    pub caller: String,
+    pub bci: i32,
+    /// What its bytecode calls.
+    pub expected: String,
+    /// The method that the walk claimed was called; empty where it claimed no more than the place.
+    pub found: String,
     /// The first such stack, leaf first, a frame each: `com.foo.Bar.baz(Bar.java:12) @ 7`.
     pub stack: Vec<String>,
     /// Where in it the refuted frame's caller stands.
@@ -66,5 +73,21 @@ pub struct Conservation {
 impl Conservation {
     pub(crate) fn of(cpu_ms: f64, sampled_ms: f64) -> Self {
         Self { cpu_ms, sampled_ms, ratio: (cpu_ms > 0.0).then(|| (sampled_ms / cpu_ms * 1e4).round() / 1e4) }
+    }
+}
+
+/// A kind of refutation is written by its name. One that is not known is of another version, and is told.
+mod by_name {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use vouch_proof::Refutation;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+    pub fn serialize<S: Serializer>(kind: &Refutation, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(kind.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Refutation, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Refutation::of(&name).ok_or_else(|| D::Error::custom(format!("there is no kind {name:?}")))
     }
 }

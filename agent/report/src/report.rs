@@ -6,15 +6,28 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use vouch_recording::{ByFate, Recording, Thread};
 
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::time::{float, millis};
 
-/// The report; its fields stand in the order of the file.
+/// The report.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct TrustReport {
+    #[serde(flatten)]
+    pub run: Run,
+    pub samples: Signals<u64>,
+    pub weight_ms: Signals<f64>,
+    pub conservation: Conservation,
+    pub threads: Vec<ThreadReport>,
+    pub bytes_recorded: u64,
+}
+
+/// What a recording itself cannot tell: each figure is the caller's to know.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Run {
     /// Vouch's own version.
     pub vouch: String,
     pub jdk: String,
@@ -26,7 +39,8 @@ pub struct TrustReport {
     /// The engine was stopped before the recording's end: what the program did since then is not sampled, nor in `threads`.
     pub engine_stopped: bool,
     /// What a sample's weight is counted in.
-    pub interval_us: f64,
+    #[serde(rename = "interval_us", serialize_with = "in_micros")]
+    pub interval_ns: u64,
     /// The CPU time from one signal to the next, in the end: longer than the interval where this machine cannot afford that.
     pub sampled_interval_us: f64,
     pub rate: Rate,
@@ -35,8 +49,8 @@ pub struct TrustReport {
     pub cpu_ms: f64,
     /// What of it went to the agent's own threads.
     pub agent_cpu_ms: f64,
-    pub samples: Signals<u64>,
-    pub weight_ms: Signals<f64>,
+    #[serde(skip)]
+    pub delivered: Delivered,
     /// Of the samples without a stack, how many ASGCT gave each of its codes for.
     pub unwalked: BTreeMap<String, u64>,
     /// Of the samples whose stack is refuted, how many in which way.
@@ -46,17 +60,19 @@ pub struct TrustReport {
     pub refutations: Vec<RefutationReport>,
     /// By corruption.
     pub power: BTreeMap<String, Power>,
-    pub conservation: Conservation,
     pub witness: WitnessReport,
-    pub threads: Vec<ThreadReport>,
     pub handler_ns: HandlerTime,
     /// Methods that were gone before they could be named.
     pub names_lost: u64,
-    pub bytes_recorded: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn in_micros<S: Serializer>(nanos: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(float(*nanos) / 1000.0)
 }
 
 /// What the signal handlers counted, independently of what was recorded.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Delivered {
     pub signals: u64,
     /// In intervals.
@@ -64,11 +80,25 @@ pub struct Delivered {
 }
 
 /// The signals delivered, and what became of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Signals<T> {
     pub signals: T,
-    #[serde(flatten)]
     pub fates: ByFate<T>,
+}
+
+impl<T: Serialize> Serialize for Signals<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { signals, fates: ByFate { proven, plausible, refuted, unwalked, outside, dropped } } = self;
+        let mut figures = serializer.serialize_struct("signals", 7)?;
+        figures.serialize_field("signals", signals)?;
+        figures.serialize_field("proven", proven)?;
+        figures.serialize_field("plausible", plausible)?;
+        figures.serialize_field("refuted", refuted)?;
+        figures.serialize_field("unwalked", unwalked)?;
+        figures.serialize_field("outside", outside)?;
+        figures.serialize_field("dropped", dropped)?;
+        figures.end()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -162,8 +192,9 @@ impl ThreadReport {
 }
 
 impl TrustReport {
-    /// What the recording itself can tell. The fields that it cannot are the caller's to fill in.
-    pub fn of(recording: &Recording, delivered: Delivered, interval_ns: u64) -> Self {
+    /// The report on a recording of this run.
+    pub fn of(recording: &Recording, run: Run) -> Self {
+        let interval_ns = run.interval_ns;
         let tally = recording.tally();
         let in_ms = |weight| intervals_ms(weight, interval_ns);
         let threads: Vec<_> =
@@ -171,15 +202,14 @@ impl TrustReport {
         // Those whose time the kernel told.
         let charged = threads.iter().filter_map(|thread| Some((thread.cpu_ms?, thread.sampled_ms)));
         let (cpu, sampled) = charged.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
-        let conservation = Conservation::of(cpu, sampled);
+        let Delivered { signals, weight } = run.delivered;
         Self {
-            interval_us: float(interval_ns) / 1000.0,
-            samples: Signals { signals: delivered.signals, fates: tally.samples },
-            weight_ms: Signals { signals: in_ms(delivered.weight), fates: tally.weight.map(in_ms) },
-            conservation,
+            run,
+            samples: Signals { signals, fates: tally.samples },
+            weight_ms: Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) },
+            conservation: Conservation::of(cpu, sampled),
             threads,
             bytes_recorded: recording.bytes(),
-            ..Self::default()
         }
     }
 

@@ -5,11 +5,12 @@
 
 use std::cmp::Reverse;
 
-use vouch_recording::{Fate, Refutation};
+use vouch_recording::Fate;
 
 use crate::proof::{LISTED, RefutationReport};
 use crate::report::TrustReport;
 use crate::text::{duration, grouped, one_line, percent, readable, times};
+use crate::time::float;
 
 const LINES: usize = 8;
 
@@ -59,26 +60,26 @@ impl TrustReport {
             ("Witness", self.witnessed()),
             ("Conservation", self.conserved()),
             ("Losses", self.losses()),
-            ("Engine notes", (!self.engine_notes.is_empty()).then(|| self.engine_notes.join("; "))),
+            ("Engine notes", (!self.run.engine_notes.is_empty()).then(|| self.run.engine_notes.join("; "))),
         ];
         rows.into_iter().filter_map(|(label, value)| Some((label, value?)))
     }
 
     fn size(&self) -> String {
-        let stride = if self.sampled_interval_us > self.interval_us {
-            format!(" every {:.0} us", self.sampled_interval_us)
+        let stride = if self.run.sampled_interval_us > float(self.run.interval_ns) / 1000.0 {
+            format!(" every {:.0} us", self.run.sampled_interval_us)
         } else {
             String::new()
         };
-        let stopped = if self.engine_stopped { " until it was stopped" } else { "" };
+        let stopped = if self.run.engine_stopped { " until it was stopped" } else { "" };
         format!(
             "{} signals in {} of CPU, {} of wall time; {}{stride}{stopped}, {:.0} of {:.0} samples per CPU-second",
             grouped(self.samples.signals),
-            duration(self.cpu_ms),
-            duration(self.wall_ms),
-            self.engine,
-            self.rate.reached_hz,
-            self.rate.asked_hz,
+            duration(self.run.cpu_ms),
+            duration(self.run.wall_ms),
+            self.run.engine,
+            self.run.rate.reached_hz,
+            self.run.rate.asked_hz,
         )
     }
 
@@ -103,7 +104,7 @@ impl TrustReport {
     }
 
     fn reasons(&self) -> Option<String> {
-        let mut codes: Vec<_> = self.unwalked.iter().filter(|&(_, &count)| count > 0).collect();
+        let mut codes: Vec<_> = self.run.unwalked.iter().filter(|&(_, &count)| count > 0).collect();
         codes.sort_by_key(|&(_, &count)| Reverse(count));
         let first: Vec<_> =
             codes.iter().take(3).map(|&(code, &count)| format!("{code} {}", grouped(count))).collect();
@@ -113,11 +114,11 @@ impl TrustReport {
 
     /// The refutation that most samples share.
     fn worst(&self) -> Option<String> {
-        let RefutationReport { number, count, what, .. } = self.refutations.first()?;
-        let Refutation { kind, caller, bci, expected, found } = what;
+        let RefutationReport { number, count, kind, caller, bci, expected, found, .. } =
+            self.run.refutations.first()?;
         let place =
             if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
-        let others = match self.refutations.len() {
+        let others = match self.run.refutations.len() {
             1 => String::new(),
             many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
         };
@@ -138,7 +139,7 @@ impl TrustReport {
 
     /// The power of proof.
     fn noticed(&self) -> Option<String> {
-        let noticed = self.power.iter().filter_map(|(corruption, power)| {
+        let noticed = self.run.power.iter().filter_map(|(corruption, power)| {
             Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
         });
         let noticed: Vec<String> = noticed.collect();
@@ -153,7 +154,7 @@ impl TrustReport {
 
     /// What GetStackTrace said about some of the samples.
     fn witnessed(&self) -> Option<String> {
-        let witness = &self.witness;
+        let witness = &self.run.witness;
         let part = |agreed: u64, of: u64, how: &str| {
             (of > 0).then(|| format!("{} of {} {how}", grouped(agreed), grouped(of)))
         };
@@ -170,15 +171,16 @@ impl TrustReport {
         let dropped = (dropped > 0).then(|| {
             format!("{} samples found no room: a longer interval= would lose fewer", grouped(dropped))
         });
-        let nameless = (self.names_lost > 0)
-            .then(|| format!("{} methods were gone before they could be named", grouped(self.names_lost)));
+        let nameless = (self.run.names_lost > 0).then(|| {
+            format!("{} methods were gone before they could be named", grouped(self.run.names_lost))
+        });
         let losses: Vec<String> = dropped.into_iter().chain(nameless).collect();
         (!losses.is_empty()).then(|| losses.join("; "))
     }
 
     /// The engine's notes, and that there are more where they find no room.
     fn notes(&self, room: usize) -> Vec<String> {
-        let mut notes = self.engine_notes.clone();
+        let mut notes = self.run.engine_notes.clone();
         if notes.len() > room {
             if room == 0 {
                 return Vec::new();

@@ -5,10 +5,9 @@ mod common;
 
 use common::{START_NS, sample, stack};
 use serde_json::Value;
-use vouch_recording::{Fate, Recording, Refutation, Sample};
-use vouch_report::{Delivered, Files, Power, Rate, RefutationReport, TrustReport, WitnessReport};
-
-const INTERVAL_NS: u64 = 1_000_000;
+use vouch_proof::Refutation;
+use vouch_recording::{Fate, Recording, Sample};
+use vouch_report::{Delivered, Files, Power, Rate, RefutationReport, Run, TrustReport, WitnessReport};
 
 const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
@@ -33,24 +32,32 @@ fn recording() -> Recording {
 }
 
 fn report() -> TrustReport {
-    let delivered = Delivered { signals: 28, weight: 56 };
-    TrustReport::of(&recording(), delivered, INTERVAL_NS)
+    TrustReport::of(&recording(), run(28, 56))
+}
+
+/// A run of which nothing is known but its signals.
+fn run(signals: u64, weight: u64) -> Run {
+    Run { delivered: Delivered { signals, weight }, interval_ns: 1_000_000, ..Run::default() }
 }
 
 /// The same with what proof has to say.
 fn proven_report() -> TrustReport {
-    let what = Refutation {
-        kind: "other_callee".into(),
+    let refutation = RefutationReport {
+        number: 4,
+        count: 3,
+        kind: Refutation::OtherCallee,
         caller: "shop/Cart.add:()V".into(),
         bci: 17,
         expected: "invokevirtual shop/Cart.total:()I".into(),
         found: "shop/Item.price:()I".into(),
+        stack: Vec::new(),
+        at: None,
+        code: Vec::new(),
     };
-    TrustReport {
-        refutations: vec![RefutationReport { number: 4, count: 3, what, ..RefutationReport::default() }],
-        power: [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into(),
-        ..report()
-    }
+    let mut report = report();
+    report.run.refutations = vec![refutation];
+    report.run.power = [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into();
+    report
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -137,8 +144,7 @@ fn a_share_is_one_of_the_time() {
     let main = recording.add_thread("main", 7, START_NS);
     recording.sample(main, Sample { fate: Fate::Proven, weight: 3, ..sample(1, stack) });
     recording.sample(main, Sample { fate: Fate::Refuted, weight: 1, ..sample(2, stack) });
-    let delivered = Delivered { signals: 2, weight: 4 };
-    let summary = TrustReport::of(&recording, delivered, INTERVAL_NS).summary(Files::default());
+    let summary = TrustReport::of(&recording, run(2, 4)).summary(Files::default());
     assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
 }
 
@@ -150,14 +156,14 @@ fn a_quiet_run_is_summed_up_in_what_matters() {
     for n in 0..2000 {
         recording.sample(main, sample(n, stack));
     }
-    let delivered = Delivered { signals: 2000, weight: 2000 };
-    let report = TrustReport {
+    let run = Run {
         engine: "perf".into(),
         rate: Rate { asked_hz: 1000.0, reached_hz: 951.2 },
         cpu_ms: 2100.0,
         wall_ms: 61_000.0,
-        ..TrustReport::of(&recording, delivered, INTERVAL_NS)
+        ..run(2000, 2000)
     };
+    let report = TrustReport::of(&recording, run);
     let expected = "\
 [vouch] 2,000 signals in 2.10 s of CPU, 1.0 min of wall time; perf, 951 of 1000 samples per CPU-second
 [vouch] plausible 2,000 (100.0 %)
@@ -170,12 +176,13 @@ fn a_quiet_run_is_summed_up_in_what_matters() {
 fn the_summary_of_the_worst_run_has_eight_lines() {
     let mut report = report();
     report.samples.signals += 1;
-    report.unwalked = [("unknown_Java", 3), ("GC_active", 1), ("deopt", 1), ("safepoint", 1)]
+    report.run.unwalked = [("unknown_Java", 3), ("GC_active", 1), ("deopt", 1), ("safepoint", 1)]
         .map(|(code, count)| (code.to_owned(), count))
         .into();
-    report.names_lost = 5;
-    report.witness = WitnessReport { exact: 9, agreed: 8, root_only: 7, root_agreed: 6, ..report.witness };
-    report.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
+    report.run.names_lost = 5;
+    report.run.witness =
+        WitnessReport { exact: 9, agreed: 8, root_only: 7, root_agreed: 6, ..report.run.witness };
+    report.run.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
     let summary = report.summary(Files { all: &["a.folded", "b.json.gz"], opens: Some("b.json.gz") });
     let lines: Vec<_> = summary.lines().collect();
     assert_eq!(lines.len(), 8, "{summary}");
@@ -206,8 +213,7 @@ fn the_report_is_no_profile_to_open() {
 
 #[test]
 fn a_run_without_samples_says_so() {
-    let none = Delivered { signals: 0, weight: 0 };
-    let summary = TrustReport::of(&Recording::new(), none, INTERVAL_NS).summary(Files::default());
+    let summary = TrustReport::of(&Recording::new(), Run::default()).summary(Files::default());
     assert!(summary.contains("no samples were taken"), "{summary}");
     assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
 }

@@ -80,7 +80,9 @@ impl Offences {
             return *told;
         }
         let report = tell(offence, recording.thread_name(track), stack, prover, asking);
-        let told = recording.refutation(&report.what);
+        let RefutationReport { kind, caller, bci, expected, found, .. } = &report;
+        let (kind, bci) = (kind.name(), *bci);
+        let told = recording.refutation(Refutation { kind, caller, bci, expected, found });
         let report = RefutationReport { number: told.number(), ..report };
         offence.told = Some((told, report));
         told
@@ -127,31 +129,21 @@ fn tell(
         None if id == 0 => "a null method id".to_owned(),
         None => "a method that nobody can name".to_owned(),
     };
-    let kind = offence.kind.name().to_owned();
-    let (what, place) = match offence.against {
+    let (caller, found, expected, place) = match offence.against {
         Against::Edge { caller, callee } => {
             let expected = prover.known(caller.method).map_or_else(String::new, |it| called(it, caller.bci));
             let found = name(callee, prover);
-            let caller_name = name(caller.method, prover);
-            (Refutation { kind, caller: caller_name, bci: caller.bci, expected, found }, Some(caller))
+            (name(caller.method, prover), found, expected, Some(caller))
         }
         Against::Leaf(leaf) => {
             let expected = prover.known(leaf.method).map_or_else(String::new, |it| called(it, leaf.bci));
-            let found = String::new();
-            (
-                Refutation { kind, caller: name(leaf.method, prover), bci: leaf.bci, expected, found },
-                Some(leaf),
-            )
+            (name(leaf.method, prover), String::new(), expected, Some(leaf))
         }
         Against::Root(root) => {
             let expected = format!("the beginning of thread \"{thread}\"");
-            let found = name(root.method, prover);
-            (Refutation { kind, caller: String::new(), bci: root.bci, expected, found }, Some(root))
+            (String::new(), name(root.method, prover), expected, Some(root))
         }
-        Against::Others => {
-            let expected = format!("one of more than {MOST} others");
-            (Refutation { kind, caller: String::new(), bci: 0, expected, found: String::new() }, None)
-        }
+        Against::Others => (String::new(), String::new(), format!("one of more than {MOST} others"), None),
     };
     let at = place_in(stack, offence.against);
     let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
@@ -165,7 +157,18 @@ fn tell(
         lines.push(format!("… {} frames", stack.len() - last));
     }
     let code = place.and_then(|place| Some(listing(prover.known(place.method)?, place.bci, AROUND)));
-    RefutationReport { number: 0, count: 0, what, stack: lines, at: shown_at, code: code.unwrap_or_default() }
+    RefutationReport {
+        number: 0,
+        count: 0,
+        kind: offence.kind,
+        caller,
+        bci: place.map_or(0, |place| place.bci),
+        expected,
+        found,
+        stack: lines,
+        at: shown_at,
+        code: code.unwrap_or_default(),
+    }
 }
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_formats::Meta;
-use vouch_report::{Delivered, HandlerTime, Power, Rate, TrustReport};
+use vouch_report::{Delivered, HandlerTime, Power, Rate, Run, TrustReport};
 use vouch_signal::handler::MOST_CRASHES;
 
 use super::{Moment, Session, command_line};
@@ -65,7 +65,7 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
     let program_cpu = seconds(cpu.saturating_sub(agent_cpu));
     let story = governor::story();
     let (histogram, total) = session.recorder.handler_ns();
-    TrustReport {
+    let run = Run {
         vouch: crate::VERSION.to_owned(),
         jdk: program.jdk.clone(),
         vm_flags: program.vm_flags.clone(),
@@ -74,6 +74,8 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
         engine_notes: notes(session, story.notes),
         sampled_interval_us: (interval * story.stride).as_secs_f64() * 1e6,
         engine_stopped: story.stopped,
+        interval_ns,
+        delivered,
         rate: Rate {
             asked_hz: 1.0 / interval.as_secs_f64(),
             reached_hz: if program_cpu > 0.0 { float(delivered.signals) / program_cpu } else { 0.0 },
@@ -95,8 +97,8 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
         power,
         witness: session.recorder.witness.counts().clone(),
         names_lost: session.recorder.names_lost(),
-        ..TrustReport::of(&session.recorder.recording, delivered, interval_ns)
-    }
+    };
+    TrustReport::of(&session.recorder.recording, run)
 }
 
 /// The profile's description of the run.

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 use vouch_formats::{Format, Meta};
 use vouch_recording::Recording;
-use vouch_report::TrustReport;
+use vouch_report::{Run, TrustReport};
 
 pub use recordings::{START_NS, busy_thread, sample, stack};
 
@@ -23,7 +23,7 @@ pub fn meta() -> Meta {
         pid: 4242,
         process_name: "java".into(),
         jdk: "OpenJDK 25".into(),
-        report: TrustReport { names_lost: 3, ..TrustReport::default() },
+        report: TrustReport::of(&Recording::new(), Run { names_lost: 3, ..Run::default() }),
         ..Meta::default()
     }
 }
