@@ -239,12 +239,13 @@ impl Look {
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: writes one rusage.
         unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+        let (wall, interrupts) = interrupts_now();
         Self {
-            wall: Instant::now(),
+            wall,
             process_cpu: clock::process_cpu(),
             system: nanos(usage.ru_stime),
             switches: (usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned(),
-            interrupts: timer_interrupts(&fs::read_to_string("/proc/interrupts").unwrap_or_default()),
+            interrupts,
         }
     }
 
@@ -253,7 +254,7 @@ impl Look {
         let rate = |now: u64, before: u64| float(now.saturating_sub(before)) / wall;
         let cores = self.interrupts.iter().zip(&before.interrupts);
         Seen {
-            interrupts: cores.map(|(now, before)| rate(*now, *before)).reduce(f64::max),
+            interrupts: cores.map(|(now, before)| rate(*now, *before)).collect(),
             switches: rate(self.switches, before.switches),
             ..Seen::default()
         }
@@ -271,6 +272,21 @@ impl Look {
     fn busy_since(&self, before: &Self) -> f64 {
         let wall = self.wall.duration_since(before.wall).as_secs_f64();
         seconds(self.process_cpu.saturating_sub(before.process_cpu)) / wall
+    }
+}
+
+/// The timer interrupts of each core so far, and when they were counted: read again if it took long, since others had the core.
+fn interrupts_now() -> (Instant, Vec<u64>) {
+    const SOON: Duration = Duration::from_millis(2);
+    const TRIES: u32 = 4;
+    let mut tried = 0;
+    loop {
+        let begun = Instant::now();
+        let table = fs::read_to_string("/proc/interrupts").unwrap_or_default();
+        tried += 1;
+        if begun.elapsed() < SOON || tried == TRIES {
+            return (begun, timer_interrupts(&table));
+        }
     }
 }
 

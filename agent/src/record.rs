@@ -160,9 +160,9 @@ impl Recorder {
         self.walks.offences.kinds()
     }
 
-    /// What a person should know of stacks that were cut for want of room.
-    pub fn room_note(&self) -> Option<String> {
-        self.walks.room.note()
+    /// Of how many samples less of the stack is kept than was asked for, for want of room.
+    pub fn stacks_cut(&self) -> u64 {
+        self.walks.room.cut()
     }
 
     /// How much of what is wrong proof would notice.

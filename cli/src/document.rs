@@ -4,7 +4,7 @@
 //! asked for is passed over. Whatever is wrong with a file is said in one sentence that names it.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -24,14 +24,8 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Meta {
-    vouch: Option<Report>,
-}
-
-/// The report that a profile carries.
-#[derive(Deserialize)]
-struct Report {
+    /// The report that a profile carries.
     vouch: Option<Value>,
-    refutations: Option<Value>,
 }
 
 /// The refutations of the trust report that a file is, or carries.
@@ -43,7 +37,9 @@ pub fn refutations(file: &Path) -> Result<Value, String> {
     let packed = first == Some(GZIP);
     let document = if packed { parse(BufReader::new(MultiGzDecoder::new(bytes))) } else { parse(bytes) };
     let document = document.map_err(|error| match error.classify() {
-        Category::Io if packed => format!("{name} is a damaged gzip file, cut short perhaps: {error}"),
+        Category::Io if packed && is_damage(&error) => {
+            format!("{name} is a damaged gzip file, cut short perhaps: {error}")
+        }
         Category::Io => format!("{name} cannot be read: {error}"),
         Category::Eof if first.is_some() => format!("{name} is JSON that was cut short: {error}"),
         Category::Eof | Category::Syntax => {
@@ -51,7 +47,7 @@ pub fn refutations(file: &Path) -> Result<Value, String> {
         }
         Category::Data => neither(file),
     })?;
-    match document {
+    match document.ok_or_else(|| neither(file))? {
         Document { vouch: Some(Value::String(_)), refutations, .. } => {
             refutations.filter(Value::is_array).ok_or_else(|| {
                 format!("{name} is a trust report without refutations, an older Vouch's: record again")
@@ -61,16 +57,14 @@ pub fn refutations(file: &Path) -> Result<Value, String> {
         Document { meta: Some(Meta { vouch: None }), .. } => {
             Err(format!("{name} is a profile without a trust report: another tool's, or an older Vouch's"))
         }
-        Document { meta: Some(Meta { vouch: Some(report) }), .. } => match report {
-            Report { vouch: Some(Value::String(_)), refutations: Some(refutations) }
-                if refutations.is_array() =>
-            {
-                Ok(refutations)
-            }
-            _ => Err(format!(
-                "{name} carries a trust report of a shape that this vouch does not know: use a newer one"
-            )),
-        },
+        Document { meta: Some(Meta { vouch: Some(mut report) }), .. } => {
+            let refutations = report.get_mut("refutations").map(Value::take).filter(Value::is_array);
+            refutations.filter(|_| report["vouch"].is_string()).ok_or_else(|| {
+                format!(
+                    "{name} carries a trust report of a shape that this vouch does not know: use a newer one"
+                )
+            })
+        }
     }
 }
 
@@ -78,10 +72,21 @@ fn neither(file: &Path) -> String {
     format!("{} is neither a trust report (report=…) nor a profile (out=…) of Vouch's", file.display())
 }
 
-/// Reads all of it: what is cut short is to be told, wherever the key stands.
-fn parse(bytes: impl Read) -> serde_json::Result<Document> {
+/// True if it is what was read that is wrong, and not the reading.
+fn is_damage(error: &serde_json::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(error.io_error_kind(), Some(InvalidData | InvalidInput | UnexpectedEof))
+}
+
+/// Reads all of it: what is cut short is to be told, wherever the key stands. `None`: a list, whose items must not be taken for
+/// the fields.
+fn parse(mut bytes: impl BufRead) -> serde_json::Result<Option<Document>> {
+    let begins = bytes.fill_buf().map_err(serde_json::Error::io)?.trim_ascii_start().first().copied();
+    if begins == Some(b'[') {
+        return Ok(None);
+    }
     let mut documents = serde_json::Deserializer::from_reader(bytes);
     let document = Document::deserialize(&mut documents)?;
     documents.end()?;
-    Ok(document)
+    Ok(Some(document))
 }

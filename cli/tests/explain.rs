@@ -100,6 +100,8 @@ fn what_is_no_report_is_told_apart() {
     assert!(told("empty", b"").contains("no JSON"));
     assert!(told("other.json", b"{\"meta\":{\"product\":\"Firefox\"}}").contains("another tool's"));
     assert!(told("list.json", b"[1]").contains("neither"));
+    assert!(told("fields.json", b" [\"x\", [], null, {}]").contains("neither"));
+    assert!(told("word.json", b"{\"meta\":{\"vouch\":\"9\"}}").contains("newer"));
     assert!(told("newer.json", b"{\"meta\":{\"vouch\":{\"vouch\":2}}}").contains("newer"));
     assert!(told("shape.json", br#"{"vouch":"9","refutations":[{"number":"x"}]}"#).contains("does not know"));
     let kind = report(1).to_string().replace("other_callee", "no_such_kind");

@@ -64,6 +64,8 @@ pub struct Run {
     pub handler_ns: HandlerTime,
     /// Methods that were gone before they could be named.
     pub names_lost: u64,
+    /// Samples of which less of the stack is kept than was asked for, since all stacks together may take no more room.
+    pub stacks_cut: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]

@@ -174,7 +174,13 @@ impl TrustReport {
         let nameless = (self.run.names_lost > 0).then(|| {
             format!("{} methods were gone before they could be named", grouped(self.run.names_lost))
         });
-        let losses: Vec<String> = dropped.into_iter().chain(nameless).collect();
+        let cut = (self.run.stacks_cut > 0).then(|| {
+            format!(
+                "{} stacks were cut for want of room: a smaller depth= has room for more",
+                grouped(self.run.stacks_cut)
+            )
+        });
+        let losses: Vec<String> = [dropped, nameless, cut].into_iter().flatten().collect();
         (!losses.is_empty()).then(|| losses.join("; "))
     }
 

@@ -73,7 +73,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
     let expected = "agent_cpu_ms bytes_recorded command conservation cpu_ms edges engine engine_notes engine_stopped handler_ns \
-                    interval_us jdk names_lost power rate refutations refuted sampled_interval_us samples threads unwalked vm_flags \
+                    interval_us jdk names_lost power rate refutations refuted sampled_interval_us samples stacks_cut threads unwalked vm_flags \
                     vouch wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
@@ -180,6 +180,7 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         .map(|(code, count)| (code.to_owned(), count))
         .into();
     report.run.names_lost = 5;
+    report.run.stacks_cut = 1_234;
     report.run.witness =
         WitnessReport { exact: 9, agreed: 8, root_only: 7, root_agreed: 6, ..report.run.witness };
     report.run.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
@@ -192,6 +193,7 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         "unknown_Java 3",
         "10 samples found no room",
         "5 methods",
+        "1,234 stacks were cut",
         "GetStackTrace agreed with 8 of 9 in every frame, 6 of 7 in their root",
         "9 more notes",
         "wrote a.folded, b.json.gz; open b.json.gz",

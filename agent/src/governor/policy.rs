@@ -24,20 +24,23 @@ const TOO_MANY: f64 = 4.0;
 const OTHERS: f64 = 2_000.0;
 /// A storm that has lost less than this part of itself while the engine paused is somebody else's.
 const REMAINS: f64 = 0.5;
-/// When the machine has hardly answered for reasons of its own, it must be so this many times as often before it is asked again.
+/// After each time that the engine was not to blame, it must be seen so many times as often before the engine pauses again: a
+/// storm that comes and goes must not have it pause for ever…
 const PATIENCE: u32 = 4;
+/// …but so often at most.
+const MOST_PATIENCE: u32 = 48;
 /// After so many looks at a machine that is well, what was is forgotten: some five minutes.
 const CALM: u32 = 1_000;
 
 /// What was seen in one look.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Seen {
     /// The look came so late that the machine hardly answers.
     pub late: bool,
     /// What an interrupt costs, if it was measured this time.
     pub cost: Option<Duration>,
-    /// Timer interrupts a second on the core that had the most; `None` if the kernel does not tell.
-    pub interrupts: Option<f64>,
+    /// Timer interrupts a second on each core; none if the kernel does not tell.
+    pub interrupts: Vec<f64>,
     /// How often a second threads of the process got or lost a core: each time a timer may expire early.
     pub switches: f64,
 }
@@ -64,8 +67,14 @@ pub enum Order {
 #[derive(Debug, Clone, Copy)]
 enum Suspicion {
     Late,
-    /// So many timer interrupts a second, beyond those that are known to be others'.
-    Interrupts(f64),
+    Interrupts(Surplus),
+}
+
+/// Timer interrupts a second of a core, beyond those that are known to be others'.
+#[derive(Debug, Clone, Copy)]
+struct Surplus {
+    core: usize,
+    rate: f64,
 }
 
 /// What the governor knows of a recording.
@@ -78,9 +87,9 @@ pub struct Policy {
     too_many: u32,
     /// The engine pauses, for this.
     asking: Option<Suspicion>,
-    /// Timer interrupts a second that were there while it paused, and have been since.
-    others: f64,
-    /// How often in a row a look must be late before it is believed.
+    /// Timer interrupts a second of each core that were there while it paused, and have been since.
+    others: Vec<f64>,
+    /// How often in a row something must be seen before it is believed.
     patience: u32,
     /// The machine has been answered with a longer stride.
     warned: bool,
@@ -97,7 +106,7 @@ impl Policy {
             late: 0,
             too_many: 0,
             asking: None,
-            others: 0.0,
+            others: Vec::new(),
             patience: TIMES,
             warned: false,
             calm: 0,
@@ -114,16 +123,17 @@ impl Policy {
         if let Some(suspicion) = self.asking.take() {
             return Some(self.verdict(suspicion, seen));
         }
-        self.others = seen.interrupts.unwrap_or(0.0).min(self.others);
-        let too_many = seen.interrupts.map(|interrupts| interrupts - self.others);
-        let too_many = too_many.filter(|interrupts| self.too_many(*interrupts, seen.switches));
+        for (others, now) in self.others.iter_mut().zip(&seen.interrupts) {
+            *others = others.min(*now);
+        }
+        let too_many = self.most(seen).filter(|surplus| self.too_many(surplus.rate, seen.switches));
         self.late = if seen.late { self.late + 1 } else { 0 };
         self.too_many = if too_many.is_some() { self.too_many + 1 } else { 0 };
         if self.late >= self.patience {
             return Some(self.ask(Suspicion::Late));
         }
-        if let Some(interrupts) = too_many.filter(|_| self.too_many >= TIMES) {
-            return Some(self.ask(Suspicion::Interrupts(interrupts)));
+        if let Some(surplus) = too_many.filter(|_| self.too_many >= self.patience) {
+            return Some(self.ask(Suspicion::Interrupts(surplus)));
         }
         self.calm = if self.late + self.too_many == 0 { self.calm + 1 } else { 0 };
         if self.calm >= CALM {
@@ -131,6 +141,17 @@ impl Policy {
             self.patience = TIMES;
         }
         self.dearer()
+    }
+
+    /// The core with the most interrupts that are not known to be others'.
+    fn most(&self, seen: &Seen) -> Option<Surplus> {
+        let cores = seen.interrupts.iter().enumerate();
+        let surplus = cores.map(|(core, now)| Surplus { core, rate: now - self.others_on(core) });
+        surplus.max_by(|a, b| a.rate.total_cmp(&b.rate))
+    }
+
+    fn others_on(&self, core: usize) -> f64 {
+        self.others.get(core).copied().unwrap_or(0.0)
     }
 
     fn ask(&mut self, suspicion: Suspicion) -> Order {
@@ -145,27 +166,31 @@ impl Policy {
     fn verdict(&mut self, suspicion: Suspicion, seen: &Seen) -> Order {
         match suspicion {
             Suspicion::Late if seen.late => {
-                self.patience = self.patience.saturating_mul(PATIENCE);
-                Order::GoOn { why: "the machine hardly answers without it, either".to_owned() }
+                self.acquit("the machine hardly answers without it, either".to_owned())
             }
             Suspicion::Late => self.answer("the machine hardly answers".to_owned()),
-            Suspicion::Interrupts(before) => {
-                let now = seen.interrupts.unwrap_or(0.0);
-                let remain = now - self.others;
-                if remain > REMAINS * before {
-                    self.others = now;
-                    return Order::GoOn {
-                        why: format!("a core has {now:.0} timer interrupts a second without it, too"),
-                    };
+            Suspicion::Interrupts(Surplus { core, rate: before }) => {
+                let now = seen.interrupts.get(core).copied().unwrap_or(0.0);
+                let others = self.others_on(core);
+                if now - others > REMAINS * before {
+                    self.others.clone_from(&seen.interrupts);
+                    return self
+                        .acquit(format!("a core has {now:.0} timer interrupts a second without it, too"));
                 }
                 let accounted = self.accounted_for(seen.switches);
                 self.answer(format!(
                     "a core had {:.0} timer interrupts a second, of which {:.0} are accounted for, and {now:.0} while it paused",
-                    before + self.others,
-                    accounted + self.others
+                    before + others,
+                    accounted + others
                 ))
             }
         }
+    }
+
+    /// It is not the engine's doing.
+    fn acquit(&mut self, why: String) -> Order {
+        self.patience = self.patience.saturating_mul(PATIENCE).min(MOST_PATIENCE);
+        Order::GoOn { why }
     }
 
     /// The machine suffers: the first time the stride is lengthened, then the engine stopped.
@@ -323,18 +348,21 @@ mod tests {
         assert!(matches!(&orders[..], [Order::Stop { .. }]), "{orders:?}");
     }
 
+    /// On the second of two cores.
     fn storm(interrupts: f64) -> Seen {
-        Seen { interrupts: Some(interrupts), switches: 500.0, ..Seen::default() }
+        Seen { interrupts: vec![300.0, interrupts], switches: 500.0, ..Seen::default() }
     }
 
-    const LATE: Seen = Seen { late: true, cost: None, interrupts: None, switches: 0.0 };
+    fn late() -> Seen {
+        Seen { late: true, ..Seen::default() }
+    }
 
     /// What is ordered while the engine makes the machine suffer: with `paused` the next look is at `without`.
-    fn orders(policy: &mut Policy, looks: u32, with: Seen, without: Seen) -> Vec<Order> {
+    fn orders(policy: &mut Policy, looks: u32, with: &Seen, without: &Seen) -> Vec<Order> {
         let mut paused = false;
         (0..looks)
             .filter_map(|_| {
-                let order = policy.judge(if paused { &without } else { &with });
+                let order = policy.judge(if paused { without } else { with });
                 paused = order == Some(Order::Pause);
                 order
             })
@@ -343,9 +371,9 @@ mod tests {
 
     #[test]
     fn a_machine_that_suffers_gets_a_longer_stride_and_then_peace() {
-        for (with, without) in [(storm(50_000.0), storm(300.0)), (LATE, Seen::default())] {
+        for (with, without) in [(storm(50_000.0), storm(300.0)), (late(), Seen::default())] {
             let mut policy = Policy::new(MS, 1, Some(us(16)));
-            let orders = orders(&mut policy, 8, with, without);
+            let orders = orders(&mut policy, 8, &with, &without);
             let expected = [
                 Order::Pause,
                 Order::Lengthen { stride: 4, why: String::new() },
@@ -361,30 +389,46 @@ mod tests {
     #[test]
     fn what_goes_on_while_the_engine_pauses_is_not_its_doing() {
         let mut policy = Policy::new(MS, 1, Some(us(16)));
-        let orders_of = orders(&mut policy, 100, storm(50_000.0), storm(48_000.0));
+        let orders_of = orders(&mut policy, 100, &storm(50_000.0), &storm(48_000.0));
         assert!(matches!(&orders_of[..], [Order::Pause, Order::GoOn { .. }]), "{orders_of:?}");
-        // Beside it the engine's own is seen, and the storm's end is no reason to trust the engine more.
-        let own = orders(&mut policy, 4, storm(90_000.0), storm(48_000.0));
+        // Beside it the engine's own is seen, on that core and on another, and the storm's end is no reason to trust it more.
+        let own = orders(&mut policy, 13, &storm(90_000.0), &storm(48_000.0));
         assert!(matches!(&own[..], [Order::Pause, Order::Lengthen { .. }]), "{own:?}");
-        assert_eq!(policy.judge(&storm(300.0)), None);
-        let own = orders(&mut policy, 4, storm(50_000.0), storm(300.0));
+        let elsewhere = Seen { interrupts: vec![40_000.0, 48_000.0], ..storm(0.0) };
+        let own = orders(&mut policy, 13, &elsewhere, &storm(48_000.0));
         assert!(matches!(&own[..], [Order::Pause, Order::Stop { .. }]), "{own:?}");
-        // A machine that hardly answers is asked ever more rarely.
+    }
+
+    #[test]
+    fn what_comes_and_goes_has_the_engine_pause_ever_more_rarely() {
         let mut policy = Policy::new(MS, 1, Some(us(16)));
-        let orders = orders(&mut policy, 3 + 12 + 47 + 2, LATE, LATE);
-        assert_eq!(orders.len(), 4, "{orders:?}");
+        let pauses = |policy: &mut Policy, on: u32, off: u32| -> usize {
+            (0..500 / (on + off))
+                .map(|_| {
+                    let storms = orders(policy, on, &storm(50_000.0), &storm(50_000.0));
+                    assert_eq!(orders(policy, off, &storm(300.0), &storm(300.0)), []);
+                    storms.iter().filter(|order| **order == Order::Pause).count()
+                })
+                .sum()
+        };
+        assert_eq!(pauses(&mut policy, 4, 2), 1);
+        assert_eq!(pauses(&mut policy, 20, 2), 1);
+        // A machine that hardly answers is asked as rarely.
+        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let orders = orders(&mut policy, 4 + 13 + 49 + 49, &late(), &late());
+        assert_eq!(orders.len(), 8, "{orders:?}");
         assert!(orders.iter().all(|order| matches!(order, Order::Pause | Order::GoOn { .. })), "{orders:?}");
     }
 
     #[test]
     fn what_was_is_forgotten_on_a_machine_that_is_well() {
         let mut policy = Policy::new(MS, 1, Some(us(16)));
-        orders(&mut policy, 4, storm(50_000.0), storm(300.0));
+        orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
         assert!(policy.warned);
         for _ in 0..CALM {
             assert_eq!(policy.judge(&storm(300.0)), None);
         }
-        let orders = orders(&mut policy, 4, storm(50_000.0), storm(300.0));
+        let orders = orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
         assert!(matches!(&orders[..], [Order::Pause, Order::Lengthen { stride: 16, .. }]), "{orders:?}");
     }
 
@@ -393,11 +437,11 @@ mod tests {
         let mut policy = Policy::new(MS, 1, Some(us(16)));
         for round in 0..300 {
             let seen = match round % 3 {
-                0 => Seen { late: true, interrupts: Some(60_000.0), ..Seen::default() },
+                0 => Seen { late: true, interrupts: vec![60_000.0], ..Seen::default() },
                 // Many switches make many timers expire early.
-                1 => Seen { interrupts: Some(60_000.0), switches: 15_000.0, ..Seen::default() },
+                1 => Seen { interrupts: vec![60_000.0], switches: 15_000.0, ..Seen::default() },
                 // Many, but cheap.
-                _ => Seen { interrupts: Some(12_000.0), ..Seen::default() },
+                _ => Seen { interrupts: vec![12_000.0], ..Seen::default() },
             };
             assert_eq!(policy.judge(&seen), None, "round {round}");
         }

@@ -103,7 +103,7 @@ impl Walks {
             // It is not the same as a whole one with the same frames.
             self.words.extend_from_slice(&kept.to_le_bytes());
         }
-        for frame in walk {
+        for frame in walk.iter().take(kept) {
             self.words.extend_from_slice(&frame.bci.to_le_bytes());
             self.words.extend_from_slice(&frame.method.to_le_bytes());
         }

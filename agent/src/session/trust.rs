@@ -97,6 +97,7 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
         power,
         witness: session.recorder.witness.counts().clone(),
         names_lost: session.recorder.names_lost(),
+        stacks_cut: session.recorder.stacks_cut(),
     };
     TrustReport::of(&session.recorder.recording, run)
 }
@@ -153,7 +154,6 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
             "{crashed} walks faulted and were ended{end}: a fault of this JVM's AsyncGetCallTrace"
         ));
     }
-    notes.extend(session.recorder.room_note());
     notes.extend(crate::guard::unguarded());
     let replaced = crate::engine::replaced();
     if replaced > 0 {

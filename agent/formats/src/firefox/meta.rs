@@ -11,7 +11,8 @@ use super::time::Micros;
 use super::tracks::{self, Track};
 use crate::meta::Meta;
 
-/// The version of the processed-profile format: the lowest with all that a Java profile wants.
+/// The version of the processed-profile format: the lowest with all that a Java profile wants. What came since, up to 70, is
+/// for the network and for native libraries, and a front-end that is older than a file refuses it.
 const VERSION: u32 = 66;
 
 /// The version of the browser's own format that the front-end's importers give.

@@ -177,6 +177,11 @@ public final class Report {
         return strings("engine_notes");
     }
 
+    /** Samples of which less of the stack is kept than was asked for. */
+    public long stacksCut() {
+        return json.get("stacks_cut").getAsLong();
+    }
+
     /** The governor has stopped the engine before the recording's end. */
     public boolean engineStopped() {
         return json.get("engine_stopped").getAsBoolean();

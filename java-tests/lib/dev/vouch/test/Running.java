@@ -8,6 +8,7 @@ import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -148,8 +149,12 @@ public final class Running implements AutoCloseable {
                 System.out.println("thread " + thread.getFileName() + ": " + word(thread, "comm") + ", in " + word(thread, "wchan")
                     + ", system call " + word(thread, "syscall"));
             }
-        } catch (IOException ended) {
+        } catch (IOException | DirectoryIteratorException ended) {
             System.out.println("its threads cannot be listed: " + ended);
+        }
+        if (!word(tasks, "../comm").equals("java")) {
+            // A launcher has another process for the JVM, and would end of the signal.
+            return;
         }
         try {
             // It answers on its stdout, if it can still bring its threads to a stop. The agent comes last: it is asked by way of
