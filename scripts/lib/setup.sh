@@ -82,22 +82,24 @@ build_demo() {
 
 # setup PART…: everything that these parts need.
 setup() {
-  local wanted=" $* "
+  local wanted=" $* " building=''
   command -v cargo >/dev/null || { echo 'Rust is needed: install it from https://rustup.rs'; return 1; }
   mkdir -p "$tools"
   need cc gcc && need bc bc && need nm binutils || return 1
   [[ $wanted == *' lint '* ]] && need shellcheck shellcheck
   if [[ $wanted =~ ' '(abi|engines|trap|jtreg|lab|truth|frontend|clone)' ' ]]; then
+    # The compiler and the network need not wait for each other.
+    build_agent --workspace &
+    building=$!
     scripts/jdks --sources >"$logs/jdks.log" 2>&1 \
       || echo "some JDKs could not be had: see ${logs#"$top"/}/jdks.log; the tests run on those that are there"
     need_toolchains || return 1
     [[ -n $(jdk_homes) ]] || { echo "none of the JDKs ${JDKS:-} is there: scripts/jdks fetches them"; return 1; }
-    build_agent --workspace || return 1
     build_demo || return 1
   fi
   [[ $wanted == *' jtreg '* ]] && { need_jtreg || return 1; }
   [[ $wanted == *' frontend '* ]] && { fetch_profiler_cli || return 1; }
-  return 0
+  [[ -z $building ]] || wait "$building"
 }
 
 # What the truth lab needs: the agent, jtreg, gson, and the report's maker in `lab_classes`.
