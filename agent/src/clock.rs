@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use vouch_report::float;
+
 /// CLOCK_MONOTONIC in nanoseconds: the same as `System.nanoTime`.
 pub fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC).unwrap_or(0)
@@ -29,7 +31,7 @@ pub fn own_cpu() -> u64 {
 
 /// This long from now, as the calls that wait for a time of day want it.
 pub fn from_now(time: Duration) -> libc::timespec {
-    let until = epoch().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    let until = epoch().saturating_add(nanos(time));
     libc::timespec {
         tv_sec: libc::time_t::try_from(until / 1_000_000_000).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::try_from(until % 1_000_000_000).unwrap_or(0),
@@ -65,10 +67,9 @@ pub fn seconds(nanos: u64) -> f64 {
     float(nanos) / 1e9
 }
 
-/// A count for figures.
-#[expect(clippy::cast_precision_loss, reason = "figures for people and rates: 53 bits are plenty")]
-pub fn float(value: u64) -> f64 {
-    value as f64
+/// A duration in whole nanoseconds.
+pub fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The clock id of a thread's CPU time, by the kernel's own encoding (`MAKE_THREAD_CPUCLOCK`).

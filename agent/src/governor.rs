@@ -16,9 +16,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use vouch_report::float;
 use vouch_signal::handler::STRIDE;
 
-use crate::clock::{self, float, seconds};
+use crate::clock::{self, seconds};
 use crate::engine::Engine;
 use crate::engine::cost::Meter;
 use crate::fault::guard;
@@ -35,6 +36,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// How long the engine pauses while it is asked whose doing something is: a storm is thousands of interrupts in that time, and
 /// each thread's next sample stands for what it ran meanwhile.
 const REST: Duration = Duration::from_millis(50);
+/// How many looks are taken of it.
+const GLANCES: u32 = 5;
 /// A look that comes so much later than it should is late.
 const LATE: Duration = Duration::from_secs(1);
 /// The cost of an interrupt is measured in one look of so many, from so many interrupts.
@@ -147,51 +150,67 @@ fn govern(meter: Option<&Meter>) {
         }
         let now = Look::now();
         let mut seen = now.since(&before);
-        seen.late = now.wall.duration_since(before.wall) > pause + LATE && now.stormed_since(&before);
-        let asked = pause == REST;
-        let busy = now.busy_since(&before) > IDLE || asked;
-        if busy && !asked && number.is_multiple_of(MEASURE) {
+        seen.late = now.is_late(&before, pause);
+        let busy = now.busy_since(&before) > IDLE;
+        if busy && number.is_multiple_of(MEASURE) {
             seen.cost = meter.and_then(|meter| meter.measure(INTERRUPTS));
         }
         number = number.wrapping_add(1);
         before = now;
         pause = (begun.elapsed() * LOOK_SHARE).clamp(LOOK, LONGEST_LOOK);
-        match busy.then(|| act(&seen)).flatten() {
-            None => {}
-            Some(Next::Soon) => {
-                pause = REST;
-                before = Look::now();
-            }
-            Some(Next::Nothing) => return,
+        let mut next = if busy { act(&seen) } else { Next::Look };
+        if matches!(next, Next::Verdict) {
+            next = act(&look_at_rest());
+            before = Look::now();
+        }
+        if matches!(next, Next::Nothing) {
+            return;
         }
     }
 }
 
+/// What is seen while the engine pauses: of each core the most interrupts of several short looks, since a core that a host takes
+/// away for a moment has none meanwhile, and what others do would seem to be over.
+fn look_at_rest() -> Seen {
+    let mut looks = vec![Look::now()];
+    for _ in 0..GLANCES {
+        std::thread::sleep(REST / GLANCES);
+        looks.push(Look::now());
+    }
+    let rates = looks.windows(2).map(|pair| pair[1].since(&pair[0]).interrupts);
+    let most = rates.reduce(|most, rates| most.into_iter().zip(rates).map(|(a, b)| a.max(b)).collect());
+    let (first, last) = (&looks[0], &looks[looks.len() - 1]);
+    Seen { late: last.is_late(first, REST), interrupts: most.unwrap_or_default(), ..last.since(first) }
+}
+
 /// What comes after an act.
 enum Next {
-    /// A look as soon as the pause is over.
-    Soon,
+    /// A look, some time later.
+    Look,
+    /// The engine pauses: a look at what goes on without it, and a verdict.
+    Verdict,
     /// Nothing is left to govern.
     Nothing,
 }
 
 /// Does what the policy says.
-fn act(seen: &Seen) -> Option<Next> {
+fn act(seen: &Seen) -> Next {
     let mut desk = DESK.lock();
-    let Some(task) = &mut desk.task else { return Some(Next::Nothing) };
+    let Some(task) = &mut desk.task else { return Next::Nothing };
     let interval = task.interval;
+    let Some(order) = task.policy.judge(seen) else { return Next::Look };
     // All of it with the desk locked, so that it is this recording's engine and not the next one's.
-    let (line, next) = match task.policy.judge(seen)? {
+    let (line, next) = match order {
         Order::Pause => {
             registry().pause();
-            return Some(Next::Soon);
+            return Next::Verdict;
         }
         Order::GoOn { why } => {
             registry().resume();
             if std::mem::replace(&mut desk.said_others, true) {
-                return None;
+                return Next::Look;
             }
-            (format!("sampling goes on, after a pause of {}: {why}", policy::micros(REST)), None)
+            (format!("sampling goes on, after a pause of {}: {why}", policy::micros(REST)), Next::Look)
         }
         Order::Lengthen { stride, why } => {
             STRIDE.store(stride, Ordering::Relaxed);
@@ -202,7 +221,7 @@ fn act(seen: &Seen) -> Option<Next> {
                     "sampling every {} of CPU time from here on: {why}",
                     policy::micros(interval * stride)
                 ),
-                None,
+                Next::Look,
             )
         }
         Order::Stop { why } => {
@@ -213,7 +232,7 @@ fn act(seen: &Seen) -> Option<Next> {
                 format!(
                     "the engine is stopped, and what the program does from here on is not sampled: {why}"
                 ),
-                Some(Next::Nothing),
+                Next::Nothing,
             )
         }
     };
@@ -239,13 +258,12 @@ impl Look {
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: writes one rusage.
         unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-        let (wall, interrupts) = interrupts_now();
         Self {
-            wall,
+            wall: Instant::now(),
             process_cpu: clock::process_cpu(),
             system: nanos(usage.ru_stime),
             switches: (usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned(),
-            interrupts,
+            interrupts: timer_interrupts(&fs::read_to_string("/proc/interrupts").unwrap_or_default()),
         }
     }
 
@@ -260,6 +278,11 @@ impl Look {
         }
     }
 
+    /// True if it comes much later than `pause` after the one before, for what the process does in the kernel.
+    fn is_late(&self, before: &Self, pause: Duration) -> bool {
+        self.wall.duration_since(before.wall) > pause + LATE && self.stormed_since(before)
+    }
+
     /// True if the process was mostly in the kernel since then, on many cores.
     fn stormed_since(&self, before: &Self) -> bool {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -272,21 +295,6 @@ impl Look {
     fn busy_since(&self, before: &Self) -> f64 {
         let wall = self.wall.duration_since(before.wall).as_secs_f64();
         seconds(self.process_cpu.saturating_sub(before.process_cpu)) / wall
-    }
-}
-
-/// The timer interrupts of each core so far, and when they were counted: read again if it took long, since others had the core.
-fn interrupts_now() -> (Instant, Vec<u64>) {
-    const SOON: Duration = Duration::from_millis(2);
-    const TRIES: u32 = 4;
-    let mut tried = 0;
-    loop {
-        let begun = Instant::now();
-        let table = fs::read_to_string("/proc/interrupts").unwrap_or_default();
-        tried += 1;
-        if begun.elapsed() < SOON || tried == TRIES {
-            return (begun, timer_interrupts(&table));
-        }
     }
 }
 

@@ -30,6 +30,7 @@ import java.util.stream.Stream;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.Memory;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Scale;
@@ -128,8 +129,7 @@ public class ShortThreads {
             System.out.println("descriptors." + when + "=" + count("/proc/self/fd"));
             System.out.println("events." + when + "=" + events());
             System.out.println("timers." + when + "=" + lines("/proc/self/timers", "ID:").count());
-            String rss = lines("/proc/self/status", "VmRSS:").findFirst().get();
-            System.out.println("rss_kb." + when + "=" + rss.replaceAll("[^0-9]", ""));
+            System.out.println("rss_kb." + when + "=" + Memory.kib("VmRSS"));
             return tasks;
         }
 

@@ -10,15 +10,11 @@
  * @run main Room
  */
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.Paths;
-import java.util.List;
 import java.util.Random;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.Memory;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
@@ -63,7 +59,7 @@ public class Room {
             }, "deep", 1 << 28);
             deep.start();
             deep.join();
-            System.out.println("most_kib=" + most());
+            System.out.println("most_kib=" + Memory.kib("VmHWM"));
         }
 
         private static long one(int more) {
@@ -72,13 +68,6 @@ public class Room {
 
         private static long other(int more) {
             return more == 0 ? Burn.work(2_000) : 2 + (RANDOM.nextBoolean() ? one(more - 1) : other(more - 1));
-        }
-
-        private static long most() throws IOException {
-            Path status = Paths.get("/proc/self/status");
-            List<String> lines = Files.readAllLines(status);
-            String line = lines.stream().filter(text -> text.startsWith("VmHWM:")).findFirst().get();
-            return Long.parseLong(line.replaceAll("\\D", ""));
         }
     }
 }

@@ -84,7 +84,7 @@ impl<'a> TrackColumns<'a> {
             paused_ranges: [],
             pid: meta.pid.to_string(),
             tid: &track.tid,
-            samples: SampleColumns::of(&track.threads, meta.interval_ns, meta.ended_ns),
+            samples: SampleColumns::of(&track.threads, meta.report.run.interval_ns, meta.ended_ns),
             markers: MarkerColumns::of(recording, &track.threads),
         }
     }

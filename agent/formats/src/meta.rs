@@ -7,7 +7,6 @@ use vouch_report::TrustReport;
 pub struct Meta {
     /// What the profile is of, in the window's title.
     pub product: String,
-    pub interval_ns: u64,
     /// Nanoseconds since the Unix epoch, at the moment `started_ns`.
     pub started_unix_ns: u64,
     /// When recording began, on CLOCK_MONOTONIC.
@@ -18,7 +17,6 @@ pub struct Meta {
     pub process_name: String,
     /// The command line.
     pub arguments: String,
-    pub jdk: String,
     pub os: String,
     /// Logical processors.
     pub cpu_count: u32,

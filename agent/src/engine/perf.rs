@@ -12,6 +12,8 @@ use std::time::Duration;
 use perf_event_open_sys as sys;
 use sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr};
 
+use crate::clock::nanos;
+
 /// An open event; closing it ends the signals.
 #[derive(Debug)]
 pub struct Event {
@@ -54,7 +56,7 @@ impl Event {
             config: PERF_COUNT_SW_CPU_CLOCK.into(),
             ..perf_event_attr::default()
         };
-        attr.__bindgen_anon_1.sample_period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        attr.__bindgen_anon_1.sample_period = nanos(period);
         attr.__bindgen_anon_2.wakeup_events = 1;
         attr.set_disabled(1);
         attr.set_exclude_hv(1);
@@ -86,9 +88,9 @@ impl Event {
 
     /// From here on, or from its start on, it signals each `period`. For an event that no handler finds.
     pub fn repeat(&self, period: Duration) {
-        let mut nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        let mut period = nanos(period);
         // SAFETY: the descriptor is a perf event; the request reads one u64 where its argument points to.
-        unsafe { sys::ioctls::PERIOD(self.descriptor(), (&raw mut nanos).expose_provenance() as u64) };
+        unsafe { sys::ioctls::PERIOD(self.descriptor(), (&raw mut period).expose_provenance() as u64) };
     }
 
     /// The descriptor, by which the handler finds the event.

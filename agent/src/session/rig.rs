@@ -44,7 +44,7 @@ impl Rig {
         let sampler = Box::new(Sampler {
             walker,
             depth,
-            interval: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
+            interval: clock::nanos(interval),
             // SAFETY: as above.
             lanes: unsafe { &*lanes },
             user_only,

@@ -5,11 +5,11 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_formats::Meta;
-use vouch_report::{Delivered, HandlerTime, Power, Rate, Run, TrustReport};
+use vouch_report::{Delivered, HandlerTime, Power, Rate, Run, TrustReport, float};
 use vouch_signal::handler::MOST_CRASHES;
 
 use super::{Moment, Session, command_line};
-use crate::clock::{float, seconds};
+use crate::clock::{nanos, seconds};
 use crate::engine::Choice;
 use crate::facade::Jvmti;
 use crate::governor;
@@ -59,7 +59,6 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
     let counters = session.rig.counters();
     let delivered =
         Delivered { signals: counters.signals.load(Relaxed), weight: counters.weight.load(Relaxed) };
-    let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
     let cpu = now.process_cpu.saturating_sub(session.started.process_cpu);
     let agent_cpu = now.agent_cpu.saturating_sub(session.started.agent_cpu);
     let program_cpu = seconds(cpu.saturating_sub(agent_cpu));
@@ -74,7 +73,7 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
         engine_notes: notes(session, story.notes),
         sampled_interval_us: (interval * story.stride).as_secs_f64() * 1e6,
         engine_stopped: story.stopped,
-        interval_ns,
+        interval_ns: nanos(interval),
         delivered,
         rate: Rate {
             asked_hz: 1.0 / interval.as_secs_f64(),
@@ -107,14 +106,12 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
     let now = Moment::now();
     Meta {
         product: format!("{} (Vouch)", program.name()),
-        interval_ns: u64::try_from(session.plan.options.interval.as_nanos()).unwrap_or(u64::MAX),
         started_unix_ns: session.started.epoch,
         started_ns: session.started.monotonic,
         ended_ns: now.monotonic,
         pid: std::process::id(),
         process_name: program.name().to_owned(),
         arguments: shortened(&program.command),
-        jdk: program.jdk.clone(),
         os: os(),
         cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
         cpu_name: cpu_name(),

@@ -188,5 +188,5 @@ impl Live {
 }
 
 fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
+    clock::nanos(time).max(1)
 }

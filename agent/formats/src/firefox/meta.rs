@@ -86,14 +86,15 @@ impl<'a> MetaColumns<'a> {
         let times = || tracks.iter().flat_map(|track| &track.threads).flat_map(|thread| thread.samples());
         let first = times().map(|sample| sample.time_ns).fold(meta.started_ns, u64::min);
         let last = times().map(|sample| sample.time_ns).fold(meta.ended_ns, u64::max);
-        let entries = [("JDK", meta.jdk.clone())].into_iter().chain(meta.report.panel());
+        let run = &meta.report.run;
+        let entries = [("JDK", run.jdk.clone())].into_iter().chain(meta.report.panel());
         let entries = entries.map(|(label, value)| Entry { label, format: "string", value }).collect();
         Self {
             preprocessed_profile_version: VERSION,
             version: GECKO_VERSION,
             product: &meta.product,
             imported_from: "Vouch",
-            interval: float(meta.interval_ns) / 1e6,
+            interval: float(run.interval_ns) / 1e6,
             start_time: Micros::from_nanos(meta.started_unix_ns.saturating_sub(meta.started_ns)),
             start_time_as_clock_monotonic_nanoseconds_since_boot: 0,
             profiling_start_time: Micros::from_nanos(first),

@@ -16,14 +16,15 @@ pub use recordings::{START_NS, busy_thread, sample, stack};
 pub fn meta() -> Meta {
     Meta {
         product: "shop.Main".into(),
-        interval_ns: 1_000_000,
         started_unix_ns: 1_790_000_000_000_000_000,
         started_ns: START_NS,
         ended_ns: START_NS + 1_000_000_000,
         pid: 4242,
         process_name: "java".into(),
-        jdk: "OpenJDK 25".into(),
-        report: TrustReport::of(&Recording::new(), Run { names_lost: 3, ..Run::default() }),
+        report: TrustReport::of(
+            &Recording::new(),
+            Run { jdk: "OpenJDK 25".into(), interval_ns: 1_000_000, names_lost: 3, ..Run::default() },
+        ),
         ..Meta::default()
     }
 }
