@@ -2,31 +2,26 @@
 //!
 //! There is one agent in a process, however often its library is loaded. It holds at most one session.
 
-mod load;
-mod plan;
-
 use std::io;
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_signal::broken::{self, Break};
-use vouch_signal::walker::AsyncGetCallTrace;
+use vouch_walk::broken::Break;
 
 use crate::facade::Jvmti;
-use crate::guard;
 use crate::hotspot::{HotSpot, vmstructs::ThreadLayout};
 use crate::java;
 use crate::options::{Options, Verb};
+use crate::plan::{Plan, places, plan};
 use crate::resolve::Resolver;
 use crate::say::say;
-use crate::session::{Plan, Program, Session};
-use crate::threads::{late, registry, scan};
-use crate::worker;
-use plan::{places, plan};
-
-pub use load::{on_attach, on_load};
+use crate::session::{Program, Session};
+use crate::threads::{hook, late, registry, rename, scan};
+use crate::wake::wake;
+use crate::walkers::{self, Walkers};
+use crate::worker::{self, Duties};
 
 /// The agent's parts that last as long as the process.
 #[derive(Debug)]
@@ -34,7 +29,7 @@ pub struct Agent {
     pub jvmti: Jvmti,
     pub hotspot: HotSpot,
     pub resolver: Resolver,
-    broken: Mutex<Option<(Break, u32)>>,
+    walkers: Mutex<Walkers>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -60,29 +55,44 @@ const IDLE: Duration = Duration::from_secs(1);
 /// A recording that waits for the JVM to be up waits for no time of day.
 const NEVER: Duration = Duration::from_hours(365 * 24);
 
+/// What is said to one who asked for the truth lab.
+pub const LAB: &str = "lab: nothing is recorded, the natives of dev.vouch.Oracle are served";
+
+/// What the agent's thread does.
+static DUTIES: Duties = Duties {
+    tend: |env| agent().map_or(NEVER, |agent| agent.tend(env)),
+    look: |env| {
+        if let Some(agent) = agent() {
+            agent.look(env);
+        }
+    },
+};
+
 /// The agent, once it has been loaded.
 pub fn agent() -> Option<&'static Agent> {
     AGENT.get()
 }
 
+/// The agent, which is made if there is none.
+pub fn make(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> &'static Agent {
+    AGENT.get_or_init(|| Agent::new(jvmti, hotspot, options))
+}
+
 impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
         let resolver = Resolver::new(jvmti, options.late_ids);
-        let broken = Mutex::new(options.break_walker);
-        Self { jvmti, hotspot, resolver, broken, program: OnceCell::new(), state: Mutex::default() }
+        let walkers = Mutex::new(walkers::of(&hotspot, options.break_walker));
+        Self { jvmti, hotspot, resolver, walkers, program: OnceCell::new(), state: Mutex::default() }
     }
 
-    /// The walker: AsyncGetCallTrace, unless a test has it broken.
-    pub fn walker(&self) -> AsyncGetCallTrace {
-        match *self.broken.lock() {
-            Some((how, every)) => broken::broken(self.hotspot.walker, how, every, guard::past_end()),
-            None => self.hotspot.walker,
-        }
+    /// Whom what begins now is walked by.
+    pub fn walkers(&self) -> Walkers {
+        *self.walkers.lock()
     }
 
-    /// Breaks the walker for what begins from here on, or mends it.
+    /// Breaks the first walker for what begins from here on, or mends it.
     pub fn break_walker(&self, how: Option<Break>) {
-        *self.broken.lock() = how.map(|how| (how, 1));
+        *self.walkers.lock() = walkers::of(&self.hotspot, how.map(|how| (how, 1)));
     }
 
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
@@ -93,14 +103,18 @@ impl Agent {
         let late = late::enter_all(self.jvmti, env, ThreadLayout::of(&self.hotspot));
         self.resolver.begin(env);
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
-        self.jvmti
-            .run_agent_thread(thread.as_raw(), worker::body)
+        worker::start(self.jvmti, &thread, &DUTIES)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;
         late
     }
 
+    /// A recording is to begin when the JVM is up: `begin_now` says when that is.
+    pub fn wait_for_vm(&self, plan: Plan) {
+        *self.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER);
+    }
+
     /// True while a recording runs.
-    fn is_recording(&self) -> bool {
+    pub fn is_recording(&self) -> bool {
         matches!(*self.state.lock(), State::Recording(_))
     }
 
@@ -134,6 +148,15 @@ impl Agent {
         }
     }
 
+    /// Looks for threads that came, left or were named without a word.
+    fn look(&self, env: &mut JNIEnv<'_>) {
+        hook::install_if_new();
+        scan::scan();
+        if !rename::told(self.jvmti) {
+            rename::poll(self.jvmti, env);
+        }
+    }
+
     /// The JVM is up and the main thread about to run: a recording without delay begins here, so that it misses
     /// nothing.
     pub fn begin_now(&self) {
@@ -143,7 +166,7 @@ impl Agent {
             if plan.options.start.is_zero() {
                 self.begin_waiting(&mut state);
             }
-            worker::wake();
+            wake();
         }
     }
 
@@ -172,7 +195,7 @@ impl Agent {
         if let Some(warning) = &plan.choice.warning {
             say(warning);
         }
-        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walker())
+        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walkers())
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));
         Ok(())
@@ -199,7 +222,7 @@ impl Agent {
     }
 
     /// Does what was asked of a running JVM.
-    fn command(
+    pub fn command(
         &self,
         options: Options,
         mistakes: Vec<String>,
@@ -212,7 +235,7 @@ impl Agent {
         match (&mut *state, options.verb) {
             (_, Verb::Lab) => {
                 if !options.quiet {
-                    say(load::LAB);
+                    say(LAB);
                 }
                 Ok(())
             }
@@ -258,7 +281,7 @@ impl Agent {
         } else {
             *state = State::Waiting(Box::new(plan), Instant::now() + delay);
         }
-        worker::wake();
+        wake();
         Ok(())
     }
 }

@@ -8,8 +8,9 @@ use std::io;
 use std::mem::transmute;
 
 use once_cell::sync::OnceCell;
-use vouch_signal::context::GUARDS;
-use vouch_signal::guard::{FAULTS, Handler, go_on_to, on_fault, watch};
+use vouch_signal::slots::guard_walks_of;
+use vouch_walk::context::GUARDS;
+use vouch_walk::guard::{FAULTS, Handler, go_on_to, on_fault};
 
 use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::flag;
@@ -80,7 +81,7 @@ fn put_before(hotspot: &HotSpot) -> Result<(), String> {
             return Err("the JVM has no handler of its own for faults".to_owned());
         }
     }
-    watch(Box::leak(Box::new(registry().slots())));
+    guard_walks_of(Box::leak(Box::new(registry().slots())));
     for (fault, (action, signal)) in before.into_iter().zip(FAULTS).enumerate() {
         // SAFETY: with SA_SIGINFO a handler is of this type.
         go_on_to(fault, unsafe { transmute::<usize, Handler>(action.handler) });

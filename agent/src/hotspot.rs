@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::mem::transmute;
 
 use jni_sys::{JNIEnv, JavaVM, jobject, jstring};
-use vouch_signal::walker::AsyncGetCallTrace;
+use vouch_walk::asgct::{Asgct, AsyncGetCallTrace};
 
 /// `Thread.setNativeName`, as the JVM exports it.
 pub type SetNativeThreadName = unsafe extern "C" fn(*mut JNIEnv, jobject, jstring);
@@ -16,7 +16,7 @@ pub type SetNativeThreadName = unsafe extern "C" fn(*mut JNIEnv, jobject, jstrin
 /// What the agent uses of HotSpot.
 #[derive(Debug, Clone)]
 pub struct HotSpot {
-    pub walker: AsyncGetCallTrace,
+    pub asgct: Asgct,
     pub set_native_thread_name: Option<SetNativeThreadName>,
     library: Library,
 }
@@ -41,7 +41,7 @@ impl HotSpot {
         let set_name = library.symbol(c"JVM_SetNativeThreadName");
         Ok(Self {
             // SAFETY: HotSpot has declared AsyncGetCallTrace like this since JDK 5.
-            walker: unsafe { transmute::<*mut c_void, AsyncGetCallTrace>(walker) },
+            asgct: Asgct(unsafe { transmute::<*mut c_void, AsyncGetCallTrace>(walker) }),
             // SAFETY: the type is that of jvm.h, unchanged since JDK 7; null stays None.
             set_native_thread_name: set_name
                 .map(|f| unsafe { transmute::<*mut c_void, SetNativeThreadName>(f) }),

@@ -13,8 +13,9 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni::objects::JObject;
 use parking_lot::Mutex;
-use vouch_signal::walker::Frame as Walked;
-use vouch_witness::{Comparison, Difference, Frame, compare, rules};
+use vouch_sample::{Frame, Reason};
+use vouch_walk::walker::RawFrame;
+use vouch_witness::{Comparison, Difference, compare, rules};
 
 use crate::agent::Agent;
 use crate::clock::own_tid;
@@ -34,11 +35,11 @@ pub enum Way {
     Suspended,
 }
 
-/// The answer of the walker: frames, or its code.
+/// The answer of the walker: frames, or why not.
 #[derive(Debug)]
 struct Walk {
     way: Way,
-    frames: Result<Vec<Frame>, i32>,
+    frames: Result<Vec<Frame>, Reason>,
 }
 
 /// Two accounts of one moment.
@@ -67,7 +68,7 @@ pub enum Refusal {
 /// One question at a time, and the memory that it is answered in.
 #[derive(Debug, Default)]
 struct Desk {
-    walked: Vec<Walked>,
+    walked: Vec<RawFrame>,
     room: Vec<StackFrame>,
     may_suspend: bool,
 }
@@ -79,7 +80,7 @@ fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refu
     let mut desk = DESK.lock();
     let own: *mut c_void = env.get_raw().cast();
     let slot = registry().slots().find(own_tid()).ok_or(Refusal::Gone)?;
-    let own = Question { walker: agent.walker(), slot, env: own };
+    let own = Question { walker: agent.walkers()[0], slot, env: own };
     // SAFETY: slot and JNIEnv are the calling thread's.
     let direct = unsafe { own.direct(desk.walked(limit)) };
     let direct = Walk { way: Way::Direct, frames: direct };
@@ -110,7 +111,8 @@ fn ask_other(
     agent.jvmti.suspend(thread.as_raw()).map_err(|_| Refusal::Gone)?;
     // From here to `resume` nothing may wait for what the thread could hold.
     // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it does.
-    let walk = unsafe { Question { walker: agent.walker(), slot, env }.signalled(tid, desk.walked(limit)) };
+    let walk =
+        unsafe { Question { walker: agent.walkers()[0], slot, env }.signalled(tid, desk.walked(limit)) };
     let witness = desk.witness(agent, thread.as_raw());
     let resumed = agent.jvmti.resume(thread.as_raw());
     debug_assert!(resumed.is_ok(), "the thread was suspended by us");
@@ -120,9 +122,9 @@ fn ask_other(
 
 impl Desk {
     /// Room for a walk of at most `limit` frames.
-    fn walked(&mut self, limit: usize) -> &mut [Walked] {
+    fn walked(&mut self, limit: usize) -> &mut [RawFrame] {
         let size = self.walked.len().max(limit);
-        self.walked.resize(size, Walked { bci: 0, method: 0 });
+        self.walked.resize(size, RawFrame::EMPTY);
         &mut self.walked[..limit]
     }
 
@@ -149,8 +151,8 @@ impl Walk {
         match &self.frames {
             Ok(frames) => compare(frames, witness, limit),
             Err(_) if witness.is_empty() => compare(&[], witness, limit),
-            Err(code) => Comparison {
-                differences: vec![Difference::Unwalked { code: *code }],
+            Err(why) => Comparison {
+                differences: vec![Difference::Unwalked { why: *why }],
                 ..compare(&[], witness, limit)
             },
         }

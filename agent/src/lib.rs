@@ -19,9 +19,11 @@ mod guard;
 mod hotspot;
 mod java;
 mod lab;
+mod load;
 mod options;
 mod output;
 mod own_thread;
+mod plan;
 mod prove;
 mod record;
 mod resolve;
@@ -29,6 +31,8 @@ mod say;
 mod session;
 mod threads;
 mod truth;
+mod wake;
+mod walkers;
 mod witness;
 mod worker;
 
@@ -51,7 +55,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
 ) -> jint {
     fault::install();
     // SAFETY: the JVM passes its own table and a C string or null.
-    fault::guard(JNI_OK, || unsafe { agent::on_load(vm, &text(options)) })
+    fault::guard(JNI_OK, || unsafe { load::on_load(vm, &text(options)) })
 }
 
 /// Loaded into a running JVM, once or again.
@@ -66,7 +70,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
 ) -> jint {
     fault::install();
     // SAFETY: as above.
-    fault::guard(JNI_OK, || unsafe { agent::on_attach(vm, &text(options)) })
+    fault::guard(JNI_OK, || unsafe { load::on_attach(vm, &text(options)) })
 }
 
 /// # Safety

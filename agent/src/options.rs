@@ -13,7 +13,7 @@ use std::time::Duration;
 use vouch_formats::Format;
 
 use regex_lite::Regex;
-use vouch_signal::broken::Break;
+use vouch_walk::broken::Break;
 
 pub use pattern::Place;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use jni::JNIEnv;
 use vouch_proof::{Explanation, Method, Refutation, Relation, Verdict};
-use vouch_signal::walker::Frame;
+use vouch_sample::{Frame, MethodId};
 
 use crate::clock;
 use crate::facade::Jvmti;
@@ -32,8 +32,8 @@ pub struct Asking<'a, 'e> {
 #[derive(Debug)]
 pub struct Prover {
     methods: Methods,
-    edges: HashMap<(usize, i32, usize), Verdict>,
-    leaves: HashMap<(usize, i32), Verdict>,
+    edges: HashMap<(Frame, MethodId), Verdict>,
+    leaves: HashMap<Frame, Verdict>,
     counts: EdgeCounts,
     questions: u64,
     took_ns: u64,
@@ -63,8 +63,8 @@ impl Prover {
     }
 
     /// Whether `caller` can have called the method `callee`.
-    pub fn edge(&mut self, caller: Frame, callee: usize, asking: &mut Asking<'_, '_>) -> Verdict {
-        let key = (caller.method, caller.bci, callee);
+    pub fn edge(&mut self, caller: Frame, callee: MethodId, asking: &mut Asking<'_, '_>) -> Verdict {
+        let key = (caller, callee);
         if let Some(verdict) = self.edges.get(&key) {
             return *verdict;
         }
@@ -80,22 +80,21 @@ impl Prover {
 
     /// Whether a stack's leaf can be where it is.
     pub fn leaf(&mut self, leaf: Frame, asking: &mut Asking<'_, '_>) -> Verdict {
-        let key = (leaf.method, leaf.bci);
-        if let Some(verdict) = self.leaves.get(&key) {
+        if let Some(verdict) = self.leaves.get(&leaf) {
             return *verdict;
         }
         let verdict = self.timed(|prover| prover.judge_leaf(leaf, asking));
-        self.leaves.insert(key, verdict);
+        self.leaves.insert(leaf, verdict);
         verdict
     }
 
     /// What proof knows of a method; `None` if nobody can name it.
-    pub fn method(&mut self, id: usize, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
+    pub fn method(&mut self, id: MethodId, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
         self.methods.get(id, asking)
     }
 
     /// What is known of a method already.
-    pub fn known(&self, id: usize) -> Option<&Method> {
+    pub fn known(&self, id: MethodId) -> Option<&Method> {
         self.methods.known(id)
     }
 
@@ -115,13 +114,15 @@ impl Prover {
         self.took_ns
     }
 
-    fn judge(&mut self, caller: Frame, callee_id: usize, asking: &mut Asking<'_, '_>) -> Verdict {
+    fn judge(&mut self, caller: Frame, callee_id: MethodId, asking: &mut Asking<'_, '_>) -> Verdict {
         let Some(callee) = self.method(callee_id, asking) else { return unnamed(callee_id, asking) };
-        let Some(method) = self.method(caller.method, asking) else { return unnamed(caller.method, asking) };
-        self.methods.bring_pool(caller.method, asking);
+        let Some(method) = self.method(caller.method(), asking) else {
+            return unnamed(caller.method(), asking);
+        };
+        self.methods.bring_pool(caller.method(), asking);
         let verdict = self.held(caller, &method, callee_id, &callee, asking);
-        if verdict.is_refuted() && self.methods.was_redefined(caller.method, asking) {
-            let Some(present) = self.present(caller.method, asking) else { return void() };
+        if verdict.is_refuted() && self.methods.was_redefined(caller.method(), asking) {
+            let Some(present) = self.present(caller.method(), asking) else { return void() };
             again(self.held(caller, &present, callee_id, &callee, asking))
         } else {
             verdict
@@ -129,11 +130,11 @@ impl Prover {
     }
 
     fn judge_leaf(&mut self, leaf: Frame, asking: &mut Asking<'_, '_>) -> Verdict {
-        let Some(method) = self.method(leaf.method, asking) else { return unnamed(leaf.method, asking) };
-        let verdict = vouch_proof::leaf(&method, leaf.bci);
-        if verdict.is_refuted() && self.methods.was_redefined(leaf.method, asking) {
-            let Some(present) = self.present(leaf.method, asking) else { return void() };
-            again(vouch_proof::leaf(&present, leaf.bci))
+        let Some(method) = self.method(leaf.method(), asking) else { return unnamed(leaf.method(), asking) };
+        let verdict = vouch_proof::leaf(&method, leaf.bci());
+        if verdict.is_refuted() && self.methods.was_redefined(leaf.method(), asking) {
+            let Some(present) = self.present(leaf.method(), asking) else { return void() };
+            again(vouch_proof::leaf(&present, leaf.bci()))
         } else {
             verdict
         }
@@ -144,28 +145,28 @@ impl Prover {
         &mut self,
         caller: Frame,
         method: &Method,
-        callee_id: usize,
+        callee_id: MethodId,
         callee: &Method,
         asking: &mut Asking<'_, '_>,
     ) -> Verdict {
-        vouch_proof::edge(method, caller.bci, callee, |named| {
-            self.relation(caller.method, named, callee_id, asking)
+        vouch_proof::edge(method, caller.bci(), callee, |named| {
+            self.relation(caller.method(), named, callee_id, asking)
         })
     }
 
     /// How the class of `callee` stands to the one that `caller` calls `named`.
     pub fn relation(
         &self,
-        caller: usize,
+        caller: MethodId,
         named: &str,
-        callee: usize,
+        callee: MethodId,
         asking: &mut Asking<'_, '_>,
     ) -> Relation {
         relations::relation(&self.methods, caller, named, callee, asking)
     }
 
     /// A method as its class's present version has it.
-    fn present(&mut self, id: usize, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
+    fn present(&mut self, id: MethodId, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
         self.methods.forget(id);
         let present = self.method(id, asking);
         self.methods.bring_pool(id, asking);
@@ -195,9 +196,9 @@ fn void() -> Verdict {
 
 /// The verdict on a frame whose method nobody can name. Once classes are redefined it may be an obsolete one that was
 /// gone before it could be asked about.
-fn unnamed(id: usize, asking: &Asking<'_, '_>) -> Verdict {
+fn unnamed(id: MethodId, asking: &Asking<'_, '_>) -> Verdict {
     match id {
-        0 => Verdict::Refuted(Refutation::NullMethod),
+        MethodId::NONE => Verdict::Refuted(Refutation::NullMethod),
         _ if asking.resolver.met_obsolete() => void(),
         _ => Verdict::Refuted(Refutation::UnknownMethod),
     }

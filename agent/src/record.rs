@@ -18,10 +18,10 @@ use hdrhistogram::Histogram;
 use jni::JNIEnv;
 use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId};
 use vouch_report::{EdgeReport, Power, RefutationReport};
+use vouch_sample::{Frame, Head, Reason, Walk};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
-use vouch_signal::record::{Head, NO_JAVA_THREAD, NOT_SIGNALLED, frames};
-use vouch_signal::walker::{Frame, code_name};
+use vouch_signal::record::{accounts, head};
 
 use crate::options::Refuted;
 use crate::prove::{Asking, Prover, Roots};
@@ -47,12 +47,13 @@ pub struct Recorder {
     names: Names,
     shown: Shown,
     epoch: u64,
-    codes: BTreeMap<String, u64>,
+    /// How many samples had no stack, for each reason.
+    unwalked: BTreeMap<String, u64>,
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
     dropped: (u64, u64),
     /// The frames of the walk at hand: kept to be filled again.
-    walk: Vec<Frame>,
+    frames: Vec<Frame>,
 }
 
 impl Recorder {
@@ -67,12 +68,12 @@ impl Recorder {
             names: Names::default(),
             shown: Shown::new(refuted),
             epoch: 0,
-            codes: BTreeMap::new(),
+            unwalked: BTreeMap::new(),
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
                 .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
             dropped: (0, 0),
-            walk: Vec::new(),
+            frames: Vec::new(),
         }
     }
 
@@ -120,9 +121,9 @@ impl Recorder {
         });
     }
 
-    /// ASGCT's codes of the samples without frames.
-    pub fn codes(&self) -> &BTreeMap<String, u64> {
-        &self.codes
+    /// Why samples had no stack, and how many.
+    pub fn unwalked(&self) -> &BTreeMap<String, u64> {
+        &self.unwalked
     }
 
     /// Handler times, and their sum.
@@ -176,43 +177,48 @@ impl Recorder {
     }
 
     fn take(&mut self, entry: &Entry<'_>, resolver: &Resolver, env: &mut JNIEnv<'_>) {
-        let Some(head) = Head::read(entry) else { return };
+        let Some(head) = head(entry) else { return };
         self.handler_ns.saturating_record(head.took.into());
         self.handler_total_ns += u64::from(head.took);
-        let mut walk = take(&mut self.walk);
-        walk.clear();
-        walk.extend(frames(entry));
-        self.take_walk(&head, &walk, resolver, env);
-        self.walk = walk;
+        let mut frames = take(&mut self.frames);
+        frames.clear();
+        // The first walker's account is the one that is judged and shown.
+        let walk = match accounts(entry).next() {
+            Some(account) => account.answer.map(|_| frames.extend(account.frames())),
+            None => Err(Reason::NO_JAVA_FRAME),
+        };
+        let walk = walk.map_or_else(Walk::None, |()| Walk::Frames(&frames));
+        self.take_walk(&head, walk, resolver, env);
+        self.frames = frames;
     }
 
     /// Takes in what was due while no signal was taken: there is no stack for it.
     pub fn take_unsignalled(&mut self, due: &[Unsignalled], resolver: &Resolver, env: &mut JNIEnv<'_>) {
         for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
-            let count = if java { NOT_SIGNALLED } else { NO_JAVA_THREAD };
+            let why = if java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
             let Debt { weight, time, cpu } = debt;
-            let head = Head { time, cpu, tid, serial, weight, count, took: 0, witnessed: false };
-            self.take_walk(&head, &[], resolver, env);
+            let head = Head { time, cpu, tid, serial, weight, took: 0, witnessed: false };
+            self.take_walk(&head, Walk::None(why), resolver, env);
         }
     }
 
-    /// Takes in a sample with its walk, leaf first.
-    pub fn take_walk(&mut self, head: &Head, walk: &[Frame], resolver: &Resolver, env: &mut JNIEnv<'_>) {
+    /// Takes in a sample with its walk.
+    pub fn take_walk(&mut self, head: &Head, walk: Walk<'_>, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         let (track, outside) = self.track(head);
-        let (fate, stack) = match head.count {
-            1.. => {
+        let (fate, stack) = match walk {
+            Walk::Frames(frames) => {
                 if head.witnessed {
                     // Before all else: the thread runs on.
-                    self.witness.take(head, walk, self.depth, resolver, env);
+                    self.witness.take(head, frames, self.depth, resolver, env);
                 }
-                self.java_stack(head, walk, track, &mut Asking { resolver, env, time: head.time })
+                self.java_stack(head, frames, track, &mut Asking { resolver, env, time: head.time })
             }
-            0 | NO_JAVA_THREAD => {
+            Walk::None(why) if why.is_outside() => {
                 (Fate::Outside, place_of(&mut self.recording, outside.name, outside.category))
             }
-            code => {
-                let name = code_name(code);
-                *self.codes.entry(name.to_owned()).or_default() += 1;
+            Walk::None(why) => {
+                let name = why.name();
+                *self.unwalked.entry(name.to_owned()).or_default() += 1;
                 let stack = place_of(&mut self.recording, &format!("[no stack: {name}]"), Category::NoStack);
                 (Fate::Unwalked, stack)
             }

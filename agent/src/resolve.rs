@@ -18,6 +18,7 @@ use jni::objects::{GlobalRef, JObject};
 use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
+use vouch_sample::MethodId;
 
 use crate::clock;
 use crate::facade::{Jvmti, MethodName};
@@ -104,7 +105,7 @@ impl Resolver {
     }
 
     /// The method of an id in a sample that was taken at `time`; `None` if nobody knows its name any more.
-    pub fn method(&self, env: &mut JNIEnv<'_>, id: usize, time: u64) -> Option<Method> {
+    pub fn method(&self, env: &mut JNIEnv<'_>, id: MethodId, time: u64) -> Option<Method> {
         if let Some(found) = self.table.lock().find(id, time) {
             return Some(found);
         }
@@ -115,7 +116,7 @@ impl Resolver {
         }
         let named = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
             // No class that may be unloaded is left unnamed, so this one stays.
-            if let Ok(class) = self.jvmti.declaring_class(id as jmethodID) {
+            if let Ok(class) = self.jvmti.declaring_class(id.0 as jmethodID) {
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
                 let class = unsafe { java::object(env, class) };
                 self.name_class(env, &class, 0);
@@ -139,16 +140,16 @@ impl Resolver {
     }
 
     /// Puts a method into the table that its class no longer lists: it was redefined, and goes on where it runs.
-    fn name_obsolete(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, id: usize) {
+    fn name_obsolete(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, id: MethodId) {
         self.met_obsolete.store(true, Ordering::Relaxed);
         let class: jclass = object.as_raw();
         let (Ok(signature), Ok(name)) =
-            (self.jvmti.class_signature(class), self.jvmti.method_name(id as jmethodID))
+            (self.jvmti.class_signature(class), self.jvmti.method_name(id.0 as jmethodID))
         else {
             return;
         };
         let class = Arc::new(self.class(env, object, &signature));
-        self.table.lock().add(&class, vec![(id, name, self.jvmti.line_table(id as jmethodID))], 0);
+        self.table.lock().add(&class, vec![(id, name, self.jvmti.line_table(id.0 as jmethodID))], 0);
     }
 
     fn class(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, signature: &str) -> Class {
@@ -177,7 +178,7 @@ impl Resolver {
     pub fn declares(&self, class: &JObject<'_>, method: &Method) -> bool {
         let Ok(ids) = self.jvmti.class_methods(class.as_raw()) else { return false };
         ids.iter().any(|id| {
-            let known = self.table.lock().find(*id as usize, u64::MAX);
+            let known = self.table.lock().find(MethodId(*id as usize), u64::MAX);
             match known {
                 Some(known) => known.name == method.name && known.descriptor == method.descriptor,
                 None => self
@@ -189,10 +190,10 @@ impl Resolver {
     }
 
     /// A reference to the class of a method that was sampled, in the frame of `env`; `None` if it is gone.
-    pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, id: usize, method: &Method) -> Option<JObject<'e>> {
+    pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, id: MethodId, method: &Method) -> Option<JObject<'e>> {
         match &method.class.handle {
             Handle::Stays => {
-                let class = self.jvmti.declaring_class(id as jmethodID).ok()?;
+                let class = self.jvmti.declaring_class(id.0 as jmethodID).ok()?;
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
                 Some(unsafe { java::object(env, class) })
             }
@@ -212,7 +213,7 @@ impl Resolver {
             .iter()
             .map(|id| {
                 let name = self.jvmti.method_name(*id).unwrap_or_else(|_| MethodName::unknown());
-                (*id as usize, name, self.jvmti.line_table(*id))
+                (MethodId(*id as usize), name, self.jvmti.line_table(*id))
             })
             .collect();
         let class = Arc::new(self.class(env, object, &signature));

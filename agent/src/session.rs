@@ -5,47 +5,33 @@
 
 mod command_line;
 mod files;
-pub mod rig;
+mod rig;
 mod trust;
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
 use vouch_signal::handler::{GATE, MOST_CRASHES};
-use vouch_signal::walker::AsyncGetCallTrace;
 
 use crate::clock;
-use crate::engine::Choice;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::hotspot::HotSpot;
-use crate::options::{Options, Output};
+use crate::plan::Plan;
 use crate::prove::{Prover, Roots};
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::say::say;
 use crate::threads::{Sampling, registry};
 use crate::truth::{self, Truth};
+use crate::walkers::Walkers;
 use crate::witness::Witness;
 use crate::worker;
 use rig::Rig;
 
 pub use trust::Program;
-
-/// What was asked for, with everything decided.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    pub options: Options,
-    pub choice: Choice,
-    /// How many intervals one signal stands for, to begin with.
-    pub stride: u32,
-    /// Where to write: never empty.
-    pub outputs: Vec<Output>,
-    pub report: Option<PathBuf>,
-}
 
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -74,10 +60,10 @@ const LEAVE: Duration = Duration::from_secs(2);
 
 impl Session {
     /// Opens the gate and starts the engine.
-    pub fn begin(plan: Plan, jvmti: Jvmti, hotspot: HotSpot, walker: AsyncGetCallTrace) -> io::Result<Self> {
+    pub fn begin(plan: Plan, jvmti: Jvmti, hotspot: HotSpot, walkers: Walkers) -> io::Result<Self> {
         let options = &plan.options;
         let user_only = plan.choice.engine.user_only();
-        let rig = Rig::new(walker, options.depth, options.interval, user_only);
+        let rig = Rig::new(walkers, options.depth, options.interval, user_only);
         let witness = Witness::new(jvmti, options.witness);
         let (prover, roots) = (Prover::new(jvmti), Roots::new(jvmti, hotspot));
         let recorder = Recorder::new(options.depth, options.refuted, witness, prover, roots);

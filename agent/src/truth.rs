@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use jni::objects::JObject;
-use vouch_signal::record::Head;
-use vouch_signal::walker::{Frame, NATIVE};
+use vouch_sample::{Frame, Head, Walk};
 use vouch_witness::rules;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -41,7 +40,7 @@ impl Truth {
         let mut stacks = 0;
         late::each_java_thread(self.jvmti, env, |env, thread| {
             if let Some((head, frames)) = self.ask(env, thread) {
-                recorder.take_walk(&head, &frames, resolver, env);
+                recorder.take_walk(&head, Walk::Frames(&frames), resolver, env);
                 stacks += 1;
             }
         });
@@ -57,7 +56,7 @@ impl Truth {
             self.jvmti.stack_trace(thread.as_raw(), &mut self.room).ok().filter(|count| *count > 0)?;
         let words: Vec<u8> = self.room[..count]
             .iter()
-            .flat_map(|frame| [frame.method as u64, frame.location.cast_unsigned()])
+            .flat_map(|frame| [frame.method.0 as u64, frame.location.cast_unsigned()])
             .flat_map(u64::to_le_bytes)
             .collect();
         if self.last.insert(serial, xxh3_64(&words)) == Some(xxh3_64(&words)) {
@@ -69,17 +68,10 @@ impl Truth {
             tid,
             serial,
             weight: 1,
-            count: i32::try_from(count).unwrap_or(i32::MAX),
             took: 0,
             witnessed: false,
         };
-        Some((head, self.room[..count].iter().map(frame).collect()))
+        let frames = self.room[..count].iter();
+        Some((head, frames.map(|frame| rules::of_witness(frame.method, frame.location)).collect()))
     }
-}
-
-/// The frame as a walk would have it.
-fn frame(witness: &StackFrame) -> Frame {
-    let native = witness.location == rules::NATIVE.1;
-    let bci = if native { NATIVE } else { i32::try_from(witness.location).unwrap_or(i32::MAX) };
-    Frame { bci, method: witness.method }
 }

@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
 use vouch_report::WitnessReport;
-use vouch_signal::record::Head;
-use vouch_signal::walker::Frame as Walked;
-use vouch_witness::{Frame, MethodId, RootSide, compare, root_side, rules};
+use vouch_sample::{Frame, Head, MethodId};
+use vouch_witness::{RootSide, compare, root_side, rules};
 
 use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
@@ -101,7 +100,7 @@ impl Witness {
     pub fn take(
         &mut self,
         head: &Head,
-        walk: &[Walked],
+        walk: &[Frame],
         depth: usize,
         resolver: &Resolver,
         env: &mut JNIEnv<'_>,
@@ -110,7 +109,7 @@ impl Witness {
         // A walk that was cut has no root to compare.
         if walk.len() <= depth {
             self.counts.asked += 1;
-            let walk: Vec<Frame> = walk.iter().map(|frame| rules::of_walk(frame.method, frame.bci)).collect();
+            let walk: Vec<Frame> = walk.iter().copied().map(rules::of_walk).collect();
             match self.account(head, env) {
                 None => self.counts.gone += 1,
                 Some(Account::Later(witness)) => self.count_root(root_side(&walk, &witness)),
@@ -143,7 +142,7 @@ impl Witness {
             return None;
         }
         match self.account(head, env)? {
-            Account::Exact(frames) | Account::Later(frames) => frames.last().map(|frame| frame.method),
+            Account::Exact(frames) | Account::Later(frames) => frames.last().map(|frame| frame.method()),
         }
     }
 

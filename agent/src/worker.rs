@@ -1,19 +1,19 @@
-//! The agent's own thread: it drains the lanes, keeps the list of threads, and begins and ends recordings on time.
+//! The agent's own thread: it does its duties, again and again, until the JVM dies.
 //!
-//! The program does not see it, and it is never sampled. It must cost next to nothing.
+//! The program does not see it, and it is never sampled. It must not know what its duties are, and cost next to nothing.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
+use jni::objects::JObject;
 use jvmti_sys::jvmtiEnv;
 
-use crate::agent::{Agent, agent};
+use crate::facade::{Jvmti, Result};
 use crate::fault::guard;
 use crate::own_thread::{Blocked, OwnThread};
-use crate::session::rig;
-use crate::threads::{hook, rename, scan};
+use crate::wake::{wait, wake};
 
 /// How often the threads are looked through, at most; longer where that takes long.
 const LOOK: Duration = Duration::from_millis(100);
@@ -30,23 +30,31 @@ pub fn cpu() -> u64 {
     THREAD.cpu()
 }
 
-/// What the JVM runs as the agent's thread.
-///
-/// # Safety
-/// To be called by the JVM alone, with this thread's own environments.
-pub unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: *mut c_void) {
-    guard((), || {
-        let _running = THREAD.begin(Blocked::SigProf);
-        // SAFETY: the JVM passes this thread's JNIEnv.
-        let (Some(agent), Ok(env)) = (agent(), unsafe { JNIEnv::from_raw(env) }) else { return };
-        run(agent, env);
-    });
+/// What the thread is for.
+#[derive(Debug)]
+pub struct Duties {
+    /// One round; gives the time until the next one.
+    pub tend: fn(&mut JNIEnv<'_>) -> Duration,
+    /// Looks through all threads: so often that it takes no more than a share of the time.
+    pub look: fn(&mut JNIEnv<'_>),
 }
 
-/// Has the thread look at what has changed.
-pub fn wake() {
-    // SAFETY: the semaphore lives for ever.
-    unsafe { libc::sem_post(rig::wake()) };
+/// Starts it on a fresh `java.lang.Thread`.
+pub fn start(jvmti: Jvmti, thread: &JObject<'_>, duties: &'static Duties) -> Result<()> {
+    jvmti.run_agent_thread(thread.as_raw(), body, std::ptr::from_ref(duties).cast())
+}
+
+/// What the JVM runs as the agent's thread.
+unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, duties: *mut c_void) {
+    guard((), || {
+        let _running = THREAD.begin(Blocked::SigProf);
+        // SAFETY: the JVM passes what it was given by `start`.
+        let duties: &'static Duties = unsafe { &*duties.cast() };
+        // SAFETY: the JVM passes this thread's JNIEnv.
+        if let Ok(env) = unsafe { JNIEnv::from_raw(env) } {
+            run(duties, env);
+        }
+    });
 }
 
 /// Ends the thread, and waits until it has left. A JVM that exits waits 300 ms for each thread that is in native code.
@@ -60,21 +68,17 @@ pub fn end() {
     }
 }
 
-fn run(agent: &Agent, mut env: JNIEnv<'_>) {
+fn run(duties: &Duties, mut env: JNIEnv<'_>) {
     let mut next_look = Instant::now();
     loop {
-        let pause = agent.tend(&mut env);
-        rig::wait(pause);
+        let pause = (duties.tend)(&mut env);
+        wait(pause);
         if ENDING.load(Ordering::Acquire) {
             return;
         }
         let now = Instant::now();
         if now >= next_look {
-            hook::install_if_new();
-            scan::scan();
-            if !rename::told(agent.jvmti) {
-                rename::poll(agent.jvmti, &mut env);
-            }
+            (duties.look)(&mut env);
             next_look = now + LOOK.max(now.elapsed() * LOOK_SHARE);
         }
     }

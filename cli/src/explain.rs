@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use vouch_proof::{NATIVE_BCI, Refutation};
+use vouch_proof::Refutation;
 use vouch_report::{LISTED, RefutationReport, readable};
+use vouch_sample::NATIVE;
 
 use crate::document;
 use crate::readable::plain;
@@ -128,7 +129,7 @@ fn says(what: &RefutationReport) -> String {
         Refutation::NullMethod => "There is no such method: a frame of the walk has none.".to_owned(),
         Refutation::UnknownMethod => "The JVM knows no such method.".to_owned(),
         Refutation::NotAnInvoke => format!("Its bytecode calls nothing there:\n  {expected}"),
-        Refutation::OtherCallee | Refutation::WrongRoot if what.bci == NATIVE_BCI => {
+        Refutation::OtherCallee | Refutation::WrongRoot if what.bci == NATIVE => {
             format!("It is {expected}.")
         }
         Refutation::OtherCallee | Refutation::WrongRoot => {

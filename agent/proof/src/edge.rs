@@ -3,9 +3,11 @@
 //! For an ordinary invoke the answer is exact: its constant names the callee, and whatever a virtual call selects has
 //! the same name and descriptor. What is not so called must be one of the explanations, or it is refuted.
 
+use vouch_sample::{Bci, ENTRY, NATIVE};
+
 use crate::code::{At, Instruction};
 use crate::explain::{self, is_invoke};
-use crate::method::{Body, ENTRY_BCI, Gone, Method, NATIVE_BCI, Relation};
+use crate::method::{Body, Gone, Method, Relation};
 use crate::names::without_hidden_part;
 use crate::opcode;
 use crate::pool::{Constant, Member};
@@ -15,7 +17,7 @@ use crate::verdict::{Explanation, Refutation, Verdict};
 /// name, as the caller means it; it is asked where the two differ.
 pub fn edge(
     caller: &Method,
-    bci: i32,
+    bci: Bci,
     callee: &Method,
     mut relation: impl FnMut(&str) -> Relation,
 ) -> Verdict {
@@ -48,7 +50,7 @@ pub fn edge(
 }
 
 /// Whether a method can be at `bci` at all. That is all that can be asked of a leaf.
-pub fn leaf(method: &Method, bci: i32) -> Verdict {
+pub fn leaf(method: &Method, bci: Bci) -> Verdict {
     match stand(method, bci) {
         Stand::At(_) | Stand::Native | Stand::Entry => Verdict::Proven,
         Stand::Gone(why) => Verdict::Explained(why.explanation()),
@@ -57,7 +59,7 @@ pub fn leaf(method: &Method, bci: i32) -> Verdict {
 }
 
 /// What a method called, for a person: the instruction, and what its constant names.
-pub fn called(caller: &Method, bci: i32) -> String {
+pub fn called(caller: &Method, bci: Bci) -> String {
     match stand(caller, bci) {
         Stand::At(instruction) => crate::listing::instruction(caller, instruction),
         Stand::Native => explain::native_calls(caller).to_owned(),
@@ -78,12 +80,12 @@ enum Stand<'m> {
     Nowhere(Refutation),
 }
 
-fn stand(method: &Method, bci: i32) -> Stand<'_> {
+fn stand(method: &Method, bci: Bci) -> Stand<'_> {
     match &method.body {
         Body::Gone(why) => Stand::Gone(*why),
-        Body::Native if bci == NATIVE_BCI => Stand::Native,
+        Body::Native if bci == NATIVE => Stand::Native,
         Body::Native => Stand::Nowhere(Refutation::Nativeness),
-        Body::Code(_) if bci == ENTRY_BCI => Stand::Entry,
+        Body::Code(_) if bci == ENTRY => Stand::Entry,
         Body::Code(code) => match usize::try_from(bci).map(|bci| code.at(bci)) {
             Err(_) => Stand::Nowhere(Refutation::Nativeness),
             Ok(At::Instruction(instruction)) => Stand::At(instruction),

@@ -30,7 +30,7 @@ mod verdict;
 pub use code::{At, Code, Instruction};
 pub use edge::{called, edge, leaf};
 pub use listing::listing;
-pub use method::{Body, Class, ENTRY_BCI, Frame, Gone, Method, NATIVE_BCI, Relation};
+pub use method::{Body, Class, Gone, Known, Method, Relation};
 pub use names::{hidden_part, without_hidden_part};
 pub use pool::{Constant, Dynamic, Member, Pool};
 pub use power::{Corruption, power};

@@ -1,5 +1,7 @@
 //! Bytecode as a person reads it, in the manner of javap.
 
+use vouch_sample::Bci;
+
 use crate::code::Instruction;
 use crate::method::{Body, Method};
 use crate::opcode;
@@ -26,7 +28,7 @@ pub(crate) fn instruction(method: &Method, instruction: Instruction<'_>) -> Stri
 }
 
 /// The instructions around a bci, `around` before and after, a line each; the offending one begins with `→`.
-pub fn listing(method: &Method, bci: i32, around: usize) -> Vec<String> {
+pub fn listing(method: &Method, bci: Bci, around: usize) -> Vec<String> {
     let Body::Code(code) = &method.body else { return Vec::new() };
     let all: Vec<Instruction<'_>> = code.instructions().collect();
     let place = usize::try_from(bci).unwrap_or(0);

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use vouch_sample::Frame;
+
 use crate::code::Code;
 use crate::pool::Pool;
 
@@ -58,21 +60,13 @@ pub enum Gone {
     Unread,
 }
 
-/// A frame of a walk, leaf first in a stack.
+/// A frame of a walk, and what is known of its method.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame<'m> {
-    /// What the caller of this crate calls the method.
-    pub id: usize,
+pub struct Known<'m> {
+    pub frame: Frame,
     /// `None`: the walk had no method for it, or nobody knows the one that it had.
     pub method: Option<&'m Method>,
-    /// As AsyncGetCallTrace gives it.
-    pub bci: i32,
 }
-
-/// The bci of a native method's frame.
-pub const NATIVE_BCI: i32 = -3;
-/// The bci of a compiled method that has not come to its first instruction.
-pub const ENTRY_BCI: i32 = -1;
 
 /// How the callee's class stands to the class that the bytecode names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

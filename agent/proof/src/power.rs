@@ -3,10 +3,11 @@
 //! The corruptions are of the kinds by which walks go wrong. The seed is fixed: the same stacks give the same figures.
 
 use fastrand::Rng;
+use vouch_sample::{Bci, Frame};
 
 use crate::code::Code;
 use crate::edge::edge;
-use crate::method::{Body, Frame, Method, Relation};
+use crate::method::{Body, Known, Method, Relation};
 use crate::root::{Thread, root};
 
 /// A way to spoil a stack.
@@ -40,7 +41,7 @@ const SEED: u64 = 0x0076_6f75_6368;
 
 /// A corrupted stack, and the frames whose edges are no longer what they were: those from the first to the second.
 struct Corrupted<'m> {
-    stack: Vec<Frame<'m>>,
+    stack: Vec<Known<'m>>,
     touched: (usize, usize),
 }
 
@@ -50,8 +51,8 @@ pub fn power<'m>(
     corruption: Corruption,
     trials: u32,
     count: usize,
-    mut stack: impl FnMut(usize) -> Vec<Frame<'m>>,
-    mut relation: impl FnMut(Frame<'m>, &str, Frame<'m>) -> Relation,
+    mut stack: impl FnMut(usize) -> Vec<Known<'m>>,
+    mut relation: impl FnMut(Known<'m>, &str, Known<'m>) -> Relation,
 ) -> (u64, u64) {
     let mut rng = Rng::with_seed(SEED);
     let (mut tried, mut noticed) = (0, 0);
@@ -78,7 +79,7 @@ pub fn power<'m>(
     (tried, noticed)
 }
 
-fn drop_one<'m>(mut stack: Vec<Frame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn drop_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
     if stack.len() < 2 {
         return None;
     }
@@ -88,32 +89,32 @@ fn drop_one<'m>(mut stack: Vec<Frame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
 }
 
 /// Both stacks keep their leaves and roots.
-fn take_two<'m>(ours: &[Frame<'m>], theirs: &[Frame<'m>], rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn take_two<'m>(ours: &[Known<'m>], theirs: &[Known<'m>], rng: &mut Rng) -> Option<Corrupted<'m>> {
     if ours.len() < 4 || theirs.len() < 4 {
         return None;
     }
     let (at, from) = (rng.usize(1..ours.len() - 2), rng.usize(1..theirs.len() - 2));
     let (mut stack, taken) = (ours.to_vec(), &theirs[from..from + 2]);
-    let same = taken.iter().zip(&ours[at..at + 2]).all(|(a, b)| a.id == b.id && a.bci == b.bci);
+    let same = taken.iter().zip(&ours[at..at + 2]).all(|(a, b)| a.frame == b.frame);
     stack[at..at + 2].copy_from_slice(taken);
     (!same).then_some(Corrupted { stack, touched: (at - 1, at + 2) })
 }
 
-fn move_one<'m>(mut stack: Vec<Frame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn move_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
     if stack.len() < 2 {
         return None;
     }
     let at = rng.usize(1..stack.len());
-    let elsewhere: Vec<i32> = code(stack[at])?
+    let elsewhere: Vec<Bci> = code(stack[at])?
         .instructions()
         .filter_map(|instruction| i32::try_from(instruction.bci).ok())
-        .filter(|bci| *bci != stack[at].bci)
+        .filter(|bci| *bci != stack[at].frame.bci())
         .collect();
-    stack[at].bci = *rng.choice(&elsewhere)?;
+    stack[at].frame = Frame::of(stack[at].frame.method(), *rng.choice(&elsewhere)?);
     Some(Corrupted { stack, touched: (at - 1, at) })
 }
 
-fn code(frame: Frame<'_>) -> Option<&Code> {
+fn code(frame: Known<'_>) -> Option<&Code> {
     match &frame.method?.body {
         Body::Code(code) => Some(code),
         Body::Native | Body::Gone(_) => None,
@@ -123,17 +124,17 @@ fn code(frame: Frame<'_>) -> Option<&Code> {
 /// The same checks that every sample's stack goes through, where they can come out otherwise than before.
 fn is_noticed<'m>(
     corrupted: &Corrupted<'m>,
-    relation: &mut impl FnMut(Frame<'m>, &str, Frame<'m>) -> Relation,
+    relation: &mut impl FnMut(Known<'m>, &str, Known<'m>) -> Relation,
 ) -> bool {
     let Corrupted { stack, touched: (first, last) } = corrupted;
-    let mut wrong = |pair: &[Frame<'m>]| match (pair[1].method, pair[0].method) {
+    let mut wrong = |pair: &[Known<'m>]| match (pair[1].method, pair[0].method) {
         (Some(caller), Some(callee)) => {
-            edge(caller, pair[1].bci, callee, |named| relation(pair[1], named, pair[0])).is_refuted()
+            edge(caller, pair[1].frame.bci(), callee, |named| relation(pair[1], named, pair[0])).is_refuted()
         }
         _ => true,
     };
     let touched = &stack[*first..stack.len().min(last + 1)];
-    let ends_wrong = |frame: &Frame<'_>| frame.method.is_none_or(|method| !may_be_root(method));
+    let ends_wrong = |frame: &Known<'_>| frame.method.is_none_or(|method| !may_be_root(method));
     touched.windows(2).any(&mut wrong) || stack.last().is_some_and(ends_wrong)
 }
 

@@ -7,10 +7,12 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
+use vouch_sample::{Answer, answer_of, number_of};
+use vouch_walk::guard;
+use vouch_walk::walker::{Room, Subject, Walker};
+
 use crate::gate::Gate;
-use crate::guard;
 use crate::slots::Slot;
-use crate::walker::{AsyncGetCallTrace, CallTrace, Frame};
 
 /// The gate of the one question that may be open.
 pub static ASK: Gate<Ask> = Gate::new();
@@ -24,16 +26,16 @@ const ANSWERED: u32 = 2;
 pub struct Ask {
     tid: u32,
     slot: &'static Slot,
-    walker: AsyncGetCallTrace,
+    walker: &'static dyn Walker,
     env: *mut c_void,
-    depth: i32,
-    frames: *mut Frame,
-    count: AtomicI32,
+    room: Room,
+    /// The answer, as a number.
+    told: AtomicI32,
     state: AtomicU32,
     answered: *mut libc::sem_t,
 }
 
-// SAFETY: what is not atomic is written before the gate opens; `frames` is used by the one handler that took the
+// SAFETY: what is not atomic is written before the gate opens; the room is used by the one handler that took the
 // question, until it has answered.
 unsafe impl Sync for Ask {}
 
@@ -41,25 +43,24 @@ impl Ask {
     /// A question about thread `tid`.
     ///
     /// # Safety
-    /// `slot` must be that thread's, and `env` its JNIEnv, and stay so until the question is closed; `frames` must have room for
-    /// `depth` frames, and nobody else may use them until the gate was closed and found empty. Until then the
+    /// `slot` must be that thread's, and `env` its JNIEnv, and stay so until the question is closed; `room` must be as large as
+    /// it says, and nobody else may use it until the gate was closed and found empty. Until then the
     /// semaphore `answered` must live, which is posted once there is an answer.
     pub unsafe fn new(
         tid: u32,
         slot: &'static Slot,
-        walker: AsyncGetCallTrace,
+        walker: &'static dyn Walker,
         env: *mut c_void,
-        depth: i32,
-        frames: *mut Frame,
+        room: Room,
         answered: *mut libc::sem_t,
     ) -> Self {
-        let (count, state) = (AtomicI32::new(0), AtomicU32::new(OPEN));
-        Self { tid, slot, walker, env, depth, frames, count, state, answered }
+        let (told, state) = (AtomicI32::new(0), AtomicU32::new(OPEN));
+        Self { tid, slot, walker, env, room, told, state, answered }
     }
 
-    /// The walker's answer, once there is one: frames, or a code.
-    pub fn answer(&self) -> Option<i32> {
-        (self.state.load(Ordering::Acquire) == ANSWERED).then(|| self.count.load(Ordering::Relaxed))
+    /// The walker's answer, once there is one.
+    pub fn answer(&self) -> Option<Answer> {
+        (self.state.load(Ordering::Acquire) == ANSWERED).then(|| answer_of(self.told.load(Ordering::Relaxed)))
     }
 
     /// Walks, if the question is about the calling thread and nobody has answered it.
@@ -69,10 +70,10 @@ impl Ask {
         if !mine {
             return;
         }
-        let mut trace = CallTrace { env: self.env, count: 0, frames: self.frames };
+        let subject = Subject { env: self.env, context, walking: self.slot.walking() };
         // SAFETY: by the promise made to `new`; `context` is the kernel's, of this thread.
-        let count = unsafe { guard::walk(self.slot, self.walker, &mut trace, self.depth, context) };
-        self.count.store(count, Ordering::Relaxed);
+        let answer = unsafe { guard::walk(self.walker, &subject, self.room) };
+        self.told.store(number_of(answer), Ordering::Relaxed);
         self.state.store(ANSWERED, Ordering::Release);
         // SAFETY: by the promise made to `new`; sem_post is async-signal-safe.
         unsafe { libc::sem_post(self.answered) };

@@ -1,18 +1,21 @@
 //! One signal, one sample: the SIGPROF handler.
 //!
-//! It counts the signal, finds the thread's slot, claims a lane, lets the walker write its frames there, and
+//! It counts the signal, finds the thread's slot, claims a lane, lets each walker write its account there, and
 //! publishes. Whatever it cannot do it counts. It must never wait, allocate, lock, panic or change errno.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use vouch_sample::{Answer, Head, Reason};
+use vouch_walk::guard;
+use vouch_walk::kernel::{Errno, own_tid};
+use vouch_walk::walker::{Room, Subject, Walker};
+
 use crate::ask;
 use crate::gate::Gate;
-use crate::guard;
 use crate::lane::{Claim, Lane};
-use crate::record::{CRASHED, HEAD_WORDS, Head, NO_JAVA_THREAD, STOPPED, longest};
+use crate::record::{Sample, longest};
 use crate::slots::{Slot, Slots};
-use crate::walker::{AsyncGetCallTrace, CallTrace};
 
 /// The gate through which every handler comes. There is one handler for the process, so there is one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
@@ -32,8 +35,9 @@ pub const MOST_CRASHES: u64 = 1_000;
 /// All that a handler needs, put together by the agent before it opens the gate.
 #[derive(Debug)]
 pub struct Sampler {
-    pub walker: AsyncGetCallTrace,
-    /// The most frames of a stack that are kept. The walker is asked for one more: then a cut is no guess.
+    /// Each of them is asked for an account of its own, in this order.
+    pub walkers: &'static [&'static dyn Walker],
+    /// The most frames of a stack that are kept. A walker is asked for one more: then a cut is no guess.
     pub depth: usize,
     /// The sampling interval, in nanoseconds of CPU time.
     pub interval: u64,
@@ -107,7 +111,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         sampler.counters.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
         return;
     };
-    let count = walk(sampler, slot, &claim, context);
+    let mut sample = Sample::new(claim);
+    let walked = walk(sampler, slot, &mut sample, context);
     let serial = slot.map_or(0, Slot::serial);
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
@@ -116,11 +121,11 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         rest_if_dear(slot, sampler.interval.saturating_mul(slot.dues.stride().into()), now, took);
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
-    let witnessed = slot.filter(|_| count > 0 && take_wish(sampler));
+    let witnessed = slot.filter(|_| walked && take_wish(sampler));
     if let Some(slot) = witnessed {
         slot.enter_witnessed();
     }
-    Head { time, cpu, tid, serial, weight, count, took, witnessed: witnessed.is_some() }.publish(claim);
+    sample.publish(&Head { time, cpu, tid, serial, weight, took, witnessed: witnessed.is_some() });
     if let Some(slot) = witnessed {
         // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
         unsafe { libc::sem_post(sampler.wake) };
@@ -181,24 +186,39 @@ fn rest_if_dear(slot: &Slot, period: u64, now: u64, took: u64) {
     }
 }
 
-/// Lets the walker write its frames behind the sample's head.
-fn walk(sampler: &Sampler, slot: Option<&Slot>, claim: &Claim<'_, '_>, context: *mut c_void) -> i32 {
-    let Some((slot, env)) = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null()) else {
-        return NO_JAVA_THREAD;
-    };
-    if sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES {
-        return STOPPED;
+/// Has each walker write its account; true if the first one has a stack.
+fn walk(sampler: &Sampler, slot: Option<&Slot>, sample: &mut Sample<'_, '_>, context: *mut c_void) -> bool {
+    let mut first = None;
+    for walker in sampler.walkers {
+        let answer = account(sampler, *walker, slot, sample, context);
+        sample.add(answer);
+        first.get_or_insert(answer);
     }
-    let frames = claim.pointer(HEAD_WORDS).cast();
-    let mut trace = CallTrace { env, count: 0, frames };
-    let asked = i32::try_from(sampler.depth + 1).unwrap_or(i32::MAX);
+    matches!(first, Some(Ok(_)))
+}
+
+/// What a walker says of the thread, its frames behind what the sample has already.
+fn account(
+    sampler: &Sampler,
+    walker: &dyn Walker,
+    slot: Option<&Slot>,
+    sample: &Sample<'_, '_>,
+    context: *mut c_void,
+) -> Answer {
+    let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
+    let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
+    if sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES {
+        return Err(Reason::STOPPED);
+    }
+    let subject = Subject { env, context, walking: slot.walking() };
+    let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
     // SAFETY: `env` is this thread's own JNIEnv, taken from its slot at ThreadEnd before it dies; the claim has
-    // room for depth + 1 frames; `context` is the kernel's.
-    let count = unsafe { guard::walk(slot, sampler.walker, &mut trace, asked, context) };
-    if count == CRASHED {
+    // room for depth + 1 frames in each account; `context` is the kernel's.
+    let answer = unsafe { guard::walk(walker, &subject, Room { frames: sample.room(), depth }) };
+    if answer == Err(Reason::CRASHED) {
         sampler.counters.crashed.fetch_add(1, Ordering::Relaxed);
     }
-    count.min(asked)
+    answer
 }
 
 /// A lane with room: first the thread's own choice, so that threads spread, then any other.
@@ -207,7 +227,7 @@ fn claim_lane(sampler: &Sampler, tid: u32) -> Option<Claim<'static, 'static>> {
     let first = (tid as usize).checked_rem(lanes.len())?;
     let (before, from) = lanes.split_at_checked(first)?;
     for lane in from.iter().chain(before) {
-        if let Some(claim) = lane.claim(longest(sampler.depth + 1)) {
+        if let Some(claim) = lane.claim(longest(sampler.walkers.len(), sampler.depth + 1)) {
             if lane.waiting() > lane.size() / 2 {
                 // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
                 unsafe { libc::sem_post(sampler.wake) };
@@ -289,26 +309,4 @@ fn clock(which: libc::clockid_t) -> u64 {
     unsafe { libc::clock_gettime(which, &raw mut now) };
     let seconds = now.tv_sec.cast_unsigned();
     seconds.wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec.cast_unsigned())
-}
-
-pub(crate) fn own_tid() -> u32 {
-    // SAFETY: a bare system call without arguments, which cannot fail.
-    unsafe { libc::gettid() }.cast_unsigned()
-}
-
-/// Puts errno back when the handler ends.
-pub(crate) struct Errno(i32);
-
-impl Errno {
-    pub(crate) fn save() -> Self {
-        // SAFETY: errno is the thread's own; the address is valid as long as the thread.
-        Self(unsafe { *libc::__errno_location() })
-    }
-}
-
-impl Drop for Errno {
-    fn drop(&mut self) {
-        // SAFETY: as in `save`.
-        unsafe { *libc::__errno_location() = self.0 };
-    }
 }

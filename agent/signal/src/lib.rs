@@ -2,17 +2,14 @@
 //!
 //! A signal can stop a thread anywhere: inside malloc, with a lock held, with a page of stack left. So this
 //! crate allocates nothing, locks nothing, cannot panic, calls no libc function that is not async-signal-safe,
-//! touches no thread-local, and leaves errno as it found it. It is `no_std` and depends on `libc` alone.
+//! touches no thread-local, and leaves errno as it found it. It is `no_std` and depends on `libc` and on its own kind alone.
 //!
 //! * [`handler`] is the way in: one signal, one sample.
 //! * [`phase`] says when a thread's first signals come.
 //! * [`dues`] is what of a thread is due, and what was answered.
 //! * [`slots`] tells it who the interrupted thread is.
-//! * [`walker`] is AsyncGetCallTrace as the JVM declares it.
-//! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
 //! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
 //! * [`ask`] is a single question, outside of a recording.
-//! * [`broken`] is a walker for tests, which must be found out.
 //! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
 //!
 //! Duties of the caller (the agent): thread slots are filled before a thread's engine is armed, a [`Sampler`]
@@ -24,14 +21,8 @@
 #[cfg(not(loom))]
 pub mod ask;
 #[cfg(not(loom))]
-pub mod broken;
-#[cfg(not(loom))]
-pub mod context;
-#[cfg(not(loom))]
 pub mod dues;
 pub mod gate;
-#[cfg(not(loom))]
-pub mod guard;
 #[cfg(not(loom))]
 pub mod handler;
 pub mod lane;
@@ -42,5 +33,3 @@ pub mod record;
 #[cfg(not(loom))]
 pub mod slots;
 mod sync;
-#[cfg(not(loom))]
-pub mod walker;

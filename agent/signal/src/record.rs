@@ -1,91 +1,112 @@
-//! How a sample lies in a lane: six words of head, then the walk's frames as the walker wrote them.
+//! How a sample lies in a lane: six words of head, then an account for each walker that was asked.
 //!
-//! Written by the handler, read by the drain; the one place that knows the layout.
+//! An account is one word of answer, and behind it the frames as the walker wrote them. Written by the handler, read by the
+//! drain; the one place that knows the layout.
+
+use vouch_sample::{Answer, Frame, Head, answer_of, number_of};
+use vouch_walk::walker::{FRAME_WORDS, RawFrame};
 
 use crate::lane::{Claim, Entry};
-use crate::walker::{FRAME_WORDS, Frame};
 
-/// Words before the first frame.
-pub const HEAD_WORDS: usize = 6;
+/// Words before the first account.
+const HEAD_WORDS: usize = 6;
+/// Words of an account before its frames.
+const ACCOUNT_WORDS: usize = 1;
 
-/// The `count` of a sample whose thread has no JNI environment: there was nothing to walk.
-pub const NO_JAVA_THREAD: i32 = i32::MIN;
-
-/// The `count` of a sample that was due, and for which no signal came in which its stack could have been walked.
-pub const NOT_SIGNALLED: i32 = i32::MIN + 1;
-
-/// The `count` of a sample whose walk faulted, and was ended by the guard.
-pub const CRASHED: i32 = i32::MIN + 2;
-
-/// The `count` of a sample that came when so many walks had crashed that there are to be no more.
-pub const STOPPED: i32 = i32::MIN + 3;
-
-/// The words that the longest sample can need.
+/// The words that the longest sample can need: of so many accounts, with as many frames each.
 #[must_use]
-pub const fn longest(depth: usize) -> usize {
-    HEAD_WORDS + depth * FRAME_WORDS
+pub const fn longest(accounts: usize, depth: usize) -> usize {
+    HEAD_WORDS + accounts * (ACCOUNT_WORDS + depth * FRAME_WORDS)
 }
 
-/// All of a sample but its frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
-    /// CLOCK_MONOTONIC, in nanoseconds.
-    pub time: u64,
-    /// The thread's CPU clock, in nanoseconds.
-    pub cpu: u64,
-    /// The kernel's id of the thread.
-    pub tid: u32,
-    /// The agent's own number of the thread, never used twice; 0 if it knows none.
-    pub serial: u32,
-    /// How many intervals the sample stands for.
-    pub weight: u32,
-    /// The walker's answer: frames, or a code, or [`NO_JAVA_THREAD`].
-    pub count: i32,
-    /// What the handler took, in nanoseconds of CPU time.
-    pub took: u32,
-    /// The agent is to witness it.
-    pub witnessed: bool,
+/// A sample that is being written, account by account.
+#[derive(Debug)]
+pub struct Sample<'l, 'm> {
+    claim: Claim<'l, 'm>,
+    /// Where the next account begins.
+    next: usize,
 }
 
-impl Head {
-    /// Writes the head and publishes it with its frames, which lie behind it already.
+impl<'l, 'm> Sample<'l, 'm> {
+    /// A sample without an account.
     #[inline]
-    pub fn publish(&self, claim: Claim<'_, '_>) {
-        let frames = usize::try_from(self.count).unwrap_or(0);
-        claim.set(1, self.time);
-        claim.set(2, self.cpu);
-        claim.set(3, pair(self.tid, self.serial));
-        claim.set(4, pair(self.weight, self.count.cast_unsigned()));
-        claim.set(5, pair(self.took, self.witnessed.into()));
-        claim.publish(longest(frames));
+    pub fn new(claim: Claim<'l, 'm>) -> Self {
+        Self { claim, next: HEAD_WORDS }
     }
 
-    /// Reads the head of an entry; `None` if it is too short to be a sample.
-    #[must_use]
-    pub fn read(entry: &Entry<'_>) -> Option<Self> {
-        let (tid, serial) = split(entry.word(3)?);
-        let (weight, count) = split(entry.word(4)?);
-        let (took, witnessed) = split(entry.word(5)?);
-        Some(Self {
-            time: entry.word(1)?,
-            cpu: entry.word(2)?,
-            tid,
-            serial,
-            weight,
-            count: count.cast_signed(),
-            took,
-            witnessed: witnessed != 0,
+    /// Where the next account's frames are to be written: as many as it may have, by the claim's length.
+    #[inline]
+    pub fn room(&self) -> *mut RawFrame {
+        self.claim.pointer(self.next.wrapping_add(ACCOUNT_WORDS)).cast()
+    }
+
+    /// Takes in the account whose frames were written.
+    #[inline]
+    pub fn add(&mut self, answer: Answer) {
+        self.claim.set(self.next, u64::from(number_of(answer).cast_unsigned()));
+        let frames = answer.map_or(0, |frames| frames as usize);
+        self.next = self.next.wrapping_add(ACCOUNT_WORDS + frames.wrapping_mul(FRAME_WORDS));
+    }
+
+    /// Publishes it under this head.
+    #[inline]
+    pub fn publish(self, head: &Head) {
+        let Self { claim, next } = self;
+        claim.set(1, head.time);
+        claim.set(2, head.cpu);
+        claim.set(3, pair(head.tid, head.serial));
+        claim.set(4, pair(head.weight, head.took));
+        claim.set(5, u64::from(head.witnessed));
+        claim.publish(next);
+    }
+}
+
+/// Reads the head of an entry; `None` if it is too short to be a sample.
+#[must_use]
+pub fn head(entry: &Entry<'_>) -> Option<Head> {
+    let (tid, serial) = split(entry.word(3)?);
+    let (weight, took) = split(entry.word(4)?);
+    Some(Head {
+        time: entry.word(1)?,
+        cpu: entry.word(2)?,
+        tid,
+        serial,
+        weight,
+        took,
+        witnessed: entry.word(5)? != 0,
+    })
+}
+
+/// One walker's account of a sample.
+#[derive(Debug)]
+pub struct Account<'e> {
+    pub answer: Answer,
+    entry: &'e Entry<'e>,
+    /// Where its frames lie.
+    words: core::ops::Range<usize>,
+}
+
+impl Account<'_> {
+    /// Its frames, leaf first.
+    pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
+        self.words.clone().step_by(FRAME_WORDS).map_while(|at| {
+            let words = [self.entry.word(at)?, self.entry.word(at.checked_add(1)?)?];
+            Some(RawFrame::of_words(words).into())
         })
     }
 }
 
-/// The frames of a sample, leaf first.
-pub fn frames<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Frame> + 'e {
-    (HEAD_WORDS..entry.len()).step_by(FRAME_WORDS).map_while(|at| {
-        // The walker leaves the padding behind the bci as it was: only the low half counts.
-        let (bci, _) = split(entry.word(at)?);
-        let method = usize::try_from(entry.word(at + 1)?).ok()?;
-        Some(Frame { bci: bci.cast_signed(), method })
+/// The accounts of a sample, in the order of their walkers. One that says that it has more than the entry does is cut.
+pub fn accounts<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Account<'e>> {
+    let mut next = HEAD_WORDS;
+    core::iter::from_fn(move || {
+        let (told, _) = split(entry.word(next)?);
+        let answer = answer_of(told.cast_signed());
+        let begin = next.checked_add(ACCOUNT_WORDS)?;
+        let frames = answer.map_or(0, |frames| frames as usize);
+        let end = begin.saturating_add(frames.saturating_mul(FRAME_WORDS)).min(entry.len());
+        next = end;
+        Some(Account { answer, entry, words: begin..end })
     })
 }
 
@@ -98,46 +119,91 @@ fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
-#[cfg(not(target_endian = "little"))]
-compile_error!("a frame's bci is read as the low half of a word: little-endian only");
-
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
     use crate::lane::{Lane, Word};
     use std::vec::Vec;
+    use vouch_sample::{MethodId, NATIVE, Reason};
+
+    const HEAD: Head = Head {
+        time: u64::MAX - 1,
+        cpu: 7,
+        tid: u32::MAX,
+        serial: 3,
+        weight: 9,
+        took: u32::MAX,
+        witnessed: true,
+    };
+
+    fn words() -> Vec<Word> {
+        (0..64).map(|_| Word::default()).collect()
+    }
+
+    /// Writes a sample with these accounts.
+    fn write(lane: &Lane<'_>, accounts: &[Result<&[RawFrame], Reason>]) {
+        let mut sample = Sample::new(lane.claim(longest(accounts.len(), 4)).unwrap());
+        for account in accounts {
+            for (at, frame) in account.iter().flat_map(|frames| frames.iter()).enumerate() {
+                // SAFETY: the claim has room for four frames in each account.
+                unsafe { sample.room().add(at).write(*frame) };
+            }
+            sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()));
+        }
+        sample.publish(&HEAD);
+    }
+
+    type Read = (Head, Vec<(Answer, Vec<Frame>)>);
+
+    fn read(lane: &Lane<'_>) -> Vec<Read> {
+        let mut seen = Vec::new();
+        lane.drain(|entry| {
+            let accounts = accounts(entry).map(|account| (account.answer, account.frames().collect()));
+            seen.push((head(entry).unwrap(), accounts.collect()));
+        });
+        seen
+    }
 
     #[test]
     fn a_sample_comes_out_as_it_went_in() {
-        let words: Vec<Word> = (0..64).map(|_| Word::default()).collect();
+        let words = words();
         let lane = Lane::new(&words);
-        let head = Head {
-            time: u64::MAX - 1,
-            cpu: 7,
-            tid: u32::MAX,
-            serial: 3,
-            weight: 9,
-            count: 2,
-            took: u32::MAX,
-            witnessed: true,
-        };
-        let claim = lane.claim(longest(4)).unwrap();
-        let written = [Frame { bci: NATIVE_BCI, method: usize::MAX }, Frame { bci: 17, method: 1 }];
-        for (index, frame) in written.iter().enumerate() {
-            // SAFETY: the claim reserved room for four frames behind the head.
-            unsafe { claim.pointer(HEAD_WORDS + index * FRAME_WORDS).cast::<Frame>().write(*frame) };
-        }
-        head.publish(claim);
-        let mut seen = 0;
-        lane.drain(|entry| {
-            seen += 1;
-            assert_eq!(Head::read(entry), Some(head));
-            let read: Vec<_> = frames(entry).map(|f| (f.bci, f.method)).collect();
-            assert_eq!(read, [(NATIVE_BCI, usize::MAX), (17, 1)]);
-        });
-        assert_eq!(seen, 1);
+        let frames = [RawFrame { bci: NATIVE, method: usize::MAX }, RawFrame { bci: 17, method: 1 }];
+        write(&lane, &[Ok(&frames)]);
+        let native = Frame::Native { method: MethodId(usize::MAX) };
+        let java = Frame::Java { method: MethodId(1), bci: 17 };
+        assert_eq!(read(&lane), [(HEAD, [(Ok(2), [native, java].to_vec())].to_vec())]);
     }
 
-    const NATIVE_BCI: i32 = crate::walker::NATIVE;
+    #[test]
+    fn a_sample_carries_an_account_for_each_walker() {
+        let words = words();
+        let lane = Lane::new(&words);
+        let frame = |method| RawFrame { bci: 0, method };
+        write(&lane, &[Ok(&[frame(1), frame(2)]), Err(Reason::CRASHED), Ok(&[frame(3)])]);
+        let java = |method| Frame::Java { method: MethodId(method), bci: 0 };
+        let accounts = [
+            (Ok(2), [java(1), java(2)].to_vec()),
+            (Err(Reason::CRASHED), Vec::new()),
+            (Ok(1), [java(3)].to_vec()),
+        ];
+        assert_eq!(read(&lane), [(HEAD, accounts.to_vec())]);
+    }
+
+    #[test]
+    fn what_is_torn_or_no_sample_is_read_as_far_as_it_goes() {
+        let words = words();
+        let lane = Lane::new(&words);
+        let mut sample = Sample::new(lane.claim(longest(1, 4)).unwrap());
+        // It says that it has a thousand frames, and has none.
+        sample.claim.set(HEAD_WORDS, 1_000);
+        sample.next = HEAD_WORDS + ACCOUNT_WORDS;
+        sample.publish(&HEAD);
+        assert_eq!(read(&lane), [(HEAD, [(Ok(1_000), Vec::new())].to_vec())]);
+        for length in 1..HEAD_WORDS {
+            lane.claim(longest(1, 4)).unwrap().publish(length);
+            lane.drain(|entry| assert_eq!((head(entry), accounts(entry).count()), (None, 0)));
+        }
+    }
 }

@@ -9,6 +9,8 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use vouch_walk::guard;
+
 use crate::dues::Dues;
 
 /// The key of a slot that was never used: a search ends here.
@@ -164,7 +166,7 @@ impl Slot {
 
     /// For the guard of a walk.
     #[inline]
-    pub(crate) fn walking(&self) -> &AtomicUsize {
+    pub fn walking(&self) -> &AtomicUsize {
         &self.walking
     }
 
@@ -182,6 +184,19 @@ impl Slot {
         self.left.store(0, Ordering::Relaxed);
         self.walking.store(0, Ordering::Relaxed);
     }
+}
+
+/// The table in which the guard finds who walks.
+static GUARDED: AtomicPtr<Slots<'static>> = AtomicPtr::new(null_mut());
+
+/// Has the guard end the walks of the threads in this table that fault.
+pub fn guard_walks_of(slots: &'static Slots<'static>) {
+    GUARDED.store(core::ptr::from_ref(slots).cast_mut(), Ordering::Release);
+    guard::watch(|tid| {
+        // SAFETY: null, or what was put there above, which lives for ever.
+        let slots = unsafe { GUARDED.load(Ordering::Acquire).as_ref() };
+        slots?.find(tid).map(Slot::walking)
+    });
 }
 
 /// All slots. `insert` and `remove` must not run at the same time as another `insert` or `remove`.

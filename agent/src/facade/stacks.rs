@@ -7,6 +7,7 @@ use std::mem::offset_of;
 
 use jni_sys::jint;
 use jvmti_sys::{jthread, jvmtiFrameInfo};
+use vouch_sample::MethodId;
 
 use super::{Jvmti, Result, call};
 
@@ -14,7 +15,7 @@ use super::{Jvmti, Result, call};
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct StackFrame {
-    pub method: usize,
+    pub method: MethodId,
     /// The bytecode index; -1 in a native method.
     pub location: i64,
 }

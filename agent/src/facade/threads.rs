@@ -35,11 +35,11 @@ impl Jvmti {
         asked.is_ok() && state.cast_unsigned() & jvmti_sys::JVMTI_THREAD_STATE_ALIVE != 0
     }
 
-    /// Starts the agent's own thread, of which the program sees nothing, on a fresh `java.lang.Thread`.
-    pub fn run_agent_thread(self, thread: jthread, body: ThreadBody) -> Result<()> {
+    /// Starts the agent's own thread, of which the program sees nothing, on a fresh `java.lang.Thread`. `argument` is for the body.
+    pub fn run_agent_thread(self, thread: jthread, body: ThreadBody, argument: *const c_void) -> Result<()> {
         const NORMAL_PRIORITY: jint = 5;
         call!(self, RunAgentThread(
-            thread => jthread, Some(body) => jvmtiStartFunction, std::ptr::null() => *const c_void, NORMAL_PRIORITY => jint))
+            thread => jthread, Some(body) => jvmtiStartFunction, argument => *const c_void, NORMAL_PRIORITY => jint))
     }
 
     /// A system property of the JVM's, which may be asked for in every phase.

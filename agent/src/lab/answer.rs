@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use jni::JNIEnv;
-use vouch_signal::walker::code_name;
-use vouch_witness::{At, Comparison, Difference, Frame, Row};
+use vouch_sample::{Frame, MethodId};
+use vouch_witness::{Comparison, Difference, Row};
 
 use super::{Asked, Refusal};
 use crate::agent::Agent;
@@ -43,7 +43,7 @@ pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>)
 
 fn kinds(comparison: &Comparison) -> String {
     let kind = |difference: &Difference| match difference {
-        Difference::Unwalked { code } => format!("unwalked:{}", code_name(*code)),
+        Difference::Unwalked { why } => format!("unwalked:{}", why.name()),
         other => other.kind().to_owned(),
     };
     let kinds: Vec<String> = comparison.differences.iter().map(kind).collect();
@@ -51,13 +51,14 @@ fn kinds(comparison: &Comparison) -> String {
 }
 
 fn name(agent: &Agent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
-    let method = match frame.method {
-        0 => None,
+    let method = match frame.method() {
+        MethodId::NONE => None,
         id => agent.resolver.method(env, id, clock::monotonic()),
     };
-    let method = method.map_or_else(|| format!("method {:#x}", frame.method), |method| method.full_name());
-    match frame.at {
-        At::Native => format!("{method}@native"),
-        At::Bci(bci) => format!("{method}@{bci}"),
+    let method =
+        method.map_or_else(|| format!("method {:#x}", frame.method().0), |method| method.full_name());
+    match frame {
+        Frame::Native { .. } => format!("{method}@native"),
+        Frame::Java { bci, .. } => format!("{method}@{bci}"),
     }
 }

@@ -3,11 +3,12 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
+use vouch_sample::{Answer, Frame, Reason};
 use vouch_signal::ask::{ASK, Ask};
-use vouch_signal::guard::walk;
 use vouch_signal::slots::Slot;
-use vouch_signal::walker::{AsyncGetCallTrace, CallTrace, Frame as Walked};
-use vouch_witness::{Frame, rules};
+use vouch_walk::guard::walk;
+use vouch_walk::walker::{RawFrame, Room, Subject, Walker};
+use vouch_witness::rules;
 
 use crate::clock;
 use crate::threads::signal;
@@ -15,13 +16,13 @@ use crate::threads::signal;
 /// How long a thread may take to handle its signal: a machine can be busy.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The walker's answer: frames, or its code.
-pub type Answer = Result<Vec<Frame>, i32>;
+/// The walker's answer: frames, or why not.
+pub type Walked = Result<Vec<Frame>, Reason>;
 
 /// What walks, and whom: a thread's slot and JNIEnv.
 #[derive(Debug, Clone, Copy)]
 pub struct Question {
-    pub walker: AsyncGetCallTrace,
+    pub walker: &'static dyn Walker,
     pub slot: &'static Slot,
     pub env: *mut c_void,
 }
@@ -31,32 +32,32 @@ impl Question {
     ///
     /// # Safety
     /// Slot and JNIEnv must be the calling thread's.
-    pub unsafe fn direct(self, room: &mut [Walked]) -> Answer {
+    pub unsafe fn direct(self, room: &mut [RawFrame]) -> Walked {
         // SAFETY: all zero is a valid ucontext.
         let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
         // SAFETY: writes one ucontext; nobody jumps back into it.
         unsafe { libc::getcontext(&raw mut context) };
-        let mut trace = CallTrace { env: self.env, count: 0, frames: room.as_mut_ptr() };
         let context = (&raw mut context).cast();
-        // SAFETY: `room` has as many frames as are asked for; the rest is the caller's promise.
-        let count = unsafe { walk(self.slot, self.walker, &mut trace, length(room), context) };
-        answer(count, room)
+        let subject = Subject { env: self.env, context, walking: self.slot.walking() };
+        // SAFETY: by the caller's promise.
+        let answer = unsafe { walk(self.walker, &subject, room_of(room)) };
+        walked(answer, room)
     }
 
     /// Has thread `tid` walk itself in a signal handler; `None` if it takes no signal.
     ///
     /// # Safety
     /// Slot and JNIEnv must be that thread's, and the thread must not end meanwhile.
-    pub unsafe fn signalled(self, tid: u32, room: &mut [Walked]) -> Option<Answer> {
+    pub unsafe fn signalled(self, tid: u32, room: &mut [RawFrame]) -> Option<Walked> {
         let Self { walker, slot, env } = self;
         // SAFETY: all zero is room for a semaphore, which sem_init fills.
         let mut answered: libc::sem_t = unsafe { std::mem::zeroed() };
         // SAFETY: the semaphore stays where it is until this function returns; its count begins at 0, within this process.
         unsafe { libc::sem_init(&raw mut answered, 0, 0) };
-        let (depth, frames, posted) = (length(room), room.as_mut_ptr(), &raw mut answered);
+        let posted = &raw mut answered;
         // SAFETY: neither `room` nor the semaphore is touched until the gate is closed and empty; the rest is the
         // caller's promise.
-        let ask = unsafe { Ask::new(tid, slot, walker, env, depth, frames, posted) };
+        let ask = unsafe { Ask::new(tid, slot, walker, env, room_of(room), posted) };
         let ask = Box::into_raw(Box::new(ask));
         ASK.open(ask);
         signal(tid);
@@ -68,7 +69,7 @@ impl Question {
         }
         // SAFETY: made by `Box::into_raw` above; the gate is closed and empty, so nobody has it any more.
         let ask = unsafe { Box::from_raw(ask) };
-        ask.answer().map(|count| answer(count, room))
+        ask.answer().map(|answer| walked(answer, room))
     }
 }
 
@@ -82,17 +83,11 @@ fn wait(answered: &mut libc::sem_t) {
     {}
 }
 
-fn length(room: &[Walked]) -> i32 {
-    i32::try_from(room.len()).unwrap_or(i32::MAX)
+fn room_of(room: &mut [RawFrame]) -> Room {
+    Room { frames: room.as_mut_ptr(), depth: i32::try_from(room.len()).unwrap_or(i32::MAX) }
 }
 
-fn answer(count: i32, room: &[Walked]) -> Answer {
-    let frames = usize::try_from(count).map_err(|_| count)?;
-    let frames = &room[..frames.min(room.len())];
-    // A walk of nothing is the walker's code 0, "no Java frame".
-    if frames.is_empty() {
-        Err(0)
-    } else {
-        Ok(frames.iter().map(|f| rules::of_walk(f.method, f.bci)).collect())
-    }
+fn walked(answer: Answer, room: &[RawFrame]) -> Walked {
+    let frames = room.iter().take(answer? as usize);
+    Ok(frames.map(|raw| rules::of_walk((*raw).into())).collect())
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use regex_lite::Regex;
-use vouch_signal::broken;
+use vouch_walk::broken;
 
 use super::value::{choice, count, length, rate};
 use vouch_formats::Format;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jni::objects::{JObject, JValueOwned};
 use jni_sys::jmethodID;
 use vouch_proof::{Body, Class, Code, Gone, Method, Pool};
+use vouch_sample::MethodId;
 
 use super::Asking;
 use crate::facade::{Jvmti, Modifier};
@@ -22,10 +23,10 @@ pub struct Methods {
     /// Before JDK 17 a class without a name of its own may have had its constants patched with objects, and a JVM that is
     /// asked for them crashes.
     patches: bool,
-    known: HashMap<usize, Known>,
+    known: HashMap<MethodId, Known>,
     classes: HashMap<usize, Arc<Class>>,
     /// By a class's name, a method of each class that has it.
-    by_class: HashMap<Box<str>, Vec<(usize, resolve::Method)>>,
+    by_class: HashMap<Box<str>, Vec<(MethodId, resolve::Method)>>,
 }
 
 /// A method, and what the resolver knows of it, which keeps its class's place in memory.
@@ -52,24 +53,24 @@ impl Methods {
     }
 
     /// What the resolver knows of a method that is known.
-    pub fn named(&self, id: usize) -> Option<&resolve::Method> {
+    pub fn named(&self, id: MethodId) -> Option<&resolve::Method> {
         self.known.get(&id).map(|known| &known.named)
     }
 
     /// A known method of each known class of this name.
-    pub fn of_class(&self, name: &str) -> &[(usize, resolve::Method)] {
+    pub fn of_class(&self, name: &str) -> &[(MethodId, resolve::Method)] {
         self.by_class.get(name).map_or(&[], Vec::as_slice)
     }
 
-    pub fn known(&self, id: usize) -> Option<&Method> {
+    pub fn known(&self, id: MethodId) -> Option<&Method> {
         self.known.get(&id).map(|known| &*known.method)
     }
 
-    pub fn get(&mut self, id: usize, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
+    pub fn get(&mut self, id: MethodId, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
         if let Some(known) = self.known.get(&id) {
             return Some(Arc::clone(&known.method));
         }
-        if id == 0 {
+        if id.is_none() {
             return None;
         }
         let named = asking.resolver.method(asking.env, id, asking.time)?;
@@ -88,7 +89,7 @@ impl Methods {
     }
 
     /// Has the constants of a method's class there: it is to be held to its code.
-    pub fn bring_pool(&mut self, id: usize, asking: &mut Asking<'_, '_>) {
+    pub fn bring_pool(&mut self, id: MethodId, asking: &mut Asking<'_, '_>) {
         let jvmti = self.jvmti;
         let Some(known) = self.known.get_mut(&id).filter(|known| !known.pool_brought) else { return };
         known.pool_brought = true;
@@ -105,7 +106,7 @@ impl Methods {
     }
 
     /// True if the class of a method has been redefined in this run.
-    pub fn was_redefined(&self, id: usize, asking: &mut Asking<'_, '_>) -> bool {
+    pub fn was_redefined(&self, id: MethodId, asking: &mut Asking<'_, '_>) -> bool {
         let Some(known) = self.known.get(&id) else { return false };
         with_class(id, &known.named, asking, |env, class| {
             // The VM counts in a field of the class object's.
@@ -116,7 +117,7 @@ impl Methods {
     }
 
     /// Forgets a method and the constants of its class.
-    pub fn forget(&mut self, id: usize) {
+    pub fn forget(&mut self, id: MethodId) {
         if let Some(known) = self.known.remove(&id) {
             self.classes.remove(&place(&known.named));
             let of_class = self.by_class.get_mut(&known.named.class.binary);
@@ -133,8 +134,8 @@ impl Methods {
     }
 
     /// Whether it is static, and its body.
-    fn body(&self, id: usize, named: &resolve::Method, asking: &mut Asking<'_, '_>) -> (bool, Body) {
-        let (jvmti, raw) = (self.jvmti, id as jmethodID);
+    fn body(&self, id: MethodId, named: &resolve::Method, asking: &mut Asking<'_, '_>) -> (bool, Body) {
+        let (jvmti, raw) = (self.jvmti, id.0 as jmethodID);
         let ask = || {
             let modifiers = jvmti.modifiers(raw).ok()?;
             let has = |modifier: Modifier| modifiers & modifier as i32 != 0;
@@ -158,7 +159,7 @@ impl Methods {
 
 /// Asks with a reference to the method's class held; `None` if the class is gone.
 fn with_class<T>(
-    id: usize,
+    id: MethodId,
     named: &resolve::Method,
     asking: &mut Asking<'_, '_>,
     ask: impl FnOnce(&mut jni::JNIEnv<'_>, &JObject<'_>) -> Option<T>,

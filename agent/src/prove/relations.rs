@@ -7,6 +7,7 @@
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject};
 use vouch_proof::{Relation, without_hidden_part};
+use vouch_sample::MethodId;
 
 use super::Asking;
 use super::methods::Methods;
@@ -17,9 +18,9 @@ use crate::resolve::{Handle, Method, Resolver};
 /// How the class of `callee` stands to the one that `caller` calls `named`.
 pub fn relation(
     methods: &Methods,
-    caller: usize,
+    caller: MethodId,
     named: &str,
-    callee: usize,
+    callee: MethodId,
     asking: &mut Asking<'_, '_>,
 ) -> Relation {
     let (Some(caller_named), Some(callee_named)) = (methods.named(caller), methods.named(callee)) else {

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use vouch_proof::{Thread, Verdict, root};
+use vouch_sample::MethodId;
 
 use super::{Asking, Prover};
 use crate::facade::Jvmti;
@@ -22,14 +23,14 @@ pub struct Roots {
     jvmti: Jvmti,
     hotspot: HotSpot,
     threads: HashMap<u32, Known>,
-    verdicts: HashMap<(u32, usize), Verdict>,
+    verdicts: HashMap<(u32, MethodId), Verdict>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Known {
     thread: Option<Thread>,
     /// The root that a witness had.
-    learned: Option<usize>,
+    learned: Option<MethodId>,
     questions: u32,
 }
 
@@ -42,10 +43,10 @@ impl Roots {
     pub fn verdict(
         &mut self,
         serial: u32,
-        id: usize,
+        id: MethodId,
         prover: &mut Prover,
         asking: &mut Asking<'_, '_>,
-        witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<usize>,
+        witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<MethodId>,
     ) -> Verdict {
         if let Some(verdict) = self.verdicts.get(&(serial, id)) {
             return *verdict;
@@ -66,10 +67,10 @@ impl Roots {
     fn judge(
         &mut self,
         serial: u32,
-        id: usize,
+        id: MethodId,
         prover: &mut Prover,
         asking: &mut Asking<'_, '_>,
-        witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<usize>,
+        witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<MethodId>,
     ) -> Verdict {
         // Without a name it is refuted already.
         let Some(method) = prover.method(id, asking) else { return Verdict::Proven };
@@ -114,7 +115,7 @@ fn thread(serial: u32, hotspot: &HotSpot) -> Option<Thread> {
 }
 
 /// True if the class of a method is a `java.lang.Thread`.
-fn is_thread(jvmti: Jvmti, id: usize, asking: &mut Asking<'_, '_>) -> bool {
+fn is_thread(jvmti: Jvmti, id: MethodId, asking: &mut Asking<'_, '_>) -> bool {
     let Some(method) = asking.resolver.method(asking.env, id, asking.time) else { return false };
     let resolver = asking.resolver;
     let found = asking.env.with_local_frame(64, |env| -> jni::errors::Result<bool> {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording, StackId};
-use vouch_signal::walker::Frame;
+use vouch_sample::{Frame, MethodId};
 
 use crate::prove::Asking;
 use crate::resolve::Method;
@@ -11,8 +11,8 @@ use crate::resolve::Method;
 /// The functions that methods have become.
 #[derive(Debug, Default)]
 pub struct Names {
-    known: HashMap<usize, (Method, FuncId)>,
-    nameless: HashSet<usize>,
+    known: HashMap<MethodId, (Method, FuncId)>,
+    nameless: HashSet<MethodId>,
 }
 
 impl Names {
@@ -23,16 +23,16 @@ impl Names {
         frame: Frame,
         asking: &mut Asking<'_, '_>,
     ) -> (FuncId, Option<u32>) {
-        if let Some((method, func)) = self.known.get(&frame.method) {
-            return (*func, method.line(frame.bci));
+        if let Some((method, func)) = self.known.get(&frame.method()) {
+            return (*func, method.line(frame.bci()));
         }
         let Some(method) = method(frame, asking) else {
-            self.nameless.insert(frame.method);
+            self.nameless.insert(frame.method());
             return (special(recording, "[unknown method]", Category::Other), None);
         };
         let func = func_of(recording, &method, method.class.origin.category);
-        let line = method.line(frame.bci);
-        self.known.insert(frame.method, (method, func));
+        let line = method.line(frame.bci());
+        self.known.insert(frame.method(), (method, func));
         (func, line)
     }
 
@@ -43,7 +43,7 @@ impl Names {
             return recording.frame(func, None);
         };
         let func = func_of(recording, &method, Category::Refuted);
-        recording.frame(func, method.line(frame.bci))
+        recording.frame(func, method.line(frame.bci()))
     }
 
     /// A frame that is the leaf of samples of this fate.
@@ -77,7 +77,11 @@ pub fn place(recording: &mut Recording, name: &str, category: Category) -> Stack
 }
 
 fn method(frame: Frame, asking: &mut Asking<'_, '_>) -> Option<Method> {
-    if frame.method == 0 { None } else { asking.resolver.method(asking.env, frame.method, asking.time) }
+    if frame.method().is_none() {
+        None
+    } else {
+        asking.resolver.method(asking.env, frame.method(), asking.time)
+    }
 }
 
 fn func_of(recording: &mut Recording, method: &Method, category: Category) -> FuncId {

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use vouch_proof::{Refutation as Kind, called, listing};
 use vouch_recording::{Recording, Refutation, RefutationId, ThreadId};
 use vouch_report::{LISTED, RefutationReport};
-use vouch_signal::walker::Frame;
+use vouch_sample::{Bci, Frame, MethodId};
 
 use super::tree::OffenceId;
 use crate::prove::{Asking, Prover};
@@ -24,7 +24,7 @@ const AROUND: usize = 5;
 pub enum Against {
     Edge {
         caller: Frame,
-        callee: usize,
+        callee: MethodId,
     },
     Leaf(Frame),
     Root(Frame),
@@ -124,24 +124,25 @@ fn tell(
     prover: &mut Prover,
     asking: &mut Asking<'_, '_>,
 ) -> RefutationReport {
-    let mut name = |id: usize, prover: &mut Prover| match prover.method(id, asking) {
+    let mut name = |id: MethodId, prover: &mut Prover| match prover.method(id, asking) {
         Some(method) => method.to_string(),
-        None if id == 0 => "a null method id".to_owned(),
+        None if id.is_none() => "a null method id".to_owned(),
         None => "a method that nobody can name".to_owned(),
     };
     let (caller, found, expected, place) = match offence.against {
         Against::Edge { caller, callee } => {
-            let expected = prover.known(caller.method).map_or_else(String::new, |it| called(it, caller.bci));
+            let expected =
+                prover.known(caller.method()).map_or_else(String::new, |it| called(it, caller.bci()));
             let found = name(callee, prover);
-            (name(caller.method, prover), found, expected, Some(caller))
+            (name(caller.method(), prover), found, expected, Some(caller))
         }
         Against::Leaf(leaf) => {
-            let expected = prover.known(leaf.method).map_or_else(String::new, |it| called(it, leaf.bci));
-            (name(leaf.method, prover), String::new(), expected, Some(leaf))
+            let expected = prover.known(leaf.method()).map_or_else(String::new, |it| called(it, leaf.bci()));
+            (name(leaf.method(), prover), String::new(), expected, Some(leaf))
         }
         Against::Root(root) => {
             let expected = format!("the beginning of thread \"{thread}\"");
-            (String::new(), name(root.method, prover), expected, Some(root))
+            (String::new(), name(root.method(), prover), expected, Some(root))
         }
         Against::Others => (String::new(), String::new(), format!("one of more than {MOST} others"), None),
     };
@@ -156,13 +157,13 @@ fn tell(
     if last < stack.len() {
         lines.push(format!("… {} frames", stack.len() - last));
     }
-    let code = place.and_then(|place| Some(listing(prover.known(place.method)?, place.bci, AROUND)));
+    let code = place.and_then(|place| Some(listing(prover.known(place.method())?, place.bci(), AROUND)));
     RefutationReport {
         number: 0,
         count: 0,
         kind: offence.kind,
         caller,
-        bci: place.map_or(0, |place| place.bci),
+        bci: place.map_or(0, Frame::bci),
         expected,
         found,
         stack: lines,
@@ -173,24 +174,27 @@ fn tell(
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`
 fn line(frame: Frame, asking: &mut Asking<'_, '_>) -> String {
-    let method =
-        if frame.method == 0 { None } else { asking.resolver.method(asking.env, frame.method, asking.time) };
-    let Some(method) = method else { return format!("[unknown method] @ {}", frame.bci) };
+    let method = if frame.method().is_none() {
+        None
+    } else {
+        asking.resolver.method(asking.env, frame.method(), asking.time)
+    };
+    let Some(method) = method else { return format!("[unknown method] @ {}", frame.bci()) };
     let source = method.class.source.as_deref();
     let file = source.map(|path| path.rsplit('/').next().unwrap_or(path));
-    let place = match (file, method.line(frame.bci)) {
+    let place = match (file, method.line(frame.bci())) {
         (Some(file), Some(line)) => format!("({file}:{line})"),
         (Some(file), None) => format!("({file})"),
         _ => String::new(),
     };
-    format!("{}{place} @ {}", method.full_name(), frame.bci)
+    format!("{}{place} @ {}", method.full_name(), frame.bci())
 }
 
 /// Where in a stack the refuted frame stands: an edge's caller under its callee, the leaf first, the root last.
 fn place_in(stack: &[Frame], against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
-            let is_edge = |pair: &[Frame]| pair[0].method == callee && same(pair[1], caller);
+            let is_edge = |pair: &[Frame]| pair[0].method() == callee && pair[1] == caller;
             stack.windows(2).position(is_edge).map(|callee| callee + 1)
         }
         Against::Leaf(_) => Some(0),
@@ -199,18 +203,14 @@ fn place_in(stack: &[Frame], against: Against) -> Option<usize> {
     }
 }
 
-fn same(a: Frame, b: Frame) -> bool {
-    a.method == b.method && a.bci == b.bci
-}
-
 impl Against {
-    fn parts(self) -> (u8, usize, i32, usize) {
+    fn parts(self) -> (u8, MethodId, Bci, MethodId) {
         match self {
-            Self::Edge { caller, callee } => (0, caller.method, caller.bci, callee),
-            Self::Leaf(leaf) => (1, leaf.method, leaf.bci, 0),
+            Self::Edge { caller, callee } => (0, caller.method(), caller.bci(), callee),
+            Self::Leaf(leaf) => (1, leaf.method(), leaf.bci(), MethodId::NONE),
             // Wherever in it the walk lost its way.
-            Self::Root(root) => (2, root.method, 0, 0),
-            Self::Others => (3, 0, 0, 0),
+            Self::Root(root) => (2, root.method(), 0, MethodId::NONE),
+            Self::Others => (3, MethodId::NONE, 0, MethodId::NONE),
         }
     }
 }

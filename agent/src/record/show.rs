@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use vouch_proof::Refutation;
 use vouch_recording::{Category, Fate, Recording, StackId};
-use vouch_signal::walker::Frame;
+use vouch_sample::Frame;
 
 use super::names::{Names, place};
 use super::tree::{NodeId, Tree};

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use vouch_recording::StackId;
-use vouch_signal::walker::Frame;
+use vouch_sample::Frame;
 
 /// A node, by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use vouch_proof::{Corruption, Frame as ProofFrame, Verdict, power};
+use vouch_proof::{Corruption, Known, Verdict, power};
 use vouch_recording::{Category, Fate, Recording};
 use vouch_report::Power;
-use vouch_signal::walker::Frame;
+use vouch_sample::{Frame, MethodId};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::names::{Names, place};
@@ -104,8 +104,8 @@ impl Walks {
             self.words.extend_from_slice(&kept.to_le_bytes());
         }
         for frame in walk.iter().take(kept) {
-            self.words.extend_from_slice(&frame.bci.to_le_bytes());
-            self.words.extend_from_slice(&frame.method.to_le_bytes());
+            self.words.extend_from_slice(&frame.bci().to_le_bytes());
+            self.words.extend_from_slice(&frame.method().0.to_le_bytes());
         }
         // At 128 bits two stacks of one recording do not meet by chance.
         let hash = xxh3_128(&self.words);
@@ -162,10 +162,10 @@ impl Walks {
         let caller = above.and_then(|above| above.frame);
         // Naming comes first: a frame is named whether or not it is proven.
         let (func, line) = names.func(recording, frame, asking);
-        let verdict = caller.map(|caller| self.prover.edge(caller, frame.method, asking));
+        let verdict = caller.map(|caller| self.prover.edge(caller, frame.method(), asking));
         let standing = match (above, verdict, caller) {
             (Some(above), Some(verdict), Some(caller)) => {
-                self.and(above.standing, verdict, Against::Edge { caller, callee: frame.method })
+                self.and(above.standing, verdict, Against::Edge { caller, callee: frame.method() })
             }
             (Some(above), ..) => above.standing,
             (None, ..) => Standing::Proven,
@@ -192,12 +192,12 @@ impl Walks {
         walked: Walked,
         serial: u32,
         asking: &mut Asking<'_, '_>,
-        witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<usize>,
+        witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<MethodId>,
     ) -> Standing {
         let Some(root) = walked.root.filter(|_| !matches!(walked.standing, Standing::Refuted(_))) else {
             return walked.standing;
         };
-        let verdict = self.roots.verdict(serial, root.method, &mut self.prover, asking, witness);
+        let verdict = self.roots.verdict(serial, root.method(), &mut self.prover, asking, witness);
         self.and(walked.standing, verdict, Against::Root(root))
     }
 
@@ -212,22 +212,16 @@ impl Walks {
             .collect();
         // A map has no order of its own.
         stacks.sort_unstable();
-        let stack = |place: usize| -> Vec<ProofFrame<'_>> {
+        let stack = |place: usize| -> Vec<Known<'_>> {
             let frames = self.tree.frames(stacks[place]);
-            frames
-                .map(|frame| ProofFrame {
-                    id: frame.method,
-                    method: self.prover.known(frame.method),
-                    bci: frame.bci,
-                })
-                .collect()
+            frames.map(|frame| Known { frame, method: self.prover.known(frame.method()) }).collect()
         };
         Corruption::ALL
             .into_iter()
             .map(|corruption| {
                 let (tried, noticed) =
                     power(corruption, TRIALS, stacks.len(), stack, |caller, named, callee| {
-                        self.prover.relation(caller.id, named, callee.id, asking)
+                        self.prover.relation(caller.frame.method(), named, callee.frame.method(), asking)
                     });
                 (corruption.name(), Power { tried, noticed })
             })

@@ -7,15 +7,17 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use vouch_sample::MethodId;
+
 use super::class::{Class, Method};
 use crate::facade::{LineEntry, MethodName};
 
 /// All that was named, and under which id.
 #[derive(Debug, Default)]
 pub struct Table {
-    by_id: HashMap<usize, Meaning>,
+    by_id: HashMap<MethodId, Meaning>,
     /// Meanings that were replaced, newest last.
-    earlier: HashMap<usize, Vec<Meaning>>,
+    earlier: HashMap<MethodId, Vec<Meaning>>,
     /// Names and descriptors repeat (`<init>`, `get`, `()V`): each is kept once.
     names: HashMap<Box<str>, Arc<str>>,
     epoch: u64,
@@ -30,7 +32,12 @@ struct Meaning {
 
 impl Table {
     /// Adds the methods of a class: id, name and lines of each.
-    pub fn add(&mut self, class: &Arc<Class>, methods: Vec<(usize, MethodName, Vec<LineEntry>)>, since: u64) {
+    pub fn add(
+        &mut self,
+        class: &Arc<Class>,
+        methods: Vec<(MethodId, MethodName, Vec<LineEntry>)>,
+        since: u64,
+    ) {
         for (id, MethodName { name, descriptor }, lines) in methods {
             let (name, descriptor) = (self.name(&name), self.name(&descriptor));
             let method = Method { class: Arc::clone(class), name, descriptor, lines: lines.into() };
@@ -49,7 +56,7 @@ impl Table {
     }
 
     /// What `id` meant at a time.
-    pub fn find(&self, id: usize, time: u64) -> Option<Method> {
+    pub fn find(&self, id: MethodId, time: u64) -> Option<Method> {
         let latest = self.by_id.get(&id)?;
         let earlier = self.earlier.get(&id).map_or(&[][..], Vec::as_slice);
         let meaning = std::iter::once(latest).chain(earlier.iter().rev()).find(|m| m.since <= time);
@@ -88,13 +95,13 @@ mod tests {
     #[test]
     fn an_id_that_is_used_again_means_what_it_meant_at_the_time() {
         let mut table = Table::default();
-        table.add(&class("Old"), vec![(1, run(), Vec::new())], 100);
+        table.add(&class("Old"), vec![(MethodId(1), run(), Vec::new())], 100);
         assert_eq!(table.epoch(), 0);
-        table.add(&class("New"), vec![(1, run(), Vec::new())], 200);
-        table.add(&class("Newer"), vec![(1, run(), Vec::new())], 300);
+        table.add(&class("New"), vec![(MethodId(1), run(), Vec::new())], 200);
+        table.add(&class("Newer"), vec![(MethodId(1), run(), Vec::new())], 300);
         assert_eq!(table.epoch(), 2);
-        let at = |time| table.find(1, time).unwrap().class.name.clone();
+        let at = |time| table.find(MethodId(1), time).unwrap().class.name.clone();
         assert_eq!([at(50), at(150), at(250), at(900)], ["Old", "Old", "New", "Newer"]);
-        assert!(table.find(2, 900).is_none());
+        assert!(table.find(MethodId(2), 900).is_none());
     }
 }

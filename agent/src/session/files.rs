@@ -7,8 +7,9 @@ use std::path::Path;
 
 use vouch_report::{Files, Power};
 
-use super::{Plan, Program, Session, trust};
+use super::{Program, Session, trust};
 use crate::output;
+use crate::plan::Plan;
 use crate::say::say;
 
 /// Writes everything that `places` names. True if all of it was written.

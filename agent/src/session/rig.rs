@@ -6,14 +6,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use once_cell::sync::Lazy;
 use vouch_signal::handler::{Counters, GATE, Sampler};
 use vouch_signal::lane::{Lane, Word};
 use vouch_signal::record::longest;
-use vouch_signal::walker::AsyncGetCallTrace;
 
 use crate::clock;
 use crate::threads::registry;
+use crate::wake;
+use crate::walkers::Walkers;
 
 /// A lane's least size in words: 1 MiB, of which a drained lane only ever touches the beginning.
 const LANE_WORDS: usize = 1 << 17;
@@ -32,24 +32,24 @@ pub struct Rig {
 unsafe impl Send for Rig {}
 
 impl Rig {
-    pub fn new(walker: AsyncGetCallTrace, depth: usize, interval: Duration, user_only: bool) -> Self {
+    pub fn new(walkers: Walkers, depth: usize, interval: Duration, user_only: bool) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
         // A handler may be preempted with its lane claimed, so there are more lanes than processors.
         let count = (processors * 4).clamp(8, 64);
-        let size = LANE_WORDS.max(LANE_SAMPLES * longest(depth + 1));
+        let size = LANE_WORDS.max(LANE_SAMPLES * longest(walkers.len(), depth + 1));
         let words: Vec<*mut [Word]> = (0..count).map(|_| Box::into_raw(zeroed(size))).collect();
         // SAFETY: the memory is freed in `drop`, after everything that borrows it.
         let lanes = words.iter().map(|words| Lane::new(unsafe { &**words })).collect();
         let lanes: *mut [Lane<'static>] = Box::into_raw(lanes);
         let sampler = Box::new(Sampler {
-            walker,
+            walkers,
             depth,
             interval: clock::nanos(interval),
             // SAFETY: as above.
             lanes: unsafe { &*lanes },
             user_only,
             slots: registry().slots(),
-            wake: wake(),
+            wake: wake::semaphore(),
             counters: Counters::default(),
             witness_wanted: AtomicBool::new(false),
         });
@@ -95,32 +95,4 @@ impl Drop for Rig {
 fn zeroed(size: usize) -> Box<[Word]> {
     // SAFETY: a word of zeroes is a valid word.
     unsafe { Box::new_zeroed_slice(size).assume_init() }
-}
-
-/// The semaphore that wakes the agent's thread. One for the process, never destroyed.
-pub fn wake() -> *mut libc::sem_t {
-    struct Semaphore(*mut libc::sem_t);
-    // SAFETY: a semaphore is made to be used from every thread.
-    unsafe impl Send for Semaphore {}
-    // SAFETY: as above.
-    unsafe impl Sync for Semaphore {}
-    static WAKE: Lazy<Semaphore> = Lazy::new(|| {
-        // SAFETY: zeroed memory of the right size, which sem_init then fills.
-        let semaphore = Box::into_raw(Box::new(unsafe { std::mem::zeroed::<libc::sem_t>() }));
-        // SAFETY: the memory is valid and never moved; the count begins at 0, within this process.
-        unsafe { libc::sem_init(semaphore, 0, 0) };
-        Semaphore(semaphore)
-    });
-    WAKE.0
-}
-
-/// Waits until somebody wakes the agent, or the time is over.
-pub fn wait(time: Duration) {
-    let until = clock::from_now(time);
-    // SAFETY: the semaphore lives for ever.
-    unsafe {
-        libc::sem_timedwait(wake(), &raw const until);
-        // Several lanes may have called at once: they are all looked at now.
-        while libc::sem_trywait(wake()) == 0 {}
-    }
 }

@@ -82,7 +82,7 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
         wall_ms: seconds(now.monotonic.saturating_sub(session.started.monotonic)) * 1000.0,
         cpu_ms: seconds(cpu) * 1000.0,
         agent_cpu_ms: seconds(agent_cpu) * 1000.0,
-        unwalked: session.recorder.codes().clone(),
+        unwalked: session.recorder.unwalked().clone(),
         handler_ns: HandlerTime {
             p50: histogram.value_at_quantile(0.5),
             p90: histogram.value_at_quantile(0.9),

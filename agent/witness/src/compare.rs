@@ -4,9 +4,10 @@
 //! or too much; where it lies says of which kind.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+use vouch_sample::Frame;
 
+use crate::Difference;
 use crate::rules;
-use crate::{At, Difference, Frame};
 
 /// What came of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +65,14 @@ struct Tally {
 impl Tally {
     /// Two frames that stand in one place.
     fn pair(&mut self, walk: Frame, witness: Frame) {
-        if walk.method != witness.method {
-            *(if walk.method == 0 { &mut self.null_method } else { &mut self.wrong_method }) += 1;
+        if walk.method() != witness.method() {
+            *(if walk.method().is_none() { &mut self.null_method } else { &mut self.wrong_method }) += 1;
         }
-        if (walk.at == At::Native) != (witness.at == At::Native) {
-            self.nativeness += 1;
-        } else if walk.at != witness.at {
-            self.wrong_bci += 1;
+        match (walk, witness) {
+            (Frame::Java { .. }, Frame::Native { .. }) | (Frame::Native { .. }, Frame::Java { .. }) => {
+                self.nativeness += 1;
+            }
+            _ => self.wrong_bci += usize::from(walk.bci() != witness.bci()),
         }
     }
 
@@ -92,7 +94,7 @@ impl Tally {
 
 /// Puts the two side by side, by their methods.
 fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
-    let methods = |frames: &[Frame]| frames.iter().map(|frame| frame.method).collect::<Vec<_>>();
+    let methods = |frames: &[Frame]| frames.iter().map(|frame| frame.method()).collect::<Vec<_>>();
     let mut rows = Vec::with_capacity(walk.len().max(witness.len()));
     for op in capture_diff_slices(Algorithm::Myers, &methods(walk), &methods(witness)) {
         match op {
@@ -104,7 +106,7 @@ fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
             DiffOp::Replace { old_index, old_len, new_index, new_len } => {
                 // A frame without a method stands where it stands. One method in the place of one other is a wrong
                 // method; longer runs have nothing to do with each other.
-                let nulls = walk[old_index..old_index + old_len].iter().all(|frame| frame.method == 0);
+                let nulls = walk[old_index..old_index + old_len].iter().all(|frame| frame.method().is_none());
                 let paired = match (old_len, new_len) {
                     (1, 1) => 1,
                     _ if nulls => old_len.min(new_len),
@@ -141,11 +143,12 @@ fn missing(rows: &mut Vec<Row>, first: usize, count: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vouch_sample::MethodId;
 
     const LIMIT: usize = 100;
 
     fn stack(methods: &[usize]) -> Vec<Frame> {
-        methods.iter().map(|method| Frame { method: *method, at: At::Bci(5) }).collect()
+        methods.iter().map(|method| Frame::of(MethodId(*method), 5)).collect()
     }
 
     fn found(walk: &[usize], witness: &[usize]) -> Vec<Difference> {
@@ -198,9 +201,9 @@ mod tests {
     fn every_field_of_a_frame_is_compared() {
         let witness = stack(&[1, 2, 3]);
         let mut walk = witness.clone();
-        walk[1].at = At::Bci(6);
+        walk[1] = Frame::of(MethodId(2), 6);
         assert_eq!(compare(&walk, &witness, LIMIT).differences, [Difference::WrongBci { frames: 1 }]);
-        walk[1].at = At::Native;
+        walk[1] = Frame::Native { method: MethodId(2) };
         assert_eq!(compare(&walk, &witness, LIMIT).differences, [Difference::Nativeness { frames: 1 }]);
     }
 

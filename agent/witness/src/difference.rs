@@ -2,8 +2,10 @@
 //!
 //! Their names are a contract: the trust report, the truth lab and its expectations use them.
 
+use vouch_sample::Reason;
+
 /// One way in which a walk differs from its witness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// The outermost frames are missing.
     Truncated { missing: usize },
@@ -21,8 +23,8 @@ pub enum Difference {
     Nativeness { frames: usize },
     /// The walk ended at the depth that was asked for.
     Cut { missing: usize },
-    /// No frames came at all, where there are some: the walker's code.
-    Unwalked { code: i32 },
+    /// No frames came at all, where there are some.
+    Unwalked { why: Reason },
 }
 
 impl Difference {

@@ -14,22 +14,3 @@ pub mod rules;
 pub use compare::{Comparison, Row, compare};
 pub use difference::Difference;
 pub use root::{RootSide, root_side};
-
-/// A method id, as an opaque number; 0 is none.
-pub type MethodId = usize;
-
-/// Where in its method a frame stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum At {
-    /// In a Java method, at this bytecode index.
-    Bci(i64),
-    /// In a native method.
-    Native,
-}
-
-/// One frame of either account. Stacks are leaf first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Frame {
-    pub method: MethodId,
-    pub at: At,
-}

@@ -3,7 +3,7 @@
 //! Calls have come and gone at the leaf, so only the outermost frame is known to be in both; a thread goes on living
 //! where it began. It must never say more than that: agreement here proves nothing about the frames above.
 
-use crate::Frame;
+use vouch_sample::Frame;
 
 /// What the outermost frames say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ const TELLING: usize = 2;
 
 /// Compares the root sides of two stacks of one thread, neither of which was cut.
 pub fn root_side(walk: &[Frame], witness: &[Frame]) -> RootSide {
-    let method = |frames: &[Frame]| frames.last().map(|frame| frame.method);
+    let method = |frames: &[Frame]| frames.last().map(|frame| frame.method());
     if method(walk) == method(witness) {
         RootSide::Agrees
     } else if within(walk, witness) {
@@ -54,18 +54,18 @@ fn within(inner: &[Frame], outer: &[Frame]) -> bool {
         return false;
     }
     outer.windows(TELLING).any(|window| {
-        window.iter().zip(telling).all(|(one, other)| one.method == other.method)
-            && window.last().map(|frame| frame.at) == telling.last().map(|frame| frame.at)
+        window.iter().zip(telling).all(|(one, other)| one.method() == other.method())
+            && window.last().map(|frame| frame.bci()) == telling.last().map(|frame| frame.bci())
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::At;
+    use vouch_sample::MethodId;
 
     fn stack(methods: &[usize]) -> Vec<Frame> {
-        methods.iter().map(|method| Frame { method: *method, at: At::Bci(5) }).collect()
+        methods.iter().map(|method| Frame::of(MethodId(*method), 5)).collect()
     }
 
     #[test]

@@ -2,34 +2,35 @@
 //!
 //! | rule | the walk says | the witness says | because |
 //! |---|---|---|---|
-//! | [`NATIVE`] | bci -3 | location -1 | both mean a native method |
+//! | [`NATIVE`](vouch_sample::NATIVE) | bci -3 | location -1 | both mean a native method |
 //! | [`ENTRY`] | bci -1 | location 0 | a compiled method that has not begun: the one has no bci for it, the other its first |
 //! | [`limit`] | as many frames as were asked for | more | the walk may have been cut; what is there is compared, and the cut is told |
 //! | [`mounted`] | a virtual thread's frames, then its carrier's | the carrier's alone | the witness of a carrier leaves out what is mounted on it |
 //!
 //! A rule must never hide a frame, a method or a bci that the walker got wrong.
 
-use crate::{At, Frame, MethodId};
+use vouch_sample::{Bci, ENTRY, Frame, MethodId};
 
-/// What a walk has for the bci of a native method, and what a witness has for its location.
-pub const NATIVE: (i32, i64) = (-3, -1);
+/// What a witness has for the location of a native method.
+pub const NATIVE_LOCATION: i64 = -1;
 
-/// What a walk has for a compiled method's entry, and what a witness has for it.
-pub const ENTRY: (i32, i64) = (-1, 0);
+/// What a witness has for a compiled method's entry.
+const FIRST: Bci = 0;
 
-/// A frame of a walk, by the rules [`NATIVE`] and [`ENTRY`].
-pub fn of_walk(method: MethodId, bci: i32) -> Frame {
-    let at = match bci {
-        bci if bci == NATIVE.0 => At::Native,
-        bci if bci == ENTRY.0 => At::Bci(ENTRY.1),
-        bci => At::Bci(bci.into()),
-    };
-    Frame { method, at }
+/// A frame of a walk, by the rule [`ENTRY`].
+pub fn of_walk(frame: Frame) -> Frame {
+    match frame {
+        Frame::Java { method, bci: ENTRY } => Frame::Java { method, bci: FIRST },
+        other => other,
+    }
 }
 
-/// A frame of a witness, by the rule [`NATIVE`].
+/// A frame of a witness, by the rule of [`NATIVE`](vouch_sample::NATIVE). No method is so long that its locations are no bcis.
 pub fn of_witness(method: MethodId, location: i64) -> Frame {
-    Frame { method, at: if location == NATIVE.1 { At::Native } else { At::Bci(location) } }
+    if location == NATIVE_LOCATION {
+        return Frame::Native { method };
+    }
+    Frame::Java { method, bci: Bci::try_from(location).unwrap_or(Bci::MAX) }
 }
 
 /// The rule of the depth limit: how much of the witness a walk of at most `limit` frames can be held to, if it may have
@@ -43,7 +44,7 @@ pub fn limit<'w>(walk: &[Frame], witness: &'w [Frame], limit: usize) -> (&'w [Fr
 /// continuation is entered by, for which `is_entry` is asked, stands directly on the carrier's frames.
 pub fn mounted(walk: &[Frame], witness: &[Frame], is_entry: impl FnOnce(MethodId) -> bool) -> bool {
     let Some(mounted) = walk.len().checked_sub(witness.len()) else { return false };
-    mounted > 0 && walk[mounted..] == *witness && is_entry(walk[mounted - 1].method)
+    mounted > 0 && walk[mounted..] == *witness && is_entry(walk[mounted - 1].method())
 }
 
 #[cfg(test)]
@@ -51,21 +52,29 @@ mod tests {
     use super::*;
     use crate::{Difference, compare};
 
-    fn java(method: MethodId, bci: i64) -> Frame {
-        Frame { method, at: At::Bci(bci) }
+    fn java(method: usize, bci: Bci) -> Frame {
+        Frame::Java { method: MethodId(method), bci }
+    }
+
+    fn walk(bci: Bci) -> Frame {
+        of_walk(Frame::of(MethodId(7), bci))
+    }
+
+    fn witness(location: i64) -> Frame {
+        of_witness(MethodId(7), location)
     }
 
     #[test]
     fn native_is_native_in_both_languages() {
-        assert_eq!(of_walk(7, -3), of_witness(7, -1));
-        assert_ne!(of_walk(7, -3), of_witness(7, 3));
-        assert_ne!(of_walk(7, -1), of_witness(7, -1), "a walk's -1 is no native method");
+        assert_eq!(walk(-3), witness(-1));
+        assert_ne!(walk(-3), witness(3));
+        assert_ne!(walk(-1), witness(-1), "a walk's -1 is no native method");
     }
 
     #[test]
     fn a_compiled_methods_entry_is_its_first_instruction() {
-        assert_eq!(of_walk(7, -1), of_witness(7, 0));
-        assert_ne!(of_walk(7, -1), of_witness(7, 4), "elsewhere a missing bci is a difference");
+        assert_eq!(walk(-1), witness(0));
+        assert_ne!(walk(-1), witness(4), "elsewhere a missing bci is a difference");
     }
 
     #[test]
@@ -86,7 +95,7 @@ mod tests {
     fn a_carriers_witness_leaves_out_what_is_mounted() {
         let (carrier, entry) = ([java(5, 1), java(6, 1)], java(4, 0));
         let walk = [java(1, 1), entry, carrier[0], carrier[1]];
-        assert!(mounted(&walk, &carrier, |method| method == 4));
+        assert!(mounted(&walk, &carrier, |method| method == MethodId(4)));
         assert!(!mounted(&walk, &carrier, |_| false), "frames that nothing mounts are extra");
         assert!(!mounted(&walk, &[java(5, 2), carrier[1]], |_| true), "the carrier's frames must agree");
         assert!(!mounted(&carrier, &carrier, |_| true), "nothing is mounted");

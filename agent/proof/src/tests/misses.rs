@@ -1,6 +1,8 @@
 //! What is but one step from being allowed.
 
-use crate::method::{ENTRY_BCI, Frame, NATIVE_BCI, Relation};
+use vouch_sample::{ENTRY, Frame, MethodId, NATIVE};
+
+use crate::method::{Known, Relation};
 use crate::opcode as op;
 use crate::testing::{PoolBuilder, caller, calls, method, naming, native, plain, static_method};
 use crate::{
@@ -40,10 +42,10 @@ fn a_bci_must_be_where_an_instruction_begins() {
         (&caller, 5, Refutation::BciPastEnd),
         (&caller, i32::MAX, Refutation::BciPastEnd),
         (&caller, -2, Refutation::Nativeness),
-        (&caller, NATIVE_BCI, Refutation::Nativeness),
+        (&caller, NATIVE, Refutation::Nativeness),
         (&caller, i32::MIN, Refutation::Nativeness),
         (&native, 0, Refutation::Nativeness),
-        (&native, ENTRY_BCI, Refutation::Nativeness),
+        (&native, ENTRY, Refutation::Nativeness),
     ] {
         let expected = Verdict::Refuted(expected);
         assert_eq!(leaf(method, bci), expected, "{method} at {bci}");
@@ -51,7 +53,7 @@ fn a_bci_must_be_where_an_instruction_begins() {
         assert_eq!(edge(method, bci, &callee, |_| Relation::Unknown), expected, "{method} at {bci}");
     }
     assert_eq!(leaf(&caller, 0), Verdict::Proven);
-    assert_eq!(leaf(&native, NATIVE_BCI), Verdict::Proven);
+    assert_eq!(leaf(&native, NATIVE), Verdict::Proven);
 }
 
 #[test]
@@ -144,8 +146,8 @@ fn the_launcher_calls_a_few_more_on_its_own_thread() {
 fn a_frame_without_a_method_is_noticed_wherever_it_is() {
     let main =
         Method { name: "main".into(), is_static: true, ..calls(op::INVOKESTATIC, "Caller", "main", "()V") };
-    let frame = |method| Frame { id: 0, method, bci: 0 };
-    let dropped = |stack: Vec<Frame<'_>>| {
+    let frame = |method| Known { frame: Frame::of(MethodId::NONE, 0), method };
+    let dropped = |stack: Vec<Known<'_>>| {
         power(Corruption::DroppedFrame, 50, 1, |_| stack.clone(), |_, _, _| Relation::Unknown)
     };
     assert_eq!(dropped(vec![frame(None); 3]), (50, 50), "as a root");
@@ -157,7 +159,7 @@ fn a_frame_without_a_method_is_noticed_wherever_it_is() {
 #[test]
 fn a_run_may_be_a_root_of_a_stack_that_is_corrupted() {
     let run = Method { name: "run".into(), ..calls(op::INVOKEVIRTUAL, "Caller", "run", "()V") };
-    let stack = |_| vec![Frame { id: 0, method: Some(&run), bci: 0 }; 4];
+    let stack = |_| vec![Known { frame: Frame::of(MethodId::NONE, 0), method: Some(&run) }; 4];
     assert_eq!(power(Corruption::DroppedFrame, 50, 1, stack, |_, _, _| Relation::Unknown), (50, 0));
 }
 
@@ -183,7 +185,7 @@ fn each_way_to_call_a_handle_leads_to_code_made_for_it() {
 #[test]
 fn a_continuation_is_entered_by_its_own_method() {
     let special = native("jdk/internal/vm/Continuation", "enterSpecial", "()V");
-    let verdict = edge(&special, NATIVE_BCI, &method("A", "enter", "()V"), |_| Relation::Unknown);
+    let verdict = edge(&special, NATIVE, &method("A", "enter", "()V"), |_| Relation::Unknown);
     assert!(verdict.is_refuted());
 }
 

@@ -1,6 +1,8 @@
 //! The power of proof: certain where a corruption must show, none where none can, and the same each time.
 
-use crate::method::{Frame, Relation};
+use vouch_sample::{Frame, MethodId};
+
+use crate::method::{Known, Relation};
 use crate::opcode::{INVOKESTATIC, RETURN};
 use crate::testing::{PoolBuilder, caller};
 use crate::{Class, Corruption, Method, power};
@@ -16,8 +18,12 @@ fn link(name: &str, next: &str) -> Method {
     Method { class: Arc::new(class), name: name.into(), is_static: true, ..of }
 }
 
-fn stack(methods: &[Method]) -> Vec<Frame<'_>> {
-    methods.iter().enumerate().map(|(id, method)| Frame { id, method: Some(method), bci: 1 }).collect()
+fn stack(methods: &[Method]) -> Vec<Known<'_>> {
+    methods
+        .iter()
+        .enumerate()
+        .map(|(id, method)| Known { frame: Frame::of(MethodId(id), 1), method: Some(method) })
+        .collect()
 }
 
 /// Leaf first: `main` calls `a`, which calls `b`…
@@ -61,7 +67,7 @@ fn where_nothing_can_be_corrupted_nothing_is_tried() {
     for corruption in Corruption::ALL {
         assert_eq!(power(corruption, 50, 0, |_| Vec::new(), |_, _, _| Relation::Unknown), (0, 0));
         assert_eq!(power(corruption, 50, 1, |_| Vec::new(), |_, _, _| Relation::Unknown), (0, 0));
-        let nameless = |_| vec![Frame { id: 0, method: None, bci: 0 }; 1];
+        let nameless = |_| vec![Known { frame: Frame::of(MethodId::NONE, 0), method: None }; 1];
         assert_eq!(power(corruption, 50, 1, nameless, |_, _, _| Relation::Unknown), (0, 0));
     }
 }

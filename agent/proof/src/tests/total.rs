@@ -4,7 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-use crate::method::{Frame, Relation};
+use vouch_sample::{Frame, MethodId};
+
+use crate::method::{Known, Relation};
 use crate::testing::PoolBuilder;
 use crate::{
     Body, Class, Code, Corruption, Gone, Method, Pool, Thread, called, edge, leaf, listing, power, root,
@@ -116,7 +118,7 @@ proptest! {
 
     #[test]
     fn any_stack_can_be_corrupted(methods in vec(method(), 0..6), bci in bci()) {
-        let stack = |_| methods.iter().enumerate().map(|(id, method)| Frame { id, method: Some(method), bci }).collect();
+        let stack = |_| methods.iter().enumerate().map(|(id, method)| Known { frame: Frame::of(MethodId(id), bci), method: Some(method) }).collect();
         for corruption in Corruption::ALL {
             let (tried, noticed) = power(corruption, 5, 1, stack, |_, _, _| Relation::Unknown);
             prop_assert!(noticed <= tried && tried <= 5);

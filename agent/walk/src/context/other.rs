@@ -3,25 +3,20 @@
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use crate::walker::{AsyncGetCallTrace, CallTrace};
-
 /// A walk cannot be left here.
 pub const GUARDS: bool = false;
 
-/// Calls the walker.
+/// Calls the function.
 ///
 /// # Safety
-/// As for the walker.
+/// `call` must take the argument.
 pub unsafe extern "C" fn guarded(
     _: &AtomicUsize,
-    walker: AsyncGetCallTrace,
-    trace: *mut CallTrace,
-    depth: i32,
-    context: *mut c_void,
-) -> i32 {
+    call: unsafe extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+) {
     // SAFETY: by the caller's promise.
-    unsafe { walker(trace, depth, context) };
-    0
+    unsafe { call(argument) };
 }
 
 /// Nothing is left.

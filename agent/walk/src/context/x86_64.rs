@@ -4,12 +4,10 @@ use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use crate::walker::{AsyncGetCallTrace, CallTrace};
-
 /// A walk can be left here.
 pub const GUARDS: bool = true;
 
-/// Gives the slot's place its value from before, takes back the registers that a callee must keep, and returns.
+/// Gives the thread's place its value from before, takes back the registers that a callee must keep, and returns.
 macro_rules! back {
     () => {
         "add rsp, 8
@@ -26,18 +24,16 @@ macro_rules! back {
     };
 }
 
-/// Calls the walker; 0 if it came back, 1 if it was left by [`leave`]. Meanwhile `place` has the stack pointer to return to.
+/// Calls the function; it comes back, or is left by [`leave`]. Meanwhile `place` has the stack pointer to return to.
 ///
 /// # Safety
-/// As for the walker; `place` must be the calling thread's.
+/// `call` must take the argument, and may be left anywhere; `place` must be the calling thread's.
 #[unsafe(naked)]
 pub unsafe extern "C" fn guarded(
     place: &AtomicUsize,
-    walker: AsyncGetCallTrace,
-    trace: *mut CallTrace,
-    depth: i32,
-    context: *mut c_void,
-) -> i32 {
+    call: unsafe extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+) {
     naked_asm!(
         "push rbp",
         "mov rbp, rsp",
@@ -50,12 +46,8 @@ pub unsafe extern "C" fn guarded(
         "push qword ptr [rdi]",
         "sub rsp, 8",
         "mov [rdi], rsp",
-        "mov rax, rsi",
         "mov rdi, rdx",
-        "mov esi, ecx",
-        "mov rdx, r8",
-        "call rax",
-        "xor eax, eax",
+        "call rsi",
         back!(),
     )
 }
@@ -63,7 +55,7 @@ pub unsafe extern "C" fn guarded(
 /// Where a walk goes on that is left.
 #[unsafe(naked)]
 unsafe extern "C" fn left() {
-    naked_asm!("cld", "mov eax, 1", back!())
+    naked_asm!("cld", back!())
 }
 
 /// Has the thread go on behind the walk when it returns from the handler of its fault.

@@ -5,25 +5,20 @@
 
 use std::io;
 use std::ptr::null_mut;
-use std::time::Instant;
 
 use jni::JNIEnv;
 use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 use vouch_signal::handler::on_sigprof;
 
-use super::plan::{plan, request};
-use super::{AGENT, Agent, NEVER, State};
+use crate::agent::{Agent, LAB, agent, make};
 use crate::callbacks;
 use crate::facade::{Capability, Event, Jvmti};
 use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::{self, Options, Request, Verb};
+use crate::plan::{Plan, plan, request};
 use crate::say::{print, say};
-use crate::session::Plan;
 use crate::threads::hook;
-
-/// What is said to one who asked for the truth lab.
-pub const LAB: &str = "lab: nothing is recorded, the natives of dev.vouch.Oracle are served";
 
 /// `Agent_OnLoad`.
 ///
@@ -41,7 +36,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             "stop, dump and status are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()
         ]);
     }
-    if AGENT.get().is_some() {
+    if agent().is_some() {
         return refuse(&["Vouch is loaded already: give one -agentpath with all options".to_owned()]);
     }
     // SAFETY: by the caller's promise.
@@ -61,8 +56,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     match unsafe { set_up(vm, hotspot, &options) } {
         Ok(agent) => {
             match plan {
-                // `begin_now` says when, once the JVM is up.
-                Some(plan) => *agent.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER),
+                Some(plan) => agent.wait_for_vm(plan),
                 None if !options.quiet => say(LAB),
                 None => {}
             }
@@ -84,7 +78,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     };
     // SAFETY: by the caller's promise.
     let Some(mut env) = (unsafe { own_env(vm) }) else { return JNI_ERR };
-    let agent = match AGENT.get() {
+    let agent = match agent() {
         Some(agent) => agent,
         None if !matches!(options.verb, Verb::Start | Verb::Lab) => {
             return refuse(&["no recording is running: load Vouch with start first".to_owned()]);
@@ -128,7 +122,7 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
         // What a JVM lacks is missed where it would show: in files, lines, names of threads, or proof.
         let _ = jvmti.add_capability(capability);
     }
-    let agent = AGENT.get_or_init(|| Agent::new(jvmti, hotspot, options));
+    let agent = make(jvmti, hotspot, options);
     hook::install();
     let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
     jvmti.set_callbacks(&callbacks::table()).map_err(refused)?;
@@ -198,7 +192,7 @@ fn nothing(mistakes: Vec<String>) -> Result<Option<Plan>, Vec<String>> {
 
 fn refuse(mistakes: &[String]) -> jint {
     let mut text = mistakes.join("\n");
-    let recording = AGENT.get().is_some_and(Agent::is_recording);
+    let recording = agent().is_some_and(Agent::is_recording);
     text.push_str(if recording { "\nthe recording goes on" } else { "\nnothing is profiled" });
     text.push_str("; `=help` lists the options");
     say(&text);

@@ -3,11 +3,22 @@
 use std::path::PathBuf;
 
 use crate::clock;
-use crate::engine::choose;
+use crate::engine::{Choice, choose};
 use crate::governor::policy;
 use crate::options::{self, DEFAULT_OUT, Options, Output, Place, Request};
 use crate::output;
-use crate::session::Plan;
+
+/// What was asked for, with everything decided.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub options: Options,
+    pub choice: Choice,
+    /// How many intervals one signal stands for, to begin with.
+    pub stride: u32,
+    /// Where to write: never empty.
+    pub outputs: Vec<Output>,
+    pub report: Option<PathBuf>,
+}
 
 /// Reads an option text, with what the process says to its patterns.
 pub fn request(text: &str) -> Request {

@@ -1,7 +1,7 @@
 //! The guard: a walk that faults ends the walk, and not the JVM.
 //!
 //! AsyncGetCallTrace takes words of an interrupted stack for frames, and where it is wrong it reads what is no memory.
-//! While it walks, its thread's slot says how far the stack is to be unwound; a handler of SIGSEGV and SIGBUS in front of
+//! While it walks, its thread's place says how far the stack is to be unwound; a handler of SIGSEGV and SIGBUS in front of
 //! the JVM's sees that and lets the thread go on behind the walk. Every other fault goes on to the handler that was there
 //! before, untouched: the JVM lives by its own. So do the faults that the walk expects, which the JVM's SafeFetch makes
 //! to try an address.
@@ -11,13 +11,13 @@
 
 use core::ffi::c_void;
 use core::mem::transmute;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use vouch_sample::{Answer, Reason};
 
 use crate::context;
-use crate::handler::{Errno, own_tid};
-use crate::record::CRASHED;
-use crate::slots::{Slot, Slots};
-use crate::walker::{AsyncGetCallTrace, CallTrace};
+use crate::kernel::{Errno, own_tid};
+use crate::walker::{Room, Subject, Walker};
 
 /// The signals of a fault, in the order of [`BEFORE`].
 pub const FAULTS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
@@ -28,12 +28,26 @@ pub type Handler = unsafe extern "C" fn(signal: i32, info: *mut libc::siginfo_t,
 /// The handlers that were there before; 0 until the guard is installed.
 static BEFORE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// In whose slots it stands who is walking.
-static SLOTS: AtomicPtr<Slots<'static>> = AtomicPtr::new(core::ptr::null_mut());
+/// Finds the place of a thread, by its id: that of [`Subject::walking`]. It runs in the handler of a fault.
+pub type PlaceOf = fn(tid: u32) -> Option<&'static AtomicUsize>;
 
-/// Where the guard looks for those who walk. To be called before [`on_fault`] is installed.
-pub fn watch(slots: &'static Slots<'static>) {
-    SLOTS.store(core::ptr::from_ref(slots).cast_mut(), Ordering::Release);
+/// The function that does, as an address; 0 until there is one.
+static PLACE_OF: AtomicUsize = AtomicUsize::new(0);
+
+/// Whom the guard asks for the places of those who walk. To be called before [`on_fault`] is installed.
+pub fn watch(place_of: PlaceOf) {
+    PLACE_OF.store(place_of as usize, Ordering::Release);
+}
+
+/// The place of the calling thread.
+fn own_place() -> Option<&'static AtomicUsize> {
+    let place_of = PLACE_OF.load(Ordering::Acquire);
+    if place_of == 0 {
+        return None;
+    }
+    // SAFETY: `watch` alone puts something there, and it is such a function.
+    let place_of = unsafe { transmute::<usize, PlaceOf>(place_of) };
+    place_of(own_tid())
 }
 
 /// Whom a fault goes on to that no walk made: one handler for each of [`FAULTS`], before [`on_fault`] is installed for it.
@@ -43,28 +57,40 @@ pub fn go_on_to(fault: usize, handler: Handler) {
     }
 }
 
-/// Has the walker walk; its answer, or [`CRASHED`].
+/// A walk as [`context::guarded`] takes it: one address.
+struct Call<'c> {
+    walker: &'c dyn Walker,
+    subject: &'c Subject<'c>,
+    room: Room,
+    answer: Answer,
+}
+
+/// Has the walker walk: its answer, or [`Reason::CRASHED`].
 ///
 /// # Safety
-/// `slot` must be the calling thread's, and the rest as the walker wants it.
-pub unsafe fn walk(
-    slot: &Slot,
-    walker: AsyncGetCallTrace,
-    trace: &mut CallTrace,
-    depth: i32,
-    context: *mut c_void,
-) -> i32 {
-    let place = slot.walking();
+/// The calling thread is the subject, or one that is held still: its JNIEnv is alive, the context a ucontext of its, its
+/// place for the guard the calling thread's; and `room` is as large as it says.
+pub unsafe fn walk(walker: &dyn Walker, subject: &Subject<'_>, room: Room) -> Answer {
+    let place = subject.walking;
     // A walk that was left by a jump of somebody else's has left its mark, too: its frame was below this one.
     if place.load(Ordering::Relaxed) < (&raw const place) as usize {
         place.store(0, Ordering::Relaxed);
     }
     // SAFETY: `context` is a ucontext, by the caller's promise.
-    let _faults = unsafe { Unblocked::of(context) };
-    // SAFETY: the place lives as long as the table of slots; the rest is the caller's promise. Nothing of the walker's
-    // frames has to be dropped, and what it leaves in `trace` is not looked at when it crashed.
-    let crashed = unsafe { context::guarded(place, walker, trace, depth, context) };
-    if crashed == 0 { trace.count } else { CRASHED }
+    let _faults = unsafe { Unblocked::of(subject.context) };
+    let mut call = Call { walker, subject, room, answer: Err(Reason::CRASHED) };
+    // SAFETY: the place lives longer than this call, which the function gets as it wants it. Nothing of the walker's frames
+    // has to be dropped, and when it crashed the answer is what it was before.
+    unsafe { context::guarded(place, called, (&raw mut call).cast()) };
+    call.answer
+}
+
+/// The walk inside of the guard.
+unsafe extern "C" fn called(call: *mut c_void) {
+    // SAFETY: `walk` passes its own.
+    let call = unsafe { &mut *call.cast::<Call<'_>>() };
+    // SAFETY: by the promise made to `walk`.
+    call.answer = unsafe { call.walker.walk(call.subject, call.room) };
 }
 
 /// The handler of SIGSEGV and SIGBUS, for `sigaction` with SA_SIGINFO.
@@ -96,15 +122,13 @@ unsafe fn ends_walk(info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
     if code <= 0 {
         return false;
     }
-    let slots = SLOTS.load(Ordering::Acquire);
-    // SAFETY: null, or what `watch` was given, which lives for ever.
-    let Some(slot) = unsafe { slots.as_ref() }.and_then(|slots| slots.find(own_tid())) else { return false };
-    let sp = slot.walking().load(Ordering::Relaxed);
+    let Some(place) = own_place() else { return false };
+    let sp = place.load(Ordering::Relaxed);
     // SAFETY: `context` is that of the instruction that faulted at `address`.
     if sp == 0 || unsafe { !context::is_below(context, sp) || context::is_safe_fetch(context, address) } {
         return false;
     }
-    // SAFETY: this thread is inside of `guarded`, which left `sp` in its slot.
+    // SAFETY: this thread is inside of `guarded`, which left `sp` in its place.
     unsafe { context::leave(context, sp) };
     true
 }

@@ -1,0 +1,20 @@
+//! All of a sample but its walks.
+
+/// Who was met, when, and what it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// CLOCK_MONOTONIC, in nanoseconds.
+    pub time: u64,
+    /// The thread's CPU clock, in nanoseconds.
+    pub cpu: u64,
+    /// The kernel's id of the thread.
+    pub tid: u32,
+    /// The agent's own number of the thread, never used twice; 0 if it knows none.
+    pub serial: u32,
+    /// How many intervals the sample stands for.
+    pub weight: u32,
+    /// What the handler took, in nanoseconds of CPU time.
+    pub took: u32,
+    /// The agent is to witness it.
+    pub witnessed: bool,
+}

@@ -1,0 +1,103 @@
+//! What came of a walk: frames, or a reason why there are none.
+//!
+//! A reason has a number, so that an answer is one word of a lane, and a name, by which reports count it.
+
+use crate::Frame;
+
+/// A walk, leaf first, or why there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Walk<'f> {
+    Frames(&'f [Frame]),
+    None(Reason),
+}
+
+/// What a walker says: so many frames, one at least, or why there are none.
+pub type Answer = Result<u32, Reason>;
+
+/// Why there are no frames: a code of AsyncGetCallTrace's, or one of ours where it was not even asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Reason(i32);
+
+impl Reason {
+    /// The walker looked, and the thread runs no Java.
+    pub const NO_JAVA_FRAME: Self = Self(0);
+    /// The thread has no JNI environment: there was nothing to walk.
+    pub const NO_JAVA_THREAD: Self = Self(i32::MIN);
+    /// The walker's word for most of its failures: the thread is in Java, and it does not know where.
+    pub const UNKNOWN_JAVA: Self = Self(-5);
+    /// No signal came in which the stack could have been walked, and a sample was due.
+    pub const NOT_SIGNALLED: Self = Self(i32::MIN + 1);
+    /// The walk faulted, and was ended by the guard.
+    pub const CRASHED: Self = Self(i32::MIN + 2);
+    /// So many walks had crashed that there are to be no more.
+    pub const STOPPED: Self = Self(i32::MIN + 3);
+
+    /// True if that is no failure: the thread was outside of Java.
+    #[must_use]
+    pub const fn is_outside(self) -> bool {
+        matches!(self, Self::NO_JAVA_FRAME | Self::NO_JAVA_THREAD)
+    }
+
+    /// The name that the JVM's sources give to the code, or ours.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NO_JAVA_FRAME => "no_Java_frame",
+            Self(-1) => "no_class_load",
+            Self(-2) => "GC_active",
+            Self(-3) => "unknown_not_Java",
+            Self(-4) => "not_walkable_not_Java",
+            Self::UNKNOWN_JAVA => "unknown_Java",
+            Self(-6) => "not_walkable_Java",
+            Self(-7) => "unknown_state",
+            Self(-8) => "thread_exit",
+            Self(-9) => "deopt",
+            Self(-10) => "safepoint",
+            Self::NO_JAVA_THREAD => "no_Java_thread",
+            Self::NOT_SIGNALLED => "not_signalled",
+            Self::CRASHED => "crashed",
+            Self::STOPPED => "stopped",
+            Self(_) => "unknown_code",
+        }
+    }
+}
+
+/// An answer from its number: AsyncGetCallTrace's count, or what [`number_of`] gave.
+#[inline]
+pub const fn answer_of(number: i32) -> Answer {
+    if number > 0 { Ok(number.cast_unsigned()) } else { Err(Reason(number)) }
+}
+
+/// An answer as a number.
+#[inline]
+#[must_use]
+pub const fn number_of(answer: Answer) -> i32 {
+    match answer {
+        Ok(frames) if frames > i32::MAX.cast_unsigned() => i32::MAX,
+        Ok(frames) => frames.cast_signed(),
+        Err(Reason(code)) => code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_its_number() {
+        for told in [3, 1, 0, -1, -10, -11, i32::MAX, i32::MIN, i32::MIN + 3] {
+            assert_eq!(number_of(answer_of(told)), told);
+        }
+        assert_eq!(answer_of(2), Ok(2));
+        assert_eq!(answer_of(0), Err(Reason::NO_JAVA_FRAME));
+        assert_eq!(answer_of(-5).map_err(Reason::name), Err("unknown_Java"));
+        assert_eq!(answer_of(-99).map_err(Reason::name), Err("unknown_code"));
+    }
+
+    #[test]
+    fn only_a_thread_without_java_is_outside() {
+        let outside = |number| answer_of(number).is_err_and(Reason::is_outside);
+        assert!(outside(0) && outside(i32::MIN));
+        assert!(![1, -1, -3, i32::MIN + 1, i32::MIN + 2].into_iter().any(outside));
+    }
+}

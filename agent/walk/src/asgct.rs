@@ -1,0 +1,35 @@
+//! AsyncGetCallTrace, as the JVM declares it.
+//!
+//! No JVM header has these types; they have been stable since JDK 5.
+
+use core::ffi::c_void;
+
+use vouch_sample::{Answer, answer_of};
+
+use crate::walker::{RawFrame, Room, Subject, Walker};
+
+/// Its argument and answer in one.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CallTrace {
+    pub env: *mut c_void,
+    /// How many frames were written, or one of the negative codes.
+    pub count: i32,
+    pub frames: *mut RawFrame,
+}
+
+/// The JVM's function: fills `trace` with at most `depth` frames of the thread whose context is given.
+pub type AsyncGetCallTrace = unsafe extern "C" fn(trace: *mut CallTrace, depth: i32, context: *mut c_void);
+
+/// The walker of that name.
+#[derive(Debug, Clone, Copy)]
+pub struct Asgct(pub AsyncGetCallTrace);
+
+impl Walker for Asgct {
+    unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
+        let mut trace = CallTrace { env: subject.env, count: 0, frames: room.frames };
+        // SAFETY: the guard's caller gave a JNIEnv, room for `depth` frames, and the kernel's context.
+        unsafe { self.0(&raw mut trace, room.depth, subject.context) };
+        answer_of(trace.count.min(room.depth))
+    }
+}

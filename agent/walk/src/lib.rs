@@ -1,0 +1,20 @@
+//! The walkers, called in one way, and the guard that ends a walk that faults.
+//!
+//! All of it runs inside a signal handler, with the interrupted thread anywhere: nothing here allocates, locks, can panic,
+//! calls a libc function that is not async-signal-safe, or touches a thread-local.
+//!
+//! * [`walker`] is what every walker is, and how it is called: by [`guard::walk`] alone, in a signal as in a test.
+//! * [`asgct`] is AsyncGetCallTrace as the JVM declares it.
+//! * [`broken`] is a walker for tests, which wraps another one and must be found out.
+//! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
+//! * [`kernel`] is what the kernel tells each thread of itself.
+//!
+//! Duties of the caller: the thread's JNIEnv is its own and alive, and its place for the guard is nobody else's.
+#![no_std]
+
+pub mod asgct;
+pub mod broken;
+pub mod context;
+pub mod guard;
+pub mod kernel;
+pub mod walker;

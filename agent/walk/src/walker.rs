@@ -1,0 +1,86 @@
+//! What every walker is: it writes the frames of one thread into the room that it is given, leaf first, or says why not.
+//!
+//! Frames are written as AsyncGetCallTrace writes them, so that they can lie in a lane as they came; one decoder turns them
+//! into [`Frame`]s. A walker must never do what a signal handler may not.
+
+use core::ffi::c_void;
+use core::fmt::Debug;
+use core::sync::atomic::AtomicUsize;
+
+use vouch_sample::{Answer, Frame, MethodId};
+
+/// A walker, whoever it asks.
+pub trait Walker: Debug + Sync {
+    /// Walks the thread; at most as many frames are written as there is room for.
+    ///
+    /// # Safety
+    /// To be called by [`crate::guard::walk`] alone, whose caller owes what is told there.
+    unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer;
+}
+
+/// The thread to be walked, and where it stands.
+#[derive(Debug)]
+pub struct Subject<'t> {
+    /// Its JNIEnv.
+    pub env: *mut c_void,
+    /// The ucontext of the instruction that it was interrupted at.
+    pub context: *mut c_void,
+    /// The guard's place for this thread: 0, or while it walks where its stack is to be unwound to.
+    pub walking: &'t AtomicUsize,
+}
+
+/// Room for so many frames.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    pub frames: *mut RawFrame,
+    pub depth: i32,
+}
+
+/// A frame as a walker writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct RawFrame {
+    pub bci: i32,
+    pub method: usize,
+}
+
+/// Words that a frame takes in a lane.
+pub const FRAME_WORDS: usize = size_of::<RawFrame>() / size_of::<u64>();
+
+const _: () = assert!(size_of::<RawFrame>() == 16 && align_of::<RawFrame>() == 8);
+
+impl RawFrame {
+    /// Room for a frame.
+    pub const EMPTY: Self = Self { bci: 0, method: 0 };
+
+    /// The frame that lies in these two words.
+    #[must_use]
+    pub fn of_words([first, second]: [u64; FRAME_WORDS]) -> Self {
+        // The walker leaves the padding behind the bci as it was: only the low half counts.
+        #[expect(clippy::cast_possible_truncation, reason = "the low half; and a word is 64 bits here")]
+        Self { bci: (first as u32).cast_signed(), method: second as usize }
+    }
+}
+
+#[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
+compile_error!("a frame's bci is read as the low half of a word of 64 bits: little-endian only");
+
+/// The one decoder.
+impl From<RawFrame> for Frame {
+    fn from(raw: RawFrame) -> Self {
+        Self::of(MethodId(raw.method), raw.bci)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_comes_out_of_its_words_as_the_walker_wrote_it() {
+        let raw = RawFrame::of_words([0xdead_beef_0000_0011, 7]);
+        assert_eq!(Frame::from(raw), Frame::Java { method: MethodId(7), bci: 17 });
+        let native = RawFrame::of_words([u64::from((-3_i32).cast_unsigned()), u64::MAX]);
+        assert_eq!(Frame::from(native), Frame::Native { method: MethodId(usize::MAX) });
+    }
+}
