@@ -99,7 +99,7 @@ impl Agent {
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
-        scan::scan();
+        scan::scan(registry());
         let late = late::enter_all(self.jvmti, env, ThreadLayout::of(&self.hotspot));
         self.resolver.begin(env);
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
@@ -151,7 +151,7 @@ impl Agent {
     /// Looks for threads that came, left or were named without a word.
     fn look(&self, env: &mut JNIEnv<'_>) {
         hook::install_if_new();
-        scan::scan();
+        scan::scan(registry());
         if !rename::told(self.jvmti) {
             rename::poll(self.jvmti, env);
         }
@@ -190,7 +190,7 @@ impl Agent {
 
     fn begin(&self, state: &mut State, plan: Plan) -> Result<(), String> {
         // Threads may have come and gone while nobody looked.
-        scan::scan();
+        scan::scan(registry());
         let engine = plan.choice.engine.name();
         if let Some(warning) = &plan.choice.warning {
             say(warning);

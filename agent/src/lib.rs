@@ -18,6 +18,7 @@ mod governor;
 mod guard;
 mod hotspot;
 mod java;
+mod jvm;
 mod lab;
 mod load;
 mod options;

@@ -3,33 +3,22 @@
 //! What was answered is kept. It must never run the program's code, and never ask about a class that may be gone.
 
 mod methods;
-mod relations;
 mod roots;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use jni::JNIEnv;
-use vouch_proof::{Explanation, Method, Refutation, Relation, Verdict};
+use vouch_proof::{Explanation, Method, Refutation, Relation, Verdict, without_hidden_part};
 use vouch_sample::{Frame, MethodId};
 
 use crate::clock;
-use crate::facade::Jvmti;
-use crate::resolve::Resolver;
+use crate::jvm::Jvm;
 use methods::Methods;
 
 pub use roots::Roots;
 
-/// Whom to ask for a name, and as of when.
-pub struct Asking<'a, 'e> {
-    pub resolver: &'a Resolver,
-    pub env: &'a mut JNIEnv<'e>,
-    /// When the sample was taken.
-    pub time: u64,
-}
-
 /// All distinct edges, with their verdicts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Prover {
     methods: Methods,
     edges: HashMap<(Frame, MethodId), Verdict>,
@@ -51,24 +40,13 @@ pub struct EdgeCounts {
 }
 
 impl Prover {
-    pub fn new(jvmti: Jvmti) -> Self {
-        Self {
-            methods: Methods::new(jvmti),
-            edges: HashMap::new(),
-            leaves: HashMap::new(),
-            counts: EdgeCounts::default(),
-            questions: 0,
-            took_ns: 0,
-        }
-    }
-
     /// Whether `caller` can have called the method `callee`.
-    pub fn edge(&mut self, caller: Frame, callee: MethodId, asking: &mut Asking<'_, '_>) -> Verdict {
+    pub fn edge(&mut self, caller: Frame, callee: MethodId, jvm: &mut dyn Jvm) -> Verdict {
         let key = (caller, callee);
         if let Some(verdict) = self.edges.get(&key) {
             return *verdict;
         }
-        let verdict = self.timed(|prover| prover.judge(caller, callee, asking));
+        let verdict = self.timed(|prover| prover.judge(caller, callee, jvm));
         match verdict {
             Verdict::Proven => self.counts.proven += 1,
             Verdict::Explained(how) => *self.counts.explained.entry(how).or_default() += 1,
@@ -79,30 +57,23 @@ impl Prover {
     }
 
     /// Whether a stack's leaf can be where it is.
-    pub fn leaf(&mut self, leaf: Frame, asking: &mut Asking<'_, '_>) -> Verdict {
+    pub fn leaf(&mut self, leaf: Frame, jvm: &mut dyn Jvm) -> Verdict {
         if let Some(verdict) = self.leaves.get(&leaf) {
             return *verdict;
         }
-        let verdict = self.timed(|prover| prover.judge_leaf(leaf, asking));
+        let verdict = self.timed(|prover| prover.judge_leaf(leaf, jvm));
         self.leaves.insert(leaf, verdict);
         verdict
     }
 
     /// What proof knows of a method; `None` if nobody can name it.
-    pub fn method(&mut self, id: MethodId, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
-        self.methods.get(id, asking)
+    pub fn method(&mut self, id: MethodId, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
+        self.methods.get(id, jvm)
     }
 
     /// What is known of a method already.
     pub fn known(&self, id: MethodId) -> Option<&Method> {
         self.methods.known(id)
-    }
-
-    /// Ids have come to mean other methods: what was concluded from them is void, but it stays counted.
-    pub fn forget(&mut self) {
-        self.methods.forget_all();
-        self.edges.clear();
-        self.leaves.clear();
     }
 
     pub fn counts(&self) -> &EdgeCounts {
@@ -114,26 +85,26 @@ impl Prover {
         self.took_ns
     }
 
-    fn judge(&mut self, caller: Frame, callee_id: MethodId, asking: &mut Asking<'_, '_>) -> Verdict {
-        let Some(callee) = self.method(callee_id, asking) else { return unnamed(callee_id, asking) };
-        let Some(method) = self.method(caller.method(), asking) else {
-            return unnamed(caller.method(), asking);
+    fn judge(&mut self, caller: Frame, callee_id: MethodId, jvm: &mut dyn Jvm) -> Verdict {
+        let Some(callee) = self.method(callee_id, jvm) else { return unnamed(callee_id, jvm) };
+        let Some(method) = self.method(caller.method(), jvm) else {
+            return unnamed(caller.method(), jvm);
         };
-        self.methods.bring_pool(caller.method(), asking);
-        let verdict = self.held(caller, &method, callee_id, &callee, asking);
-        if verdict.is_refuted() && self.methods.was_redefined(caller.method(), asking) {
-            let Some(present) = self.present(caller.method(), asking) else { return void() };
-            again(self.held(caller, &present, callee_id, &callee, asking))
+        self.methods.bring_pool(caller.method(), jvm);
+        let verdict = self.held(caller, &method, callee_id, &callee, jvm);
+        if verdict.is_refuted() && self.methods.was_redefined(caller.method(), jvm) {
+            let Some(present) = self.present(caller.method(), jvm) else { return void() };
+            again(self.held(caller, &present, callee_id, &callee, jvm))
         } else {
             verdict
         }
     }
 
-    fn judge_leaf(&mut self, leaf: Frame, asking: &mut Asking<'_, '_>) -> Verdict {
-        let Some(method) = self.method(leaf.method(), asking) else { return unnamed(leaf.method(), asking) };
+    fn judge_leaf(&mut self, leaf: Frame, jvm: &mut dyn Jvm) -> Verdict {
+        let Some(method) = self.method(leaf.method(), jvm) else { return unnamed(leaf.method(), jvm) };
         let verdict = vouch_proof::leaf(&method, leaf.bci());
-        if verdict.is_refuted() && self.methods.was_redefined(leaf.method(), asking) {
-            let Some(present) = self.present(leaf.method(), asking) else { return void() };
+        if verdict.is_refuted() && self.methods.was_redefined(leaf.method(), jvm) {
+            let Some(present) = self.present(leaf.method(), jvm) else { return void() };
             again(vouch_proof::leaf(&present, leaf.bci()))
         } else {
             verdict
@@ -147,29 +118,26 @@ impl Prover {
         method: &Method,
         callee_id: MethodId,
         callee: &Method,
-        asking: &mut Asking<'_, '_>,
+        jvm: &mut dyn Jvm,
     ) -> Verdict {
         vouch_proof::edge(method, caller.bci(), callee, |named| {
-            self.relation(caller.method(), named, callee_id, asking)
+            self.relation(caller.method(), named, callee_id, jvm)
         })
     }
 
     /// How the class of `callee` stands to the one that `caller` calls `named`.
-    pub fn relation(
-        &self,
-        caller: MethodId,
-        named: &str,
-        callee: MethodId,
-        asking: &mut Asking<'_, '_>,
-    ) -> Relation {
-        relations::relation(&self.methods, caller, named, callee, asking)
+    pub fn relation(&self, caller: MethodId, named: &str, callee: MethodId, jvm: &mut dyn Jvm) -> Relation {
+        let (Some(caller), Some(callee)) = (self.methods.named(caller), self.methods.named(callee)) else {
+            return Relation::Unknown;
+        };
+        jvm.relation(caller, self.methods.of_class(without_hidden_part(named)), callee)
     }
 
     /// A method as its class's present version has it.
-    fn present(&mut self, id: MethodId, asking: &mut Asking<'_, '_>) -> Option<Arc<Method>> {
+    fn present(&mut self, id: MethodId, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.forget(id);
-        let present = self.method(id, asking);
-        self.methods.bring_pool(id, asking);
+        let present = self.method(id, jvm);
+        self.methods.bring_pool(id, jvm);
         present
     }
 
@@ -196,10 +164,10 @@ fn void() -> Verdict {
 
 /// The verdict on a frame whose method nobody can name. Once classes are redefined it may be an obsolete one that was
 /// gone before it could be asked about.
-fn unnamed(id: MethodId, asking: &Asking<'_, '_>) -> Verdict {
+fn unnamed(id: MethodId, jvm: &dyn Jvm) -> Verdict {
     match id {
         MethodId::NONE => Verdict::Refuted(Refutation::NullMethod),
-        _ if asking.resolver.met_obsolete() => void(),
+        _ if jvm.met_obsolete() => void(),
         _ => Verdict::Refuted(Refutation::UnknownMethod),
     }
 }

@@ -18,7 +18,7 @@ use jni::objects::{GlobalRef, JObject};
 use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_sample::MethodId;
+use vouch_sample::{Frame, MethodId};
 
 use crate::clock;
 use crate::facade::{Jvmti, MethodName};
@@ -27,6 +27,8 @@ use class::Origins;
 use loaders::Loaders;
 use table::Table;
 
+#[cfg(test)]
+pub use class::Origin;
 pub use class::{Class, Handle, Method};
 
 /// Class by class and id by id, what is known of the program's methods.
@@ -104,34 +106,36 @@ impl Resolver {
         }
     }
 
-    /// The method of an id in a sample that was taken at `time`; `None` if nobody knows its name any more.
-    pub fn method(&self, env: &mut JNIEnv<'_>, id: MethodId, time: u64) -> Option<Method> {
-        if let Some(found) = self.table.lock().find(id, time) {
-            return Some(found);
-        }
-        // It may have been prepared since the last look, and is then waiting.
+    /// Puts what their ids meant at a time in the place of the ids.
+    pub fn meant(&self, env: &mut JNIEnv<'_>, frames: &mut [Frame], time: u64) {
+        // What has been prepared since the last look may have the id of something that is gone.
         self.name_pending(env);
-        if let Some(found) = self.table.lock().find(id, time) {
+        self.table.lock().meant(frames, time);
+    }
+
+    /// The method of a meaning; `None` for no id, and if nobody knows its name any more.
+    pub fn method(&self, env: &mut JNIEnv<'_>, meaning: MethodId) -> Option<Method> {
+        if meaning.is_none() {
+            return None;
+        }
+        if let Some(found) = self.table.lock().find(meaning) {
             return Some(found);
         }
+        // What is in no table means what it means to the JVM.
+        let id = meaning;
         let named = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
             // No class that may be unloaded is left unnamed, so this one stays.
             if let Ok(class) = self.jvmti.declaring_class(id.0 as jmethodID) {
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
                 let class = unsafe { java::object(env, class) };
                 self.name_class(env, &class, 0);
-                if self.table.lock().find(id, time).is_none() {
+                if self.table.lock().find(id).is_none() {
                     self.name_obsolete(env, &class, id);
                 }
             }
             Ok(())
         });
-        named.ok().and_then(|()| self.table.lock().find(id, time))
-    }
-
-    /// Changes when an id has come to mean another method: what was concluded from ids is then void.
-    pub fn epoch(&self) -> u64 {
-        self.table.lock().epoch()
+        named.ok().and_then(|()| self.table.lock().find(id))
     }
 
     /// True if a method of a class was met that has been redefined since.
@@ -178,22 +182,16 @@ impl Resolver {
     pub fn declares(&self, class: &JObject<'_>, method: &Method) -> bool {
         let Ok(ids) = self.jvmti.class_methods(class.as_raw()) else { return false };
         ids.iter().any(|id| {
-            let known = self.table.lock().find(MethodId(*id as usize), u64::MAX);
-            match known {
-                Some(known) => known.name == method.name && known.descriptor == method.descriptor,
-                None => self
-                    .jvmti
-                    .method_name(*id)
-                    .is_ok_and(|known| known.name == *method.name && known.descriptor == *method.descriptor),
-            }
+            let known = self.jvmti.method_name(*id);
+            known.is_ok_and(|known| known.name == *method.name && known.descriptor == *method.descriptor)
         })
     }
 
     /// A reference to the class of a method that was sampled, in the frame of `env`; `None` if it is gone.
-    pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, id: MethodId, method: &Method) -> Option<JObject<'e>> {
+    pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, method: &Method) -> Option<JObject<'e>> {
         match &method.class.handle {
             Handle::Stays => {
-                let class = self.jvmti.declaring_class(id.0 as jmethodID).ok()?;
+                let class = self.jvmti.declaring_class(method.id.0 as jmethodID).ok()?;
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
                 Some(unsafe { java::object(env, class) })
             }

@@ -19,12 +19,12 @@ use crate::clock;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::hotspot::HotSpot;
+use crate::jvm::Questions;
 use crate::plan::Plan;
-use crate::prove::{Prover, Roots};
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::say::say;
-use crate::threads::{Sampling, registry};
+use crate::threads::{Sampling, registry, scan};
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
 use crate::witness::Witness;
@@ -48,6 +48,7 @@ pub struct Session {
     plan: Plan,
     rig: Rig,
     recorder: Recorder,
+    questions: Questions,
     /// In the place of an engine.
     truth: Option<Truth>,
     /// It was said that so many walks crashed that there are no more.
@@ -64,16 +65,16 @@ impl Session {
         let options = &plan.options;
         let user_only = plan.choice.engine.user_only();
         let rig = Rig::new(walkers, options.depth, options.interval, user_only);
-        let witness = Witness::new(jvmti, options.witness);
-        let (prover, roots) = (Prover::new(jvmti), Roots::new(jvmti, hotspot));
-        let recorder = Recorder::new(options.depth, options.refuted, witness, prover, roots);
+        let witness = Witness::new(options.witness);
+        let recorder = Recorder::new(options.depth, options.refuted, witness, registry());
+        let questions = Questions::new(jvmti, hotspot, registry());
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, options.interval, plan.stride, plan.choice.cost);
         rig.open();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         if truth.is_some() {
-            return Ok(Self { plan, rig, recorder, truth, said_stopped: false, started });
+            return Ok(Self { plan, rig, recorder, questions, truth, said_stopped: false, started });
         }
         registry().begin_sampling(Sampling {
             engine: plan.choice.engine,
@@ -81,7 +82,7 @@ impl Session {
             filter: options.threads.clone(),
             paused: false,
         });
-        let session = Self { plan, rig, recorder, truth, said_stopped: false, started };
+        let session = Self { plan, rig, recorder, questions, truth, said_stopped: false, started };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),
             Err(error) => {
@@ -95,10 +96,10 @@ impl Session {
     /// Takes in what the handlers have published.
     pub fn drain(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         if let Some(truth) = &mut self.truth {
-            let stacks = truth.round(&mut self.recorder, resolver, env);
+            let stacks = truth.round(&mut self.recorder, &mut self.questions, resolver, env);
             self.rig.counters().count(stacks, stacks);
         }
-        self.recorder.drain(self.rig.lanes(), resolver, env);
+        self.take_in(resolver, env);
         if self.recorder.witness.is_due() {
             self.rig.want_witness();
         }
@@ -109,6 +110,11 @@ impl Session {
                  stacks"
             ));
         }
+    }
+
+    fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        resolver.name_pending(env);
+        self.recorder.drain(self.rig.lanes(), &mut self.questions.on(resolver, env));
     }
 
     /// The time until there is something to do besides draining.
@@ -143,7 +149,7 @@ impl Session {
         GATE.close();
         settle();
         self.finish_counts(resolver, env);
-        let power = self.recorder.power(resolver, env);
+        let power = self.recorder.power(&mut self.questions.on(resolver, env));
         let written = files::write(self, places, program, power);
         self.take_unsignalled(resolver, env);
         self.rig.open();
@@ -162,7 +168,7 @@ impl Session {
         self.take_unsignalled(resolver, env);
         self.finish_counts(resolver, env);
         let plan = self.plan.clone();
-        let power = self.recorder.power(resolver, env);
+        let power = self.recorder.power(&mut self.questions.on(resolver, env));
         let written = files::write(&self, places.unwrap_or(&plan), program, power);
         registry().end_recording();
         if !quiet {
@@ -201,12 +207,12 @@ impl Session {
         let due = registry().settle();
         let weight = due.iter().map(|due| u64::from(due.debt.weight)).sum();
         self.rig.counters().count(due.len() as u64, weight);
-        self.recorder.take_unsignalled(&due, resolver, env);
+        self.recorder.take_unsignalled(&due, &mut self.questions.on(resolver, env));
     }
 
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
-        crate::threads::scan::scan();
-        self.recorder.drain(self.rig.lanes(), resolver, env);
+        scan::scan(registry());
+        self.take_in(resolver, env);
         self.recorder.count_dropped(self.rig.counters());
         self.recorder.complete_tracks();
     }

@@ -35,7 +35,7 @@ pub use sampling::{Sampling, Unsignalled};
 /// Java stack.
 const SLOTS: usize = 1 << 16;
 
-static REGISTRY: Lazy<Registry> = Lazy::new(Registry::new);
+static REGISTRY: Lazy<Registry> = Lazy::new(|| Registry::new(SLOTS));
 
 /// The one registry of the process.
 pub fn registry() -> &'static Registry {
@@ -63,8 +63,9 @@ struct Inner {
 }
 
 impl Registry {
-    fn new() -> Self {
-        let memory = Vec::leak((0..SLOTS).map(|_| Slot::default()).collect());
+    /// With so many slots, whose memory is never given back: a handler may look at it at any time.
+    pub fn new(slots: usize) -> Self {
+        let memory = Vec::leak((0..slots).map(|_| Slot::default()).collect());
         Self { slots: Slots::new(memory), inner: Mutex::default() }
     }
 
@@ -213,8 +214,13 @@ impl Registry {
             .is_some_and(|life| life.is_named(now))
     }
 
-    /// What the recorder asks: the thread's life, by serial. What it tells: the thread's CPU clock at a sample.
-    pub fn with_life<R>(&self, serial: u32, cpu: u64, ask: impl FnOnce(&Life) -> R) -> Option<R> {
+    /// A thread's life, by serial; `None` if it was none of this recording's.
+    pub fn life<R>(&self, serial: u32, ask: impl FnOnce(&Life) -> R) -> Option<R> {
+        self.inner.lock().lives.get(&serial).map(ask)
+    }
+
+    /// The same of a thread that had come so far by its CPU clock when it was sampled.
+    pub fn sampled<R>(&self, serial: u32, cpu: u64, ask: impl FnOnce(&Life) -> R) -> Option<R> {
         let mut inner = self.inner.lock();
         let life = inner.lives.get_mut(&serial)?;
         life.ran_until(cpu);

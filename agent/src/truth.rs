@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
+use crate::jvm::Questions;
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{late, registry};
@@ -36,11 +37,17 @@ impl Truth {
     }
 
     /// Asks about every thread once; gives how many stacks there were to record. A stack that has not changed is none.
-    pub fn round(&mut self, recorder: &mut Recorder, resolver: &Resolver, env: &mut JNIEnv<'_>) -> u64 {
+    pub fn round(
+        &mut self,
+        recorder: &mut Recorder,
+        questions: &mut Questions,
+        resolver: &Resolver,
+        env: &mut JNIEnv<'_>,
+    ) -> u64 {
         let mut stacks = 0;
         late::each_java_thread(self.jvmti, env, |env, thread| {
             if let Some((head, frames)) = self.ask(env, thread) {
-                recorder.take_walk(&head, Walk::Frames(&frames), resolver, env);
+                recorder.take_walk(&head, Walk::Frames(&frames), &mut questions.on(resolver, env));
                 stacks += 1;
             }
         });

@@ -20,8 +20,8 @@ mod opcode;
 mod pool;
 mod power;
 mod root;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod upcalls;

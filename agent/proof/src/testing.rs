@@ -1,4 +1,4 @@
-//! What the tests of this crate build their classes with.
+//! What tests build classes with: this crate's, and with the feature `testing` those of others.
 //!
 //! It must never be used outside of tests.
 

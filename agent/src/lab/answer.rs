@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use jni::JNIEnv;
-use vouch_sample::{Frame, MethodId};
+use vouch_sample::Frame;
 use vouch_witness::{Comparison, Difference, Row};
 
 use super::{Asked, Refusal};
@@ -51,10 +51,9 @@ fn kinds(comparison: &Comparison) -> String {
 }
 
 fn name(agent: &Agent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
-    let method = match frame.method() {
-        MethodId::NONE => None,
-        id => agent.resolver.method(env, id, clock::monotonic()),
-    };
+    let mut now = [*frame];
+    agent.resolver.meant(env, &mut now, clock::monotonic());
+    let method = agent.resolver.method(env, now[0].method());
     let method =
         method.map_or_else(|| format!("method {:#x}", frame.method().0), |method| method.full_name());
     match frame {

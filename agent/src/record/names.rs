@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording, StackId};
 use vouch_sample::{Frame, MethodId};
 
-use crate::prove::Asking;
+use crate::jvm::Jvm;
 use crate::resolve::Method;
 
 /// The functions that methods have become.
@@ -21,12 +21,12 @@ impl Names {
         &mut self,
         recording: &mut Recording,
         frame: Frame,
-        asking: &mut Asking<'_, '_>,
+        jvm: &mut dyn Jvm,
     ) -> (FuncId, Option<u32>) {
         if let Some((method, func)) = self.known.get(&frame.method()) {
             return (*func, method.line(frame.bci()));
         }
-        let Some(method) = method(frame, asking) else {
+        let Some(method) = jvm.method(frame.method()) else {
             self.nameless.insert(frame.method());
             return (special(recording, "[unknown method]", Category::Other), None);
         };
@@ -37,8 +37,8 @@ impl Names {
     }
 
     /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken for the true one.
-    pub fn refuted_frame(recording: &mut Recording, frame: Frame, asking: &mut Asking<'_, '_>) -> FrameId {
-        let Some(method) = method(frame, asking) else {
+    pub fn refuted_frame(recording: &mut Recording, frame: Frame, jvm: &mut dyn Jvm) -> FrameId {
+        let Some(method) = jvm.method(frame.method()) else {
             let func = special(recording, "[unknown method]", Category::Refuted);
             return recording.frame(func, None);
         };
@@ -52,9 +52,9 @@ impl Names {
         recording: &mut Recording,
         frame: Frame,
         fate: Fate,
-        asking: &mut Asking<'_, '_>,
+        jvm: &mut dyn Jvm,
     ) -> FrameId {
-        let (func, line) = self.func(recording, frame, asking);
+        let (func, line) = self.func(recording, frame, jvm);
         recording.leaf_frame(func, line, fate)
     }
 
@@ -62,26 +62,13 @@ impl Names {
     pub fn lost(&self) -> u64 {
         self.nameless.len() as u64
     }
-
-    /// Ids have come to mean other methods.
-    pub fn forget(&mut self) {
-        self.known.clear();
-    }
 }
 
 /// A stack of one frame that stands for something other than a method.
-pub fn place(recording: &mut Recording, name: &str, category: Category) -> StackId {
+pub fn stand_in(recording: &mut Recording, name: &str, category: Category) -> StackId {
     let func = special(recording, name, category);
     let frame = recording.frame(func, None);
     recording.stack(None, frame)
-}
-
-fn method(frame: Frame, asking: &mut Asking<'_, '_>) -> Option<Method> {
-    if frame.method().is_none() {
-        None
-    } else {
-        asking.resolver.method(asking.env, frame.method(), asking.time)
-    }
 }
 
 fn func_of(recording: &mut Recording, method: &Method, category: Category) -> FuncId {

@@ -10,7 +10,8 @@ use vouch_report::{LISTED, RefutationReport};
 use vouch_sample::{Bci, Frame, MethodId};
 
 use super::tree::OffenceId;
-use crate::prove::{Asking, Prover};
+use crate::jvm::Jvm;
+use crate::prove::Prover;
 
 /// How many are told apart; further ones share one entry for each kind.
 const MOST: usize = 500;
@@ -72,14 +73,14 @@ impl Offences {
         stack: &[Frame],
         recording: &mut Recording,
         prover: &mut Prover,
-        asking: &mut Asking<'_, '_>,
+        jvm: &mut dyn Jvm,
     ) -> RefutationId {
         let offence = &mut self.all[id.0 as usize];
         offence.count += 1;
         if let Some((told, _)) = &offence.told {
             return *told;
         }
-        let report = tell(offence, recording.thread_name(track), stack, prover, asking);
+        let report = tell(offence, recording.thread_name(track), stack, prover, jvm);
         let RefutationReport { kind, caller, bci, expected, found, .. } = &report;
         let (kind, bci) = (kind.name(), *bci);
         let told = recording.refutation(Refutation { kind, caller, bci, expected, found });
@@ -109,11 +110,6 @@ impl Offences {
         }
         kinds
     }
-
-    /// Ids have come to mean other methods: what was told stays told.
-    pub fn forget(&mut self) {
-        self.known.clear();
-    }
 }
 
 /// Everything that there is to say, while the methods can be asked.
@@ -122,9 +118,9 @@ fn tell(
     thread: &str,
     stack: &[Frame],
     prover: &mut Prover,
-    asking: &mut Asking<'_, '_>,
+    jvm: &mut dyn Jvm,
 ) -> RefutationReport {
-    let mut name = |id: MethodId, prover: &mut Prover| match prover.method(id, asking) {
+    let mut name = |id: MethodId, prover: &mut Prover| match prover.method(id, jvm) {
         Some(method) => method.to_string(),
         None if id.is_none() => "a null method id".to_owned(),
         None => "a method that nobody can name".to_owned(),
@@ -149,7 +145,7 @@ fn tell(
     let at = place_in(stack, offence.against);
     let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
     let last = first.saturating_add(FRAMES).min(stack.len());
-    let mut lines: Vec<String> = stack[first..last].iter().map(|frame| line(*frame, asking)).collect();
+    let mut lines: Vec<String> = stack[first..last].iter().map(|frame| line(*frame, jvm)).collect();
     let shown_at = at.map(|at| at - first + usize::from(first > 0));
     if first > 0 {
         lines.insert(0, format!("… {first} frames"));
@@ -173,13 +169,10 @@ fn tell(
 }
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`
-fn line(frame: Frame, asking: &mut Asking<'_, '_>) -> String {
-    let method = if frame.method().is_none() {
-        None
-    } else {
-        asking.resolver.method(asking.env, frame.method(), asking.time)
+fn line(frame: Frame, jvm: &mut dyn Jvm) -> String {
+    let Some(method) = jvm.method(frame.method()) else {
+        return format!("[unknown method] @ {}", frame.bci());
     };
-    let Some(method) = method else { return format!("[unknown method] @ {}", frame.bci()) };
     let source = method.class.source.as_deref();
     let file = source.map(|path| path.rsplit('/').next().unwrap_or(path));
     let place = match (file, method.line(frame.bci())) {

@@ -9,10 +9,10 @@ use vouch_proof::Refutation;
 use vouch_recording::{Category, Fate, Recording, StackId};
 use vouch_sample::Frame;
 
-use super::names::{Names, place};
+use super::names::{Names, stand_in};
 use super::tree::{NodeId, Tree};
+use crate::jvm::Jvm;
 use crate::options::Refuted;
-use crate::prove::Asking;
 
 /// The stacks as they are shown.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Shown {
         tree: &Tree,
         recording: &mut Recording,
         names: &mut Names,
-        asking: &mut Asking<'_, '_>,
+        jvm: &mut dyn Jvm,
     ) -> StackId {
         let shown = match refuted.filter(|_| self.wish != Refuted::Keep) {
             Some(kind) => As::Refuted(kind),
@@ -60,28 +60,23 @@ impl Shown {
                 let above = node.parent.map(|parent| tree.get(parent).stack);
                 match node.frame {
                     Some(frame) => {
-                        let frame = names.leaf(recording, frame, fate, asking);
+                        let frame = names.leaf(recording, frame, fate, jvm);
                         recording.stack(above, frame)
                     }
                     None => node.stack,
                 }
             }
             As::Refuted(kind) => {
-                let mut stack = place(recording, &format!("[refuted: {kind}]"), Category::Refuted);
+                let mut stack = stand_in(recording, &format!("[refuted: {kind}]"), Category::Refuted);
                 if self.wish == Refuted::Isolate {
                     let frames: Vec<Frame> = tree.frames(leaf).collect();
                     for frame in frames.into_iter().rev() {
-                        let frame = Names::refuted_frame(recording, frame, asking);
+                        let frame = Names::refuted_frame(recording, frame, jvm);
                         stack = recording.stack(Some(stack), frame);
                     }
                 }
                 stack
             }
         })
-    }
-
-    /// Ids have come to mean other methods.
-    pub fn forget(&mut self) {
-        self.known.clear();
     }
 }

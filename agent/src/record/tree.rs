@@ -1,8 +1,7 @@
 //! The tree of all walks: a node is a frame under all of its callers.
 //!
 //! Stacks share their outer frames, so what is known of a frame under its callers (its place in the recording, and
-//! whether an edge on the way there was refuted) is known for all stacks that go through it. A node is never taken out
-//! while ids keep their meaning.
+//! whether an edge on the way there was refuted) is known for all stacks that go through it. A node is never taken out.
 
 use std::collections::HashMap;
 
@@ -74,10 +73,5 @@ impl Tree {
             next = node.parent;
             node.frame
         })
-    }
-
-    pub fn clear(&mut self) {
-        self.nodes.clear();
-        self.children.clear();
     }
 }

@@ -8,18 +8,20 @@ use vouch_report::Power;
 use vouch_sample::{Frame, MethodId};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::names::{Names, place};
+use super::names::{Names, stand_in};
 use super::offences::{Against, Offences};
 use super::room::Room;
 use super::tree::{Node, NodeId, Standing, Tree};
-use crate::prove::{Asking, Prover, Roots};
+use crate::jvm::Jvm;
+use crate::prove::{Prover, Roots};
+use crate::threads::Registry;
 
 /// How many corruptions of each kind are made to measure the power of proof.
 const TRIALS: u32 = 2_000;
 
-/// What is known of a walk, whichever thread it is of.
+/// A walk in its place in the tree, with what is known of it whichever thread it is of.
 #[derive(Debug, Clone, Copy)]
-pub struct Walked {
+pub struct Placed {
     /// None: a walk without frames.
     pub leaf: Option<NodeId>,
     /// None: it was cut off, or there is none.
@@ -36,7 +38,7 @@ pub struct Walks {
     cuts: HashMap<usize, NodeId>,
     pub tree: Tree,
     /// By the hash of their frames.
-    known: HashMap<u128, Walked>,
+    known: HashMap<u128, Placed>,
     pub prover: Prover,
     roots: Roots,
     pub offences: Offences,
@@ -46,28 +48,18 @@ pub struct Walks {
 }
 
 impl Walks {
-    pub fn new(depth: usize, prover: Prover, roots: Roots) -> Self {
+    pub fn new(depth: usize, registry: &'static Registry) -> Self {
         Self {
             room: Room::new(depth),
             cuts: HashMap::new(),
             tree: Tree::default(),
             known: HashMap::new(),
-            prover,
-            roots,
+            prover: Prover::default(),
+            roots: Roots::new(registry),
             offences: Offences::default(),
             checked: 0,
             words: Vec::new(),
         }
-    }
-
-    /// Ids have come to mean other methods.
-    pub fn forget(&mut self) {
-        self.tree.clear();
-        self.cuts.clear();
-        self.known.clear();
-        self.prover.forget();
-        self.roots.forget();
-        self.offences.forget();
     }
 
     /// How many edges stood in the stacks of all samples.
@@ -76,28 +68,28 @@ impl Walks {
     }
 
     /// Takes a walk in, leaf first. One frame more than are kept says that it was cut.
-    pub fn walk(
+    pub fn place(
         &mut self,
         walk: &[Frame],
         recording: &mut Recording,
         names: &mut Names,
-        asking: &mut Asking<'_, '_>,
-    ) -> Walked {
-        let walked = self.known(walk, self.room.depth()).unwrap_or_else(|hash| {
+        jvm: &mut dyn Jvm,
+    ) -> Placed {
+        let placed = self.recall(walk, self.room.depth()).unwrap_or_else(|hash| {
             let kept = self.room.kept(walk.len(), recording.stacks().rows().len());
             if kept == self.room.depth() {
-                return self.look(walk, kept, hash, recording, names, asking);
+                return self.look(walk, kept, hash, recording, names, jvm);
             }
             let walk = &walk[..walk.len().min(kept + 1)];
-            let known = self.known(walk, kept);
-            known.unwrap_or_else(|hash| self.look(walk, kept, hash, recording, names, asking))
+            let known = self.recall(walk, kept);
+            known.unwrap_or_else(|hash| self.look(walk, kept, hash, recording, names, jvm))
         });
-        self.checked += walked.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
-        walked
+        self.checked += placed.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
+        placed
     }
 
     /// What is known of a walk of which so many frames are kept, or the hash by which that is to be remembered.
-    fn known(&mut self, walk: &[Frame], kept: usize) -> Result<Walked, u128> {
+    fn recall(&mut self, walk: &[Frame], kept: usize) -> Result<Placed, u128> {
         self.words.clear();
         if walk.len() > kept {
             // It is not the same as a whole one with the same frames.
@@ -119,32 +111,32 @@ impl Walks {
         hash: u128,
         recording: &mut Recording,
         names: &mut Names,
-        asking: &mut Asking<'_, '_>,
-    ) -> Walked {
+        jvm: &mut dyn Jvm,
+    ) -> Placed {
         let frames = &walk[..walk.len().min(kept)];
         let mut parent = (walk.len() > kept).then(|| self.cut_off(kept, recording));
         for frame in frames.iter().rev() {
             let known = self.tree.child(parent, *frame);
-            parent = Some(known.unwrap_or_else(|| self.add(parent, *frame, recording, names, asking)));
+            parent = Some(known.unwrap_or_else(|| self.add(parent, *frame, recording, names, jvm)));
         }
         let standing = match (parent, frames.first()) {
             (Some(node), Some(leaf)) => {
-                let verdict = self.prover.leaf(*leaf, asking);
+                let verdict = self.prover.leaf(*leaf, jvm);
                 self.and(self.tree.get(node).standing, verdict, Against::Leaf(*leaf))
             }
             _ => Standing::Explained,
         };
         let whole = walk.len() <= kept;
-        let walked = Walked { leaf: parent, root: frames.last().copied().filter(|_| whole), standing };
-        self.known.insert(hash, walked);
-        walked
+        let placed = Placed { leaf: parent, root: frames.last().copied().filter(|_| whole), standing };
+        self.known.insert(hash, placed);
+        placed
     }
 
     /// The node under which the stacks hang of which so many frames are kept.
     fn cut_off(&mut self, kept: usize, recording: &mut Recording) -> NodeId {
         let Self { tree, cuts, .. } = self;
         *cuts.entry(kept).or_insert_with(|| {
-            let stack = place(recording, &format!("[cut at {kept} frames]"), Category::Other);
+            let stack = stand_in(recording, &format!("[cut at {kept} frames]"), Category::Other);
             let standing = Standing::Explained;
             tree.add(Node { parent: None, frame: None, stack, standing, depth: 0, cut: true })
         })
@@ -156,13 +148,13 @@ impl Walks {
         frame: Frame,
         recording: &mut Recording,
         names: &mut Names,
-        asking: &mut Asking<'_, '_>,
+        jvm: &mut dyn Jvm,
     ) -> NodeId {
         let above = parent.map(|parent| *self.tree.get(parent));
         let caller = above.and_then(|above| above.frame);
         // Naming comes first: a frame is named whether or not it is proven.
-        let (func, line) = names.func(recording, frame, asking);
-        let verdict = caller.map(|caller| self.prover.edge(caller, frame.method(), asking));
+        let (func, line) = names.func(recording, frame, jvm);
+        let verdict = caller.map(|caller| self.prover.edge(caller, frame.method(), jvm));
         let standing = match (above, verdict, caller) {
             (Some(above), Some(verdict), Some(caller)) => {
                 self.and(above.standing, verdict, Against::Edge { caller, callee: frame.method() })
@@ -189,25 +181,25 @@ impl Walks {
     /// What a walk is worth as a stack of this thread: with its root.
     pub fn judge(
         &mut self,
-        walked: Walked,
+        placed: Placed,
         serial: u32,
-        asking: &mut Asking<'_, '_>,
-        witness: impl FnOnce(&mut Asking<'_, '_>) -> Option<MethodId>,
+        jvm: &mut dyn Jvm,
+        witness: impl FnOnce(&mut dyn Jvm) -> Option<MethodId>,
     ) -> Standing {
-        let Some(root) = walked.root.filter(|_| !matches!(walked.standing, Standing::Refuted(_))) else {
-            return walked.standing;
+        let Some(root) = placed.root.filter(|_| !matches!(placed.standing, Standing::Refuted(_))) else {
+            return placed.standing;
         };
-        let verdict = self.roots.verdict(serial, root.method(), &mut self.prover, asking, witness);
-        self.and(walked.standing, verdict, Against::Root(root))
+        let verdict = self.roots.verdict(serial, root.method(), &mut self.prover, jvm, witness);
+        self.and(placed.standing, verdict, Against::Root(root))
     }
 
     /// How much of what is wrong proof would notice, measured on the stacks that it let pass.
-    pub fn power(&self, asking: &mut Asking<'_, '_>) -> Vec<(&'static str, Power)> {
+    pub fn power(&self, jvm: &mut dyn Jvm) -> Vec<(&'static str, Power)> {
         let mut stacks: Vec<NodeId> = self
             .known
             .values()
-            .filter(|walked| !matches!(walked.standing, Standing::Refuted(_)))
-            .filter_map(|walked| walked.leaf)
+            .filter(|placed| !matches!(placed.standing, Standing::Refuted(_)))
+            .filter_map(|placed| placed.leaf)
             .filter(|leaf| !self.tree.get(*leaf).cut)
             .collect();
         // A map has no order of its own.
@@ -221,7 +213,7 @@ impl Walks {
             .map(|corruption| {
                 let (tried, noticed) =
                     power(corruption, TRIALS, stacks.len(), stack, |caller, named, callee| {
-                        self.prover.relation(caller.frame.method(), named, callee.frame.method(), asking)
+                        self.prover.relation(caller.frame.method(), named, callee.frame.method(), jvm)
                     });
                 (corruption.name(), Power { tried, noticed })
             })

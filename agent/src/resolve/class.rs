@@ -7,6 +7,7 @@ use jni::objects::{JObject, WeakRef};
 use parking_lot::Mutex;
 use vouch_proof::without_hidden_part;
 use vouch_recording::Category;
+use vouch_sample::MethodId;
 
 use crate::facade::{Jvmti, LineEntry};
 use crate::java;
@@ -65,6 +66,8 @@ impl Default for Origin {
 /// A method. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Method {
+    /// The id that the JVM knows it by: it may be asked about only while a reference to the class is held.
+    pub id: MethodId,
     pub class: Arc<Class>,
     pub name: Arc<str>,
     pub descriptor: Arc<str>,
@@ -187,7 +190,7 @@ mod tests {
         let lines: Arc<[LineEntry]> =
             lines.into_iter().map(|(start, line)| LineEntry { start, line }).collect();
         let class = Arc::new(Class::new("LA;", None, Origin::default(), Handle::Stays));
-        let method = Method { class, name: "m".into(), descriptor: "()V".into(), lines };
+        let method = Method { id: MethodId(1), class, name: "m".into(), descriptor: "()V".into(), lines };
         assert_eq!(method.line(0), Some(10));
         assert_eq!(method.line(8), Some(12));
         assert_eq!(method.line(60_000), Some(11));

@@ -1,33 +1,28 @@
-//! The table of named methods, by id.
+//! The table of named methods, by what their ids mean.
 //!
-//! Before JDK 26 an id may be used again once its class has been unloaded, so an id has a meaning since some time;
-//! a sample gets the one that held when it was taken.
+//! Before JDK 26 an id may be used again once its class has been unloaded. So each thing that an id comes to mean gets an id
+//! of its own: the first one the JVM's, later ones another. Whoever asks for what an id meant when a sample was taken holds
+//! something that never means anything else, and may keep what is concluded from it for ever.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use vouch_sample::MethodId;
+use vouch_sample::{Frame, MethodId};
 
-use super::class::{Class, Method};
+use super::class::{Class, Handle, Method};
 use crate::facade::{LineEntry, MethodName};
 
 /// All that was named, and under which id.
 #[derive(Debug, Default)]
 pub struct Table {
-    by_id: HashMap<MethodId, Meaning>,
-    /// Meanings that were replaced, newest last.
-    earlier: HashMap<MethodId, Vec<Meaning>>,
+    methods: HashMap<MethodId, Method>,
+    /// By the JVM's id: since when it has meant something else than at first, and under which id that is here; in the order in
+    /// which it was told.
+    later: HashMap<MethodId, Vec<(u64, MethodId)>>,
     /// Names and descriptors repeat (`<init>`, `get`, `()V`): each is kept once.
     names: HashMap<Box<str>, Arc<str>>,
-    epoch: u64,
-}
-
-/// What an id means from a time on.
-#[derive(Debug, Clone)]
-struct Meaning {
-    since: u64,
-    method: Method,
+    /// How many ids were made here.
+    made: usize,
 }
 
 impl Table {
@@ -39,34 +34,44 @@ impl Table {
         since: u64,
     ) {
         for (id, MethodName { name, descriptor }, lines) in methods {
+            let stays = |class: &Class| matches!(class.handle, Handle::Stays);
+            if stays(class) && self.methods.get(&id).is_some_and(|known| stays(&known.class)) {
+                // It was named before, with another method of its class.
+                continue;
+            }
             let (name, descriptor) = (self.name(&name), self.name(&descriptor));
-            let method = Method { class: Arc::clone(class), name, descriptor, lines: lines.into() };
-            let meaning = Meaning { since, method };
-            match self.by_id.entry(id) {
-                Entry::Vacant(entry) => {
-                    entry.insert(meaning);
-                }
-                Entry::Occupied(mut entry) => {
-                    let before = entry.insert(meaning);
-                    self.earlier.entry(id).or_default().push(before);
-                    self.epoch += 1;
-                }
+            let method = Method { id, class: Arc::clone(class), name, descriptor, lines: lines.into() };
+            let meaning = if self.methods.contains_key(&id) { self.later(id, since) } else { id };
+            self.methods.insert(meaning, method);
+        }
+    }
+
+    /// Puts what their ids meant at a time in the place of the JVM's ids.
+    pub fn meant(&self, frames: &mut [Frame], time: u64) {
+        if self.later.is_empty() {
+            return;
+        }
+        for frame in frames {
+            let Some(later) = self.later.get(&frame.method()) else { continue };
+            // A sample that is older than every meaning can only be of the first: a class that was found loaded.
+            if let Some((_, meaning)) = later.iter().rfind(|(since, _)| *since <= time) {
+                *frame = Frame::of(*meaning, frame.bci());
             }
         }
     }
 
-    /// What `id` meant at a time.
-    pub fn find(&self, id: MethodId, time: u64) -> Option<Method> {
-        let latest = self.by_id.get(&id)?;
-        let earlier = self.earlier.get(&id).map_or(&[][..], Vec::as_slice);
-        let meaning = std::iter::once(latest).chain(earlier.iter().rev()).find(|m| m.since <= time);
-        // A sample that is older than every meaning can only be of the oldest: a class that was found loaded.
-        Some(meaning.or(earlier.first()).unwrap_or(latest).method.clone())
+    /// The method of this meaning.
+    pub fn find(&self, meaning: MethodId) -> Option<Method> {
+        self.methods.get(&meaning).cloned()
     }
 
-    /// How often an id has changed its meaning.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
+    /// A new id for what this one means from a time on.
+    fn later(&mut self, id: MethodId, since: u64) -> MethodId {
+        // No JVM gives ids from up here: they are addresses of the program's, or small numbers.
+        let meaning = MethodId(usize::MAX - self.made);
+        self.made += 1;
+        self.later.entry(id).or_default().push((since, meaning));
+        meaning
     }
 
     fn name(&mut self, name: &str) -> Arc<str> {
@@ -82,26 +87,47 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resolve::class::{Handle, Origin};
+    use crate::resolve::class::Origin;
 
-    fn class(name: &str) -> Arc<Class> {
-        Arc::new(Class::new(&format!("L{name};"), None, Origin::default(), Handle::Gone))
+    const ID: MethodId = MethodId(1);
+
+    fn class(name: &str, handle: Handle) -> Arc<Class> {
+        Arc::new(Class::new(&format!("L{name};"), None, Origin::default(), handle))
     }
 
     fn run() -> MethodName {
         MethodName { name: "run".to_owned(), descriptor: "()V".to_owned() }
     }
 
+    fn meant(table: &Table, time: u64) -> MethodId {
+        let mut frames = [Frame::of(ID, 3), Frame::of(MethodId(7), 5)];
+        table.meant(&mut frames, time);
+        assert_eq!((frames[0].bci(), frames[1]), (3, Frame::of(MethodId(7), 5)));
+        frames[0].method()
+    }
+
     #[test]
     fn an_id_that_is_used_again_means_what_it_meant_at_the_time() {
         let mut table = Table::default();
-        table.add(&class("Old"), vec![(MethodId(1), run(), Vec::new())], 100);
-        assert_eq!(table.epoch(), 0);
-        table.add(&class("New"), vec![(MethodId(1), run(), Vec::new())], 200);
-        table.add(&class("Newer"), vec![(MethodId(1), run(), Vec::new())], 300);
-        assert_eq!(table.epoch(), 2);
-        let at = |time| table.find(MethodId(1), time).unwrap().class.name.clone();
-        assert_eq!([at(50), at(150), at(250), at(900)], ["Old", "Old", "New", "Newer"]);
-        assert!(table.find(MethodId(2), 900).is_none());
+        table.add(&class("Old", Handle::Gone), vec![(ID, run(), Vec::new())], 100);
+        assert_eq!(meant(&table, 900), ID);
+        table.add(&class("New", Handle::Gone), vec![(ID, run(), Vec::new())], 200);
+        table.add(&class("Newer", Handle::Gone), vec![(ID, run(), Vec::new())], 300);
+        let at = |time| table.find(meant(&table, time)).unwrap();
+        let name = |time| at(time).class.name.clone();
+        assert_eq!([name(50), name(150), name(250), name(900)], ["Old", "Old", "New", "Newer"]);
+        assert_eq!(at(900).id, ID, "the JVM is asked by its own id");
+        let meanings = [150, 250, 900].map(|time| meant(&table, time));
+        assert!(meanings[0] != meanings[1] && meanings[1] != meanings[2] && meanings[0] != meanings[2]);
+        assert!(table.find(MethodId(2)).is_none());
+    }
+
+    #[test]
+    fn a_class_that_stays_keeps_the_meaning_of_its_ids() {
+        let mut table = Table::default();
+        for since in [0, 100] {
+            table.add(&class("A", Handle::Stays), vec![(ID, run(), Vec::new())], since);
+        }
+        assert_eq!(meant(&table, 900), ID);
     }
 }

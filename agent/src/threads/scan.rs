@@ -3,27 +3,27 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::registry;
+use super::Registry;
 
 /// Enters the threads that are new, names those that have only the kernel's name, and drops those that are gone.
-pub fn scan() {
-    let youngest = registry().youngest();
+pub fn scan(registry: &Registry) {
+    let youngest = registry.youngest();
     let Ok(list) = fs::read_dir("/proc/self/task") else { return };
     // In the order of their ids, which is that in which they were made.
     let present: BTreeSet<u32> =
         list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for tid in &present {
-        if !registry().known(*tid) {
-            registry().enter(*tid);
-            name(*tid);
+        if !registry.known(*tid) {
+            registry.enter(*tid);
+            name(registry, *tid);
         }
     }
-    registry().retain(youngest, |tid| present.contains(&tid));
+    registry.retain(youngest, |tid| present.contains(&tid));
 }
 
 /// Gives a thread its kernel name, if it still exists.
-pub fn name(tid: u32) {
+pub fn name(registry: &Registry, tid: u32) {
     if let Ok(name) = fs::read_to_string(format!("/proc/self/task/{tid}/comm")) {
-        registry().native_name(tid, name.trim_end());
+        registry.native_name(tid, name.trim_end());
     }
 }

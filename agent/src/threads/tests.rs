@@ -18,7 +18,7 @@ fn recording() -> Registry {
 }
 
 fn recording_of(filter: Option<Regex>) -> Registry {
-    let registry = Registry::new();
+    let registry = Registry::new(256);
     registry.begin_sampling(sampling(filter));
     registry
 }

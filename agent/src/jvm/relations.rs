@@ -6,45 +6,38 @@
 
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject};
-use vouch_proof::{Relation, without_hidden_part};
-use vouch_sample::MethodId;
+use vouch_proof::Relation;
 
-use super::Asking;
-use super::methods::Methods;
 use crate::facade::Jvmti;
 use crate::java;
 use crate::resolve::{Handle, Method, Resolver};
 
-/// How the class of `callee` stands to the one that `caller` calls `named`.
+/// How the class of `callee` stands to the one that `caller` means, of these candidates.
 pub fn relation(
-    methods: &Methods,
-    caller: MethodId,
-    named: &str,
-    callee: MethodId,
-    asking: &mut Asking<'_, '_>,
+    jvmti: Jvmti,
+    resolver: &Resolver,
+    env: &mut JNIEnv<'_>,
+    caller: &Method,
+    candidates: &[Method],
+    callee: &Method,
 ) -> Relation {
-    let (Some(caller_named), Some(callee_named)) = (methods.named(caller), methods.named(callee)) else {
-        return Relation::Unknown;
-    };
-    let resolver = asking.resolver;
-    let found = asking.env.with_local_frame(64, |env| -> jni::errors::Result<Option<Relation>> {
-        let own = resolver.class_of(env, caller, caller_named);
-        let (Some(own), Some(theirs)) = (own, resolver.class_of(env, callee, callee_named)) else {
+    let found = env.with_local_frame(64, |env| -> jni::errors::Result<Option<Relation>> {
+        let own = resolver.class_of(env, caller);
+        let (Some(own), Some(theirs)) = (own, resolver.class_of(env, callee)) else {
             return Ok(None);
         };
-        if methods.jvmti().is_interface(theirs.as_raw()) {
+        if jvmti.is_interface(theirs.as_raw()) {
             return Ok(None);
         }
-        let candidates = methods.of_class(without_hidden_part(named));
-        for &(id, ref method) in candidates {
-            let Some(class) = resolver.class_of(env, id, method) else { continue };
-            if means(methods.jvmti(), env, (caller_named, &own), (method, &class)) {
-                return between(methods.jvmti(), resolver, env, class, &theirs, callee_named).map(Some);
+        for method in candidates {
+            let Some(class) = resolver.class_of(env, method) else { continue };
+            if means(jvmti, env, (caller, &own), (method, &class)) {
+                return between(jvmti, resolver, env, class, &theirs, callee).map(Some);
             }
         }
         Ok(None)
     });
-    java::cleared(asking.env, found).flatten().unwrap_or(Relation::Unknown)
+    java::cleared(env, found).flatten().unwrap_or(Relation::Unknown)
 }
 
 /// True if the caller means this class by its name.

@@ -1,0 +1,149 @@
+//! The JVM itself, asked by JVMTI and JNI, on the agent's thread.
+//!
+//! A method is asked about only while a reference to its class is held: the class is of a loader that is never collected, or
+//! taken from a weak reference first.
+
+use jni::JNIEnv;
+use jni::objects::{JClass, JObject, JValueOwned};
+use jni_sys::jmethodID;
+use vouch_proof::{Body, Code, Gone, Pool, Relation};
+use vouch_sample::{Frame, Head, MethodId};
+
+use super::stacks::Stacks;
+use super::{Jvm, Witnessed, relations};
+use crate::facade::{Jvmti, Modifier};
+use crate::hotspot::HotSpot;
+use crate::java;
+use crate::resolve::{Handle, Method, Resolver};
+use crate::threads::Registry;
+
+/// What is kept from one question to the next.
+#[derive(Debug)]
+pub struct Questions {
+    jvmti: Jvmti,
+    hotspot: HotSpot,
+    /// Before JDK 17 a class without a name of its own may have had its constants patched with objects, and a JVM that is
+    /// asked for them crashes.
+    patches: bool,
+    stacks: Stacks,
+}
+
+impl Questions {
+    pub fn new(jvmti: Jvmti, hotspot: HotSpot, registry: &'static Registry) -> Self {
+        let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
+        Self { jvmti, hotspot, patches, stacks: Stacks::new(jvmti, registry) }
+    }
+
+    /// On the calling thread.
+    pub fn on<'a, 'e>(&'a mut self, resolver: &'a Resolver, env: &'a mut JNIEnv<'e>) -> Live<'a, 'e> {
+        Live { questions: self, resolver, env }
+    }
+}
+
+/// A JVM that can be asked, on one thread.
+pub struct Live<'a, 'e> {
+    questions: &'a mut Questions,
+    resolver: &'a Resolver,
+    env: &'a mut JNIEnv<'e>,
+}
+
+impl Live<'_, '_> {
+    /// Asks with a reference to the method's class held; `None` if the class is gone.
+    fn with_class<T>(
+        &mut self,
+        method: &Method,
+        ask: impl FnOnce(&mut JNIEnv<'_>, &JObject<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let Self { resolver, env, .. } = self;
+        env.with_local_frame(4, |env| -> jni::errors::Result<Option<T>> {
+            let class = resolver.class_of(env, method);
+            Ok(class.and_then(|class| ask(env, &class)))
+        })
+        .ok()
+        .flatten()
+    }
+}
+
+impl Jvm for Live<'_, '_> {
+    fn meant(&mut self, frames: &mut [Frame], time: u64) {
+        self.resolver.meant(self.env, frames, time);
+    }
+
+    fn method(&mut self, meaning: MethodId) -> Option<Method> {
+        self.resolver.method(self.env, meaning)
+    }
+
+    fn met_obsolete(&self) -> bool {
+        self.resolver.met_obsolete()
+    }
+
+    fn body(&mut self, method: &Method) -> (bool, Body) {
+        let (jvmti, raw) = (self.questions.jvmti, method.id.0 as jmethodID);
+        let ask = || {
+            let modifiers = jvmti.modifiers(raw).ok()?;
+            let has = |modifier: Modifier| modifiers & modifier as i32 != 0;
+            let body = if has(Modifier::Native) {
+                Body::Native
+            } else {
+                match jvmti.bytecodes(raw) {
+                    Ok(bytes) => Body::Code(Code::new(bytes.to_vec())),
+                    Err(_) => Body::Gone(Gone::Unread),
+                }
+            };
+            Some((has(Modifier::Static), body))
+        };
+        let found = match method.class.handle {
+            Handle::Stays => ask(),
+            Handle::May(_) | Handle::Gone => self.with_class(method, |_, _| ask()),
+        };
+        found.unwrap_or((false, Body::Gone(Gone::Unloaded)))
+    }
+
+    fn constants(&mut self, method: &Method) -> Option<Pool> {
+        let jvmti = self.questions.jvmti;
+        if self.questions.patches && method.class.hidden {
+            return None;
+        }
+        self.with_class(method, |_, class| {
+            let constants = jvmti.constants(class.as_raw()).ok()?;
+            Some(Pool::new(constants.bytes.to_vec(), constants.count))
+        })
+    }
+
+    fn was_redefined(&mut self, method: &Method) -> bool {
+        self.with_class(method, |env, class| {
+            // The VM counts in a field of the class object's.
+            let count = env.get_field(class, "classRedefinedCount", "I").and_then(JValueOwned::i);
+            java::cleared(env, count)
+        })
+        .is_some_and(|count| count > 0)
+    }
+
+    fn relation(&mut self, caller: &Method, candidates: &[Method], callee: &Method) -> Relation {
+        relations::relation(self.questions.jvmti, self.resolver, self.env, caller, candidates, callee)
+    }
+
+    fn is_of_thread(&mut self, method: &Method) -> bool {
+        let Self { questions, resolver, env } = self;
+        let found = env.with_local_frame(64, |env| -> jni::errors::Result<bool> {
+            let mut next = resolver.class_of(env, method);
+            while let Some(class) = next.take() {
+                if questions.jvmti.class_signature(class.as_raw()).as_deref() == Ok("Ljava/lang/Thread;") {
+                    return Ok(true);
+                }
+                let superclass = env.get_superclass(JClass::from(class))?;
+                next = superclass.map(Into::into);
+            }
+            Ok(false)
+        });
+        java::cleared(env, found).unwrap_or(false)
+    }
+
+    fn begins_with(&self, routine: usize) -> bool {
+        self.questions.hotspot.holds(routine)
+    }
+
+    fn stack(&mut self, head: &Head) -> Option<Witnessed> {
+        self.questions.stacks.ask(head, self.env)
+    }
+}

@@ -1,0 +1,78 @@
+//! GetStackTrace of the thread of a sample: the same thread, whoever has its place now.
+//!
+//! A thread's object is found once, among all that are alive, and kept weakly: nobody is kept alive by being asked about.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use jni::JNIEnv;
+use jni::objects::{JObject, WeakRef};
+use vouch_sample::Head;
+use vouch_witness::rules;
+
+use super::Witnessed;
+use crate::clock;
+use crate::facade::{Jvmti, StackFrame};
+use crate::java;
+use crate::threads::{Registry, late};
+
+/// Threads that were asked about, and room for their stacks.
+pub struct Stacks {
+    jvmti: Jvmti,
+    registry: &'static Registry,
+    /// By serial.
+    threads: HashMap<u32, WeakRef>,
+    room: Vec<StackFrame>,
+}
+
+impl fmt::Debug for Stacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stacks").field("threads", &self.threads.len()).finish_non_exhaustive()
+    }
+}
+
+impl Stacks {
+    pub fn new(jvmti: Jvmti, registry: &'static Registry) -> Self {
+        Self { jvmti, registry, threads: HashMap::new(), room: Vec::new() }
+    }
+
+    /// The stack that the sample's thread has now; `None` if it has none any more.
+    pub fn ask(&mut self, head: &Head, env: &mut JNIEnv<'_>) -> Option<Witnessed> {
+        let (slot, java_thread) = self.registry.slot(head.tid, head.serial)?;
+        let thread = self.thread(head.serial, java_thread, env)?;
+        let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.room);
+        // Its handler has not ended, or the thread has not had the processor since it did.
+        let left = slot.left_witnessed();
+        let exact = left == 0 || clock::thread_cpu(head.tid) == Some(left);
+        // The JVM may have given the thread's place to another one, whose stack this would be.
+        let same = self.registry.slot(head.tid, head.serial).is_some_and(|(_, place)| place == java_thread);
+        let _ = env.delete_local_ref(thread);
+        let count = asked.ok().filter(|count| *count > 0 && same)?;
+        let frames = self.room[..count].iter();
+        let frames = frames.map(|frame| rules::of_witness(frame.method, frame.location)).collect();
+        Some(Witnessed { frames, exact })
+    }
+
+    /// The thread's object, as a local reference.
+    fn thread<'e>(&mut self, serial: u32, java_thread: usize, env: &mut JNIEnv<'e>) -> Option<JObject<'e>> {
+        if !self.threads.contains_key(&serial) {
+            self.look(serial, java_thread, env);
+        }
+        let thread = self.threads.get(&serial)?.upgrade_local(env).ok()?;
+        thread.filter(|thread| !thread.is_null())
+    }
+
+    /// Finds a thread's object among all that are alive, by the JVM's side of it.
+    fn look(&mut self, serial: u32, java_thread: usize, env: &mut JNIEnv<'_>) {
+        // Those that have ended are never asked for again.
+        self.threads.retain(|_, thread| !thread.is_garbage_collected(env).unwrap_or(true));
+        late::each_java_thread(self.jvmti, env, |env, thread| {
+            if java_thread != 0
+                && java::java_thread(env, thread) == java_thread
+                && let Ok(Some(found)) = env.new_weak_ref(thread)
+            {
+                self.threads.insert(serial, found);
+            }
+        });
+    }
+}

@@ -1,0 +1,433 @@
+//! The stages from a lane's entries to the recording, without a JVM: entries as handlers write them, and as nobody should.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use vouch_recording::{Id, Tally};
+use vouch_sample::{Answer, Frame, Head, MethodId, NATIVE, Reason};
+use vouch_signal::lane::{Lane, Word};
+use vouch_signal::record::{Sample, longest};
+use vouch_walk::walker::RawFrame;
+
+use super::Recorder;
+use crate::engine::Engine;
+use crate::jvm::Witnessed;
+use crate::jvm::pretend::{BEGINS, Pretend, STEP};
+use crate::options::{Refuted, Witnessing};
+use crate::threads::{Debt, Registry, Sampling, Unsignalled};
+use crate::witness::Witness;
+
+/// Beyond what the kernel gives to threads.
+const TID: u32 = 5_000_000;
+const DEPTH: usize = 8;
+
+const MAIN: usize = 1;
+const STORE: usize = 2;
+const WRITE: usize = 3;
+const LOST: usize = 4;
+const READ: usize = 5;
+const AGAIN: usize = 6;
+
+/// A recorder with lanes, a thread `main`, and a program.
+struct Bench {
+    recorder: Recorder,
+    registry: &'static Registry,
+    jvm: Pretend,
+    lane: Lane<'static>,
+    serial: u32,
+}
+
+/// `main` calls `store`, then `lost`; `store` calls `write`; `read` is native, and `again` calls itself.
+fn program() -> Pretend {
+    let mut jvm = Pretend::default();
+    jvm.tell(MAIN, 0, "shop/Main", "main", &["store", "lost"]);
+    jvm.tell(STORE, 0, "shop/Main", "store", &["write", "read"]);
+    jvm.tell(WRITE, 0, "shop/Main", "write", &[]);
+    jvm.tell_gone(LOST, "shop/Main", "lost");
+    jvm.tell(AGAIN, 0, "shop/Main", "again", &["again"]);
+    jvm.tell_native(READ, "shop/Main", "read");
+    jvm
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(Refuted::Isolate, Witnessing::Auto)
+    }
+
+    fn with(refuted: Refuted, witnessing: Witnessing) -> Self {
+        let registry: &Registry = Box::leak(Box::new(Registry::new(256)));
+        let (engine, interval) = (Engine::Itimer, Duration::from_millis(1));
+        registry.begin_sampling(Sampling { engine, interval, filter: None, paused: false });
+        let recorder = Recorder::new(DEPTH, refuted, Witness::new(witnessing), registry);
+        let lane = Lane::new(Vec::leak((0..4_096).map(|_| Word::default()).collect()));
+        let mut bench = Self { recorder, registry, jvm: program(), lane, serial: 0 };
+        bench.serial = bench.thread(TID, 0, "main");
+        bench
+    }
+
+    /// A Java thread that begins with this routine; its serial.
+    fn thread(&self, tid: u32, routine: usize, name: &str) -> u32 {
+        self.registry.begin_thread(tid, routine);
+        self.registry.java_start(tid, std::ptr::null_mut(), 0, Some(name));
+        self.registry.youngest()
+    }
+
+    fn head(&self, time: u64) -> Head {
+        Head { time, cpu: time, tid: TID, serial: self.serial, weight: 1, took: 700, witnessed: false }
+    }
+
+    /// Publishes a sample as a handler does.
+    fn publish(&self, head: &Head, accounts: &[Result<&[(usize, i32)], Reason>]) {
+        let mut sample = Sample::new(self.lane.claim(longest(accounts.len(), DEPTH + 1)).unwrap());
+        for account in accounts {
+            let frames = account.unwrap_or_default();
+            for (at, &(method, bci)) in frames.iter().take(DEPTH + 1).enumerate() {
+                // SAFETY: the claim has room for one frame more than the depth.
+                unsafe { sample.room().add(at).write(RawFrame { bci, method }) };
+            }
+            let answer: Answer = account.map(|frames| u32::try_from(frames.len()).unwrap());
+            sample.add(answer);
+        }
+        sample.publish(head);
+    }
+
+    fn drain(&mut self) {
+        self.recorder.drain(std::slice::from_ref(&self.lane), &mut self.jvm);
+    }
+
+    /// Records one sample of `main` with this walk.
+    fn sample(&mut self, time: u64, walk: &[(usize, i32)]) {
+        self.publish(&self.head(time), &[Ok(walk)]);
+        self.drain();
+    }
+
+    fn tally(&self) -> Tally {
+        self.recorder.recording.tally()
+    }
+
+    /// What a reader sees: for each track and stack its weight, the stack root first, each frame with its line.
+    fn shown(&mut self) -> Vec<String> {
+        self.recorder.complete_tracks();
+        let recording = &self.recorder.recording;
+        let mut weights = BTreeMap::new();
+        for thread in recording.threads() {
+            for sample in thread.samples() {
+                let mut frames: Vec<String> = Vec::new();
+                let mut next = Some(sample.stack);
+                while let Some(stack) = next.map(|id| recording.stacks().get(id)) {
+                    let frame = recording.frames().get(stack.frame);
+                    let name = recording.strings().iter().nth(recording.funcs().get(frame.func).name.row());
+                    let line = frame.line.map_or_else(String::new, |line| format!(":{line}"));
+                    frames.push(format!("{}{line}", name.unwrap()));
+                    next = stack.parent;
+                }
+                frames.reverse();
+                *weights.entry((thread.name(), frames.join(";"))).or_default() += u64::from(sample.weight);
+            }
+        }
+        weights
+            .into_iter()
+            .map(|((track, stack), weight): (_, u64)| format!("{track}: {stack} {weight}"))
+            .collect()
+    }
+}
+
+/// `main` is in `store`, which is in `write`.
+const WHOLE: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, 0)];
+/// `main` called `store` where its bytecode calls `lost`.
+const WRONG: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, STEP)];
+
+#[test]
+fn a_stack_that_its_bytecode_allows_is_proven_and_named() {
+    let mut bench = Bench::new();
+    bench.publish(&Head { weight: 3, ..bench.head(10) }, &[Ok(&WHOLE)]);
+    bench.sample(20, &WHOLE);
+    bench.sample(30, &[(READ, NATIVE), (STORE, STEP), (MAIN, 0)]);
+    assert_eq!((bench.tally().samples.proven, bench.tally().weight.proven), (3, 5));
+    assert_eq!(
+        bench.shown(),
+        [
+            "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 4",
+            "main: shop.Main.main:10;shop.Main.store:11;shop.Main.read 1"
+        ]
+    );
+    let edges = bench.recorder.edges();
+    assert_eq!((edges.checked, edges.distinct, edges.proven), (6, 3, 3));
+}
+
+#[test]
+fn a_stack_that_its_bytecode_forbids_is_refuted_and_stands_apart() {
+    let mut bench = Bench::new();
+    bench.sample(10, &WHOLE);
+    bench.sample(20, &WRONG);
+    bench.sample(30, &WRONG);
+    assert_eq!((bench.tally().samples.proven, bench.tally().samples.refuted), (1, 2));
+    let stacks = bench.shown();
+    assert_eq!(
+        stacks,
+        [
+            "main: [refuted: other_callee];shop.Main.main:11;shop.Main.store:10;shop.Main.write 2",
+            "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1",
+        ]
+    );
+    let refutations = bench.recorder.refutations();
+    let [told] = refutations.as_slice() else { panic!("one place is against both: {refutations:?}") };
+    assert_eq!((told.count, told.bci, told.at, told.number), (2, STEP, Some(2), 1));
+    assert_eq!(told.expected, "invokestatic shop/Main.lost:()V");
+    assert_eq!(told.found, "shop/Main.store:()V");
+    assert_eq!(bench.recorder.recording.threads()[0].refuted().len(), 2);
+}
+
+#[test]
+fn refuted_stacks_are_kept_or_dropped_as_was_asked_and_their_time_stays() {
+    for (wish, stack) in [
+        (Refuted::Keep, "main: shop.Main.main:11;shop.Main.store:10;shop.Main.write 1"),
+        (Refuted::Drop, "main: [refuted: other_callee] 1"),
+    ] {
+        let mut bench = Bench::with(wish, Witnessing::Auto);
+        bench.sample(10, &WRONG);
+        assert_eq!((bench.shown(), bench.tally().weight.refuted), (vec![stack.to_owned()], 1));
+    }
+}
+
+#[test]
+fn where_nobody_can_tell_a_stack_is_plausible() {
+    let mut bench = Bench::new();
+    // What `lost` called cannot be told any more, and no root is known of a stack that was cut.
+    bench.sample(10, &[(WRITE, 0), (LOST, 3), (MAIN, STEP)]);
+    bench.sample(20, &[(AGAIN, 0); DEPTH + 1]);
+    assert_eq!(bench.tally().samples.plausible, 2);
+    let cut = format!("main: [cut at {DEPTH} frames]{} 1", ";shop.Main.again:10".repeat(DEPTH));
+    assert_eq!(bench.shown()[0], cut);
+    assert_eq!(bench.recorder.edges().explained.keys().collect::<Vec<_>>(), ["class_unloaded"]);
+}
+
+#[test]
+fn a_frame_without_a_method_refutes_and_a_name_that_is_lost_is_counted() {
+    let mut bench = Bench::new();
+    bench.sample(10, &[(WRITE, 0), (0, 0), (MAIN, 0)]);
+    bench.sample(20, &[(99, 0), (STORE, 0), (MAIN, 0)]);
+    assert_eq!(bench.tally().samples.refuted, 2);
+    let kinds = bench.recorder.refuted();
+    assert_eq!((kinds["null_method"], kinds["unknown_method"]), (1, 1));
+    assert_eq!(bench.recorder.names_lost(), 2);
+    assert!(bench.shown().iter().all(|stack| stack.contains("[unknown method]")));
+}
+
+#[test]
+fn a_sample_without_a_stack_says_why() {
+    let mut bench = Bench::new();
+    for why in [Reason::UNKNOWN_JAVA, Reason::UNKNOWN_JAVA, Reason::CRASHED, Reason::STOPPED] {
+        bench.publish(&bench.head(10), &[Err(why)]);
+    }
+    for why in [Reason::NO_JAVA_FRAME, Reason::NO_JAVA_THREAD] {
+        bench.publish(&bench.head(10), &[Err(why)]);
+    }
+    bench.publish(&bench.head(10), &[]);
+    bench.drain();
+    let fates = bench.tally().samples;
+    assert_eq!((fates.unwalked, fates.outside, fates.sum()), (4, 3, 7));
+    let reasons = bench.recorder.unwalked();
+    assert_eq!((reasons["unknown_Java"], reasons["crashed"], reasons["stopped"]), (2, 1, 1));
+    assert_eq!(
+        bench.shown(),
+        [
+            "main: [no stack: crashed] 1",
+            "main: [no stack: stopped] 1",
+            "main: [no stack: unknown_Java] 2",
+            "main: [outside Java] 3"
+        ]
+    );
+}
+
+#[test]
+fn what_was_due_without_a_signal_is_recorded_without_a_stack() {
+    let mut bench = Bench::new();
+    let debt = Debt { weight: 5, time: 10, cpu: 10 };
+    let due = |tid, serial, java| Unsignalled { tid, serial, debt, java };
+    let due = [due(TID, bench.serial, true), due(TID + 1, 77, false)];
+    bench.recorder.take_unsignalled(&due, &mut bench.jvm);
+    assert_eq!((bench.tally().weight.unwalked, bench.tally().weight.outside), (5, 5));
+    assert_eq!(bench.recorder.unwalked()["not_signalled"], 1);
+}
+
+#[test]
+fn the_first_walker_is_believed_and_the_others_do_not_disturb() {
+    let mut bench = Bench::new();
+    bench.publish(&bench.head(10), &[Ok(&WHOLE), Ok(&WRONG), Err(Reason::CRASHED)]);
+    bench.publish(&bench.head(20), &[Err(Reason::CRASHED), Ok(&WHOLE)]);
+    bench.drain();
+    let fates = bench.tally().samples;
+    assert_eq!((fates.proven, fates.unwalked, fates.sum()), (1, 1, 2));
+}
+
+#[test]
+fn each_sample_goes_to_the_name_that_its_thread_had_then() {
+    let mut bench = Bench::new();
+    bench.registry.renamed((TID, bench.serial), "request", 100);
+    // As lanes give them: not in the order of their times.
+    for time in [150, 50, 120, 99, 100] {
+        bench.sample(time, &WHOLE);
+    }
+    let stack = "shop.Main.main:10;shop.Main.store:10;shop.Main.write";
+    assert_eq!(bench.shown(), [format!("main: {stack} 2"), format!("request: {stack} 3")]);
+}
+
+#[test]
+fn a_thread_that_nobody_knows_has_a_track_by_its_number() {
+    let mut bench = Bench::new();
+    bench.publish(&Head { tid: 7, serial: 0, ..bench.head(10) }, &[Err(Reason::NO_JAVA_THREAD)]);
+    bench.publish(&Head { tid: 7, serial: 900, ..bench.head(20) }, &[Err(Reason::NO_JAVA_THREAD)]);
+    bench.drain();
+    assert_eq!(bench.shown(), ["thread 7: [native] 2"]);
+}
+
+#[test]
+fn an_id_means_what_it_meant_when_the_sample_was_taken() {
+    let mut bench = Bench::new();
+    bench.sample(50, &[(MAIN, 0)]);
+    bench.jvm.tell(MAIN, 100, "plug/In", "main", &["store"]);
+    bench.sample(150, &[(MAIN, 0)]);
+    // From before, and late.
+    bench.sample(60, &[(MAIN, 0)]);
+    assert_eq!(bench.shown(), ["main: plug.In.main:10 1", "main: shop.Main.main:10 2"]);
+    assert_eq!(bench.tally().samples.proven, 3);
+}
+
+#[test]
+fn a_stack_must_end_where_its_thread_began() {
+    let mut bench = Bench::new();
+    let (started, attached) = (bench.thread(TID + 1, BEGINS, "pool"), bench.thread(TID + 2, 1, "native"));
+    for serial in [bench.serial, started, attached] {
+        bench.publish(&Head { serial, ..bench.head(10) }, &[Ok(&[(WRITE, 0), (STORE, 0)])]);
+    }
+    bench.drain();
+    let fates = bench.tally().samples;
+    // Java begins no thread in `store`; native code may.
+    assert_eq!((fates.refuted, fates.plausible), (2, 1));
+    assert_eq!(bench.recorder.refuted()["wrong_root"], 2);
+}
+
+#[test]
+fn a_root_that_the_witness_confirms_is_right() {
+    let mut bench = Bench::new();
+    bench.jvm.stack = Some(Witnessed { frames: vec![frame(STORE, 0)], exact: false });
+    bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
+    assert_eq!((bench.tally().samples.proven, bench.jvm.asked), (1, 1));
+    // Not when nobody may be asked.
+    let mut bench = Bench::with(Refuted::Isolate, Witnessing::Off);
+    bench.jvm.stack = Some(Witnessed { frames: vec![frame(STORE, 0)], exact: false });
+    bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
+    assert_eq!((bench.tally().samples.refuted, bench.jvm.asked), (1, 0));
+}
+
+fn frame(method: usize, bci: i32) -> Frame {
+    Frame::of(MethodId(method), bci)
+}
+
+/// Records a sample that is to be witnessed, and gives what came of it: agreed wholly, agreed in its root, differences.
+fn witnessed(walk: &[(usize, i32)], stack: Option<Witnessed>) -> (u64, u64, Vec<String>) {
+    let mut bench = Bench::new();
+    bench.jvm.stack = stack;
+    bench.publish(&Head { witnessed: true, ..bench.head(10) }, &[Ok(walk)]);
+    bench.drain();
+    let counts = bench.recorder.witness.counts();
+    (counts.agreed, counts.root_agreed, counts.differences.keys().cloned().collect())
+}
+
+#[test]
+fn a_witness_of_the_moment_is_held_to_every_frame_and_a_later_one_to_the_root() {
+    let whole = || WHOLE.iter().map(|&(method, bci)| frame(method, bci)).collect::<Vec<_>>();
+    let none = Vec::<String>::new;
+    assert_eq!(witnessed(&WHOLE, Some(Witnessed { frames: whole(), exact: true })), (1, 0, none()));
+    assert_eq!(
+        witnessed(&WHOLE, Some(Witnessed { frames: whole()[1..].to_vec(), exact: false })),
+        (0, 1, none())
+    );
+    let other = Witnessed { frames: whole()[..2].to_vec(), exact: true };
+    assert_eq!(witnessed(&WHOLE, Some(other)), (0, 0, vec!["extra".to_owned()]));
+    assert_eq!(witnessed(&WHOLE, None), (0, 0, none()));
+    // What was cut is not asked about.
+    assert_eq!(
+        witnessed(&[(WRITE, 0); DEPTH + 1], Some(Witnessed { frames: whole(), exact: true })),
+        (0, 0, none())
+    );
+}
+
+#[test]
+fn the_power_of_proof_is_measured_on_what_was_recorded() {
+    let mut bench = Bench::new();
+    bench.sample(10, &WHOLE);
+    let power = bench.recorder.power(&mut bench.jvm);
+    let dropped = power["dropped_frames"];
+    assert!(dropped.tried > 0 && dropped.noticed == dropped.tried, "{power:?}");
+    let moved = power["moved_bcis"];
+    assert!(moved.tried > 0 && moved.noticed == moved.tried, "{power:?}");
+}
+
+#[test]
+fn what_the_handler_had_no_room_for_is_counted_once() {
+    use std::sync::atomic::Ordering::Relaxed;
+    let mut bench = Bench::new();
+    let counters = vouch_signal::handler::Counters::default();
+    counters.dropped.store(3, Relaxed);
+    counters.dropped_weight.store(9, Relaxed);
+    bench.recorder.count_dropped(&counters);
+    bench.recorder.count_dropped(&counters);
+    counters.dropped.store(4, Relaxed);
+    counters.dropped_weight.store(10, Relaxed);
+    bench.recorder.count_dropped(&counters);
+    assert_eq!((bench.tally().samples.dropped, bench.tally().weight.dropped), (4, 10));
+}
+
+/// Any words, published as an entry; whether it is long enough to be a sample.
+fn publish_words(lane: &Lane<'_>, words: &[u64]) -> bool {
+    const SHORTEST: usize = 6;
+    let claim = lane.claim(words.len() + 1).unwrap();
+    for (at, word) in words.iter().enumerate() {
+        claim.set(at + 1, *word);
+    }
+    claim.publish(words.len() + 1);
+    words.len() + 1 >= SHORTEST
+}
+
+/// A word that is likely to mean something where it stands.
+fn word() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        any::<u64>(),
+        0..8_u64,
+        (0..12_u64).prop_map(|low| low << 32 | low),
+        (0..12_u32).prop_map(|code| u64::from(code.wrapping_neg()))
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_an_entry_has_it_ends_as_one_sample_of_one_fate(entries in vec(vec(word(), 0..40), 1..20)) {
+        let mut bench = Bench::new();
+        let mut samples = 0;
+        for words in &entries {
+            samples += u64::from(publish_words(&bench.lane, words));
+            bench.drain();
+        }
+        prop_assert_eq!(bench.tally().samples.sum(), samples);
+        prop_assert!(bench.shown().len() as u64 <= samples);
+        bench.recorder.power(&mut bench.jvm);
+    }
+
+    #[test]
+    fn any_walk_of_known_methods_is_judged(walks in vec((any::<u64>(), vec((0..7_usize, -4..12_i32), 1..12)), 1..20)) {
+        let mut bench = Bench::new();
+        for (time, walk) in &walks {
+            bench.sample(*time, walk);
+        }
+        let fates = bench.tally().samples;
+        prop_assert_eq!(fates.proven + fates.plausible + fates.refuted, walks.len() as u64);
+        let told: u64 = bench.recorder.refutations().iter().map(|told| told.count).sum();
+        prop_assert_eq!(told, fates.refuted);
+    }
+}
