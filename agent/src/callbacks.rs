@@ -10,25 +10,54 @@ use jvmti_sys::{jthread, jvmtiAddrLocationMap, jvmtiEnv};
 
 use crate::agent::{Agent, agent};
 use crate::clock;
-use crate::facade::{Callbacks, Jvmti};
+use crate::events::EVENTS;
+use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
 use crate::fault::guard;
 use crate::java;
 use crate::say::say;
 use crate::threads::{hook, registry, rename};
 
+/// What the JVM is to tell of, whatever is recorded.
+static TOLD: [Told; 8] = [
+    told(Event::VmInit, None, |table| table.VMInit = Some(vm_init), Need::All),
+    told(Event::VmDeath, None, |table| table.VMDeath = Some(vm_death), Need::All),
+    told(Event::ThreadStart, None, |table| table.ThreadStart = Some(thread_start), Need::All),
+    told(Event::ThreadEnd, None, |table| table.ThreadEnd = Some(thread_end), Need::All),
+    // Without ClassLoad the walker refuses all work, without ClassPrepare it finds no ids.
+    told(Event::ClassLoad, None, |table| table.ClassLoad = Some(class_load), Need::All),
+    told(Event::ClassPrepare, None, |table| table.ClassPrepare = Some(class_prepare), Need::All),
+    told(
+        Event::NativeMethodBind,
+        Some(Capability::GenerateNativeMethodBindEvents),
+        |table| table.NativeMethodBind = Some(native_method_bind),
+        Need::Itself,
+    ),
+    // It makes the compilers keep debug information everywhere, not at safepoints alone. JDK 8 with -Xcomp crashes in it when
+    // it is stopped thousands of times a second, as for true stacks.
+    told(
+        Event::CompiledMethodLoad,
+        Some(Capability::GenerateCompiledMethodLoadEvents),
+        |table| table.CompiledMethodLoad = Some(compiled_method_load),
+        Need::Walks,
+    ),
+];
+
+const fn told(event: Event, capability: Option<Capability>, install: fn(&mut Callbacks), need: Need) -> Told {
+    Told { event, capability, install, need }
+}
+
+/// All that the JVM is to tell of.
+pub fn all() -> impl Iterator<Item = &'static Told> {
+    TOLD.iter().chain(EVENTS.iter().flat_map(|row| row.told))
+}
+
 /// The table for the JVM.
 pub fn table() -> Callbacks {
-    Callbacks {
-        VMInit: Some(vm_init),
-        VMDeath: Some(vm_death),
-        ThreadStart: Some(thread_start),
-        ThreadEnd: Some(thread_end),
-        ClassLoad: Some(class_load),
-        ClassPrepare: Some(class_prepare),
-        NativeMethodBind: Some(native_method_bind),
-        CompiledMethodLoad: Some(compiled_method_load),
-        ..Callbacks::default()
+    let mut table = Callbacks::default();
+    for told in all() {
+        (told.install)(&mut table);
     }
+    table
 }
 
 /// Runs `act` with the agent and the thread's JNI environment.

@@ -20,7 +20,7 @@ use jvmti_sys::jvmtiEnv;
 
 pub use classes::{LineEntry, MethodName};
 pub use code::Modifier;
-pub use events::{Callbacks, Capability, Event};
+pub use events::{Callbacks, Capability, Event, Need, Told};
 pub use memory::Allocated;
 pub use stacks::StackFrame;
 

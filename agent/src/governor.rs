@@ -9,6 +9,7 @@
 //! where the timer interrupts leave a core hardly any time, the little must be its. A longer stride needs no lock. It must
 //! never cost what it guards against: while the program sleeps it only counts.
 
+mod acts;
 pub mod policy;
 
 use std::fs;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use vouch_report::float;
+use vouch_sample::VALUES;
 use vouch_signal::handler::STRIDE;
 
 use crate::clock::{self, seconds};
@@ -27,6 +29,8 @@ use crate::own_thread::{Blocked, OwnThread};
 use crate::say::say;
 use crate::threads::registry;
 use policy::{Order, Policy, Seen};
+
+pub use acts::{LENGTHENED, PAUSED, STOPPED};
 
 /// The time between two looks, at least; longer where a look takes long.
 const LOOK: Duration = Duration::from_millis(300);
@@ -61,6 +65,8 @@ struct Task {
 #[derive(Debug, Default)]
 struct Desk {
     task: Option<Task>,
+    /// Since when the engine pauses.
+    paused: Option<u64>,
     has_thread: bool,
     /// The engine of the present recording, or the last, was stopped.
     stopped: bool,
@@ -70,8 +76,14 @@ struct Desk {
     said_others: bool,
 }
 
-static DESK: Mutex<Desk> =
-    Mutex::new(Desk { task: None, has_thread: false, stopped: false, notes: Vec::new(), said_others: false });
+static DESK: Mutex<Desk> = Mutex::new(Desk {
+    task: None,
+    paused: None,
+    has_thread: false,
+    stopped: false,
+    notes: Vec::new(),
+    said_others: false,
+});
 static CALL: Condvar = Condvar::new();
 static THREAD: OwnThread = OwnThread::new();
 
@@ -82,6 +94,7 @@ pub fn begin(engine: Option<Engine>, interval: Duration, stride: u32, cost: Opti
     desk.notes.clear();
     desk.stopped = false;
     desk.said_others = false;
+    desk.paused = None;
     let Some(Engine::Perf { user_only }) = engine else {
         STRIDE.store(1, Ordering::Relaxed);
         return;
@@ -200,6 +213,11 @@ fn act(seen: &Seen) -> Next {
     let interval = task.interval;
     let Some(order) = task.policy.judge(seen) else { return Next::Look };
     // All of it with the desk locked, so that it is this recording's engine and not the next one's.
+    let now = clock::monotonic();
+    let paused = std::mem::replace(&mut desk.paused, matches!(order, Order::Pause).then_some(now));
+    if let Some(began) = paused {
+        PAUSED.happened(began, now, [0; VALUES]);
+    }
     let (line, next) = match order {
         Order::Pause => {
             registry().pause();
@@ -216,6 +234,7 @@ fn act(seen: &Seen) -> Next {
             STRIDE.store(stride, Ordering::Relaxed);
             registry().lengthen();
             registry().resume();
+            LENGTHENED.happened(now, now, [clock::nanos(interval * stride), 0, 0, 0]);
             (
                 format!(
                     "sampling every {} of CPU time from here on: {why}",
@@ -228,6 +247,7 @@ fn act(seen: &Seen) -> Next {
             desk.task = None;
             desk.stopped = true;
             registry().end_sampling();
+            STOPPED.happened(now, now, [0; VALUES]);
             (
                 format!(
                     "the engine is stopped, and what the program does from here on is not sampled: {why}"

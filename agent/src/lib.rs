@@ -12,6 +12,7 @@ mod agent;
 mod callbacks;
 mod clock;
 mod engine;
+mod events;
 mod facade;
 mod fault;
 mod governor;

@@ -12,7 +12,7 @@ use vouch_signal::handler::on_sigprof;
 
 use crate::agent::{Agent, LAB, agent, make};
 use crate::callbacks;
-use crate::facade::{Capability, Event, Jvmti};
+use crate::facade::{Capability, Jvmti, Need};
 use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::{self, Options, Request, Verb};
@@ -110,15 +110,13 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     take_signal()?;
     pin_own_library();
     guard::install(&hotspot);
-    for capability in [
+    let own = [
         Capability::GetSourceFileName,
         Capability::GetLineNumbers,
         Capability::GetBytecodes,
         Capability::GetConstantPool,
-        // Its event makes the compilers keep debug information everywhere, not at safepoints alone.
-        Capability::GenerateCompiledMethodLoadEvents,
-        Capability::GenerateNativeMethodBindEvents,
-    ] {
+    ];
+    for capability in own.into_iter().chain(callbacks::all().filter_map(|told| told.capability)) {
         // What a JVM lacks is missed where it would show: in files, lines, names of threads, or proof.
         let _ = jvmti.add_capability(capability);
     }
@@ -126,21 +124,14 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     hook::install();
     let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
     jvmti.set_callbacks(&callbacks::table()).map_err(refused)?;
-    for event in [
-        Event::VmInit,
-        Event::VmDeath,
-        Event::ThreadStart,
-        Event::ThreadEnd,
-        // Without ClassLoad the walker refuses all work, without ClassPrepare it finds no ids.
-        Event::ClassLoad,
-        Event::ClassPrepare,
-    ] {
-        jvmti.enable(event).map_err(refused)?;
-    }
-    let _ = jvmti.enable(Event::NativeMethodBind);
-    if !options.true_stacks {
-        // Only walks want it; and JDK 8 with -Xcomp crashes in it when it is stopped thousands of times a second.
-        let _ = jvmti.enable(Event::CompiledMethodLoad);
+    for told in callbacks::all() {
+        match told.need {
+            Need::All => jvmti.enable(told.event).map_err(refused)?,
+            Need::Walks if options.true_stacks => {}
+            Need::Walks | Need::Itself => {
+                let _ = jvmti.enable(told.event);
+            }
+        }
     }
     Ok(agent)
 }

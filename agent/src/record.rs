@@ -18,13 +18,15 @@ use std::mem::take;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId};
+use vouch_recording::{Category, Fate, Mark, Recording, Sample, StackId, ThreadId};
 use vouch_report::{EdgeReport, Power, RefutationReport};
 use vouch_sample::{Frame, Head, Reason, Walk};
+use vouch_signal::event;
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{accounts, head};
 
+use crate::events::Rows;
 use crate::jvm::Jvm;
 use crate::options::Refuted;
 use crate::threads::{Debt, Registry, Unsignalled};
@@ -44,6 +46,9 @@ pub struct Recorder {
     tracks: Tracks,
     walks: Walks,
     names: Names,
+    events: Rows,
+    /// Events of kinds that nobody knows.
+    events_lost: u64,
     shown: Shown,
     /// How many samples had no stack, for each reason.
     unwalked: BTreeMap<String, u64>,
@@ -56,7 +61,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(depth: usize, refuted: Refuted, witness: Witness, registry: &'static Registry) -> Self {
+    pub fn new(
+        depth: usize,
+        refuted: Refuted,
+        witness: Witness,
+        registry: &'static Registry,
+        events: Rows,
+    ) -> Self {
         Self {
             recording: Recording::new(),
             witness,
@@ -64,6 +75,8 @@ impl Recorder {
             tracks: Tracks::new(registry),
             walks: Walks::new(depth, registry),
             names: Names::default(),
+            events,
+            events_lost: 0,
             shown: Shown::new(refuted),
             unwalked: BTreeMap::new(),
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
@@ -80,6 +93,31 @@ impl Recorder {
         for lane in lanes {
             lane.drain(|entry| self.take(entry, jvm));
         }
+    }
+
+    /// Takes in what has happened meanwhile.
+    pub fn drain_events(&mut self, lanes: &[Lane<'_>]) {
+        for lane in lanes {
+            lane.drain(|entry| self.take_event(entry));
+        }
+    }
+
+    fn take_event(&mut self, entry: &Entry<'_>) {
+        let event = event::read(entry);
+        let row = event.and_then(|event| self.events.iter().find(|row| row.number() == event.kind));
+        let (Some(event), Some(row)) = (event, row) else {
+            self.events_lost += 1;
+            return;
+        };
+        let thread = self.tracks.of_event(&event, &mut self.recording);
+        let kind = self.recording.mark_kind(row.mark);
+        let mark = Mark { kind, began_ns: event.began, ended_ns: event.ended, values: event.values };
+        self.recording.mark(thread, mark);
+    }
+
+    /// How many events there were of which nobody knows what they are.
+    pub fn events_lost(&self) -> u64 {
+        self.events_lost
     }
 
     /// Takes in what the handler counted as dropped.

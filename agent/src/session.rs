@@ -5,6 +5,7 @@
 
 mod command_line;
 mod files;
+mod lanes;
 mod rig;
 mod trust;
 
@@ -13,9 +14,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
+use vouch_signal::event::EVENTS;
 use vouch_signal::handler::{GATE, MOST_CRASHES};
 
 use crate::clock;
+use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::hotspot::HotSpot;
@@ -66,11 +69,12 @@ impl Session {
         let user_only = plan.choice.engine.user_only();
         let rig = Rig::new(walkers, options.depth, options.interval, user_only);
         let witness = Witness::new(options.witness);
-        let recorder = Recorder::new(options.depth, options.refuted, witness, registry());
+        let recorder = Recorder::new(options.depth, options.refuted, witness, registry(), events::EVENTS);
         let questions = Questions::new(jvmti, hotspot, registry());
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, options.interval, plan.stride, plan.choice.cost);
+        rig.open_events();
         rig.open();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         if truth.is_some() {
@@ -115,6 +119,7 @@ impl Session {
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         resolver.name_pending(env);
         self.recorder.drain(self.rig.lanes(), &mut self.questions.on(resolver, env));
+        self.recorder.drain_events(self.rig.event_lanes());
     }
 
     /// The time until there is something to do besides draining.
@@ -199,7 +204,8 @@ impl Session {
         registry().end_sampling();
         governor::end();
         GATE.close();
-        settle()
+        EVENTS.close();
+        settle() && settled(|| EVENTS.empty())
     }
 
     /// Takes in what was due while no signal was taken; the gate is closed.
@@ -231,8 +237,13 @@ impl Moment {
 
 /// Waits until no handler is inside the closed gate.
 fn settle() -> bool {
+    settled(|| GATE.empty())
+}
+
+/// Waits until that is so.
+fn settled(done: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
-    while !GATE.empty() {
+    while !done() {
         if begun.elapsed() > LEAVE {
             return false;
         }

@@ -51,12 +51,17 @@ public class Storm {
         Check.equal(2, notes.size(), "what the governor did: " + notes);
         Check.contains(notes.get(0), RARER, "first");
         Check.contains(notes.get(1), "the engine is stopped", "then");
+        // Each of the two after a pause, and all of it in the timeline.
+        Check.atLeast(2, ours.profile().markers("vouch_paused").size(), "pauses in the timeline");
+        Check.atLeast(1, ours.profile().markers("vouch_lengthened").size(), "where sampling gets rarer in the timeline");
+        Check.equal(1, ours.profile().markers("vouch_stopped").size(), "where sampling ends in the timeline");
 
         Run others = stormy("others", report -> said(report, GOES_ON) || said(report, RARER));
         notes = notes(others);
         Check.equal(1, notes.size(), "what the governor did: " + notes);
         Check.contains(notes.get(0), GOES_ON, "others' storm");
         Check.equal(false, others.report().engineStopped(), "stopped for others' storm");
+        Check.atLeast(1, others.profile().markers("vouch_paused").size(), "pauses in the timeline");
     }
 
     private static long mostSamples() throws IOException {

@@ -81,16 +81,12 @@ public class Proof {
     }
 
     private static void checkMarkers(Run run, Report report, long refuted) {
-        long markers = 0;
-        for (JsonElement thread : run.profile().json.getAsJsonArray("threads")) {
-            JsonObject table = thread.getAsJsonObject().getAsJsonObject("markers");
-            markers += table.get("length").getAsInt();
-            for (JsonElement data : table.getAsJsonArray("data")) {
-                Check.atLeast(1, data.getAsJsonObject().get("number").getAsInt(), "number of a refutation");
-                Check.that(!data.getAsJsonObject().has("cause"), "no field is one that the front-end takes for its own");
-            }
+        List<JsonObject> markers = run.profile().markers("refuted");
+        for (JsonObject data : markers) {
+            Check.atLeast(1, data.get("number").getAsInt(), "number of a refutation");
+            Check.that(!data.has("cause"), "no field is one that the front-end takes for its own");
         }
-        Check.equal(refuted, markers, "markers of refuted samples");
+        Check.equal(refuted, (long) markers.size(), "markers of refuted samples");
         JsonObject carried = run.profile().meta.getAsJsonObject("vouch");
         Check.equal(report.json.getAsJsonArray("refutations"), carried.getAsJsonArray("refutations"), "refutations that the profile carries");
     }

@@ -42,9 +42,14 @@ struct Document<'a> {
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let tracks = || self.tracks.iter().map(|track| TrackColumns::new(self.recording, track, self.meta));
+        let tracks = || {
+            self.tracks
+                .iter()
+                .enumerate()
+                .map(|(at, track)| TrackColumns::new(self.recording, track, at == 0, self.meta))
+        };
         let mut document = serializer.serialize_struct("profile", 4)?;
-        document.serialize_field("meta", &MetaColumns::new(self.meta, self.tracks))?;
+        document.serialize_field("meta", &MetaColumns::new(self.recording, self.meta, self.tracks))?;
         document.serialize_field("libs", &[(); 0])?;
         document.serialize_field("shared", &Shared(self.recording))?;
         document.serialize_field("threads", &Column(tracks))?;
@@ -71,7 +76,7 @@ struct TrackColumns<'a> {
 }
 
 impl<'a> TrackColumns<'a> {
-    fn new(recording: &'a Recording, track: &'a Track<'a>, meta: &'a Meta) -> Self {
+    fn new(recording: &'a Recording, track: &'a Track<'a>, first: bool, meta: &'a Meta) -> Self {
         Self {
             name: &track.name,
             is_main_thread: track.is_main,
@@ -85,7 +90,7 @@ impl<'a> TrackColumns<'a> {
             pid: meta.pid.to_string(),
             tid: &track.tid,
             samples: SampleColumns::of(&track.threads, meta.report.run.interval_ns, meta.ended_ns),
-            markers: MarkerColumns::of(recording, &track.threads),
+            markers: MarkerColumns::of(recording, &track.threads, first),
         }
     }
 }

@@ -49,4 +49,6 @@ ids! {
     ThreadId;
     /// What contradicts a stack.
     RefutationId;
+    /// A kind of marks.
+    MarkKindId;
 }

@@ -12,6 +12,7 @@
 mod category;
 mod fate;
 mod ids;
+mod marks;
 mod recording;
 mod refutations;
 mod rows;
@@ -21,7 +22,10 @@ mod thread;
 
 pub use category::{Category, VmPart};
 pub use fate::{ByFate, Fate, Tally};
-pub use ids::{FrameId, FuncId, Id, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId};
+pub use ids::{
+    FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId,
+};
+pub use marks::{Figure, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
 pub use recording::Recording;
 pub use refutations::{Refutation, RefutationRow, RefutationTable};
 pub use rows::{FrameRow, Func, FuncRow, StackRow};

@@ -5,7 +5,10 @@
 use std::num::NonZeroU32;
 
 use crate::fate::{Fate, Tally};
-use crate::ids::{FrameId, FuncId, Id, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId};
+use crate::ids::{
+    FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId,
+};
+use crate::marks::{Mark, MarkKind, MarkKinds};
 use crate::refutations::{Refutation, RefutationTable};
 use crate::rows::{FrameRow, Func, FuncRow, StackRow};
 use crate::strings::StringTable;
@@ -23,6 +26,9 @@ pub struct Recording {
     stacks: Table<StackRow, StackId>,
     refutations: RefutationTable,
     threads: Vec<Thread>,
+    mark_kinds: MarkKinds,
+    /// Of all of the process.
+    marks: Vec<Mark>,
     tally: Tally,
 }
 
@@ -109,6 +115,28 @@ impl Recording {
         self.threads[thread.row()].push(sample);
     }
 
+    /// A kind of marks; a kind whose key is known is the known one.
+    pub fn mark_kind(&mut self, kind: MarkKind) -> MarkKindId {
+        self.mark_kinds.add(&mut self.strings, kind)
+    }
+
+    /// Something that happened to a thread, or to all of the process.
+    pub fn mark(&mut self, thread: Option<ThreadId>, mark: Mark) {
+        match thread {
+            Some(thread) => self.threads[thread.row()].mark(mark),
+            None => self.marks.push(mark),
+        }
+    }
+
+    pub fn mark_kinds(&self) -> &MarkKinds {
+        &self.mark_kinds
+    }
+
+    /// What happened to all of the process, as it came.
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
     /// Counts samples for which there was no room, of a thread if that much is known.
     pub fn dropped(&mut self, thread: Option<ThreadId>, samples: u64, weight: u64) {
         self.tally.add(Fate::Dropped, samples, weight);
@@ -167,6 +195,7 @@ impl Recording {
             + self.frames.bytes()
             + self.stacks.bytes()
             + self.refutations.bytes()
+            + (self.marks.capacity() * size_of::<Mark>()) as u64
             + self.threads.iter().map(Thread::bytes).sum::<u64>()
     }
 }

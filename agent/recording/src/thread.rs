@@ -5,6 +5,7 @@
 
 use crate::fate::{Fate, Tally};
 use crate::ids::{RefutationId, StackId};
+use crate::marks::Mark;
 
 /// One sample, with what became of it.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +48,7 @@ pub struct Thread {
     pub(crate) tally: Tally,
     samples: Vec<Stored>,
     refuted: Vec<Refuted>,
+    marks: Vec<Mark>,
     /// The weight of the stored samples.
     weight: u64,
 }
@@ -62,6 +64,7 @@ impl Thread {
             tally: Tally::default(),
             samples: Vec::new(),
             refuted: Vec::new(),
+            marks: Vec::new(),
             weight: 0,
         }
     }
@@ -79,6 +82,10 @@ impl Thread {
 
     pub(crate) fn refute(&mut self, time_ns: u64, how: RefutationId) {
         self.refuted.push(Refuted { time_ns, how });
+    }
+
+    pub(crate) fn mark(&mut self, mark: Mark) {
+        self.marks.push(mark);
     }
 
     pub fn name(&self) -> &str {
@@ -113,6 +120,11 @@ impl Thread {
         &self.refuted
     }
 
+    /// What happened to it, as it came.
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
     /// As they came: maybe slightly out of order.
     pub fn samples(&self) -> &[Stored] {
         &self.samples
@@ -126,6 +138,7 @@ impl Thread {
     pub(crate) fn bytes(&self) -> u64 {
         let samples = self.samples.capacity() * size_of::<Stored>();
         let refuted = self.refuted.capacity() * size_of::<Refuted>();
-        (samples + refuted + self.name.capacity() + size_of::<Self>()) as u64
+        let marks = self.marks.capacity() * size_of::<Mark>();
+        (samples + refuted + marks + self.name.capacity() + size_of::<Self>()) as u64
     }
 }

@@ -3,15 +3,18 @@
 //! * [`Frame`] is a method and where in it a thread stands, whoever says so.
 //! * [`Walk`] is what came of a walk: frames, or the [`Reason`] why not.
 //! * [`Head`] is all of a sample but its walks.
+//! * [`Event`] is something that happened meanwhile.
 //!
 //! It must never know a JVM, a lane or a file: whoever has a value of these needs nobody to understand it.
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod event;
 mod frame;
 mod head;
 mod walk;
 
+pub use event::{Event, VALUES};
 pub use frame::{Bci, ENTRY, Frame, MethodId, NATIVE};
 pub use head::Head;
 pub use walk::{Answer, Reason, Walk, answer_of, number_of};

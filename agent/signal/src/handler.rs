@@ -13,7 +13,7 @@ use vouch_walk::walker::{Room, Subject, Walker};
 
 use crate::ask;
 use crate::gate::Gate;
-use crate::lane::{Claim, Lane};
+use crate::lane::{Claim, Lane, claim_any};
 use crate::record::{Sample, longest};
 use crate::slots::{Slot, Slots};
 
@@ -221,21 +221,15 @@ fn account(
     answer
 }
 
-/// A lane with room: first the thread's own choice, so that threads spread, then any other.
+/// Room for the longest sample.
 fn claim_lane(sampler: &Sampler, tid: u32) -> Option<Claim<'static, 'static>> {
-    let lanes = sampler.lanes;
-    let first = (tid as usize).checked_rem(lanes.len())?;
-    let (before, from) = lanes.split_at_checked(first)?;
-    for lane in from.iter().chain(before) {
-        if let Some(claim) = lane.claim(longest(sampler.walkers.len(), sampler.depth + 1)) {
-            if lane.waiting() > lane.size() / 2 {
-                // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
-                unsafe { libc::sem_post(sampler.wake) };
-            }
-            return Some(claim);
-        }
+    let longest = longest(sampler.walkers.len(), sampler.depth.saturating_add(1));
+    let claim = claim_any(sampler.lanes, tid as usize, longest)?;
+    if claim.presses() {
+        // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
+        unsafe { libc::sem_post(sampler.wake) };
     }
-    None
+    Some(claim)
 }
 
 /// A perf event begins with another period than the regular one, see [`crate::phase`], which may become longer.

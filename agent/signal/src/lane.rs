@@ -138,7 +138,20 @@ impl<'m> Lane<'m> {
     }
 }
 
+/// Room in one of several lanes: in that which is chosen first, so that threads spread, or else in any other.
+pub fn claim_any<'l, 'm>(lanes: &'l [Lane<'m>], choice: usize, longest: usize) -> Option<Claim<'l, 'm>> {
+    let first = choice.checked_rem(lanes.len())?;
+    let (before, from) = lanes.split_at_checked(first)?;
+    from.iter().chain(before).find_map(|lane| lane.claim(longest))
+}
+
 impl Claim<'_, '_> {
+    /// True if the lane is more than half full.
+    #[inline]
+    pub fn presses(&self) -> bool {
+        self.lane.waiting() > self.lane.size() / 2
+    }
+
     /// Writes one word of the entry; word 0 is its length and is written by `publish`.
     #[inline]
     pub fn set(&self, index: usize, value: u64) {

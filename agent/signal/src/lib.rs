@@ -9,6 +9,7 @@
 //! * [`dues`] is what of a thread is due, and what was answered.
 //! * [`slots`] tells it who the interrupted thread is.
 //! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
+//! * [`event`] is how what happened meanwhile goes the same way, from outside of a signal, too.
 //! * [`ask`] is a single question, outside of a recording.
 //! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
 //!
@@ -22,6 +23,8 @@
 pub mod ask;
 #[cfg(not(loom))]
 pub mod dues;
+#[cfg(not(loom))]
+pub mod event;
 pub mod gate;
 #[cfg(not(loom))]
 pub mod handler;

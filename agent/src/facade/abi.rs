@@ -10,9 +10,6 @@ use jvmti_sys::{
     jvmtiThreadInfo,
 };
 
-#[cfg(test)]
-use super::{Capability, Event};
-
 /// The figures by the expression that yields each in C.
 #[cfg(test)]
 const FIGURES: &[(&str, usize)] = &[
@@ -58,21 +55,6 @@ const FIGURES: &[(&str, usize)] = &[
     ("SLOT(SetEventCallbacks)", slot(offset_of!(jvmtiInterface_1, SetEventCallbacks))),
     ("SLOT(GetSystemProperty)", slot(offset_of!(jvmtiInterface_1, GetSystemProperty))),
     ("SLOT(AddCapabilities)", slot(offset_of!(jvmtiInterface_1, AddCapabilities))),
-    ("BIT(can_get_bytecodes)", Capability::GetBytecodes as usize),
-    ("BIT(can_get_constant_pool)", Capability::GetConstantPool as usize),
-    ("BIT(can_get_source_file_name)", Capability::GetSourceFileName as usize),
-    ("BIT(can_get_line_numbers)", Capability::GetLineNumbers as usize),
-    ("BIT(can_suspend)", Capability::Suspend as usize),
-    ("BIT(can_generate_compiled_method_load_events)", Capability::GenerateCompiledMethodLoadEvents as usize),
-    ("BIT(can_generate_native_method_bind_events)", Capability::GenerateNativeMethodBindEvents as usize),
-    ("JVMTI_EVENT_VM_INIT", Event::VmInit as usize),
-    ("JVMTI_EVENT_VM_DEATH", Event::VmDeath as usize),
-    ("JVMTI_EVENT_THREAD_START", Event::ThreadStart as usize),
-    ("JVMTI_EVENT_THREAD_END", Event::ThreadEnd as usize),
-    ("JVMTI_EVENT_CLASS_LOAD", Event::ClassLoad as usize),
-    ("JVMTI_EVENT_CLASS_PREPARE", Event::ClassPrepare as usize),
-    ("JVMTI_EVENT_NATIVE_METHOD_BIND", Event::NativeMethodBind as usize),
-    ("JVMTI_EVENT_COMPILED_METHOD_LOAD", Event::CompiledMethodLoad as usize),
 ];
 
 const fn slot(offset: usize) -> usize {
@@ -95,14 +77,20 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::FIGURES;
+    use crate::facade::{Capability, Event};
     use std::fmt::Write as _;
     use std::path::Path;
     use std::process::Command;
 
+    /// Each as an expression of C, and what it is here.
+    fn figures() -> impl Iterator<Item = (&'static str, usize)> {
+        FIGURES.iter().chain(Capability::FIGURES).chain(Event::FIGURES).copied()
+    }
+
     /// The C program that prints every figure from the header's own point of view.
     fn program() -> String {
         let mut lines = String::new();
-        for (expression, _) in FIGURES {
+        for (expression, _) in figures() {
             writeln!(lines, "  printf(\"%zu\\n\", (size_t)({expression}));").unwrap();
         }
         format!(
@@ -142,9 +130,9 @@ mod tests {
             let printed = Command::new(&binary).output().unwrap().stdout;
             let theirs: Vec<usize> =
                 String::from_utf8(printed).unwrap().lines().map(|line| line.parse().unwrap()).collect();
-            assert_eq!(theirs.len(), FIGURES.len());
-            for ((expression, ours), theirs) in FIGURES.iter().zip(theirs) {
-                assert_eq!(*ours, theirs, "{jdk}: {expression}");
+            assert_eq!(theirs.len(), figures().count());
+            for ((expression, ours), theirs) in figures().zip(theirs) {
+                assert_eq!(ours, theirs, "{jdk}: {expression}");
             }
             println!("abi agrees: {jdk}");
         }

@@ -7,31 +7,80 @@ use jvmti_sys::{jthread, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
 
 use super::{Jvmti, JvmtiError, Result, call, checked};
 
-/// A capability by its bit's place in `jvmtiCapabilities`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Capability {
-    GetBytecodes = 3,
-    GetSourceFileName = 11,
-    GetLineNumbers = 12,
-    Suspend = 20,
-    GenerateCompiledMethodLoadEvents = 27,
-    GenerateNativeMethodBindEvents = 30,
-    GetConstantPool = 35,
+/// Numbers of jvmti.h, each under our name and its own, by which `abi` compares them with each JDK's.
+macro_rules! numbers {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $number:literal $header:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(dead_code, reason = "whoever adds an event finds its number here")]
+        #[repr(i32)]
+        pub enum $name { $($variant = $number,)* }
+
+        impl $name {
+            #[cfg(test)]
+            pub const FIGURES: &[(&str, usize)] = &[$(($header, $number),)*];
+        }
+    };
 }
 
-/// An event by its number.
+numbers! {
+    /// A capability by its bit's place in `jvmtiCapabilities`.
+    Capability {
+        GetBytecodes = 3 "BIT(can_get_bytecodes)",
+        GetSourceFileName = 11 "BIT(can_get_source_file_name)",
+        GetLineNumbers = 12 "BIT(can_get_line_numbers)",
+        GenerateExceptionEvents = 17 "BIT(can_generate_exception_events)",
+        Suspend = 20 "BIT(can_suspend)",
+        GenerateCompiledMethodLoadEvents = 27 "BIT(can_generate_compiled_method_load_events)",
+        GenerateMonitorEvents = 28 "BIT(can_generate_monitor_events)",
+        GenerateNativeMethodBindEvents = 30 "BIT(can_generate_native_method_bind_events)",
+        GenerateGarbageCollectionEvents = 31 "BIT(can_generate_garbage_collection_events)",
+        GetConstantPool = 35 "BIT(can_get_constant_pool)",
+    }
+}
+
+numbers! {
+    /// An event by its number.
+    Event {
+        VmInit = 50 "JVMTI_EVENT_VM_INIT",
+        VmDeath = 51 "JVMTI_EVENT_VM_DEATH",
+        ThreadStart = 52 "JVMTI_EVENT_THREAD_START",
+        ThreadEnd = 53 "JVMTI_EVENT_THREAD_END",
+        ClassLoad = 55 "JVMTI_EVENT_CLASS_LOAD",
+        ClassPrepare = 56 "JVMTI_EVENT_CLASS_PREPARE",
+        Exception = 58 "JVMTI_EVENT_EXCEPTION",
+        NativeMethodBind = 67 "JVMTI_EVENT_NATIVE_METHOD_BIND",
+        CompiledMethodLoad = 68 "JVMTI_EVENT_COMPILED_METHOD_LOAD",
+        CompiledMethodUnload = 69 "JVMTI_EVENT_COMPILED_METHOD_UNLOAD",
+        MonitorWait = 73 "JVMTI_EVENT_MONITOR_WAIT",
+        MonitorWaited = 74 "JVMTI_EVENT_MONITOR_WAITED",
+        MonitorContendedEnter = 75 "JVMTI_EVENT_MONITOR_CONTENDED_ENTER",
+        MonitorContendedEntered = 76 "JVMTI_EVENT_MONITOR_CONTENDED_ENTERED",
+        GarbageCollectionStart = 81 "JVMTI_EVENT_GARBAGE_COLLECTION_START",
+        GarbageCollectionFinish = 82 "JVMTI_EVENT_GARBAGE_COLLECTION_FINISH",
+    }
+}
+
+/// An event of the JVM's that the agent is told of, all in one place: an event more is a row more.
+#[derive(Debug, Clone, Copy)]
+pub struct Told {
+    pub event: Event,
+    /// What the agent must be able to do for it.
+    pub capability: Option<Capability>,
+    /// Puts the function into the table that the JVM is to call.
+    pub install: fn(&mut Callbacks),
+    pub need: Need,
+}
+
+/// Who misses an event that a JVM does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Event {
-    VmInit = 50,
-    VmDeath = 51,
-    ThreadStart = 52,
-    ThreadEnd = 53,
-    ClassLoad = 55,
-    ClassPrepare = 56,
-    NativeMethodBind = 67,
-    CompiledMethodLoad = 68,
+pub enum Need {
+    /// Without it nothing is recorded.
+    All,
+    /// The walks of samples.
+    Walks,
+    /// What it tells of.
+    Itself,
 }
 
 /// The table of functions that the JVM calls.

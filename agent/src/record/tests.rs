@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use vouch_recording::{Id, Tally};
-use vouch_sample::{Answer, Frame, Head, MethodId, NATIVE, Reason};
+use vouch_recording::{Figure, Id, MarkKind, Tally, Unit};
+use vouch_sample::{Answer, Event, Frame, Head, MethodId, NATIVE, Reason};
+use vouch_signal::event::{self, EVENT_WORDS};
 use vouch_signal::lane::{Lane, Word};
 use vouch_signal::record::{Sample, longest};
 use vouch_walk::walker::RawFrame;
 
 use super::Recorder;
 use crate::engine::Engine;
+use crate::events::{Row, Rows};
 use crate::jvm::Witnessed;
 use crate::jvm::pretend::{BEGINS, Pretend, STEP};
 use crate::options::{Refuted, Witnessing};
@@ -29,6 +31,17 @@ const WRITE: usize = 3;
 const LOST: usize = 4;
 const READ: usize = 5;
 const AGAIN: usize = 6;
+
+static NAP: Row = Row {
+    mark: MarkKind {
+        key: "nap",
+        label: "Nap",
+        description: "Nothing was done.",
+        figures: &[Figure { key: "sheep", label: "Sheep", unit: Unit::Count }],
+    },
+    told: &[],
+};
+static ROWS: Rows = &[&NAP];
 
 /// A recorder with lanes, a thread `main`, and a program.
 struct Bench {
@@ -60,7 +73,7 @@ impl Bench {
         let registry: &Registry = Box::leak(Box::new(Registry::new(256)));
         let (engine, interval) = (Engine::Itimer, Duration::from_millis(1));
         registry.begin_sampling(Sampling { engine, interval, filter: None, paused: false });
-        let recorder = Recorder::new(DEPTH, refuted, Witness::new(witnessing), registry);
+        let recorder = Recorder::new(DEPTH, refuted, Witness::new(witnessing), registry, ROWS);
         let lane = Lane::new(Vec::leak((0..4_096).map(|_| Word::default()).collect()));
         let mut bench = Self { recorder, registry, jvm: program(), lane, serial: 0 };
         bench.serial = bench.thread(TID, 0, "main");
@@ -380,6 +393,35 @@ fn what_the_handler_had_no_room_for_is_counted_once() {
     counters.dropped_weight.store(10, Relaxed);
     bench.recorder.count_dropped(&counters);
     assert_eq!((bench.tally().samples.dropped, bench.tally().weight.dropped), (4, 10));
+}
+
+#[test]
+fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
+    let mut bench = Bench::new();
+    bench.registry.renamed((TID, bench.serial), "request", 100);
+    let nap = Event {
+        kind: NAP.number(),
+        began: 150,
+        ended: 170,
+        tid: TID,
+        serial: bench.serial,
+        values: [7, 0, 0, 0],
+    };
+    for event in
+        [nap, Event { began: 50, ..nap }, Event { tid: 0, serial: 0, ..nap }, Event { kind: 3, ..nap }]
+    {
+        event::write(bench.lane.claim(EVENT_WORDS).unwrap(), &event);
+    }
+    bench.lane.claim(EVENT_WORDS).unwrap().publish(2);
+    bench.recorder.drain_events(std::slice::from_ref(&bench.lane));
+    let recording = &bench.recorder.recording;
+    assert_eq!(recording.mark_kinds().rows().len(), 1);
+    let marks: Vec<_> =
+        recording.threads().iter().map(|thread| (thread.name(), thread.marks().len())).collect();
+    assert_eq!(marks, [("request", 1), ("main", 1)], "each under the name of its time");
+    let [of_all] = recording.marks() else { panic!("one happened to all: {:?}", recording.marks()) };
+    assert_eq!((of_all.began_ns, of_all.ended_ns, of_all.values[0]), (150, 170, 7));
+    assert_eq!(bench.recorder.events_lost(), 2, "one of a kind that nobody knows, one torn");
 }
 
 /// Any words, published as an entry; whether it is long enough to be a sample.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use vouch_recording::{Category, Recording, ThreadId};
-use vouch_sample::Head;
+use vouch_sample::{Event, Head};
 
 use super::outside::{Outside, outside};
 use crate::threads::{Life, NameId, Registry, scan};
@@ -45,6 +45,15 @@ impl Tracks {
                 .entry(head.tid)
                 .or_insert_with(|| recording.add_thread(&name, head.tid.into(), head.time));
             (*track, outside(false, &name))
+        })
+    }
+
+    /// The track of the thread that an event happened to; `None` if it happened to all of the process, or to nobody who is known.
+    pub fn of_event(&mut self, event: &Event, recording: &mut Recording) -> Option<ThreadId> {
+        let Self { registry, known, .. } = self;
+        registry.life(event.serial, |life| {
+            let name = life.name_at(event.began);
+            *known.entry((life.serial, name)).or_insert_with(|| add(recording, life, name))
         })
     }
 

@@ -152,6 +152,10 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         ));
     }
     notes.extend(crate::guard::unguarded());
+    let lost = session.rig.events_lost() + session.recorder.events_lost();
+    if lost > 0 {
+        notes.push(format!("{lost} events could not be recorded"));
+    }
     let replaced = crate::engine::replaced();
     if replaced > 0 {
         notes.push(format!(

@@ -1,61 +1,122 @@
-//! Refutations in the timeline: a marker at the time of each refuted sample, with what contradicts it as fields.
+//! Marks in the timeline: at each refuted sample what contradicts it, and what happened beside the samples.
 //!
 //! No field may be called `cause` or `type`: the front-end takes these for its own, and shows an error page.
 
-use serde::ser::SerializeStruct;
+use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
-use vouch_recording::{Category, Recording, RefutationRow, Refuted, StringId, Thread};
+use vouch_recording::{
+    Category, Figure, Mark, MarkKindRow, Recording, RefutationRow, Refuted, StringId, Thread, Unit,
+};
 
 use super::categories::index;
-use super::json::{Column, Repeat, Row};
+use super::json::{Column, Row};
 use super::time::Micros;
 
-/// The markers' kind, by which the front-end finds how to show them.
-const SCHEMA: &str = "refuted";
+/// The kind of the markers of refuted samples, by which the front-end finds how to show them.
+const REFUTED: &str = "refuted";
 
-/// The markers of one track.
+/// The markers of one track, in the order of their times.
 pub struct MarkerColumns<'a> {
     recording: &'a Recording,
-    refuted: Vec<Refuted>,
+    markers: Vec<Marker<'a>>,
+}
+
+#[derive(Clone, Copy)]
+enum Marker<'a> {
+    Refuted(Refuted),
+    Mark(&'a Mark),
+}
+
+impl Marker<'_> {
+    fn began_ns(self) -> u64 {
+        match self {
+            Self::Refuted(refuted) => refuted.time_ns,
+            Self::Mark(mark) => mark.began_ns,
+        }
+    }
+
+    /// None: it is an instant.
+    fn ended_ns(self) -> Option<u64> {
+        match self {
+            Self::Refuted(_) => None,
+            Self::Mark(mark) => Some(mark.ended_ns).filter(|ended| *ended > mark.began_ns),
+        }
+    }
+
+    fn category(self) -> Category {
+        match self {
+            Self::Refuted(_) => Category::Refuted,
+            Self::Mark(_) => Category::Other,
+        }
+    }
 }
 
 impl<'a> MarkerColumns<'a> {
-    pub fn of(recording: &'a Recording, threads: &[&Thread]) -> Self {
-        let mut refuted: Vec<Refuted> = threads.iter().flat_map(|thread| thread.refuted()).copied().collect();
-        refuted.sort_by_key(|refuted| refuted.time_ns);
-        Self { recording, refuted }
+    /// Those of these threads; what happened to all of the process stands in the first track.
+    pub fn of(recording: &'a Recording, threads: &[&'a Thread], first: bool) -> Self {
+        let refuted = threads.iter().flat_map(|thread| thread.refuted()).copied().map(Marker::Refuted);
+        let of_all = if first { recording.marks() } else { &[] };
+        let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).map(Marker::Mark);
+        let mut markers: Vec<Marker<'_>> = refuted.chain(marks).collect();
+        markers.sort_by_key(|marker| marker.began_ns());
+        Self { recording, markers }
     }
 
-    fn data(&self) -> impl Iterator<Item = Data> {
-        self.refuted.iter().map(|refuted| {
-            let RefutationRow { kind, caller, bci, expected, found } =
-                self.recording.refutations().get(refuted.how);
-            let [kind, caller, expected, found] = [kind, caller, expected, found].map(Row);
-            Data { r#type: SCHEMA, number: refuted.how.number(), kind, caller, bci, expected, found }
-        })
+    fn name(&self, marker: Marker<'_>) -> Option<Row<StringId>> {
+        match marker {
+            Marker::Refuted(_) => self.recording.refutations().marker().map(Row),
+            Marker::Mark(mark) => Some(Row(self.kind(mark).name)),
+        }
+    }
+
+    fn data(&self, marker: Marker<'a>) -> Data<'a> {
+        match marker {
+            Marker::Refuted(refuted) => {
+                let RefutationRow { kind, caller, bci, expected, found } =
+                    self.recording.refutations().get(refuted.how);
+                let [kind, caller, expected, found] = [kind, caller, expected, found].map(Row);
+                let number = refuted.how.number();
+                Data::Refuted(RefutedData { r#type: REFUTED, number, kind, caller, bci, expected, found })
+            }
+            Marker::Mark(mark) => Data::Mark(MarkData { kind: self.kind(mark), mark }),
+        }
+    }
+
+    fn kind(&self, mark: &Mark) -> &'a MarkKindRow {
+        self.recording.mark_kinds().get(mark.kind)
     }
 }
 
 impl Serialize for MarkerColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let length = self.refuted.len();
-        let name = || self.recording.refutations().marker().map(Row);
+        let markers = || self.markers.iter().copied();
         let mut table = serializer.serialize_struct("markers", 7)?;
-        table.serialize_field("length", &length)?;
-        table.serialize_field("data", &Column(|| self.data()))?;
-        table.serialize_field("name", &Column(|| self.refuted.iter().map(|_| name())))?;
-        let times = || self.refuted.iter().map(|refuted| Micros::from_nanos(refuted.time_ns));
-        table.serialize_field("startTime", &Column(times))?;
-        table.serialize_field("endTime", &Repeat((), length))?;
-        // An instant.
-        table.serialize_field("phase", &Repeat(0, length))?;
-        table.serialize_field("category", &Repeat(index(Category::Refuted), length))?;
+        table.serialize_field("length", &self.markers.len())?;
+        table.serialize_field("data", &Column(|| markers().map(|marker| self.data(marker))))?;
+        table.serialize_field("name", &Column(|| markers().map(|marker| self.name(marker))))?;
+        table.serialize_field(
+            "startTime",
+            &Column(|| markers().map(|marker| Micros::from_nanos(marker.began_ns()))),
+        )?;
+        let ends = || markers().map(|marker| marker.ended_ns().map(Micros::from_nanos));
+        table.serialize_field("endTime", &Column(ends))?;
+        // 0 is an instant, 1 an interval.
+        let phases = || markers().map(|marker| u8::from(marker.ended_ns().is_some()));
+        table.serialize_field("phase", &Column(phases))?;
+        table.serialize_field("category", &Column(|| markers().map(|marker| index(marker.category()))))?;
         table.end()
     }
 }
 
 #[derive(Serialize)]
-struct Data {
+#[serde(untagged)]
+enum Data<'a> {
+    Refuted(RefutedData),
+    Mark(MarkData<'a>),
+}
+
+#[derive(Serialize)]
+struct RefutedData {
     r#type: &'static str,
     number: usize,
     kind: Row<StringId>,
@@ -65,17 +126,35 @@ struct Data {
     found: Row<StringId>,
 }
 
-/// How the front-end is to show the markers.
+struct MarkData<'a> {
+    kind: &'a MarkKindRow,
+    mark: &'a Mark,
+}
+
+impl Serialize for MarkData<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = self.kind.kind;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", kind.key)?;
+        for (figure, value) in kind.figures.iter().zip(self.mark.values) {
+            map.serialize_entry(figure.key, &value)?;
+        }
+        map.end()
+    }
+}
+
+/// How the front-end is to show a kind of markers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schema {
     name: &'static str,
     display: [&'static str; 3],
-    table_label: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table_label: Option<&'static str>,
     chart_label: &'static str,
     tooltip_label: &'static str,
     description: &'static str,
-    fields: [Field; 6],
+    fields: Vec<Field>,
 }
 
 #[derive(Serialize)]
@@ -85,19 +164,49 @@ struct Field {
     format: &'static str,
 }
 
-pub const SCHEMAS: [Schema; 1] = [Schema {
-    name: SCHEMA,
-    display: ["marker-chart", "marker-table", "timeline-overview"],
-    table_label: "{marker.data.kind}: {marker.data.caller} at {marker.data.bci}, found {marker.data.found}",
-    chart_label: "{marker.data.kind}",
-    tooltip_label: "A stack that cannot be: {marker.data.kind}",
-    description: "A sample whose stack the bytecode contradicts. `vouch explain FILE NUMBER` shows the place.",
-    fields: [
-        Field { key: "number", label: "Number", format: "integer" },
-        Field { key: "kind", label: "How", format: "unique-string" },
-        Field { key: "caller", label: "Caller", format: "unique-string" },
-        Field { key: "bci", label: "At bci", format: "integer" },
-        Field { key: "expected", label: "Its bytecode", format: "unique-string" },
-        Field { key: "found", label: "The walk claimed", format: "unique-string" },
-    ],
-}];
+impl From<&Figure> for Field {
+    fn from(figure: &Figure) -> Self {
+        let format = match figure.unit {
+            Unit::Count => "integer",
+            Unit::Nanoseconds => "nanoseconds",
+        };
+        Self { key: figure.key, label: figure.label, format }
+    }
+}
+
+/// Those of all markers that the recording can have.
+pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema> {
+    std::iter::once(refuted()).chain(recording.mark_kinds().rows().iter().map(|row| Schema {
+        name: row.kind.key,
+        display: DISPLAY,
+        table_label: None,
+        chart_label: row.kind.label,
+        tooltip_label: row.kind.label,
+        description: row.kind.description,
+        fields: row.kind.figures.iter().map(Field::from).collect(),
+    }))
+}
+
+const DISPLAY: [&str; 3] = ["marker-chart", "marker-table", "timeline-overview"];
+
+fn refuted() -> Schema {
+    let field = |key, label, format| Field { key, label, format };
+    Schema {
+        name: REFUTED,
+        display: DISPLAY,
+        table_label: Some(
+            "{marker.data.kind}: {marker.data.caller} at {marker.data.bci}, found {marker.data.found}",
+        ),
+        chart_label: "{marker.data.kind}",
+        tooltip_label: "A stack that cannot be: {marker.data.kind}",
+        description: "A sample whose stack the bytecode contradicts. `vouch explain FILE NUMBER` shows the place.",
+        fields: vec![
+            field("number", "Number", "integer"),
+            field("kind", "How", "unique-string"),
+            field("caller", "Caller", "unique-string"),
+            field("bci", "At bci", "integer"),
+            field("expected", "Its bytecode", "unique-string"),
+            field("found", "The walk claimed", "unique-string"),
+        ],
+    }
+}

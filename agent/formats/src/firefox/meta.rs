@@ -3,10 +3,11 @@
 //! It must never leave the front-end to guess: what only a browser has is switched off here.
 
 use serde::Serialize;
+use vouch_recording::Recording;
 use vouch_report::{TrustReport, float};
 
 use super::categories::{CATEGORIES, CategoryEntry};
-use super::markers::{SCHEMAS, Schema};
+use super::markers::{Schema, schemas};
 use super::time::Micros;
 use super::tracks::{self, Track};
 use crate::meta::Meta;
@@ -49,7 +50,7 @@ pub struct MetaColumns<'a> {
     #[serde(rename = "CPUName")]
     cpu_name: &'a str,
     categories: &'static [CategoryEntry],
-    marker_schema: &'static [Schema],
+    marker_schema: Vec<Schema>,
     sample_units: SampleUnits,
     extra: [Section; 1],
     /// The front-end passes it over; `vouch explain` reads it.
@@ -80,7 +81,7 @@ struct Entry {
 }
 
 impl<'a> MetaColumns<'a> {
-    pub fn new(meta: &'a Meta, tracks: &[Track<'_>]) -> Self {
+    pub fn new(recording: &Recording, meta: &'a Meta, tracks: &[Track<'_>]) -> Self {
         // The front-end cuts off what lies outside of the recorded range: a sample that was under way when
         // recording ended widens it.
         let times = || tracks.iter().flat_map(|track| &track.threads).flat_map(|thread| thread.samples());
@@ -113,7 +114,7 @@ impl<'a> MetaColumns<'a> {
             logical_cpus: meta.cpu_count,
             cpu_name: &meta.cpu_name,
             categories: &CATEGORIES,
-            marker_schema: &SCHEMAS,
+            marker_schema: schemas(recording).collect(),
             sample_units: SampleUnits { time: "ms", event_delay: "ms", thread_cpu_delta: "µs" },
             extra: [Section { label: "Vouch", entries }],
             vouch: &meta.report,

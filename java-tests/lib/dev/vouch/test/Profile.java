@@ -74,6 +74,19 @@ public final class Profile {
         }
     }
 
+    /** What all markers of this kind say. */
+    public List<JsonObject> markers(String kind) {
+        List<JsonObject> markers = new ArrayList<>();
+        for (JsonElement thread : json.getAsJsonArray("threads")) {
+            for (JsonElement data : thread.getAsJsonObject().getAsJsonObject("markers").getAsJsonArray("data")) {
+                if (data.getAsJsonObject().get("type").getAsString().equals(kind)) {
+                    markers.add(data.getAsJsonObject());
+                }
+            }
+        }
+        return markers;
+    }
+
     /** The one track of this name. */
     public Track track(String name) {
         List<Track> named = tracks(name);

@@ -1,0 +1,73 @@
+//! What happened beside the samples: markers with their figures, which say themselves what they mean.
+
+mod common;
+
+use common::{START_NS, stack, written};
+use serde_json::{Value, json};
+use vouch_recording::{Figure, Mark, MarkKind, Recording, Unit};
+
+const PAUSE: MarkKind = MarkKind {
+    key: "pause",
+    label: "Pause",
+    description: "Nothing ran.",
+    figures: &[
+        Figure { key: "threads", label: "Threads", unit: Unit::Count },
+        Figure { key: "asked", label: "Asked for", unit: Unit::Nanoseconds },
+    ],
+};
+const END: MarkKind = MarkKind { key: "end", label: "End", description: "It is over.", figures: &[] };
+
+#[test]
+fn a_mark_stands_in_its_threads_track_and_one_of_all_in_the_first() {
+    let mut recording = Recording::new();
+    stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 1, START_NS);
+    let other = recording.add_thread("other", 2, START_NS);
+    let (pause, end) = (recording.mark_kind(PAUSE), recording.mark_kind(END));
+    assert_eq!(recording.mark_kind(PAUSE), pause, "a kind is told once");
+    let mark = |kind, began, ended, values| Mark {
+        kind,
+        began_ns: START_NS + began,
+        ended_ns: START_NS + ended,
+        values,
+    };
+    recording.mark(None, mark(end, 9_000_000, 9_000_000, [0; 4]));
+    recording.mark(Some(other), mark(pause, 2_000_000, 5_000_000, [7, 3_000_000, 0, 0]));
+    recording.mark(Some(main), mark(pause, 1_000_000, 1_500_000, [1, 2, 0, 0]));
+    let profile = written(&recording);
+    let markers = |track: usize| &profile["threads"][track]["markers"];
+    let names = |track: usize| -> Vec<&str> {
+        let name = |index: &Value| {
+            let index = usize::try_from(index.as_u64().unwrap()).unwrap();
+            profile["shared"]["stringArray"][index].as_str().unwrap()
+        };
+        markers(track)["name"].as_array().unwrap().iter().map(name).collect()
+    };
+    assert_eq!((names(0), names(1)), (vec!["Pause", "End"], vec!["Pause"]));
+    assert_eq!(markers(0)["phase"], json!([1, 0]));
+    assert_eq!(markers(0)["endTime"][1], Value::Null);
+    let times = ["startTime", "endTime"].map(|column| markers(1)[column][0].as_f64().unwrap());
+    assert!((times[1] - times[0] - 3.0).abs() < 1e-6, "{times:?}");
+    assert_eq!(markers(1)["data"][0], json!({"type": "pause", "threads": 7, "asked": 3_000_000}));
+    assert_eq!(markers(0)["data"][1], json!({"type": "end"}));
+}
+
+#[test]
+fn each_kind_says_how_it_is_read_and_takes_no_name_of_the_front_ends() {
+    let mut recording = Recording::new();
+    recording.mark_kind(PAUSE);
+    let profile = written(&recording);
+    let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
+    let pause = schemas.iter().find(|schema| schema["name"] == "pause").unwrap();
+    assert_eq!((&pause["tooltipLabel"], &pause["description"]), (&json!("Pause"), &json!("Nothing ran.")));
+    assert_eq!(
+        pause["fields"],
+        json!([
+            {"key": "threads", "label": "Threads", "format": "integer"},
+            {"key": "asked", "label": "Asked for", "format": "nanoseconds"},
+        ])
+    );
+    for field in schemas.iter().flat_map(|schema| schema["fields"].as_array().unwrap()) {
+        assert!(field["key"] != "cause" && field["key"] != "type", "{field}");
+    }
+}
