@@ -8,7 +8,7 @@ use vouch_proof::Refutation;
 use crate::time::float;
 
 /// The edges of all stacks. The verdicts are on distinct ones, and add up to them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EdgeReport {
     /// How often an edge stood in a sample's stack.
     pub checked: u64,
@@ -48,7 +48,7 @@ pub struct RefutationReport {
 }
 
 /// How often a corruption was made, and how often proof noticed it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Power {
     pub tried: u64,
     pub noticed: u64,
@@ -62,7 +62,7 @@ impl Power {
 }
 
 /// The time of the samples against the time that the kernel charged the same threads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conservation {
     pub cpu_ms: f64,
     pub sampled_ms: f64,

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vouch_recording::{ByFate, Recording, Thread};
 
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::time::{float, millis};
 
 /// The report.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TrustReport {
     #[serde(flatten)]
     pub run: Run,
@@ -26,7 +26,7 @@ pub struct TrustReport {
 }
 
 /// What a recording itself cannot tell: each figure is the caller's to know.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Run {
     /// Vouch's own version.
     pub vouch: String,
@@ -39,7 +39,7 @@ pub struct Run {
     /// The engine was stopped before the recording's end: what the program did since then is not sampled, nor in `threads`.
     pub engine_stopped: bool,
     /// What a sample's weight is counted in.
-    #[serde(rename = "interval_us", serialize_with = "in_micros")]
+    #[serde(rename = "interval_us", serialize_with = "in_micros", deserialize_with = "of_micros")]
     pub interval_ns: u64,
     /// The CPU time from one signal to the next, in the end: longer than the interval where this machine cannot afford that.
     pub sampled_interval_us: f64,
@@ -73,6 +73,16 @@ fn in_micros<S: Serializer>(nanos: &u64, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_f64(float(*nanos) / 1000.0)
 }
 
+/// The other way: an interval is of whole nanoseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "what does not fit is as near as can be"
+)]
+fn of_micros<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Ok((f64::deserialize(deserializer)? * 1000.0).round() as u64)
+}
+
 /// What the signal handlers counted, independently of what was recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delivered {
@@ -103,28 +113,52 @@ impl<T: Serialize> Serialize for Signals<T> {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-#[serde(into = "RateWithUnit")]
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Signals<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Figures<T> {
+            signals: T,
+            proven: T,
+            plausible: T,
+            refuted: T,
+            unwalked: T,
+            outside: T,
+            dropped: T,
+        }
+        let Figures { signals, proven, plausible, refuted, unwalked, outside, dropped } =
+            Figures::deserialize(deserializer)?;
+        Ok(Self { signals, fates: ByFate { proven, plausible, refuted, unwalked, outside, dropped } })
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(into = "RateWithUnit", from = "RateWithUnit")]
 pub struct Rate {
     pub asked_hz: f64,
     pub reached_hz: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct RateWithUnit {
     asked_hz: f64,
     reached_hz: f64,
-    unit: &'static str,
+    unit: String,
 }
 
 impl From<Rate> for RateWithUnit {
     fn from(Rate { asked_hz, reached_hz }: Rate) -> Self {
-        Self { asked_hz, reached_hz, unit: "samples per CPU-second" }
+        Self { asked_hz, reached_hz, unit: "samples per CPU-second".to_owned() }
+    }
+}
+
+impl From<RateWithUnit> for Rate {
+    fn from(RateWithUnit { asked_hz, reached_hz, .. }: RateWithUnit) -> Self {
+        Self { asked_hz, reached_hz }
     }
 }
 
 /// Samples that were compared with GetStackTrace.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct WitnessReport {
     pub asked: u64,
     /// Of those, the ones whose thread did not run between walk and witness: every frame was compared.
@@ -150,7 +184,7 @@ impl WitnessReport {
 }
 
 /// How much CPU time the signal handler took for a sample.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct HandlerTime {
     pub p50: u64,
     pub p90: u64,
@@ -160,7 +194,7 @@ pub struct HandlerTime {
 }
 
 /// One thread under one name. Threads that share a track in the timeline have a row each.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ThreadReport {
     pub name: String,
     pub tid: u64,

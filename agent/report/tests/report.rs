@@ -219,3 +219,18 @@ fn a_run_without_samples_says_so() {
     assert!(summary.contains("no samples were taken"), "{summary}");
     assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
 }
+
+#[test]
+fn a_report_is_read_back_as_it_was_written() {
+    let mut recording = Recording::new();
+    recording.add_thread("main", 7, 0);
+    recording.dropped(None, 3, 9);
+    let run = Run { interval_ns: 1_234_567, vm_flags: vec!["-Xint".into()], names_lost: 4, ..Run::default() };
+    let mut written = Vec::new();
+    TrustReport::of(&recording, run).write(&mut written).unwrap();
+    let read: TrustReport = serde_json::from_slice(&written).unwrap();
+    assert_eq!((read.run.interval_ns, read.samples.fates.dropped), (1_234_567, 3));
+    let mut again = Vec::new();
+    read.write(&mut again).unwrap();
+    assert_eq!(String::from_utf8(again), String::from_utf8(written));
+}

@@ -1,0 +1,47 @@
+//! `cargo xtask`: what the scripts make of trust reports, typed, so that a figure that is renamed does not build.
+//!
+//!     xtask trust-page MAJOR-PROGRAM.json…         tables of fates, refutations, power and cost
+//!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
+//!     xtask true-stacks-page …                     the same as tables
+//!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
+//!
+//! It must never write a figure that is in none of its files.
+
+mod report;
+mod true_stacks;
+mod trust_page;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use report::Of;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let make: fn(&[Of]) -> String = match words.next().as_deref() {
+        Some("trust-page") => trust_page::page,
+        Some("true-stacks") => true_stacks::lines,
+        Some("true-stacks-page") => true_stacks::page,
+        Some("true-stacks-refuted") => |reports| format!("{}\n", true_stacks::all_refuted(reports)),
+        _ => {
+            eprintln!(
+                "usage: cargo xtask trust-page|true-stacks|true-stacks-page|true-stacks-refuted REPORT.json…"
+            );
+            return ExitCode::from(2);
+        }
+    };
+    match words.map(PathBuf::from).map(|file| Of::read(&file)).collect::<Result<Vec<Of>, String>>() {
+        Ok(reports) if !reports.is_empty() => {
+            print!("{}", make(&reports));
+            ExitCode::SUCCESS
+        }
+        Ok(_) => {
+            eprintln!("xtask: no report was named");
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A trust report, and what its file's name says of the run: JDK, mode, program.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use vouch_report::{TrustReport, float, grouped};
+
+/// A report and the run that it is of.
+#[derive(Debug)]
+pub struct Of {
+    pub major: u32,
+    /// Empty where the runs have none.
+    pub mode: String,
+    pub program: String,
+    pub report: TrustReport,
+}
+
+impl Of {
+    /// Reads `MAJOR-PROGRAM.json` or `MAJOR-MODE-PROGRAM.json`.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let name = file.display();
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let (major, rest) = stem.split_once('-').ok_or(format!("{name}: no MAJOR-PROGRAM.json"))?;
+        let (mode, program) = rest.rsplit_once('-').unwrap_or(("", rest));
+        let opened = File::open(file).map_err(|error| format!("{name}: {error}"))?;
+        let report = serde_json::from_reader(BufReader::new(opened))
+            .map_err(|error| format!("{name} is no trust report of this version: {error}"))?;
+        let major = major.parse().map_err(|_| format!("{name} begins with no number of a JDK"))?;
+        Ok(Self { major, mode: mode.to_owned(), program: program.to_owned(), report })
+    }
+
+    /// Distinct edges that rest on an explanation.
+    pub fn explained(&self) -> u64 {
+        self.report.run.edges.explained.values().sum()
+    }
+}
+
+/// `1.25 %`
+pub fn percent(part: f64, whole: f64) -> String {
+    if whole > 0.0 { format!("{} %", (part / whole * 1e4).round() / 100.0) } else { "-".to_owned() }
+}
+
+/// `wrong_root 12, gap 3`, the most frequent first.
+pub fn kinds(counts: &BTreeMap<String, u64>) -> String {
+    let mut counts: Vec<(&String, &u64)> = counts.iter().collect();
+    counts.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
+    let counts: Vec<String> =
+        counts.iter().map(|(name, count)| format!("{name} {}", grouped(**count))).collect();
+    counts.join(", ")
+}
+
+/// A share of two counts.
+pub fn share(part: u64, whole: u64) -> String {
+    percent(float(part), float(whole))
+}
+
+/// A table in Markdown.
+pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
+    let mut text = line(&head) + &format!("|{}\n", "---|".repeat(head.len()));
+    for row in rows {
+        text.push_str(&line(&row));
+    }
+    text
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use vouch_report::{EdgeReport, Power, Run, Signals};
+
+    /// A report whose figures are all different.
+    pub fn report(major: u32, mode: &str, program: &str) -> Of {
+        let mut report = TrustReport {
+            samples: Signals { signals: 1_000, ..Signals::default() },
+            weight_ms: Signals { signals: 2_000.0, ..Signals::default() },
+            ..TrustReport::default()
+        };
+        report.samples.fates.refuted = 20;
+        let fates = &mut report.weight_ms.fates;
+        (fates.proven, fates.plausible, fates.refuted) = (1_500.0, 80.0, 20.0);
+        (fates.unwalked, fates.outside) = (100.0, 300.0);
+        report.conservation.ratio = Some(0.998);
+        report.run = Run {
+            agent_cpu_ms: 90.0,
+            refuted: [("gap".to_owned(), 3), ("wrong_root".to_owned(), 17)].into(),
+            edges: EdgeReport {
+                checked: 1_234_567,
+                distinct: 60,
+                proven: 50,
+                explained: [("jni_entry".to_owned(), 7), ("class_unloaded".to_owned(), 2)].into(),
+                refuted: 1,
+                took_ms: 10.0,
+            },
+            power: ["dropped_frames", "foreign_frames", "moved_bcis"]
+                .map(|name| (name.to_owned(), Power { tried: 200, noticed: 150 }))
+                .into(),
+            ..Run::default()
+        };
+        report.run.handler_ns.total_ms = 20.0;
+        Of { major, mode: mode.to_owned(), program: program.to_owned(), report }
+    }
+
+    #[test]
+    fn the_most_frequent_comes_first() {
+        assert_eq!(kinds(&report(8, "", "mix").report.run.refuted), "wrong_root 17, gap 3");
+    }
+
+    #[test]
+    fn a_file_that_is_no_report_is_named() {
+        let told = Of::read(Path::new("/nowhere/25-mix.json")).unwrap_err();
+        assert!(told.starts_with("/nowhere/25-mix.json: "), "{told}");
+        assert!(Of::read(Path::new("mix.json")).is_err());
+    }
+}

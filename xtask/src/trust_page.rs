@@ -1,0 +1,113 @@
+//! What Vouch says of real programs, as docs/proof.md has it: fates, refutations, the power of proof and its cost.
+
+use vouch_report::{Power, float, grouped};
+
+use crate::report::{Of, kinds, percent, share, table};
+
+/// The tables, by program and JDK.
+pub fn page(reports: &[Of]) -> String {
+    let mut reports: Vec<&Of> = reports.iter().collect();
+    reports.sort_by_key(|of| (&of.program, of.major));
+    let of_each = |row: fn(&Of) -> Vec<String>| {
+        reports.iter().map(move |of| [vec![of.program.clone(), of.major.to_string()], row(of)].concat())
+    };
+    let fates = table(
+        &[
+            "program",
+            "JDK",
+            "samples",
+            "proven",
+            "plausible",
+            "refuted",
+            "unwalked",
+            "outside",
+            "refuted of the walked",
+        ],
+        of_each(fates),
+    );
+    let refutations = table(
+        &[
+            "program",
+            "JDK",
+            "refuted samples, by kind",
+            "distinct edges: proven, explained, refuted",
+            "explanations",
+        ],
+        of_each(refutations),
+    );
+    let power = table(
+        &[
+            "program",
+            "JDK",
+            "dropped frames",
+            "foreign frames",
+            "moved bcis",
+            "proof",
+            "all else",
+            "share",
+            "sampled of charged",
+        ],
+        of_each(power),
+    );
+    format!(
+        "{fates}\n{refutations}\nPower: noticed of 2,000 tried. Cost: the CPU time of proof, against that of all else that \
+         sampling does (handlers, and the\nrest of the agent's thread).\n\n{power}"
+    )
+}
+
+fn fates(of: &Of) -> Vec<String> {
+    let (weight, fates) = (of.report.weight_ms.signals, of.report.weight_ms.fates);
+    let walked = fates.proven + fates.plausible + fates.refuted;
+    let shares = [fates.proven, fates.plausible, fates.refuted, fates.unwalked, fates.outside];
+    std::iter::once(grouped(of.report.samples.signals))
+        .chain(shares.map(|share| percent(share, weight)))
+        .chain([percent(fates.refuted, walked)])
+        .collect()
+}
+
+fn refutations(of: &Of) -> Vec<String> {
+    let edges = &of.report.run.edges;
+    let distinct = [edges.proven, of.explained(), edges.refuted].map(grouped).join(", ");
+    vec![kinds(&of.report.run.refuted), distinct, kinds(&edges.explained)]
+}
+
+fn power(of: &Of) -> Vec<String> {
+    let run = &of.report.run;
+    let power = |name| {
+        let Power { tried, noticed } = run.power.get(name).copied().unwrap_or_default();
+        share(noticed, tried)
+    };
+    let proof = run.edges.took_ms;
+    let rest = run.handler_ns.total_ms + run.agent_cpu_ms - proof;
+    vec![
+        power("dropped_frames"),
+        power("foreign_frames"),
+        power("moved_bcis"),
+        format!("{proof:.0} ms"),
+        format!("{rest:.0} ms"),
+        percent(proof, rest),
+        of.report.conservation.ratio.map_or_else(|| "-".to_owned(), |ratio| percent(ratio, float(1))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::report;
+
+    #[test]
+    fn each_run_has_a_row_in_each_table_and_its_own_figures() {
+        let page = page(&[report(25, "", "mix"), report(8, "", "javac")]);
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| mix")).collect();
+        assert_eq!(
+            rows,
+            [
+                "| mix | 25 | 1,000 | 75 % | 4 % | 1 % | 5 % | 15 % | 1.25 % |",
+                "| mix | 25 | wrong_root 17, gap 3 | 50, 9, 1 | jni_entry 7, class_unloaded 2 |",
+                "| mix | 25 | 75 % | 75 % | 75 % | 10 ms | 100 ms | 10 % | 99.8 % |",
+            ]
+        );
+        let order: Vec<&str> = page.lines().filter(|line| line.contains("1,000")).collect();
+        assert!(order[0].starts_with("| javac | 8 |"), "{order:?}");
+    }
+}
