@@ -10,7 +10,7 @@ use jvmti_sys::{jthread, jvmtiAddrLocationMap, jvmtiEnv};
 
 use crate::agent::{Agent, agent};
 use crate::clock;
-use crate::events::EVENTS;
+use crate::events::ROWS;
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
 use crate::fault::guard;
 use crate::java;
@@ -48,7 +48,7 @@ const fn told(event: Event, capability: Option<Capability>, install: fn(&mut Cal
 
 /// All that the JVM is to tell of.
 pub fn all() -> impl Iterator<Item = &'static Told> {
-    TOLD.iter().chain(EVENTS.iter().flat_map(|row| row.told))
+    TOLD.iter().chain(ROWS.iter().flat_map(|row| row.told))
 }
 
 /// The table for the JVM.

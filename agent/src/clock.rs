@@ -1,8 +1,10 @@
-//! Clocks and ids, as the kernel gives them: the one place outside the handler that asks for them.
+//! Clocks and ids, as the kernel gives them: the one place outside of handlers that asks for them.
 
 use std::time::Duration;
 
 use vouch_report::float;
+
+pub use vouch_walk::kernel::own_tid;
 
 /// CLOCK_MONOTONIC in nanoseconds: the same as `System.nanoTime`.
 pub fn monotonic() -> u64 {
@@ -36,12 +38,6 @@ pub fn from_now(time: Duration) -> libc::timespec {
         tv_sec: libc::time_t::try_from(until / 1_000_000_000).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::try_from(until % 1_000_000_000).unwrap_or(0),
     }
-}
-
-/// The kernel's id of the calling thread.
-pub fn own_tid() -> u32 {
-    // SAFETY: a system call without arguments, which cannot fail.
-    unsafe { libc::gettid() }.cast_unsigned()
 }
 
 /// A time for a file's name, as in 20260131-235959.

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use vouch_signal::event::EVENT_GATE;
 use vouch_signal::handler::GATE;
 
 use crate::say::say;
@@ -40,6 +41,7 @@ fn end() {
         return;
     }
     GATE.close();
+    EVENT_GATE.close();
     let _ = catch_unwind(|| registry().end_sampling());
     let place = WHERE.lock().take().unwrap_or_default();
     say(&format!(

@@ -111,7 +111,11 @@ pub fn begin(engine: Option<Engine>, interval: Duration, stride: u32, cost: Opti
 
 /// The recording has ended: there is nothing to govern any more. What was done can still be asked for.
 pub fn end() {
-    DESK.lock().task = None;
+    let mut desk = DESK.lock();
+    desk.task = None;
+    if let Some(began) = desk.paused.take() {
+        PAUSED.happened(began, clock::monotonic(), [0; VALUES]);
+    }
 }
 
 /// How it stands with the engine of the present recording, or the last.

@@ -124,11 +124,13 @@ impl Resolver {
         // What is in no table means what it means to the JVM.
         let id = meaning;
         let named = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
-            // No class that may be unloaded is left unnamed, so this one stays.
             if let Ok(class) = self.jvmti.declaring_class(id.0 as jmethodID) {
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
                 let class = unsafe { java::object(env, class) };
-                self.name_class(env, &class, 0);
+                // A class that may be unloaded was named when it was prepared: this id is an older version's.
+                if self.stays(env, class.as_raw()) {
+                    self.name_class(env, &class, 0);
+                }
                 if self.table.lock().find(id).is_none() {
                     self.name_obsolete(env, &class, id);
                 }
@@ -182,8 +184,14 @@ impl Resolver {
     pub fn declares(&self, class: &JObject<'_>, method: &Method) -> bool {
         let Ok(ids) = self.jvmti.class_methods(class.as_raw()) else { return false };
         ids.iter().any(|id| {
-            let known = self.jvmti.method_name(*id);
-            known.is_ok_and(|known| known.name == *method.name && known.descriptor == *method.descriptor)
+            let known = self.table.lock().present(MethodId(*id as usize));
+            match known {
+                Some(known) => known.name == method.name && known.descriptor == method.descriptor,
+                None => self
+                    .jvmti
+                    .method_name(*id)
+                    .is_ok_and(|known| known.name == *method.name && known.descriptor == *method.descriptor),
+            }
         })
     }
 

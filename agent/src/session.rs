@@ -11,11 +11,11 @@ mod trust;
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jni::JNIEnv;
-use vouch_signal::event::EVENTS;
-use vouch_signal::handler::{GATE, MOST_CRASHES};
+use vouch_signal::event::EVENT_GATE;
+use vouch_signal::handler::MOST_CRASHES;
 
 use crate::clock;
 use crate::events;
@@ -59,9 +59,6 @@ pub struct Session {
     started: Moment,
 }
 
-/// How long handlers may take to leave after the gate was closed, before their memory is given up for lost.
-const LEAVE: Duration = Duration::from_secs(2);
-
 impl Session {
     /// Opens the gate and starts the engine.
     pub fn begin(plan: Plan, jvmti: Jvmti, hotspot: HotSpot, walkers: Walkers) -> io::Result<Self> {
@@ -69,7 +66,7 @@ impl Session {
         let user_only = plan.choice.engine.user_only();
         let rig = Rig::new(walkers, options.depth, options.interval, user_only);
         let witness = Witness::new(options.witness);
-        let recorder = Recorder::new(options.depth, options.refuted, witness, registry(), events::EVENTS);
+        let recorder = Recorder::new(options.depth, options.refuted, witness, registry(), events::ROWS);
         let questions = Questions::new(jvmti, hotspot, registry());
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
@@ -151,8 +148,7 @@ impl Session {
         env: &mut JNIEnv<'_>,
     ) -> bool {
         registry().refresh_cpu();
-        GATE.close();
-        settle();
+        rig::close();
         self.finish_counts(resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         let written = files::write(self, places, program, power);
@@ -169,17 +165,13 @@ impl Session {
         resolver: &Resolver,
         env: &mut JNIEnv<'_>,
     ) -> bool {
-        let quiet = self.silence();
+        self.silence();
         self.take_unsignalled(resolver, env);
         self.finish_counts(resolver, env);
         let plan = self.plan.clone();
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         let written = files::write(&self, places.unwrap_or(&plan), program, power);
         registry().end_recording();
-        if !quiet {
-            // A handler that has not come back may still write into the rig.
-            std::mem::forget(self);
-        }
         written
     }
 
@@ -198,14 +190,13 @@ impl Session {
         )
     }
 
-    /// Stops the engine and waits for the last handler. False if one did not come back.
-    fn silence(&self) -> bool {
+    /// Stops the engine and waits for the last handler.
+    fn silence(&self) {
         self.plan.choice.engine.disarm_process();
         registry().end_sampling();
         governor::end();
-        GATE.close();
-        EVENTS.close();
-        settle() && settled(|| EVENTS.empty())
+        EVENT_GATE.close();
+        rig::close();
     }
 
     /// Takes in what was due while no signal was taken; the gate is closed.
@@ -233,21 +224,4 @@ impl Moment {
             agent_cpu: worker::cpu() + governor::cpu(),
         }
     }
-}
-
-/// Waits until no handler is inside the closed gate.
-fn settle() -> bool {
-    settled(|| GATE.empty())
-}
-
-/// Waits until that is so.
-fn settled(done: impl Fn() -> bool) -> bool {
-    let begun = Instant::now();
-    while !done() {
-        if begun.elapsed() > LEAVE {
-            return false;
-        }
-        std::thread::sleep(Duration::from_micros(50));
-    }
-    true
 }

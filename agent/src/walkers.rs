@@ -8,7 +8,8 @@ use vouch_walk::walker::Walker;
 use crate::guard;
 use crate::hotspot::HotSpot;
 
-/// The walkers, in the order of their accounts; the first one's is judged and shown.
+/// The walkers, in the order of their accounts; the first one's is judged and shown. (A second one has been tried in the tests of
+/// lanes and stages, and in no JVM yet.)
 pub type Walkers = &'static [&'static dyn Walker];
 
 /// Those of this JVM; the first one broken in this way, in one of so many walks, if a test wants that.

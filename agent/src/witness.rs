@@ -72,8 +72,10 @@ impl Witness {
                 None => self.counts.gone += 1,
                 Some(Witnessed { frames, exact: false }) => self.count_root(root_side(&walk, &frames)),
                 Some(Witnessed { frames, exact: true }) => {
-                    let is_entry = |method: MethodId| {
-                        let method = jvm.method(method);
+                    let is_entry = |id: MethodId| {
+                        let mut entry = [Frame::of(id, 0)];
+                        jvm.meant(&mut entry, head.time);
+                        let method = jvm.method(entry[0].method());
                         method.is_some_and(|method| ENTRIES.contains(&method.full_name().as_str()))
                     };
                     if rules::mounted(&walk, &frames, is_entry) {

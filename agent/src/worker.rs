@@ -41,7 +41,8 @@ pub struct Duties {
 
 /// Starts it on a fresh `java.lang.Thread`.
 pub fn start(jvmti: Jvmti, thread: &JObject<'_>, duties: &'static Duties) -> Result<()> {
-    jvmti.run_agent_thread(thread.as_raw(), body, std::ptr::from_ref(duties).cast())
+    // SAFETY: the body takes duties, which live for ever.
+    unsafe { jvmti.run_agent_thread(thread.as_raw(), body, std::ptr::from_ref(duties).cast()) }
 }
 
 /// What the JVM runs as the agent's thread.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{START_NS, stack, written};
+use common::{START_NS, sample, stack, written};
 use serde_json::{Value, json};
 use vouch_recording::{Figure, Mark, MarkKind, Recording, Unit};
 
@@ -50,6 +50,24 @@ fn a_mark_stands_in_its_threads_track_and_one_of_all_in_the_first() {
     assert!((times[1] - times[0] - 3.0).abs() < 1e-6, "{times:?}");
     assert_eq!(markers(1)["data"][0], json!({"type": "pause", "threads": 7, "asked": 3_000_000}));
     assert_eq!(markers(0)["data"][1], json!({"type": "end"}));
+}
+
+#[test]
+fn the_track_that_has_the_marks_of_all_is_shown_at_first() {
+    let profile = |marked: bool| {
+        let mut recording = Recording::new();
+        let any = stack(&mut recording, &["run"]);
+        // One of a family: the first track, and idle.
+        recording.add_thread("worker-1", 1, START_NS);
+        let busy = recording.add_thread("worker-2", 2, START_NS);
+        recording.sample(busy, sample(1, any));
+        let kind = recording.mark_kind(END);
+        if marked {
+            recording.mark(None, Mark { kind, began_ns: START_NS, ended_ns: START_NS, values: [0; 4] });
+        }
+        written(&recording)["meta"]["initialVisibleThreads"].clone()
+    };
+    assert_eq!((profile(false), profile(true)), (json!([1]), json!([0, 1])));
 }
 
 #[test]

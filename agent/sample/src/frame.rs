@@ -3,7 +3,8 @@
 //! AsyncGetCallTrace and GetStackTrace have each their own numbers for what is no bytecode index. Those of the first are
 //! Vouch's own, in files and to people; here is the only place that has them.
 
-/// A `jmethodID`, as an opaque number: it is never dereferenced (from JDK 26 on it is no pointer).
+/// A method, as an opaque number: a `jmethodID`, which is never dereferenced (from JDK 26 on it is no pointer); or, once it has
+/// been told what that meant at a sample's time, a number for this meaning alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(transparent)]
 pub struct MethodId(pub usize);

@@ -9,9 +9,10 @@ use vouch_sample::{Event, VALUES};
 
 use crate::gate::Gate;
 use crate::lane::{Claim, Entry, Lane, claim_any};
+use crate::record::{pair, split};
 
 /// The gate through which events come.
-pub static EVENTS: Gate<EventLanes> = Gate::new();
+pub static EVENT_GATE: Gate<EventLanes> = Gate::new();
 
 /// Words of an event.
 pub const EVENT_WORDS: usize = 5 + VALUES;
@@ -26,7 +27,7 @@ pub struct EventLanes {
 
 /// Hands an event on, if anybody records.
 pub fn publish(event: &Event) {
-    let Some(entered) = EVENTS.enter() else { return };
+    let Some(entered) = EVENT_GATE.enter() else { return };
     // SAFETY: the agent keeps what it publishes alive until the gate is closed and empty.
     let EventLanes { lanes, lost } = unsafe { &*entered.value() };
     let Some(claim) = claim_any(lanes, event.tid as usize, EVENT_WORDS) else {
@@ -40,7 +41,7 @@ pub fn publish(event: &Event) {
 pub fn write(claim: Claim<'_, '_>, event: &Event) {
     claim.set(1, event.began);
     claim.set(2, event.ended);
-    claim.set(3, u64::from(event.tid) | u64::from(event.serial) << 32);
+    claim.set(3, pair(event.tid, event.serial));
     claim.set(4, event.kind);
     for (at, value) in (5..).zip(event.values) {
         claim.set(at, value);
@@ -50,14 +51,12 @@ pub fn write(claim: Claim<'_, '_>, event: &Event) {
 
 /// Reads an event; `None` if the entry is too short to be one.
 #[must_use]
-#[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
 pub fn read(entry: &Entry<'_>) -> Option<Event> {
-    let thread = entry.word(3)?;
     let mut values = [0; VALUES];
     for (at, value) in (5..).zip(&mut values) {
         *value = entry.word(at)?;
     }
-    let (tid, serial) = (thread as u32, (thread >> 32) as u32);
+    let (tid, serial) = split(entry.word(3)?);
     Some(Event { kind: entry.word(4)?, began: entry.word(1)?, ended: entry.word(2)?, tid, serial, values })
 }
 
@@ -78,11 +77,11 @@ mod tests {
         let words: &[Word] = Vec::leak((0..=EVENT_WORDS * 2).map(|_| Word::default()).collect());
         let lanes: &[Lane<'_>] = Vec::leak([Lane::new(words)].into());
         let room = Box::into_raw(Box::new(EventLanes { lanes, lost: AtomicU64::new(0) }));
-        EVENTS.open(room);
+        EVENT_GATE.open(room);
         for _ in 0..3 {
             publish(&EVENT);
         }
-        EVENTS.close();
+        EVENT_GATE.close();
         publish(&EVENT);
         let mut seen = Vec::new();
         lanes[0].drain(|entry| seen.push(read(entry)));

@@ -1,4 +1,4 @@
-//! The gate: how the agent opens and closes the handler's access to a sampler.
+//! The gate: how the agent opens and closes a handler's access to a sampler, or anybody's to the lanes of events.
 //!
 //! A handler enters, takes the pointer that is published at that moment, and leaves when its guard is dropped.
 //! The agent closes the gate and waits until nobody is inside; from then on no handler can hold the pointer, and

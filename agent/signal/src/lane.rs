@@ -1,4 +1,5 @@
-//! A lane: a ring of words that carries samples from a handler to the drain, single producer, single consumer.
+//! A lane: a ring of words that carries samples from a handler to the drain, or events from wherever they happen, single
+//! producer, single consumer.
 //!
 //! Several threads may be interrupted at once, so there are several lanes; a handler claims one that is free
 //! (a flag, tried once, never waited for), and is its only writer until it lets go. The one reader is the

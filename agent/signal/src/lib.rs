@@ -1,4 +1,4 @@
-//! What runs inside the SIGPROF handler, and nothing else.
+//! What runs inside the SIGPROF handler, and what a handler could interrupt in the midst of the same.
 //!
 //! A signal can stop a thread anywhere: inside malloc, with a lock held, with a page of stack left. So this
 //! crate allocates nothing, locks nothing, cannot panic, calls no libc function that is not async-signal-safe,
@@ -14,7 +14,8 @@
 //! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
 //!
 //! Duties of the caller (the agent): thread slots are filled before a thread's engine is armed, a [`Sampler`]
-//! outlives its publication in the gate, and each lane has one reader.
+//! outlives its publication in the gate, and each lane has one reader. The same holds for the lanes of events and their own
+//! gate.
 //!
 //! [`Sampler`]: handler::Sampler
 #![cfg_attr(not(loom), no_std)]

@@ -104,18 +104,18 @@ pub fn accounts<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Account<'e>> {
         let answer = answer_of(told.cast_signed());
         let begin = next.checked_add(ACCOUNT_WORDS)?;
         let frames = answer.map_or(0, |frames| frames as usize);
-        let end = begin.saturating_add(frames.saturating_mul(FRAME_WORDS)).min(entry.len());
+        let end = begin.saturating_add(frames.saturating_mul(FRAME_WORDS));
         next = end;
         Some(Account { answer, entry, words: begin..end })
     })
 }
 
-fn pair(low: u32, high: u32) -> u64 {
+pub(crate) fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
-fn split(word: u64) -> (u32, u32) {
+pub(crate) fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 

@@ -192,11 +192,13 @@ static GUARDED: AtomicPtr<Slots<'static>> = AtomicPtr::new(null_mut());
 /// Has the guard end the walks of the threads in this table that fault.
 pub fn guard_walks_of(slots: &'static Slots<'static>) {
     GUARDED.store(core::ptr::from_ref(slots).cast_mut(), Ordering::Release);
-    guard::watch(|tid| {
-        // SAFETY: null, or what was put there above, which lives for ever.
-        let slots = unsafe { GUARDED.load(Ordering::Acquire).as_ref() };
-        slots?.find(tid).map(Slot::walking)
-    });
+    // SAFETY: the table is only looked at, and a thread walks with the place in its own slot.
+    unsafe {
+        guard::watch(|tid| {
+            let slots = GUARDED.load(Ordering::Acquire).as_ref();
+            slots?.find(tid).map(Slot::walking)
+        });
+    }
 }
 
 /// All slots. `insert` and `remove` must not run at the same time as another `insert` or `remove`.

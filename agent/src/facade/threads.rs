@@ -36,7 +36,15 @@ impl Jvmti {
     }
 
     /// Starts the agent's own thread, of which the program sees nothing, on a fresh `java.lang.Thread`. `argument` is for the body.
-    pub fn run_agent_thread(self, thread: jthread, body: ThreadBody, argument: *const c_void) -> Result<()> {
+    ///
+    /// # Safety
+    /// It must be what the body wants, for as long as that runs.
+    pub unsafe fn run_agent_thread(
+        self,
+        thread: jthread,
+        body: ThreadBody,
+        argument: *const c_void,
+    ) -> Result<()> {
         const NORMAL_PRIORITY: jint = 5;
         call!(self, RunAgentThread(
             thread => jthread, Some(body) => jvmtiStartFunction, argument => *const c_void, NORMAL_PRIORITY => jint))

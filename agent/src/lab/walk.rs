@@ -39,7 +39,7 @@ impl Question {
         unsafe { libc::getcontext(&raw mut context) };
         let context = (&raw mut context).cast();
         let subject = Subject { env: self.env, context, walking: self.slot.walking() };
-        // SAFETY: by the caller's promise.
+        // SAFETY: the context is this thread's, just taken, and `room` has as many frames as it says; the rest is the caller's promise.
         let answer = unsafe { walk(self.walker, &subject, room_of(room)) };
         walked(answer, room)
     }

@@ -2,13 +2,13 @@
 //!
 //! A program that recurses in ever other ways has no two stacks alike, and would have the agent take the machine's memory
 //! within minutes. From some number of stacks on, less and less of each new one is kept, from the leaf on, at last only the
-//! leaf. A stack is new, too, once method ids have come to mean other methods: what was known of it is forgotten then. It must
+//! leaf. Classes that are loaded again make new stacks, too, under the same names. It must
 //! never cut a stack without counting it.
 
-/// So many rows of the table of stacks are for whole ones. A row, with what is known of its frame under its callers, takes some
-/// 150 bytes, so that is about 300 MiB.
+/// So many nodes of the tree of stacks are for whole ones. A node, with its row in the recording, takes some 150 bytes, so that
+/// is about 300 MiB.
 const WHOLE: usize = 2 << 20;
-/// With every so many more, half of the depth is kept. In the end there are as many rows more as there are distinct leaves.
+/// With every so many more, half of the depth is kept. In the end there are as many nodes more as there are distinct leaves.
 const HALVED: usize = WHOLE / 16;
 
 /// What was asked for, and how often there was no room for it.
@@ -29,10 +29,10 @@ impl Room {
         self.depth
     }
 
-    /// How many frames are kept of a new stack of `frames`, where the table of stacks has so many rows; counts it if they are
+    /// How many frames are kept of a new stack of `frames`, where the tree of stacks has so many nodes; counts it if they are
     /// fewer than were asked for.
-    pub fn kept(&mut self, frames: usize, rows: usize) -> usize {
-        let halvings = rows.checked_sub(WHOLE).map_or(0, |over| 1 + over / HALVED);
+    pub fn kept(&mut self, frames: usize, nodes: usize) -> usize {
+        let halvings = nodes.checked_sub(WHOLE).map_or(0, |over| 1 + over / HALVED);
         let halvings = u32::try_from(halvings).unwrap_or(u32::MAX);
         let kept = self.depth.checked_shr(halvings).unwrap_or(0).max(1);
         if kept < self.depth && kept < frames {

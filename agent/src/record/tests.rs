@@ -270,10 +270,11 @@ fn what_was_due_without_a_signal_is_recorded_without_a_stack() {
 fn the_first_walker_is_believed_and_the_others_do_not_disturb() {
     let mut bench = Bench::new();
     bench.publish(&bench.head(10), &[Ok(&WHOLE), Ok(&WRONG), Err(Reason::CRASHED)]);
-    bench.publish(&bench.head(20), &[Err(Reason::CRASHED), Ok(&WHOLE)]);
+    bench.publish(&bench.head(20), &[Ok(&WHOLE), Err(Reason::CRASHED)]);
+    bench.publish(&bench.head(30), &[Err(Reason::CRASHED), Ok(&WHOLE)]);
     bench.drain();
     let fates = bench.tally().samples;
-    assert_eq!((fates.proven, fates.unwalked, fates.sum()), (1, 1, 2));
+    assert_eq!((fates.proven, fates.unwalked, fates.sum()), (2, 1, 3));
 }
 
 #[test]

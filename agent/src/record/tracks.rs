@@ -48,13 +48,17 @@ impl Tracks {
         })
     }
 
-    /// The track of the thread that an event happened to; `None` if it happened to all of the process, or to nobody who is known.
+    /// The track of the thread that an event happened to; `None` if it happened to all of the process, or to a thread that has none.
     pub fn of_event(&mut self, event: &Event, recording: &mut Recording) -> Option<ThreadId> {
         let Self { registry, known, .. } = self;
-        registry.life(event.serial, |life| {
+        let of_life = registry.life(event.serial, |life| {
+            if life.own || !life.sampled {
+                return None;
+            }
             let name = life.name_at(event.began);
-            *known.entry((life.serial, name)).or_insert_with(|| add(recording, life, name))
-        })
+            Some(*known.entry((life.serial, name)).or_insert_with(|| add(recording, life, name)))
+        });
+        of_life.flatten()
     }
 
     /// Names, ends and CPU times, as far as they are known now. Threads that had no sample get their track here.

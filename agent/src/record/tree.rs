@@ -65,6 +65,11 @@ impl Tree {
         &self.nodes[id.0 as usize]
     }
 
+    /// How many there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The frames from a node to its root, leaf first.
     pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Frame> + '_ {
         let mut next = Some(leaf);

@@ -36,7 +36,7 @@ impl Table {
         for (id, MethodName { name, descriptor }, lines) in methods {
             let stays = |class: &Class| matches!(class.handle, Handle::Stays);
             if stays(class) && self.methods.get(&id).is_some_and(|known| stays(&known.class)) {
-                // It was named before, with another method of its class.
+                // It was named before, with another method of its class. (Its lines stay those of then, also if it is redefined.)
                 continue;
             }
             let (name, descriptor) = (self.name(&name), self.name(&descriptor));
@@ -52,12 +52,22 @@ impl Table {
             return;
         }
         for frame in frames {
+            if frame.method().0 > usize::MAX - self.made {
+                // No id of the JVM's: it must not be taken for one that was made here.
+                *frame = Frame::of(MethodId::NONE, frame.bci());
+            }
             let Some(later) = self.later.get(&frame.method()) else { continue };
             // A sample that is older than every meaning can only be of the first: a class that was found loaded.
             if let Some((_, meaning)) = later.iter().rfind(|(since, _)| *since <= time) {
                 *frame = Frame::of(*meaning, frame.bci());
             }
         }
+    }
+
+    /// What the JVM's `id` means now.
+    pub fn present(&self, id: MethodId) -> Option<Method> {
+        let later = self.later.get(&id).and_then(|later| later.last());
+        self.find(later.map_or(id, |(_, meaning)| *meaning))
     }
 
     /// The method of this meaning.
@@ -119,7 +129,11 @@ mod tests {
         assert_eq!(at(900).id, ID, "the JVM is asked by its own id");
         let meanings = [150, 250, 900].map(|time| meant(&table, time));
         assert!(meanings[0] != meanings[1] && meanings[1] != meanings[2] && meanings[0] != meanings[2]);
-        assert!(table.find(MethodId(2)).is_none());
+        assert_eq!(table.present(ID).unwrap().class.name, "Newer");
+        assert!(table.find(MethodId(2)).is_none() && table.present(MethodId(2)).is_none());
+        let mut garbage = [Frame::of(meanings[2], 3)];
+        table.meant(&mut garbage, 900);
+        assert_eq!(garbage, [Frame::of(MethodId::NONE, 3)], "what a walker says is never one of ours");
     }
 
     #[test]

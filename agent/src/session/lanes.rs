@@ -1,7 +1,7 @@
 //! The memory of lanes: it costs nothing until it is touched.
 //!
-//! Who writes into lanes holds them by reference, so they must not be dropped before the gate that leads to them was closed and
-//! found empty: the session sees to it.
+//! Who writes into lanes holds them by reference, so they must never be dropped before the gate that leads to them was closed and
+//! found empty.
 
 use vouch_signal::lane::{Lane, Word};
 
@@ -24,9 +24,12 @@ impl Lanes {
         Self { lanes: Box::into_raw(lanes), words }
     }
 
-    /// For who writes.
-    pub fn lent(&self) -> &'static [Lane<'static>] {
-        // SAFETY: alive until they are dropped, which the owner does once nobody writes any more.
+    /// For who writes, or reads.
+    ///
+    /// # Safety
+    /// Nobody may use them once they were dropped.
+    pub unsafe fn lent(&self) -> &'static [Lane<'static>] {
+        // SAFETY: alive until they are dropped; the rest is the caller's promise.
         unsafe { &*self.lanes }
     }
 }

@@ -1,12 +1,13 @@
 //! What handlers, and those who publish events, are lent: lanes, and what names them.
 //!
-//! Both sides point into memory of their own rig, so it must not be dropped while somebody may be inside of a gate: the session
-//! sees to it.
+//! Both sides point into memory of their own rig. It must never be given back while somebody may be inside of a gate: who has not
+//! left in time keeps it.
 
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use vouch_signal::event::{EVENTS, EventLanes};
+use vouch_signal::event::{EVENT_GATE, EventLanes};
 use vouch_signal::handler::{Counters, GATE, Sampler};
 use vouch_signal::lane::Lane;
 use vouch_signal::record::longest;
@@ -25,13 +26,16 @@ const LANE_SAMPLES: usize = 4;
 const EVENT_LANES: usize = 4;
 const EVENT_LANE_WORDS: usize = 1 << 14;
 
-/// Lanes and sampler.
+/// How long handlers may take to leave after the gate was closed, before their memory is given up for lost.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// The memory that the two gates lead to.
 #[derive(Debug)]
 pub struct Rig {
     sampler: *mut Sampler,
     events: *mut EventLanes,
-    lanes: Lanes,
-    event_lanes: Lanes,
+    lanes: ManuallyDrop<Lanes>,
+    event_lanes: ManuallyDrop<Lanes>,
 }
 
 // SAFETY: the pointers are owned; what they point to may be used from every thread.
@@ -48,15 +52,18 @@ impl Rig {
             walkers,
             depth,
             interval: clock::nanos(interval),
-            lanes: lanes.lent(),
+            // SAFETY: given back in `drop`, once the gate is closed and empty.
+            lanes: unsafe { lanes.lent() },
             user_only,
             slots: registry().slots(),
             wake: wake::semaphore(),
             counters: Counters::default(),
             witness_wanted: AtomicBool::new(false),
         });
-        let events = Box::new(EventLanes { lanes: event_lanes.lent(), lost: AtomicU64::new(0) });
-        Self { sampler: Box::into_raw(sampler), events: Box::into_raw(events), lanes, event_lanes }
+        // SAFETY: as above.
+        let events = Box::new(EventLanes { lanes: unsafe { event_lanes.lent() }, lost: AtomicU64::new(0) });
+        let (sampler, events) = (Box::into_raw(sampler), Box::into_raw(events));
+        Self { sampler, events, lanes: ManuallyDrop::new(lanes), event_lanes: ManuallyDrop::new(event_lanes) }
     }
 
     /// Lets handlers in.
@@ -66,15 +73,17 @@ impl Rig {
 
     /// Lets events in.
     pub fn open_events(&self) {
-        EVENTS.open(self.events);
+        EVENT_GATE.open(self.events);
     }
 
     pub fn lanes(&self) -> &[Lane<'static>] {
-        self.lanes.lent()
+        // SAFETY: borrowed from this rig, which has them.
+        unsafe { self.lanes.lent() }
     }
 
     pub fn event_lanes(&self) -> &[Lane<'static>] {
-        self.event_lanes.lent()
+        // SAFETY: as above.
+        unsafe { self.event_lanes.lent() }
     }
 
     /// How many events there was no room for.
@@ -95,12 +104,61 @@ impl Rig {
     }
 }
 
+/// Closes the gate of handlers, and waits until none is inside; false if one does not leave.
+pub fn close() -> bool {
+    GATE.close();
+    settled(|| GATE.empty())
+}
+
+/// Waits until that is so; false if it takes too long.
+fn settled(done: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while !done() {
+        if begun.elapsed() > LEAVE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    true
+}
+
 impl Drop for Rig {
     fn drop(&mut self) {
-        // SAFETY: made by `Box::into_raw` in `new`; the lanes that they borrow are dropped after them.
-        unsafe {
-            drop(Box::from_raw(self.sampler));
-            drop(Box::from_raw(self.events));
+        EVENT_GATE.close();
+        // Whoever has not come back may still write: to what is then nobody's any more.
+        if close() && settled(|| EVENT_GATE.empty()) {
+            // SAFETY: made by `Box::into_raw` in `new`, and nobody is inside of the gates that lead there; what borrows goes first.
+            unsafe {
+                drop(Box::from_raw(self.sampler));
+                drop(Box::from_raw(self.events));
+                ManuallyDrop::drop(&mut self.lanes);
+                ManuallyDrop::drop(&mut self.event_lanes);
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vouch_sample::{Event, VALUES};
+    use vouch_signal::event::{publish, read};
+
+    #[test]
+    fn events_come_in_while_the_rig_is_there_and_no_longer() {
+        let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
+        let rig = Rig::new(&[], 1, Duration::from_millis(1), false);
+        publish(&event);
+        rig.open();
+        rig.open_events();
+        publish(&event);
+        let mut seen = Vec::new();
+        for lane in rig.event_lanes() {
+            lane.drain(|entry| seen.push(read(entry)));
+        }
+        assert_eq!((seen, rig.events_lost()), (vec![Some(event)], 0));
+        drop(rig);
+        assert!(!EVENT_GATE.is_open() && !GATE.is_open());
+        publish(&event);
     }
 }

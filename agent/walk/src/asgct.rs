@@ -25,7 +25,8 @@ pub type AsyncGetCallTrace = unsafe extern "C" fn(trace: *mut CallTrace, depth: 
 #[derive(Debug, Clone, Copy)]
 pub struct Asgct(pub AsyncGetCallTrace);
 
-impl Walker for Asgct {
+// SAFETY: AsyncGetCallTrace is made for a handler, and is told how much room there is; what it says is cut to that.
+unsafe impl Walker for Asgct {
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         let mut trace = CallTrace { env: subject.env, count: 0, frames: room.frames };
         // SAFETY: the guard's caller gave a JNIEnv, room for `depth` frames, and the kernel's context.

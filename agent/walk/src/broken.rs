@@ -66,7 +66,8 @@ impl Broken {
     }
 }
 
-impl Walker for Broken {
+// SAFETY: the other one keeps the promise, and a frame more is written only where there is room for it.
+unsafe impl Walker for Broken {
     /// The reason of a failed walk is left as it is.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         if matches!(self.how, Break::Crashed | Break::Damaged) {

@@ -35,7 +35,10 @@ pub type PlaceOf = fn(tid: u32) -> Option<&'static AtomicUsize>;
 static PLACE_OF: AtomicUsize = AtomicUsize::new(0);
 
 /// Whom the guard asks for the places of those who walk. To be called before [`on_fault`] is installed.
-pub fn watch(place_of: PlaceOf) {
+///
+/// # Safety
+/// It must do nothing that a handler of a signal may not, and give each thread the place that it walks with, and no other.
+pub unsafe fn watch(place_of: PlaceOf) {
     PLACE_OF.store(place_of as usize, Ordering::Release);
 }
 
@@ -45,7 +48,7 @@ fn own_place() -> Option<&'static AtomicUsize> {
     if place_of == 0 {
         return None;
     }
-    // SAFETY: `watch` alone puts something there, and it is such a function.
+    // SAFETY: `watch` alone puts something there: such a function, or 0.
     let place_of = unsafe { transmute::<usize, PlaceOf>(place_of) };
     place_of(own_tid())
 }
@@ -56,6 +59,9 @@ pub fn go_on_to(fault: usize, handler: Handler) {
         before.store(handler as usize, Ordering::Release);
     }
 }
+
+// An answer comes back in a register and is stored at once: of a walk that is left halfway nothing is.
+const _: () = assert!(size_of::<Answer>() <= size_of::<usize>());
 
 /// A walk as [`context::guarded`] takes it: one address.
 struct Call<'c> {
@@ -68,15 +74,14 @@ struct Call<'c> {
 /// Has the walker walk: its answer, or [`Reason::CRASHED`].
 ///
 /// # Safety
-/// The calling thread is the subject, or one that is held still: its JNIEnv is alive, the context a ucontext of its, its
-/// place for the guard the calling thread's; and `room` is as large as it says.
+/// The subject must be the calling thread: JNIEnv, context and place must be its own, and the room as large as it says.
 pub unsafe fn walk(walker: &dyn Walker, subject: &Subject<'_>, room: Room) -> Answer {
     let place = subject.walking;
     // A walk that was left by a jump of somebody else's has left its mark, too: its frame was below this one.
     if place.load(Ordering::Relaxed) < (&raw const place) as usize {
         place.store(0, Ordering::Relaxed);
     }
-    // SAFETY: `context` is a ucontext, by the caller's promise.
+    // SAFETY: the context is the calling thread's ucontext, by the caller's promise.
     let _faults = unsafe { Unblocked::of(subject.context) };
     let mut call = Call { walker, subject, room, answer: Err(Reason::CRASHED) };
     // SAFETY: the place lives longer than this call, which the function gets as it wants it. Nothing of the walker's frames

@@ -10,11 +10,15 @@ use core::sync::atomic::AtomicUsize;
 use vouch_sample::{Answer, Frame, MethodId};
 
 /// A walker, whoever it asks.
-pub trait Walker: Debug + Sync {
-    /// Walks the thread; at most as many frames are written as there is room for.
+///
+/// # Safety
+/// It must write no more frames than there is room for, and have written as many as it says; and it must do nothing that a
+/// handler of a signal may not, since it can be left anywhere.
+pub unsafe trait Walker: Debug + Sync {
+    /// Walks the thread.
     ///
     /// # Safety
-    /// To be called by [`crate::guard::walk`] alone, whose caller owes what is told there.
+    /// To be called by [`crate::guard::walk`], or by a walker that this one is wrapped in, with what that was called with.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer;
 }
 

@@ -147,11 +147,12 @@ fn tell_apart(tracks: &mut [Track<'_>]) {
     }
 }
 
-/// The tracks to show at first: the busiest, and the main thread's, which heads the process.
-pub fn shown(tracks: &[Track<'_>]) -> Vec<usize> {
+/// The tracks to show at first: the busiest, and the first, if it is the main thread's, which heads the process, or has the marks
+/// that are of all the process.
+pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     let mut shown = by_weight(tracks);
     shown.truncate(SHOWN);
-    if shown.is_empty() || tracks[0].is_main {
+    if shown.is_empty() || tracks[0].is_main || first_has_marks {
         shown.push(0);
     }
     shown.sort_unstable();
