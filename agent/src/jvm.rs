@@ -10,7 +10,7 @@ mod relations;
 mod stacks;
 
 use vouch_proof::{Body, Pool, Relation};
-use vouch_sample::{Frame, Head, MethodId};
+use vouch_sample::{Frame, Head, Meaning, Meant};
 
 use crate::resolve::Method;
 
@@ -18,12 +18,12 @@ pub use live::Questions;
 
 /// The JVM, as far as a sample's stages ask it.
 pub trait Jvm {
-    /// Puts what their ids meant at a time in the place of the ids. That never comes to mean anything else: what is concluded
-    /// from it holds.
-    fn meant(&mut self, frames: &mut [Frame], time: u64);
+    /// Adds to `meant` what these frames' ids meant at a time. That never comes to mean anything else: what is concluded from it
+    /// holds.
+    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>);
 
     /// The method of a meaning; `None` for no id, and if nobody knows its name any more.
-    fn method(&mut self, meaning: MethodId) -> Option<Method>;
+    fn method(&mut self, meaning: Meaning) -> Option<Method>;
 
     /// True if a method of a class was met that has been redefined since.
     fn met_obsolete(&self) -> bool;

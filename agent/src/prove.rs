@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use vouch_proof::{Explanation, Method, Refutation, Relation, Verdict, without_hidden_part};
-use vouch_sample::{Frame, MethodId};
+use vouch_sample::{Meaning, Meant};
 
 use crate::clock;
 use crate::jvm::Jvm;
@@ -21,8 +21,8 @@ pub use roots::Roots;
 #[derive(Debug, Default)]
 pub struct Prover {
     methods: Methods,
-    edges: HashMap<(Frame, MethodId), Verdict>,
-    leaves: HashMap<Frame, Verdict>,
+    edges: HashMap<(Meant, Meaning), Verdict>,
+    leaves: HashMap<Meant, Verdict>,
     counts: EdgeCounts,
     questions: u64,
     took_ns: u64,
@@ -41,7 +41,7 @@ pub struct EdgeCounts {
 
 impl Prover {
     /// Whether `caller` can have called the method `callee`.
-    pub fn edge(&mut self, caller: Frame, callee: MethodId, jvm: &mut dyn Jvm) -> Verdict {
+    pub fn edge(&mut self, caller: Meant, callee: Meaning, jvm: &mut dyn Jvm) -> Verdict {
         let key = (caller, callee);
         if let Some(verdict) = self.edges.get(&key) {
             return *verdict;
@@ -57,7 +57,7 @@ impl Prover {
     }
 
     /// Whether a stack's leaf can be where it is.
-    pub fn leaf(&mut self, leaf: Frame, jvm: &mut dyn Jvm) -> Verdict {
+    pub fn leaf(&mut self, leaf: Meant, jvm: &mut dyn Jvm) -> Verdict {
         if let Some(verdict) = self.leaves.get(&leaf) {
             return *verdict;
         }
@@ -67,12 +67,12 @@ impl Prover {
     }
 
     /// What proof knows of a method; `None` if nobody can name it.
-    pub fn method(&mut self, id: MethodId, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
+    pub fn method(&mut self, id: Meaning, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.get(id, jvm)
     }
 
     /// What is known of a method already.
-    pub fn known(&self, id: MethodId) -> Option<&Method> {
+    pub fn known(&self, id: Meaning) -> Option<&Method> {
         self.methods.known(id)
     }
 
@@ -85,7 +85,7 @@ impl Prover {
         self.took_ns
     }
 
-    fn judge(&mut self, caller: Frame, callee_id: MethodId, jvm: &mut dyn Jvm) -> Verdict {
+    fn judge(&mut self, caller: Meant, callee_id: Meaning, jvm: &mut dyn Jvm) -> Verdict {
         let Some(callee) = self.method(callee_id, jvm) else { return unnamed(callee_id, jvm) };
         let Some(method) = self.method(caller.method(), jvm) else {
             return unnamed(caller.method(), jvm);
@@ -100,7 +100,7 @@ impl Prover {
         }
     }
 
-    fn judge_leaf(&mut self, leaf: Frame, jvm: &mut dyn Jvm) -> Verdict {
+    fn judge_leaf(&mut self, leaf: Meant, jvm: &mut dyn Jvm) -> Verdict {
         let Some(method) = self.method(leaf.method(), jvm) else { return unnamed(leaf.method(), jvm) };
         let verdict = vouch_proof::leaf(&method, leaf.bci());
         if verdict.is_refuted() && self.methods.was_redefined(leaf.method(), jvm) {
@@ -114,9 +114,9 @@ impl Prover {
     /// Holds a caller to its code.
     fn held(
         &mut self,
-        caller: Frame,
+        caller: Meant,
         method: &Method,
-        callee_id: MethodId,
+        callee_id: Meaning,
         callee: &Method,
         jvm: &mut dyn Jvm,
     ) -> Verdict {
@@ -126,7 +126,7 @@ impl Prover {
     }
 
     /// How the class of `callee` stands to the one that `caller` calls `named`.
-    pub fn relation(&self, caller: MethodId, named: &str, callee: MethodId, jvm: &mut dyn Jvm) -> Relation {
+    pub fn relation(&self, caller: Meaning, named: &str, callee: Meaning, jvm: &mut dyn Jvm) -> Relation {
         let (Some(caller), Some(callee)) = (self.methods.named(caller), self.methods.named(callee)) else {
             return Relation::Unknown;
         };
@@ -134,7 +134,7 @@ impl Prover {
     }
 
     /// A method as its class's present version has it.
-    fn present(&mut self, id: MethodId, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
+    fn present(&mut self, id: Meaning, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.forget(id);
         let present = self.method(id, jvm);
         self.methods.bring_pool(id, jvm);
@@ -164,9 +164,9 @@ fn void() -> Verdict {
 
 /// The verdict on a frame whose method nobody can name. Once classes are redefined it may be an obsolete one that was
 /// gone before it could be asked about.
-fn unnamed(id: MethodId, jvm: &dyn Jvm) -> Verdict {
+fn unnamed(id: Meaning, jvm: &dyn Jvm) -> Verdict {
     match id {
-        MethodId::NONE => Verdict::Refuted(Refutation::NullMethod),
+        Meaning::NONE => Verdict::Refuted(Refutation::NullMethod),
         _ if jvm.met_obsolete() => void(),
         _ => Verdict::Refuted(Refutation::UnknownMethod),
     }

@@ -20,7 +20,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use vouch_recording::{Category, Fate, Mark, Recording, Sample, StackId, ThreadId};
 use vouch_report::{EdgeReport, Power, RefutationReport};
-use vouch_sample::{Frame, Head, Reason, Walk};
+use vouch_sample::{Frame, Head, Meant, Reason, Walk};
 use vouch_signal::event;
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
@@ -57,7 +57,7 @@ pub struct Recorder {
     dropped: (u64, u64),
     /// The frames of the walk at hand, and what their ids meant: kept to be filled again.
     frames: Vec<Frame>,
-    meant: Vec<Frame>,
+    meant: Vec<Meant>,
 }
 
 impl Recorder {
@@ -248,8 +248,7 @@ impl Recorder {
     ) -> (Fate, StackId) {
         let Self { recording, witness, walks, names, shown, meant, .. } = self;
         meant.clear();
-        meant.extend_from_slice(walk);
-        jvm.meant(meant, head.time);
+        jvm.meant(walk, head.time, meant);
         let walk = meant.as_slice();
         let placed = walks.place(walk, recording, names, jvm);
         let standing = walks.judge(placed, head.serial, jvm, |jvm| witness.present_root(head, jvm));

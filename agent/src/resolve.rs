@@ -18,7 +18,7 @@ use jni::objects::{GlobalRef, JObject};
 use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_sample::{Frame, MethodId};
+use vouch_sample::{Frame, Meaning, Meant, MethodId};
 
 use crate::clock;
 use crate::facade::{Jvmti, MethodName};
@@ -106,15 +106,15 @@ impl Resolver {
         }
     }
 
-    /// Puts what their ids meant at a time in the place of the ids.
-    pub fn meant(&self, env: &mut JNIEnv<'_>, frames: &mut [Frame], time: u64) {
+    /// Adds to `meant` what these frames' ids meant at a time.
+    pub fn meant(&self, env: &mut JNIEnv<'_>, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
         // What has been prepared since the last look may have the id of something that is gone.
         self.name_pending(env);
-        self.table.lock().meant(frames, time);
+        self.table.lock().meant(frames, time, meant);
     }
 
     /// The method of a meaning; `None` for no id, and if nobody knows its name any more.
-    pub fn method(&self, env: &mut JNIEnv<'_>, meaning: MethodId) -> Option<Method> {
+    pub fn method(&self, env: &mut JNIEnv<'_>, meaning: Meaning) -> Option<Method> {
         if meaning.is_none() {
             return None;
         }
@@ -122,7 +122,7 @@ impl Resolver {
             return Some(found);
         }
         // What is in no table means what it means to the JVM.
-        let id = meaning;
+        let id = MethodId(meaning.0);
         let named = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
             if let Ok(class) = self.jvmti.declaring_class(id.0 as jmethodID) {
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
@@ -131,13 +131,13 @@ impl Resolver {
                 if self.stays(env, class.as_raw()) {
                     self.name_class(env, &class, 0);
                 }
-                if self.table.lock().find(id).is_none() {
+                if self.table.lock().find(meaning).is_none() {
                     self.name_obsolete(env, &class, id);
                 }
             }
             Ok(())
         });
-        named.ok().and_then(|()| self.table.lock().find(id))
+        named.ok().and_then(|()| self.table.lock().find(meaning))
     }
 
     /// True if a method of a class was met that has been redefined since.

@@ -220,7 +220,7 @@ impl Registry {
     }
 
     /// The same of a thread that had come so far by its CPU clock when it was sampled.
-    pub fn sampled<R>(&self, serial: u32, cpu: u64, ask: impl FnOnce(&Life) -> R) -> Option<R> {
+    pub fn life_at_sample<R>(&self, serial: u32, cpu: u64, ask: impl FnOnce(&Life) -> R) -> Option<R> {
         let mut inner = self.inner.lock();
         let life = inner.lives.get_mut(&serial)?;
         life.ran_until(cpu);

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use vouch_report::WitnessReport;
-use vouch_sample::{Frame, Head, MethodId};
+use vouch_sample::{Frame, Head, Meaning, MethodId};
 use vouch_witness::{RootSide, compare, root_side, rules};
 
 use crate::jvm::{Jvm, Witnessed};
@@ -73,9 +73,9 @@ impl Witness {
                 Some(Witnessed { frames, exact: false }) => self.count_root(root_side(&walk, &frames)),
                 Some(Witnessed { frames, exact: true }) => {
                     let is_entry = |id: MethodId| {
-                        let mut entry = [Frame::of(id, 0)];
-                        jvm.meant(&mut entry, head.time);
-                        let method = jvm.method(entry[0].method());
+                        let mut meant = Vec::new();
+                        jvm.meant(&[Frame::of(id, 0)], head.time, &mut meant);
+                        let method = meant.first().and_then(|frame| jvm.method(frame.method()));
                         method.is_some_and(|method| ENTRIES.contains(&method.full_name().as_str()))
                     };
                     if rules::mounted(&walk, &frames, is_entry) {
@@ -97,13 +97,13 @@ impl Witness {
     }
 
     /// The method that the thread of a sample began with, as far as GetStackTrace tells now.
-    pub fn present_root(&self, head: &Head, jvm: &mut dyn Jvm) -> Option<MethodId> {
+    pub fn present_root(&self, head: &Head, jvm: &mut dyn Jvm) -> Option<Meaning> {
         if self.wish == Witnessing::Off {
             return None;
         }
-        let mut root = [jvm.stack(head)?.frames.pop()?];
-        jvm.meant(&mut root, u64::MAX);
-        Some(root[0].method())
+        let (root, mut meant) = (jvm.stack(head)?.frames.pop()?, Vec::new());
+        jvm.meant(&[root], u64::MAX, &mut meant);
+        meant.first().map(|frame| frame.method())
     }
 
     fn count_root(&mut self, root: RootSide) {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use vouch_sample::Frame;
+use vouch_sample::Meant;
 
 use crate::code::Code;
 use crate::pool::Pool;
@@ -63,7 +63,7 @@ pub enum Gone {
 /// A frame of a walk, and what is known of its method.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'m> {
-    pub frame: Frame,
+    pub frame: Meant,
     /// `None`: the walk had no method for it, or nobody knows the one that it had.
     pub method: Option<&'m Method>,
 }

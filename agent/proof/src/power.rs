@@ -3,7 +3,7 @@
 //! The corruptions are of the kinds by which walks go wrong. The seed is fixed: the same stacks give the same figures.
 
 use fastrand::Rng;
-use vouch_sample::{Bci, Frame};
+use vouch_sample::{Bci, Meant};
 
 use crate::code::Code;
 use crate::edge::edge;
@@ -110,7 +110,7 @@ fn move_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
         .filter_map(|instruction| i32::try_from(instruction.bci).ok())
         .filter(|bci| *bci != stack[at].frame.bci())
         .collect();
-    stack[at].frame = Frame::of(stack[at].frame.method(), *rng.choice(&elsewhere)?);
+    stack[at].frame = Meant::of(stack[at].frame.method(), *rng.choice(&elsewhere)?);
     Some(Corrupted { stack, touched: (at - 1, at) })
 }
 

@@ -3,22 +3,33 @@
 //! AsyncGetCallTrace and GetStackTrace have each their own numbers for what is no bytecode index. Those of the first are
 //! Vouch's own, in files and to people; here is the only place that has them.
 
-/// A method, as an opaque number: a `jmethodID`, which is never dereferenced (from JDK 26 on it is no pointer); or, once it has
-/// been told what that meant at a sample's time, a number for this meaning alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-#[repr(transparent)]
-pub struct MethodId(pub usize);
+/// Ids of methods, as opaque numbers.
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+        #[repr(transparent)]
+        pub struct $name(pub usize);
 
-impl MethodId {
-    /// What a walker writes that has found no method.
-    pub const NONE: Self = Self(0);
+        impl $name {
+            /// What stands where there is no method.
+            pub const NONE: Self = Self(0);
 
-    /// True for the id of no method.
-    #[inline]
-    #[must_use]
-    pub const fn is_none(self) -> bool {
-        self.0 == 0
-    }
+            /// True for the id of no method.
+            #[inline]
+            #[must_use]
+            pub const fn is_none(self) -> bool {
+                self.0 == 0
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A `jmethodID`: it is never dereferenced (from JDK 26 on it is no pointer), and may come to mean another method.
+    MethodId;
+    /// A method as an id meant it at some time: it never means anything else.
+    Meaning;
 }
 
 /// Where in its bytecode a method stands.
@@ -31,25 +42,28 @@ pub const ENTRY: Bci = -1;
 
 /// A method, and where in it the thread stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Frame {
+pub enum Frame<Id = MethodId> {
     /// At a bytecode index; or what the walker took for one.
-    Java { method: MethodId, bci: Bci },
+    Java { method: Id, bci: Bci },
     /// In a native method.
-    Native { method: MethodId },
+    Native { method: Id },
 }
 
-impl Frame {
+/// A frame of which it is known what its id meant.
+pub type Meant = Frame<Meaning>;
+
+impl<Id: Copy> Frame<Id> {
     /// The frame of this method and bci, which may be [`NATIVE`].
     #[inline]
     #[must_use]
-    pub const fn of(method: MethodId, bci: Bci) -> Self {
+    pub const fn of(method: Id, bci: Bci) -> Self {
         if bci == NATIVE { Self::Native { method } } else { Self::Java { method, bci } }
     }
 
     /// Whose frame it is.
     #[inline]
     #[must_use]
-    pub const fn method(self) -> MethodId {
+    pub const fn method(self) -> Id {
         match self {
             Self::Java { method, .. } | Self::Native { method } => method,
         }

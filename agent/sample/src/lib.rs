@@ -1,6 +1,6 @@
 //! Plain types that all of Vouch shares: what a walker writes, a handler publishes, proof and the witness judge.
 //!
-//! * [`Frame`] is a method and where in it a thread stands, whoever says so.
+//! * [`Frame`] is a method and where in it a thread stands, whoever says so; [`Meant`] the same, once it is known which.
 //! * [`Walk`] is what came of a walk: frames, or the [`Reason`] why not.
 //! * [`Head`] is all of a sample but its walks.
 //! * [`Event`] is something that happened meanwhile.
@@ -15,6 +15,6 @@ mod head;
 mod walk;
 
 pub use event::{Event, VALUES};
-pub use frame::{Bci, ENTRY, Frame, MethodId, NATIVE};
+pub use frame::{Bci, ENTRY, Frame, Meaning, Meant, MethodId, NATIVE};
 pub use head::Head;
 pub use walk::{Answer, Reason, Walk, answer_of, number_of};

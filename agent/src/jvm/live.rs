@@ -7,7 +7,7 @@ use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
-use vouch_sample::{Frame, Head, MethodId};
+use vouch_sample::{Frame, Head, Meaning, Meant};
 
 use super::stacks::Stacks;
 use super::{Jvm, Witnessed, relations};
@@ -65,11 +65,11 @@ impl Live<'_, '_> {
 }
 
 impl Jvm for Live<'_, '_> {
-    fn meant(&mut self, frames: &mut [Frame], time: u64) {
-        self.resolver.meant(self.env, frames, time);
+    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
+        self.resolver.meant(self.env, frames, time, meant);
     }
 
-    fn method(&mut self, meaning: MethodId) -> Option<Method> {
+    fn method(&mut self, meaning: Meaning) -> Option<Method> {
         self.resolver.method(self.env, meaning)
     }
 

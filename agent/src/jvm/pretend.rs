@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vouch_proof::testing::PoolBuilder;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
-use vouch_sample::{Frame, Head, MethodId};
+use vouch_sample::{Frame, Head, Meaning, Meant, MethodId};
 
 use super::{Jvm, Witnessed};
 use crate::facade::LineEntry;
@@ -14,9 +14,9 @@ use crate::resolve::{Class, Handle, Method, Origin};
 /// What is told of a program.
 #[derive(Debug, Default)]
 pub struct Pretend {
-    methods: HashMap<MethodId, Told>,
+    methods: HashMap<Meaning, Told>,
     /// Ids that were told again: since when, and under which id the new meaning is known.
-    later: HashMap<MethodId, (u64, MethodId)>,
+    later: HashMap<MethodId, (u64, Meaning)>,
     /// What GetStackTrace says of whatever thread.
     pub stack: Option<Witnessed>,
     /// How often it was asked.
@@ -76,9 +76,9 @@ impl Pretend {
             descriptor: descriptor(name).into(),
             lines: lines.into(),
         };
-        let mut meaning = method.id;
+        let mut meaning = Meaning(id);
         if self.methods.contains_key(&meaning) {
-            meaning = MethodId(id + 1_000);
+            meaning = Meaning(id + 1_000);
             self.later.insert(method.id, (since, meaning));
         }
         self.methods.insert(meaning, Told { method, body, pool });
@@ -94,17 +94,14 @@ fn descriptor(name: &str) -> &'static str {
 }
 
 impl Jvm for Pretend {
-    fn meant(&mut self, frames: &mut [Frame], time: u64) {
-        for frame in frames {
-            if let Some((since, meaning)) = self.later.get(&frame.method())
-                && *since <= time
-            {
-                *frame = Frame::of(*meaning, frame.bci());
-            }
-        }
+    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
+        meant.extend(frames.iter().map(|frame| {
+            let later = self.later.get(&frame.method()).filter(|(since, _)| *since <= time);
+            Meant::of(later.map_or(Meaning(frame.method().0), |(_, meaning)| *meaning), frame.bci())
+        }));
     }
 
-    fn method(&mut self, meaning: MethodId) -> Option<Method> {
+    fn method(&mut self, meaning: Meaning) -> Option<Method> {
         Some(self.methods.get(&meaning)?.method.clone())
     }
 

@@ -51,9 +51,9 @@ fn kinds(comparison: &Comparison) -> String {
 }
 
 fn name(agent: &Agent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
-    let mut now = [*frame];
-    agent.resolver.meant(env, &mut now, clock::monotonic());
-    let method = agent.resolver.method(env, now[0].method());
+    let mut now = Vec::new();
+    agent.resolver.meant(env, &[*frame], clock::monotonic(), &mut now);
+    let method = now.first().and_then(|frame| agent.resolver.method(env, frame.method()));
     let method =
         method.map_or_else(|| format!("method {:#x}", frame.method().0), |method| method.full_name());
     match frame {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vouch_proof::{Body, Class, Method};
-use vouch_sample::MethodId;
+use vouch_sample::Meaning;
 
 use crate::jvm::Jvm;
 use crate::resolve;
@@ -15,7 +15,7 @@ use crate::resolve;
 /// Methods by their ids, classes by those of the resolver.
 #[derive(Debug, Default)]
 pub struct Methods {
-    known: HashMap<MethodId, Known>,
+    known: HashMap<Meaning, Brought>,
     classes: HashMap<usize, Arc<Class>>,
     /// By a class's name, a method of each class that has it.
     by_class: HashMap<Box<str>, Vec<resolve::Method>>,
@@ -23,15 +23,15 @@ pub struct Methods {
 
 /// A method, and what the resolver knows of it, which keeps its class's place in memory.
 #[derive(Debug)]
-struct Known {
+struct Brought {
     method: Arc<Method>,
     named: resolve::Method,
-    pool_brought: bool,
+    has_pool: bool,
 }
 
 impl Methods {
     /// What the resolver knows of a method that is known.
-    pub fn named(&self, id: MethodId) -> Option<&resolve::Method> {
+    pub fn named(&self, id: Meaning) -> Option<&resolve::Method> {
         self.known.get(&id).map(|known| &known.named)
     }
 
@@ -40,11 +40,11 @@ impl Methods {
         self.by_class.get(name).map_or(&[], Vec::as_slice)
     }
 
-    pub fn known(&self, id: MethodId) -> Option<&Method> {
+    pub fn known(&self, id: Meaning) -> Option<&Method> {
         self.known.get(&id).map(|known| &*known.method)
     }
 
-    pub fn get(&mut self, id: MethodId, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
+    pub fn get(&mut self, id: Meaning, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         if let Some(known) = self.known.get(&id) {
             return Some(Arc::clone(&known.method));
         }
@@ -59,26 +59,26 @@ impl Methods {
         let (is_static, body) = jvm.body(&named);
         let (name, descriptor) = (Arc::clone(&named.name), Arc::clone(&named.descriptor));
         let method = Arc::new(Method { class, name, descriptor, is_static, body });
-        self.known.insert(id, Known { method: Arc::clone(&method), named, pool_brought: false });
+        self.known.insert(id, Brought { method: Arc::clone(&method), named, has_pool: false });
         Some(method)
     }
 
     /// Has the constants of a method's class there: it is to be held to its code.
-    pub fn bring_pool(&mut self, id: MethodId, jvm: &mut dyn Jvm) {
-        let Some(known) = self.known.get_mut(&id).filter(|known| !known.pool_brought) else { return };
-        known.pool_brought = true;
+    pub fn bring_pool(&mut self, id: Meaning, jvm: &mut dyn Jvm) {
+        let Some(known) = self.known.get_mut(&id).filter(|known| !known.has_pool) else { return };
+        known.has_pool = true;
         if matches!(known.method.body, Body::Code(_)) {
             known.method.class.bring_pool(|| jvm.constants(&known.named).unwrap_or_default());
         }
     }
 
     /// True if the class of a method has been redefined in this run.
-    pub fn was_redefined(&self, id: MethodId, jvm: &mut dyn Jvm) -> bool {
+    pub fn was_redefined(&self, id: Meaning, jvm: &mut dyn Jvm) -> bool {
         self.named(id).is_some_and(|method| jvm.was_redefined(method))
     }
 
     /// Forgets a method and the constants of its class.
-    pub fn forget(&mut self, id: MethodId) {
+    pub fn forget(&mut self, id: Meaning) {
         if let Some(known) = self.known.remove(&id) {
             self.classes.remove(&place(&known.named));
             let of_class = self.by_class.get_mut(&known.named.class.binary);

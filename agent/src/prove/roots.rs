@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use vouch_proof::{Thread, Verdict, root};
-use vouch_sample::MethodId;
+use vouch_sample::Meaning;
 
 use super::Prover;
 use crate::jvm::Jvm;
@@ -19,15 +19,15 @@ const MOST_QUESTIONS: u32 = 16;
 #[derive(Debug)]
 pub struct Roots {
     registry: &'static Registry,
-    threads: HashMap<u32, Known>,
-    verdicts: HashMap<(u32, MethodId), Verdict>,
+    threads: HashMap<u32, Beginning>,
+    verdicts: HashMap<(u32, Meaning), Verdict>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct Beginning {
     thread: Option<Thread>,
     /// The root that a witness had.
-    learned: Option<MethodId>,
+    learned: Option<Meaning>,
     questions: u32,
 }
 
@@ -40,10 +40,10 @@ impl Roots {
     pub fn verdict(
         &mut self,
         serial: u32,
-        id: MethodId,
+        id: Meaning,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
-        witness: impl FnOnce(&mut dyn Jvm) -> Option<MethodId>,
+        witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
     ) -> Verdict {
         if let Some(verdict) = self.verdicts.get(&(serial, id)) {
             return *verdict;
@@ -56,15 +56,15 @@ impl Roots {
     fn judge(
         &mut self,
         serial: u32,
-        id: MethodId,
+        id: Meaning,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
-        witness: impl FnOnce(&mut dyn Jvm) -> Option<MethodId>,
+        witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
     ) -> Verdict {
         // Without a name it is refuted already.
         let Some(method) = prover.method(id, jvm) else { return Verdict::Proven };
         let Self { registry, threads, .. } = self;
-        let known = threads.entry(serial).or_insert_with(|| Known {
+        let known = threads.entry(serial).or_insert_with(|| Beginning {
             thread: thread(registry, serial, jvm),
             learned: None,
             questions: 0,
@@ -101,6 +101,6 @@ fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
 }
 
 /// True if the class of a method is a `java.lang.Thread`.
-fn is_of_thread(id: MethodId, jvm: &mut dyn Jvm) -> bool {
+fn is_of_thread(id: Meaning, jvm: &mut dyn Jvm) -> bool {
     jvm.method(id).is_some_and(|method| jvm.is_of_thread(&method))
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording, StackId};
-use vouch_sample::{Frame, MethodId};
+use vouch_sample::{Meaning, Meant};
 
 use crate::jvm::Jvm;
 use crate::resolve::Method;
@@ -11,8 +11,8 @@ use crate::resolve::Method;
 /// The functions that methods have become.
 #[derive(Debug, Default)]
 pub struct Names {
-    known: HashMap<MethodId, (Method, FuncId)>,
-    nameless: HashSet<MethodId>,
+    known: HashMap<Meaning, (Method, FuncId)>,
+    nameless: HashSet<Meaning>,
 }
 
 impl Names {
@@ -20,7 +20,7 @@ impl Names {
     pub fn func(
         &mut self,
         recording: &mut Recording,
-        frame: Frame,
+        frame: Meant,
         jvm: &mut dyn Jvm,
     ) -> (FuncId, Option<u32>) {
         if let Some((method, func)) = self.known.get(&frame.method()) {
@@ -37,7 +37,7 @@ impl Names {
     }
 
     /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken for the true one.
-    pub fn refuted_frame(recording: &mut Recording, frame: Frame, jvm: &mut dyn Jvm) -> FrameId {
+    pub fn refuted_frame(recording: &mut Recording, frame: Meant, jvm: &mut dyn Jvm) -> FrameId {
         let Some(method) = jvm.method(frame.method()) else {
             let func = special(recording, "[unknown method]", Category::Refuted);
             return recording.frame(func, None);
@@ -50,7 +50,7 @@ impl Names {
     pub fn leaf(
         &mut self,
         recording: &mut Recording,
-        frame: Frame,
+        frame: Meant,
         fate: Fate,
         jvm: &mut dyn Jvm,
     ) -> FrameId {

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use vouch_proof::{Refutation as Kind, called, listing};
 use vouch_recording::{Recording, Refutation, RefutationId, ThreadId};
 use vouch_report::{LISTED, RefutationReport};
-use vouch_sample::{Bci, Frame, MethodId};
+use vouch_sample::{Bci, Meaning, Meant};
 
 use super::tree::OffenceId;
 use crate::jvm::Jvm;
@@ -24,11 +24,11 @@ const AROUND: usize = 5;
 #[derive(Debug, Clone, Copy)]
 pub enum Against {
     Edge {
-        caller: Frame,
-        callee: MethodId,
+        caller: Meant,
+        callee: Meaning,
     },
-    Leaf(Frame),
-    Root(Frame),
+    Leaf(Meant),
+    Root(Meant),
     /// One of too many.
     Others,
 }
@@ -70,7 +70,7 @@ impl Offences {
         &mut self,
         id: OffenceId,
         track: ThreadId,
-        stack: &[Frame],
+        stack: &[Meant],
         recording: &mut Recording,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
@@ -116,11 +116,11 @@ impl Offences {
 fn tell(
     offence: &Offence,
     thread: &str,
-    stack: &[Frame],
+    stack: &[Meant],
     prover: &mut Prover,
     jvm: &mut dyn Jvm,
 ) -> RefutationReport {
-    let mut name = |id: MethodId, prover: &mut Prover| match prover.method(id, jvm) {
+    let mut name = |id: Meaning, prover: &mut Prover| match prover.method(id, jvm) {
         Some(method) => method.to_string(),
         None if id.is_none() => "a null method id".to_owned(),
         None => "a method that nobody can name".to_owned(),
@@ -159,7 +159,7 @@ fn tell(
         count: 0,
         kind: offence.kind,
         caller,
-        bci: place.map_or(0, Frame::bci),
+        bci: place.map_or(0, Meant::bci),
         expected,
         found,
         stack: lines,
@@ -169,7 +169,7 @@ fn tell(
 }
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`
-fn line(frame: Frame, jvm: &mut dyn Jvm) -> String {
+fn line(frame: Meant, jvm: &mut dyn Jvm) -> String {
     let Some(method) = jvm.method(frame.method()) else {
         return format!("[unknown method] @ {}", frame.bci());
     };
@@ -184,10 +184,10 @@ fn line(frame: Frame, jvm: &mut dyn Jvm) -> String {
 }
 
 /// Where in a stack the refuted frame stands: an edge's caller under its callee, the leaf first, the root last.
-fn place_in(stack: &[Frame], against: Against) -> Option<usize> {
+fn place_in(stack: &[Meant], against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
-            let is_edge = |pair: &[Frame]| pair[0].method() == callee && pair[1] == caller;
+            let is_edge = |pair: &[Meant]| pair[0].method() == callee && pair[1] == caller;
             stack.windows(2).position(is_edge).map(|callee| callee + 1)
         }
         Against::Leaf(_) => Some(0),
@@ -197,13 +197,13 @@ fn place_in(stack: &[Frame], against: Against) -> Option<usize> {
 }
 
 impl Against {
-    fn parts(self) -> (u8, MethodId, Bci, MethodId) {
+    fn parts(self) -> (u8, Meaning, Bci, Meaning) {
         match self {
             Self::Edge { caller, callee } => (0, caller.method(), caller.bci(), callee),
-            Self::Leaf(leaf) => (1, leaf.method(), leaf.bci(), MethodId::NONE),
+            Self::Leaf(leaf) => (1, leaf.method(), leaf.bci(), Meaning::NONE),
             // Wherever in it the walk lost its way.
-            Self::Root(root) => (2, root.method(), 0, MethodId::NONE),
-            Self::Others => (3, MethodId::NONE, 0, MethodId::NONE),
+            Self::Root(root) => (2, root.method(), 0, Meaning::NONE),
+            Self::Others => (3, Meaning::NONE, 0, Meaning::NONE),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use vouch_proof::Refutation;
 use vouch_recording::{Category, Fate, Recording, StackId};
-use vouch_sample::Frame;
+use vouch_sample::Meant;
 
 use super::names::{Names, stand_in};
 use super::tree::{NodeId, Tree};
@@ -69,7 +69,7 @@ impl Shown {
             As::Refuted(kind) => {
                 let mut stack = stand_in(recording, &format!("[refuted: {kind}]"), Category::Refuted);
                 if self.wish == Refuted::Isolate {
-                    let frames: Vec<Frame> = tree.frames(leaf).collect();
+                    let frames: Vec<Meant> = tree.frames(leaf).collect();
                     for frame in frames.into_iter().rev() {
                         let frame = Names::refuted_frame(recording, frame, jvm);
                         stack = recording.stack(Some(stack), frame);

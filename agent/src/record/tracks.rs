@@ -29,7 +29,7 @@ impl Tracks {
     pub fn of(&mut self, head: &Head, recording: &mut Recording) -> (ThreadId, Outside) {
         let Self { registry, known, strays } = self;
         let nameless = |life: &Life| !life.java && !life.is_named(head.time);
-        if registry.sampled(head.serial, head.cpu, nameless) == Some(true) {
+        if registry.life_at_sample(head.serial, head.cpu, nameless) == Some(true) {
             // Its name tells what it does, and until it has given itself one it has that of the thread that made it: the
             // VM's own thread makes the collector's.
             scan::name(registry, head.tid);

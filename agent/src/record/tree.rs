@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use vouch_recording::StackId;
-use vouch_sample::Frame;
+use vouch_sample::Meant;
 
 /// A node, by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ pub enum Standing {
 pub struct Node {
     pub parent: Option<NodeId>,
     /// A cut stack's outermost node stands for what was cut off, and has no frame.
-    pub frame: Option<Frame>,
+    pub frame: Option<Meant>,
     pub stack: StackId,
     pub standing: Standing,
     /// How many frames lie above it.
@@ -44,11 +44,11 @@ pub struct Node {
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Node>,
-    children: HashMap<(Option<NodeId>, Frame), NodeId>,
+    children: HashMap<(Option<NodeId>, Meant), NodeId>,
 }
 
 impl Tree {
-    pub fn child(&self, parent: Option<NodeId>, frame: Frame) -> Option<NodeId> {
+    pub fn child(&self, parent: Option<NodeId>, frame: Meant) -> Option<NodeId> {
         self.children.get(&(parent, frame)).copied()
     }
 
@@ -71,7 +71,7 @@ impl Tree {
     }
 
     /// The frames from a node to its root, leaf first.
-    pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Frame> + '_ {
+    pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Meant> + '_ {
         let mut next = Some(leaf);
         std::iter::from_fn(move || {
             let node = self.get(next?);

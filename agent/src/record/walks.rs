@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use vouch_proof::{Corruption, Known, Verdict, power};
 use vouch_recording::{Category, Fate, Recording};
 use vouch_report::Power;
-use vouch_sample::{Frame, MethodId};
+use vouch_sample::{Meaning, Meant};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::names::{Names, stand_in};
@@ -25,7 +25,7 @@ pub struct Placed {
     /// None: a walk without frames.
     pub leaf: Option<NodeId>,
     /// None: it was cut off, or there is none.
-    root: Option<Frame>,
+    root: Option<Meant>,
     /// With the leaf's own bci.
     standing: Standing,
 }
@@ -70,7 +70,7 @@ impl Walks {
     /// Takes a walk in, leaf first. One frame more than are kept says that it was cut.
     pub fn place(
         &mut self,
-        walk: &[Frame],
+        walk: &[Meant],
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
@@ -89,7 +89,7 @@ impl Walks {
     }
 
     /// What is known of a walk of which so many frames are kept, or the hash by which that is to be remembered.
-    fn recall(&mut self, walk: &[Frame], kept: usize) -> Result<Placed, u128> {
+    fn recall(&mut self, walk: &[Meant], kept: usize) -> Result<Placed, u128> {
         self.words.clear();
         if walk.len() > kept {
             // It is not the same as a whole one with the same frames.
@@ -106,7 +106,7 @@ impl Walks {
 
     fn look(
         &mut self,
-        walk: &[Frame],
+        walk: &[Meant],
         kept: usize,
         hash: u128,
         recording: &mut Recording,
@@ -145,7 +145,7 @@ impl Walks {
     fn add(
         &mut self,
         parent: Option<NodeId>,
-        frame: Frame,
+        frame: Meant,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
@@ -184,7 +184,7 @@ impl Walks {
         placed: Placed,
         serial: u32,
         jvm: &mut dyn Jvm,
-        witness: impl FnOnce(&mut dyn Jvm) -> Option<MethodId>,
+        witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
     ) -> Standing {
         let Some(root) = placed.root.filter(|_| !matches!(placed.standing, Standing::Refuted(_))) else {
             return placed.standing;

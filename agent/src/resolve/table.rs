@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vouch_sample::{Frame, MethodId};
+use vouch_sample::{Frame, Meaning, Meant, MethodId};
 
 use super::class::{Class, Handle, Method};
 use crate::facade::{LineEntry, MethodName};
@@ -15,10 +15,10 @@ use crate::facade::{LineEntry, MethodName};
 /// All that was named, and under which id.
 #[derive(Debug, Default)]
 pub struct Table {
-    methods: HashMap<MethodId, Method>,
+    methods: HashMap<Meaning, Method>,
     /// By the JVM's id: since when it has meant something else than at first, and under which id that is here; in the order in
     /// which it was told.
-    later: HashMap<MethodId, Vec<(u64, MethodId)>>,
+    later: HashMap<MethodId, Vec<(u64, Meaning)>>,
     /// Names and descriptors repeat (`<init>`, `get`, `()V`): each is kept once.
     names: HashMap<Box<str>, Arc<str>>,
     /// How many ids were made here.
@@ -35,50 +35,52 @@ impl Table {
     ) {
         for (id, MethodName { name, descriptor }, lines) in methods {
             let stays = |class: &Class| matches!(class.handle, Handle::Stays);
-            if stays(class) && self.methods.get(&id).is_some_and(|known| stays(&known.class)) {
+            let first = self.methods.get(&first(id));
+            if stays(class) && first.is_some_and(|known| stays(&known.class)) {
                 // It was named before, with another method of its class. (Its lines stay those of then, also if it is redefined.)
                 continue;
             }
+            let meaning = if first.is_some() { self.later(id, since) } else { self::first(id) };
             let (name, descriptor) = (self.name(&name), self.name(&descriptor));
             let method = Method { id, class: Arc::clone(class), name, descriptor, lines: lines.into() };
-            let meaning = if self.methods.contains_key(&id) { self.later(id, since) } else { id };
             self.methods.insert(meaning, method);
         }
     }
 
-    /// Puts what their ids meant at a time in the place of the JVM's ids.
-    pub fn meant(&self, frames: &mut [Frame], time: u64) {
+    /// Adds to `meant` what these frames' ids meant at a time.
+    pub fn meant(&self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
+        meant.extend(frames.iter().map(|frame| Meant::of(self.at(frame.method(), time), frame.bci())));
+    }
+
+    /// What the JVM's `id` meant at a time.
+    fn at(&self, id: MethodId, time: u64) -> Meaning {
         if self.later.is_empty() {
-            return;
+            return first(id);
         }
-        for frame in frames {
-            if frame.method().0 > usize::MAX - self.made {
-                // No id of the JVM's: it must not be taken for one that was made here.
-                *frame = Frame::of(MethodId::NONE, frame.bci());
-            }
-            let Some(later) = self.later.get(&frame.method()) else { continue };
-            // A sample that is older than every meaning can only be of the first: a class that was found loaded.
-            if let Some((_, meaning)) = later.iter().rfind(|(since, _)| *since <= time) {
-                *frame = Frame::of(*meaning, frame.bci());
-            }
+        if id.0 > usize::MAX - self.made {
+            // No id of the JVM's: it must not be taken for one that was made here.
+            return Meaning::NONE;
         }
+        // A sample that is older than every meaning can only be of the first: a class that was found loaded.
+        let later = self.later.get(&id).and_then(|later| later.iter().rfind(|(since, _)| *since <= time));
+        later.map_or(first(id), |(_, meaning)| *meaning)
     }
 
     /// What the JVM's `id` means now.
     pub fn present(&self, id: MethodId) -> Option<Method> {
         let later = self.later.get(&id).and_then(|later| later.last());
-        self.find(later.map_or(id, |(_, meaning)| *meaning))
+        self.find(later.map_or(first(id), |(_, meaning)| *meaning))
     }
 
     /// The method of this meaning.
-    pub fn find(&self, meaning: MethodId) -> Option<Method> {
+    pub fn find(&self, meaning: Meaning) -> Option<Method> {
         self.methods.get(&meaning).cloned()
     }
 
     /// A new id for what this one means from a time on.
-    fn later(&mut self, id: MethodId, since: u64) -> MethodId {
+    fn later(&mut self, id: MethodId, since: u64) -> Meaning {
         // No JVM gives ids from up here: they are addresses of the program's, or small numbers.
-        let meaning = MethodId(usize::MAX - self.made);
+        let meaning = Meaning(usize::MAX - self.made);
         self.made += 1;
         self.later.entry(id).or_default().push((since, meaning));
         meaning
@@ -92,6 +94,11 @@ impl Table {
         self.names.insert(name.into(), Arc::clone(&kept));
         kept
     }
+}
+
+/// The first thing that an id means.
+fn first(id: MethodId) -> Meaning {
+    Meaning(id.0)
 }
 
 #[cfg(test)]
@@ -109,18 +116,18 @@ mod tests {
         MethodName { name: "run".to_owned(), descriptor: "()V".to_owned() }
     }
 
-    fn meant(table: &Table, time: u64) -> MethodId {
-        let mut frames = [Frame::of(ID, 3), Frame::of(MethodId(7), 5)];
-        table.meant(&mut frames, time);
-        assert_eq!((frames[0].bci(), frames[1]), (3, Frame::of(MethodId(7), 5)));
-        frames[0].method()
+    fn meant(table: &Table, time: u64) -> Meaning {
+        let mut meant = Vec::new();
+        table.meant(&[Frame::of(ID, 3), Frame::of(MethodId(7), 5)], time, &mut meant);
+        assert_eq!((meant[0].bci(), meant[1]), (3, Meant::of(Meaning(7), 5)));
+        meant[0].method()
     }
 
     #[test]
     fn an_id_that_is_used_again_means_what_it_meant_at_the_time() {
         let mut table = Table::default();
         table.add(&class("Old", Handle::Gone), vec![(ID, run(), Vec::new())], 100);
-        assert_eq!(meant(&table, 900), ID);
+        assert_eq!(meant(&table, 900), first(ID));
         table.add(&class("New", Handle::Gone), vec![(ID, run(), Vec::new())], 200);
         table.add(&class("Newer", Handle::Gone), vec![(ID, run(), Vec::new())], 300);
         let at = |time| table.find(meant(&table, time)).unwrap();
@@ -130,10 +137,10 @@ mod tests {
         let meanings = [150, 250, 900].map(|time| meant(&table, time));
         assert!(meanings[0] != meanings[1] && meanings[1] != meanings[2] && meanings[0] != meanings[2]);
         assert_eq!(table.present(ID).unwrap().class.name, "Newer");
-        assert!(table.find(MethodId(2)).is_none() && table.present(MethodId(2)).is_none());
-        let mut garbage = [Frame::of(meanings[2], 3)];
-        table.meant(&mut garbage, 900);
-        assert_eq!(garbage, [Frame::of(MethodId::NONE, 3)], "what a walker says is never one of ours");
+        assert!(table.find(Meaning(2)).is_none() && table.present(MethodId(2)).is_none());
+        let mut garbage = Vec::new();
+        table.meant(&[Frame::of(MethodId(meanings[2].0), 3)], 900, &mut garbage);
+        assert_eq!(garbage, [Meant::of(Meaning::NONE, 3)], "what a walker says is never one of ours");
     }
 
     #[test]
@@ -142,6 +149,6 @@ mod tests {
         for since in [0, 100] {
             table.add(&class("A", Handle::Stays), vec![(ID, run(), Vec::new())], since);
         }
-        assert_eq!(meant(&table, 900), ID);
+        assert_eq!(meant(&table, 900), first(ID));
     }
 }

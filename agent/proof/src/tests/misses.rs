@@ -1,6 +1,6 @@
 //! What is but one step from being allowed.
 
-use vouch_sample::{ENTRY, Frame, MethodId, NATIVE};
+use vouch_sample::{ENTRY, Meaning, Meant, NATIVE};
 
 use crate::method::{Known, Relation};
 use crate::opcode as op;
@@ -146,7 +146,7 @@ fn the_launcher_calls_a_few_more_on_its_own_thread() {
 fn a_frame_without_a_method_is_noticed_wherever_it_is() {
     let main =
         Method { name: "main".into(), is_static: true, ..calls(op::INVOKESTATIC, "Caller", "main", "()V") };
-    let frame = |method| Known { frame: Frame::of(MethodId::NONE, 0), method };
+    let frame = |method| Known { frame: Meant::of(Meaning::NONE, 0), method };
     let dropped = |stack: Vec<Known<'_>>| {
         power(Corruption::DroppedFrame, 50, 1, |_| stack.clone(), |_, _, _| Relation::Unknown)
     };
@@ -159,7 +159,7 @@ fn a_frame_without_a_method_is_noticed_wherever_it_is() {
 #[test]
 fn a_run_may_be_a_root_of_a_stack_that_is_corrupted() {
     let run = Method { name: "run".into(), ..calls(op::INVOKEVIRTUAL, "Caller", "run", "()V") };
-    let stack = |_| vec![Known { frame: Frame::of(MethodId::NONE, 0), method: Some(&run) }; 4];
+    let stack = |_| vec![Known { frame: Meant::of(Meaning::NONE, 0), method: Some(&run) }; 4];
     assert_eq!(power(Corruption::DroppedFrame, 50, 1, stack, |_, _, _| Relation::Unknown), (50, 0));
 }
 

@@ -1,6 +1,6 @@
 //! The power of proof: certain where a corruption must show, none where none can, and the same each time.
 
-use vouch_sample::{Frame, MethodId};
+use vouch_sample::{Meaning, Meant};
 
 use crate::method::{Known, Relation};
 use crate::opcode::{INVOKESTATIC, RETURN};
@@ -22,7 +22,7 @@ fn stack(methods: &[Method]) -> Vec<Known<'_>> {
     methods
         .iter()
         .enumerate()
-        .map(|(id, method)| Known { frame: Frame::of(MethodId(id), 1), method: Some(method) })
+        .map(|(id, method)| Known { frame: Meant::of(Meaning(id), 1), method: Some(method) })
         .collect()
 }
 
@@ -67,7 +67,7 @@ fn where_nothing_can_be_corrupted_nothing_is_tried() {
     for corruption in Corruption::ALL {
         assert_eq!(power(corruption, 50, 0, |_| Vec::new(), |_, _, _| Relation::Unknown), (0, 0));
         assert_eq!(power(corruption, 50, 1, |_| Vec::new(), |_, _, _| Relation::Unknown), (0, 0));
-        let nameless = |_| vec![Known { frame: Frame::of(MethodId::NONE, 0), method: None }; 1];
+        let nameless = |_| vec![Known { frame: Meant::of(Meaning::NONE, 0), method: None }; 1];
         assert_eq!(power(corruption, 50, 1, nameless, |_, _, _| Relation::Unknown), (0, 0));
     }
 }

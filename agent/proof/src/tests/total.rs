@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-use vouch_sample::{Frame, MethodId};
+use vouch_sample::{Meaning, Meant};
 
 use crate::method::{Known, Relation};
 use crate::testing::PoolBuilder;
@@ -118,7 +118,7 @@ proptest! {
 
     #[test]
     fn any_stack_can_be_corrupted(methods in vec(method(), 0..6), bci in bci()) {
-        let stack = |_| methods.iter().enumerate().map(|(id, method)| Known { frame: Frame::of(MethodId(id), bci), method: Some(method) }).collect();
+        let stack = |_| methods.iter().enumerate().map(|(id, method)| Known { frame: Meant::of(Meaning(id), bci), method: Some(method) }).collect();
         for corruption in Corruption::ALL {
             let (tried, noticed) = power(corruption, 5, 1, stack, |_, _, _| Relation::Unknown);
             prop_assert!(noticed <= tried && tried <= 5);
