@@ -10,7 +10,7 @@ mod relations;
 mod stacks;
 
 use vouch_proof::{Body, Pool, Relation};
-use vouch_sample::{Frame, Head, Meaning, Meant};
+use vouch_sample::{Frame, Head, Meaning, Meant, MethodId};
 
 use crate::resolve::Method;
 
@@ -18,8 +18,10 @@ pub use live::Questions;
 
 /// The JVM, as far as a sample's stages ask it.
 pub trait Jvm {
-    /// Adds to `meant` what these frames' ids meant at a time. That never comes to mean anything else: what is concluded from it
-    /// holds.
+    /// What an id meant at a time. That never comes to mean anything else: what is concluded from it holds.
+    fn meaning(&mut self, id: MethodId, time: u64) -> Meaning;
+
+    /// Adds to `meant` what these frames' ids meant at a time.
     fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>);
 
     /// The method of a meaning; `None` for no id, and if nobody knows its name any more.

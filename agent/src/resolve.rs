@@ -17,7 +17,7 @@ use jni::JNIEnv;
 use jni::objects::{GlobalRef, JObject};
 use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 
 use crate::clock;
@@ -25,7 +25,7 @@ use crate::facade::{Jvmti, MethodName};
 use crate::java;
 use class::Origins;
 use loaders::Loaders;
-use table::Table;
+use table::{Table, id_of};
 
 #[cfg(test)]
 pub use class::Origin;
@@ -106,29 +106,36 @@ impl Resolver {
         }
     }
 
+    /// What an id meant at a time.
+    pub fn meaning(&self, env: &mut JNIEnv<'_>, id: MethodId, time: u64) -> Meaning {
+        self.table_of_now(env).meaning(id, time)
+    }
+
     /// Adds to `meant` what these frames' ids meant at a time.
     pub fn meant(&self, env: &mut JNIEnv<'_>, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
-        // What has been prepared since the last look may have the id of something that is gone.
+        let table = self.table_of_now(env);
+        meant.extend(frames.iter().map(|frame| Meant::of(table.meaning(frame.method(), time), frame.bci())));
+    }
+
+    /// The table with what has been prepared since the last look: it may have the id of something that is gone.
+    fn table_of_now(&self, env: &mut JNIEnv<'_>) -> MutexGuard<'_, Table> {
         self.name_pending(env);
-        self.table.lock().meant(frames, time, meant);
+        self.table.lock()
     }
 
     /// The method of a meaning; `None` for no id, and if nobody knows its name any more.
     pub fn method(&self, env: &mut JNIEnv<'_>, meaning: Meaning) -> Option<Method> {
-        if meaning.is_none() {
-            return None;
-        }
         if let Some(found) = self.table.lock().find(meaning) {
             return Some(found);
         }
-        // What is in no table means what it means to the JVM.
-        let id = MethodId(meaning.0);
+        let id = id_of(meaning)?;
         let named = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
             if let Ok(class) = self.jvmti.declaring_class(id.0 as jmethodID) {
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
                 let class = unsafe { java::object(env, class) };
-                // A class that may be unloaded was named when it was prepared: this id is an older version's.
-                if self.stays(env, class.as_raw()) {
+                // A class that may be unloaded was named when it was prepared: this id is an older version's. (Not in the lab,
+                // where nothing is.)
+                if self.late_ids || self.stays(env, class.as_raw()) {
                     self.name_class(env, &class, 0);
                 }
                 if self.table.lock().find(meaning).is_none() {

@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use jni::JNIEnv;
-use vouch_signal::event::EVENT_GATE;
 use vouch_signal::handler::MOST_CRASHES;
 
 use crate::clock;
@@ -195,7 +194,7 @@ impl Session {
         self.plan.choice.engine.disarm_process();
         registry().end_sampling();
         governor::end();
-        EVENT_GATE.close();
+        rig::close_events();
         rig::close();
     }
 

@@ -73,9 +73,8 @@ impl Witness {
                 Some(Witnessed { frames, exact: false }) => self.count_root(root_side(&walk, &frames)),
                 Some(Witnessed { frames, exact: true }) => {
                     let is_entry = |id: MethodId| {
-                        let mut meant = Vec::new();
-                        jvm.meant(&[Frame::of(id, 0)], head.time, &mut meant);
-                        let method = meant.first().and_then(|frame| jvm.method(frame.method()));
+                        let meaning = jvm.meaning(id, head.time);
+                        let method = jvm.method(meaning);
                         method.is_some_and(|method| ENTRIES.contains(&method.full_name().as_str()))
                     };
                     if rules::mounted(&walk, &frames, is_entry) {
@@ -101,9 +100,8 @@ impl Witness {
         if self.wish == Witnessing::Off {
             return None;
         }
-        let (root, mut meant) = (jvm.stack(head)?.frames.pop()?, Vec::new());
-        jvm.meant(&[root], u64::MAX, &mut meant);
-        meant.first().map(|frame| frame.method())
+        let root = jvm.stack(head)?.frames.pop()?;
+        Some(jvm.meaning(root.method(), u64::MAX))
     }
 
     fn count_root(&mut self, root: RootSide) {

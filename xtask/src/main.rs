@@ -6,6 +6,7 @@
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
 //!
 //! It must never write a figure that is in none of its files.
+#![forbid(unsafe_code)]
 
 mod report;
 mod true_stacks;

@@ -69,7 +69,7 @@ pub fn page(reports: &[Of]) -> String {
         grouped(sum(distinct)),
         all_refuted(reports),
         kinds(&explained),
-        table(&["JDK", "runs", "stacks", "edges", "distinct", "proven", "explained", "refuted"], rows)
+        table(&["JDK", "runs", "stacks", "edges", "distinct", "proven", "explained", "refuted stacks"], rows)
     )
 }
 

@@ -67,7 +67,8 @@ fn fates(of: &Of) -> Vec<String> {
 
 fn refutations(of: &Of) -> Vec<String> {
     let edges = &of.report.run.edges;
-    let distinct = [edges.proven, of.explained(), edges.refuted].map(grouped).join(", ");
+    // Ungrouped: commas part them.
+    let distinct = [edges.proven, of.explained(), edges.refuted].map(|count| count.to_string()).join(", ");
     vec![kinds(&of.report.run.refuted), distinct, kinds(&edges.explained)]
 }
 

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vouch_recording::{ByFate, Recording, Thread};
 
@@ -92,42 +91,37 @@ pub struct Delivered {
 }
 
 /// The signals delivered, and what became of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Figures<T>", from = "Figures<T>")]
+#[serde(bound(serialize = "T: Clone + Serialize", deserialize = "T: Deserialize<'de>"))]
 pub struct Signals<T> {
     pub signals: T,
     pub fates: ByFate<T>,
 }
 
-impl<T: Serialize> Serialize for Signals<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { signals, fates: ByFate { proven, plausible, refuted, unwalked, outside, dropped } } = self;
-        let mut figures = serializer.serialize_struct("signals", 7)?;
-        figures.serialize_field("signals", signals)?;
-        figures.serialize_field("proven", proven)?;
-        figures.serialize_field("plausible", plausible)?;
-        figures.serialize_field("refuted", refuted)?;
-        figures.serialize_field("unwalked", unwalked)?;
-        figures.serialize_field("outside", outside)?;
-        figures.serialize_field("dropped", dropped)?;
-        figures.end()
+/// The same as the report has it: one object.
+#[derive(Serialize, Deserialize)]
+struct Figures<T> {
+    signals: T,
+    proven: T,
+    plausible: T,
+    refuted: T,
+    unwalked: T,
+    outside: T,
+    dropped: T,
+}
+
+impl<T> From<Signals<T>> for Figures<T> {
+    fn from(Signals { signals, fates }: Signals<T>) -> Self {
+        let ByFate { proven, plausible, refuted, unwalked, outside, dropped } = fates;
+        Self { signals, proven, plausible, refuted, unwalked, outside, dropped }
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Signals<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Figures<T> {
-            signals: T,
-            proven: T,
-            plausible: T,
-            refuted: T,
-            unwalked: T,
-            outside: T,
-            dropped: T,
-        }
-        let Figures { signals, proven, plausible, refuted, unwalked, outside, dropped } =
-            Figures::deserialize(deserializer)?;
-        Ok(Self { signals, fates: ByFate { proven, plausible, refuted, unwalked, outside, dropped } })
+impl<T> From<Figures<T>> for Signals<T> {
+    fn from(figures: Figures<T>) -> Self {
+        let Figures { signals, proven, plausible, refuted, unwalked, outside, dropped } = figures;
+        Self { signals, fates: ByFate { proven, plausible, refuted, unwalked, outside, dropped } }
     }
 }
 

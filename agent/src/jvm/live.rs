@@ -7,7 +7,7 @@ use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
-use vouch_sample::{Frame, Head, Meaning, Meant};
+use vouch_sample::{Frame, Head, Meaning, Meant, MethodId};
 
 use super::stacks::Stacks;
 use super::{Jvm, Witnessed, relations};
@@ -65,6 +65,10 @@ impl Live<'_, '_> {
 }
 
 impl Jvm for Live<'_, '_> {
+    fn meaning(&mut self, id: MethodId, time: u64) -> Meaning {
+        self.resolver.meaning(self.env, id, time)
+    }
+
     fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
         self.resolver.meant(self.env, frames, time, meant);
     }

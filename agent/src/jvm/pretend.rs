@@ -94,11 +94,13 @@ fn descriptor(name: &str) -> &'static str {
 }
 
 impl Jvm for Pretend {
+    fn meaning(&mut self, id: MethodId, time: u64) -> Meaning {
+        let later = self.later.get(&id).filter(|(since, _)| *since <= time);
+        later.map_or(Meaning(id.0), |(_, meaning)| *meaning)
+    }
+
     fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
-        meant.extend(frames.iter().map(|frame| {
-            let later = self.later.get(&frame.method()).filter(|(since, _)| *since <= time);
-            Meant::of(later.map_or(Meaning(frame.method().0), |(_, meaning)| *meaning), frame.bci())
-        }));
+        meant.extend(frames.iter().map(|frame| Meant::of(self.meaning(frame.method(), time), frame.bci())));
     }
 
     fn method(&mut self, meaning: Meaning) -> Option<Method> {

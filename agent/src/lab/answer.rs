@@ -51,9 +51,8 @@ fn kinds(comparison: &Comparison) -> String {
 }
 
 fn name(agent: &Agent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
-    let mut now = Vec::new();
-    agent.resolver.meant(env, &[*frame], clock::monotonic(), &mut now);
-    let method = now.first().and_then(|frame| agent.resolver.method(env, frame.method()));
+    let now = agent.resolver.meaning(env, frame.method(), clock::monotonic());
+    let method = agent.resolver.method(env, now);
     let method =
         method.map_or_else(|| format!("method {:#x}", frame.method().0), |method| method.full_name());
     match frame {

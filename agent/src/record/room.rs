@@ -2,11 +2,12 @@
 //!
 //! A program that recurses in ever other ways has no two stacks alike, and would have the agent take the machine's memory
 //! within minutes. From some number of stacks on, less and less of each new one is kept, from the leaf on, at last only the
-//! leaf. Classes that are loaded again make new stacks, too, under the same names. It must
+//! leaf. Classes that are loaded again make new stacks, too, under the same names; and refuted stacks that are shown apart have rows of
+//! the recording for themselves. It must
 //! never cut a stack without counting it.
 
-/// So many nodes of the tree of stacks are for whole ones. A node, with its row in the recording, takes some 150 bytes, so that
-/// is about 300 MiB.
+/// So many nodes of the tree of stacks, or rows of the recording if they are more, are for whole ones. A node, with its row,
+/// takes some 150 bytes, so that is about 300 MiB.
 const WHOLE: usize = 2 << 20;
 /// With every so many more, half of the depth is kept. In the end there are as many nodes more as there are distinct leaves.
 const HALVED: usize = WHOLE / 16;

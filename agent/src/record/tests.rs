@@ -1,151 +1,20 @@
 //! The stages from a lane's entries to the recording, without a JVM: entries as handlers write them, and as nobody should.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+mod bench;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use vouch_recording::{Figure, Id, MarkKind, Tally, Unit};
-use vouch_sample::{Answer, Event, Frame, Head, MethodId, NATIVE, Reason};
+use vouch_recording::{Figure, MarkKind, Unit};
+use vouch_sample::{Event, Frame, Head, MethodId, NATIVE, Reason};
 use vouch_signal::event::{self, EVENT_WORDS};
-use vouch_signal::lane::{Lane, Word};
-use vouch_signal::record::{Sample, longest};
-use vouch_walk::walker::RawFrame;
+use vouch_signal::lane::Lane;
 
-use super::Recorder;
-use crate::engine::Engine;
 use crate::events::{Row, Rows};
 use crate::jvm::Witnessed;
-use crate::jvm::pretend::{BEGINS, Pretend, STEP};
+use crate::jvm::pretend::{BEGINS, STEP};
 use crate::options::{Refuted, Witnessing};
-use crate::threads::{Debt, Registry, Sampling, Unsignalled};
-use crate::witness::Witness;
-
-/// Beyond what the kernel gives to threads.
-const TID: u32 = 5_000_000;
-const DEPTH: usize = 8;
-
-const MAIN: usize = 1;
-const STORE: usize = 2;
-const WRITE: usize = 3;
-const LOST: usize = 4;
-const READ: usize = 5;
-const AGAIN: usize = 6;
-
-static NAP: Row = Row {
-    mark: MarkKind {
-        key: "nap",
-        label: "Nap",
-        description: "Nothing was done.",
-        figures: &[Figure { key: "sheep", label: "Sheep", unit: Unit::Count }],
-    },
-    told: &[],
-};
-static ROWS: Rows = &[&NAP];
-
-/// A recorder with lanes, a thread `main`, and a program.
-struct Bench {
-    recorder: Recorder,
-    registry: &'static Registry,
-    jvm: Pretend,
-    lane: Lane<'static>,
-    serial: u32,
-}
-
-/// `main` calls `store`, then `lost`; `store` calls `write`; `read` is native, and `again` calls itself.
-fn program() -> Pretend {
-    let mut jvm = Pretend::default();
-    jvm.tell(MAIN, 0, "shop/Main", "main", &["store", "lost"]);
-    jvm.tell(STORE, 0, "shop/Main", "store", &["write", "read"]);
-    jvm.tell(WRITE, 0, "shop/Main", "write", &[]);
-    jvm.tell_gone(LOST, "shop/Main", "lost");
-    jvm.tell(AGAIN, 0, "shop/Main", "again", &["again"]);
-    jvm.tell_native(READ, "shop/Main", "read");
-    jvm
-}
-
-impl Bench {
-    fn new() -> Self {
-        Self::with(Refuted::Isolate, Witnessing::Auto)
-    }
-
-    fn with(refuted: Refuted, witnessing: Witnessing) -> Self {
-        let registry: &Registry = Box::leak(Box::new(Registry::new(256)));
-        let (engine, interval) = (Engine::Itimer, Duration::from_millis(1));
-        registry.begin_sampling(Sampling { engine, interval, filter: None, paused: false });
-        let recorder = Recorder::new(DEPTH, refuted, Witness::new(witnessing), registry, ROWS);
-        let lane = Lane::new(Vec::leak((0..4_096).map(|_| Word::default()).collect()));
-        let mut bench = Self { recorder, registry, jvm: program(), lane, serial: 0 };
-        bench.serial = bench.thread(TID, 0, "main");
-        bench
-    }
-
-    /// A Java thread that begins with this routine; its serial.
-    fn thread(&self, tid: u32, routine: usize, name: &str) -> u32 {
-        self.registry.begin_thread(tid, routine);
-        self.registry.java_start(tid, std::ptr::null_mut(), 0, Some(name));
-        self.registry.youngest()
-    }
-
-    fn head(&self, time: u64) -> Head {
-        Head { time, cpu: time, tid: TID, serial: self.serial, weight: 1, took: 700, witnessed: false }
-    }
-
-    /// Publishes a sample as a handler does.
-    fn publish(&self, head: &Head, accounts: &[Result<&[(usize, i32)], Reason>]) {
-        let mut sample = Sample::new(self.lane.claim(longest(accounts.len(), DEPTH + 1)).unwrap());
-        for account in accounts {
-            let frames = account.unwrap_or_default();
-            for (at, &(method, bci)) in frames.iter().take(DEPTH + 1).enumerate() {
-                // SAFETY: the claim has room for one frame more than the depth.
-                unsafe { sample.room().add(at).write(RawFrame { bci, method }) };
-            }
-            let answer: Answer = account.map(|frames| u32::try_from(frames.len()).unwrap());
-            sample.add(answer);
-        }
-        sample.publish(head);
-    }
-
-    fn drain(&mut self) {
-        self.recorder.drain(std::slice::from_ref(&self.lane), &mut self.jvm);
-    }
-
-    /// Records one sample of `main` with this walk.
-    fn sample(&mut self, time: u64, walk: &[(usize, i32)]) {
-        self.publish(&self.head(time), &[Ok(walk)]);
-        self.drain();
-    }
-
-    fn tally(&self) -> Tally {
-        self.recorder.recording.tally()
-    }
-
-    /// What a reader sees: for each track and stack its weight, the stack root first, each frame with its line.
-    fn shown(&mut self) -> Vec<String> {
-        self.recorder.complete_tracks();
-        let recording = &self.recorder.recording;
-        let mut weights = BTreeMap::new();
-        for thread in recording.threads() {
-            for sample in thread.samples() {
-                let mut frames: Vec<String> = Vec::new();
-                let mut next = Some(sample.stack);
-                while let Some(stack) = next.map(|id| recording.stacks().get(id)) {
-                    let frame = recording.frames().get(stack.frame);
-                    let name = recording.strings().iter().nth(recording.funcs().get(frame.func).name.row());
-                    let line = frame.line.map_or_else(String::new, |line| format!(":{line}"));
-                    frames.push(format!("{}{line}", name.unwrap()));
-                    next = stack.parent;
-                }
-                frames.reverse();
-                *weights.entry((thread.name(), frames.join(";"))).or_default() += u64::from(sample.weight);
-            }
-        }
-        weights
-            .into_iter()
-            .map(|((track, stack), weight): (_, u64)| format!("{track}: {stack} {weight}"))
-            .collect()
-    }
-}
+use crate::threads::{Debt, Unsignalled};
+use bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, TID, WRITE};
 
 /// `main` is in `store`, which is in `write`.
 const WHOLE: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, 0)];
@@ -199,7 +68,7 @@ fn refuted_stacks_are_kept_or_dropped_as_was_asked_and_their_time_stays() {
         (Refuted::Keep, "main: shop.Main.main:11;shop.Main.store:10;shop.Main.write 1"),
         (Refuted::Drop, "main: [refuted: other_callee] 1"),
     ] {
-        let mut bench = Bench::with(wish, Witnessing::Auto);
+        let mut bench = Bench::with(wish, Witnessing::Auto, &[]);
         bench.sample(10, &WRONG);
         assert_eq!((bench.shown(), bench.tally().weight.refuted), (vec![stack.to_owned()], 1));
     }
@@ -331,7 +200,7 @@ fn a_root_that_the_witness_confirms_is_right() {
     bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
     assert_eq!((bench.tally().samples.proven, bench.jvm.asked), (1, 1));
     // Not when nobody may be asked.
-    let mut bench = Bench::with(Refuted::Isolate, Witnessing::Off);
+    let mut bench = Bench::with(Refuted::Isolate, Witnessing::Off, &[]);
     bench.jvm.stack = Some(Witnessed { frames: vec![frame(STORE, 0)], exact: false });
     bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
     assert_eq!((bench.tally().samples.refuted, bench.jvm.asked), (1, 0));
@@ -396,9 +265,20 @@ fn what_the_handler_had_no_room_for_is_counted_once() {
     assert_eq!((bench.tally().samples.dropped, bench.tally().weight.dropped), (4, 10));
 }
 
+static NAP: Row = Row {
+    mark: MarkKind {
+        key: "nap",
+        label: "Nap",
+        description: "Nothing was done.",
+        figures: &[Figure { key: "sheep", label: "Sheep", unit: Unit::Count }],
+    },
+    told: &[],
+};
+static ROWS: Rows = &[&NAP];
+
 #[test]
 fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::with(Refuted::Isolate, Witnessing::Auto, ROWS);
     bench.registry.renamed((TID, bench.serial), "request", 100);
     let nap = Event {
         kind: NAP.number(),

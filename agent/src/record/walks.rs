@@ -76,7 +76,7 @@ impl Walks {
         jvm: &mut dyn Jvm,
     ) -> Placed {
         let placed = self.recall(walk, self.room.depth()).unwrap_or_else(|hash| {
-            let kept = self.room.kept(walk.len(), self.tree.nodes());
+            let kept = self.room.kept(walk.len(), self.tree.nodes().max(recording.stacks().rows().len()));
             if kept == self.room.depth() {
                 return self.look(walk, kept, hash, recording, names, jvm);
             }

@@ -7,10 +7,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_sample::{Meaning, MethodId};
 
 use super::class::{Class, Handle, Method};
 use crate::facade::{LineEntry, MethodName};
+
+/// Meanings that are made here lie above this. No JVM gives ids from up here: they are addresses of the program's, or small
+/// numbers.
+const MADE: usize = usize::MAX - (1 << 32);
+/// What something means that is no JVM's id: nobody knows a method of it.
+const UNKNOWN: Meaning = Meaning(usize::MAX);
 
 /// All that was named, and under which id.
 #[derive(Debug, Default)]
@@ -35,32 +41,20 @@ impl Table {
     ) {
         for (id, MethodName { name, descriptor }, lines) in methods {
             let stays = |class: &Class| matches!(class.handle, Handle::Stays);
-            let first = self.methods.get(&first(id));
-            if stays(class) && first.is_some_and(|known| stays(&known.class)) {
+            let known = self.methods.get(&first(id));
+            if stays(class) && known.is_some_and(|known| stays(&known.class)) {
                 // It was named before, with another method of its class. (Its lines stay those of then, also if it is redefined.)
                 continue;
             }
-            let meaning = if first.is_some() { self.later(id, since) } else { self::first(id) };
+            let meaning = if known.is_some() { self.later(id, since) } else { first(id) };
             let (name, descriptor) = (self.name(&name), self.name(&descriptor));
             let method = Method { id, class: Arc::clone(class), name, descriptor, lines: lines.into() };
             self.methods.insert(meaning, method);
         }
     }
 
-    /// Adds to `meant` what these frames' ids meant at a time.
-    pub fn meant(&self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
-        meant.extend(frames.iter().map(|frame| Meant::of(self.at(frame.method(), time), frame.bci())));
-    }
-
     /// What the JVM's `id` meant at a time.
-    fn at(&self, id: MethodId, time: u64) -> Meaning {
-        if self.later.is_empty() {
-            return first(id);
-        }
-        if id.0 > usize::MAX - self.made {
-            // No id of the JVM's: it must not be taken for one that was made here.
-            return Meaning::NONE;
-        }
+    pub fn meaning(&self, id: MethodId, time: u64) -> Meaning {
         // A sample that is older than every meaning can only be of the first: a class that was found loaded.
         let later = self.later.get(&id).and_then(|later| later.iter().rfind(|(since, _)| *since <= time));
         later.map_or(first(id), |(_, meaning)| *meaning)
@@ -79,9 +73,8 @@ impl Table {
 
     /// A new id for what this one means from a time on.
     fn later(&mut self, id: MethodId, since: u64) -> Meaning {
-        // No JVM gives ids from up here: they are addresses of the program's, or small numbers.
-        let meaning = Meaning(usize::MAX - self.made);
         self.made += 1;
+        let meaning = Meaning(UNKNOWN.0 - self.made);
         self.later.entry(id).or_default().push((since, meaning));
         meaning
     }
@@ -98,7 +91,12 @@ impl Table {
 
 /// The first thing that an id means.
 fn first(id: MethodId) -> Meaning {
-    Meaning(id.0)
+    if id.0 > MADE { UNKNOWN } else { Meaning(id.0) }
+}
+
+/// The id whose first meaning this is; `None` for no id, and for what was made here.
+pub fn id_of(meaning: Meaning) -> Option<MethodId> {
+    (!meaning.is_none() && meaning.0 <= MADE).then_some(MethodId(meaning.0))
 }
 
 #[cfg(test)]
@@ -116,31 +114,37 @@ mod tests {
         MethodName { name: "run".to_owned(), descriptor: "()V".to_owned() }
     }
 
-    fn meant(table: &Table, time: u64) -> Meaning {
-        let mut meant = Vec::new();
-        table.meant(&[Frame::of(ID, 3), Frame::of(MethodId(7), 5)], time, &mut meant);
-        assert_eq!((meant[0].bci(), meant[1]), (3, Meant::of(Meaning(7), 5)));
-        meant[0].method()
-    }
-
     #[test]
     fn an_id_that_is_used_again_means_what_it_meant_at_the_time() {
         let mut table = Table::default();
         table.add(&class("Old", Handle::Gone), vec![(ID, run(), Vec::new())], 100);
-        assert_eq!(meant(&table, 900), first(ID));
+        assert_eq!(table.meaning(ID, 900), first(ID));
         table.add(&class("New", Handle::Gone), vec![(ID, run(), Vec::new())], 200);
         table.add(&class("Newer", Handle::Gone), vec![(ID, run(), Vec::new())], 300);
-        let at = |time| table.find(meant(&table, time)).unwrap();
+        let at = |time| table.find(table.meaning(ID, time)).unwrap();
         let name = |time| at(time).class.name.clone();
         assert_eq!([name(50), name(150), name(250), name(900)], ["Old", "Old", "New", "Newer"]);
         assert_eq!(at(900).id, ID, "the JVM is asked by its own id");
-        let meanings = [150, 250, 900].map(|time| meant(&table, time));
+        let meanings = [150, 250, 900].map(|time| table.meaning(ID, time));
         assert!(meanings[0] != meanings[1] && meanings[1] != meanings[2] && meanings[0] != meanings[2]);
         assert_eq!(table.present(ID).unwrap().class.name, "Newer");
         assert!(table.find(Meaning(2)).is_none() && table.present(MethodId(2)).is_none());
-        let mut garbage = Vec::new();
-        table.meant(&[Frame::of(MethodId(meanings[2].0), 3)], 900, &mut garbage);
-        assert_eq!(garbage, [Meant::of(Meaning::NONE, 3)], "what a walker says is never one of ours");
+    }
+
+    #[test]
+    fn what_is_no_id_of_a_jvms_is_never_taken_for_a_meaning_that_was_made() {
+        let mut table = Table::default();
+        let garbage = (0..100).map(|below| MethodId(usize::MAX - below));
+        let before: Vec<Meaning> = garbage.clone().map(|id| table.meaning(id, 900)).collect();
+        for name in ["Old", "New"] {
+            table.add(&class(name, Handle::Gone), vec![(ID, run(), Vec::new())], 100);
+        }
+        let made = table.meaning(ID, 900);
+        assert!(table.find(made).is_some() && id_of(made).is_none() && id_of(first(ID)) == Some(ID));
+        let after: Vec<Meaning> = garbage.map(|id| table.meaning(id, 900)).collect();
+        assert!(before == after && !after.contains(&made));
+        assert!(after.iter().all(|unknown| table.find(*unknown).is_none() && id_of(*unknown).is_none()));
+        assert_eq!(id_of(Meaning::NONE), None);
     }
 
     #[test]
@@ -149,6 +153,6 @@ mod tests {
         for since in [0, 100] {
             table.add(&class("A", Handle::Stays), vec![(ID, run(), Vec::new())], since);
         }
-        assert_eq!(meant(&table, 900), first(ID));
+        assert_eq!(table.meaning(ID, 900), first(ID));
     }
 }

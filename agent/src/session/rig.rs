@@ -104,10 +104,16 @@ impl Rig {
     }
 }
 
-/// Closes the gate of handlers, and waits until none is inside; false if one does not leave.
+/// Lets no handler in any more, and waits until none is inside; false if one does not leave.
 pub fn close() -> bool {
     GATE.close();
     settled(|| GATE.empty())
+}
+
+/// Lets no event in any more, and waits until the last has come; false if it does not come.
+pub fn close_events() -> bool {
+    EVENT_GATE.close();
+    settled(|| EVENT_GATE.empty())
 }
 
 /// Waits until that is so; false if it takes too long.
@@ -124,9 +130,9 @@ fn settled(done: impl Fn() -> bool) -> bool {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        EVENT_GATE.close();
+        let (handlers_left, events_left) = (close(), close_events());
         // Whoever has not come back may still write: to what is then nobody's any more.
-        if close() && settled(|| EVENT_GATE.empty()) {
+        if handlers_left && events_left {
             // SAFETY: made by `Box::into_raw` in `new`, and nobody is inside of the gates that lead there; what borrows goes first.
             unsafe {
                 drop(Box::from_raw(self.sampler));

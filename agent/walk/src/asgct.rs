@@ -29,7 +29,7 @@ pub struct Asgct(pub AsyncGetCallTrace);
 unsafe impl Walker for Asgct {
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         let mut trace = CallTrace { env: subject.env, count: 0, frames: room.frames };
-        // SAFETY: the guard's caller gave a JNIEnv, room for `depth` frames, and the kernel's context.
+        // SAFETY: by the caller's promise: the thread's JNIEnv, room for `depth` frames, and a ucontext.
         unsafe { self.0(&raw mut trace, room.depth, subject.context) };
         answer_of(trace.count.min(room.depth))
     }

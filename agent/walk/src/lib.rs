@@ -3,7 +3,7 @@
 //! All of it runs inside a signal handler, with the interrupted thread anywhere: nothing here allocates, locks, can panic,
 //! calls a libc function that is not async-signal-safe, or touches a thread-local.
 //!
-//! * [`walker`] is what every walker is, and how it is called: by [`guard::walk`] alone, in a signal as in a test.
+//! * [`walker`] is what every walker is, and how it is called: by [`guard::walk`], in a signal as in a test.
 //! * [`asgct`] is AsyncGetCallTrace as the JVM declares it.
 //! * [`broken`] is a walker for tests, which wraps another one and must be found out.
 //! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.

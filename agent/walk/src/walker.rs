@@ -18,7 +18,8 @@ pub unsafe trait Walker: Debug + Sync {
     /// Walks the thread.
     ///
     /// # Safety
-    /// To be called by [`crate::guard::walk`], or by a walker that this one is wrapped in, with what that was called with.
+    /// To be called by [`crate::guard::walk`] with what that was called with; or by a walker that wraps this one, which may put any
+    /// ucontext that can be read in the place of the context.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer;
 }
 

@@ -1,0 +1,134 @@
+//! What the tests of the stages stand on: a recorder with a lane that is filled as a handler fills it, a thread `main`, and a
+//! program of six methods. It must never assert anything.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use vouch_recording::{Id, Tally};
+use vouch_sample::{Answer, Head, Reason};
+use vouch_signal::lane::{Lane, Word};
+use vouch_signal::record::{Sample, longest};
+use vouch_walk::walker::RawFrame;
+
+use crate::engine::Engine;
+use crate::events::Rows;
+use crate::jvm::pretend::Pretend;
+use crate::options::{Refuted, Witnessing};
+use crate::record::Recorder;
+use crate::threads::{Registry, Sampling};
+use crate::witness::Witness;
+
+/// Beyond what the kernel gives to threads.
+pub const TID: u32 = 5_000_000;
+pub const DEPTH: usize = 8;
+
+pub const MAIN: usize = 1;
+pub const STORE: usize = 2;
+pub const WRITE: usize = 3;
+pub const LOST: usize = 4;
+pub const READ: usize = 5;
+pub const AGAIN: usize = 6;
+
+/// A recorder with lanes, a thread `main`, and a program.
+pub struct Bench {
+    pub recorder: Recorder,
+    pub registry: &'static Registry,
+    pub jvm: Pretend,
+    pub lane: Lane<'static>,
+    pub serial: u32,
+}
+
+/// `main` calls `store`, then `lost`; `store` calls `write`; `read` is native, and `again` calls itself.
+fn program() -> Pretend {
+    let mut jvm = Pretend::default();
+    jvm.tell(MAIN, 0, "shop/Main", "main", &["store", "lost"]);
+    jvm.tell(STORE, 0, "shop/Main", "store", &["write", "read"]);
+    jvm.tell(WRITE, 0, "shop/Main", "write", &[]);
+    jvm.tell_gone(LOST, "shop/Main", "lost");
+    jvm.tell(AGAIN, 0, "shop/Main", "again", &["again"]);
+    jvm.tell_native(READ, "shop/Main", "read");
+    jvm
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::with(Refuted::Isolate, Witnessing::Auto, &[])
+    }
+
+    pub fn with(refuted: Refuted, witnessing: Witnessing, rows: Rows) -> Self {
+        let registry: &Registry = Box::leak(Box::new(Registry::new(256)));
+        let (engine, interval) = (Engine::Itimer, Duration::from_millis(1));
+        registry.begin_sampling(Sampling { engine, interval, filter: None, paused: false });
+        let recorder = Recorder::new(DEPTH, refuted, Witness::new(witnessing), registry, rows);
+        let lane = Lane::new(Vec::leak((0..4_096).map(|_| Word::default()).collect()));
+        let mut bench = Self { recorder, registry, jvm: program(), lane, serial: 0 };
+        bench.serial = bench.thread(TID, 0, "main");
+        bench
+    }
+
+    /// A Java thread that begins with this routine; its serial.
+    pub fn thread(&self, tid: u32, routine: usize, name: &str) -> u32 {
+        self.registry.begin_thread(tid, routine);
+        self.registry.java_start(tid, std::ptr::null_mut(), 0, Some(name));
+        self.registry.youngest()
+    }
+
+    pub fn head(&self, time: u64) -> Head {
+        Head { time, cpu: time, tid: TID, serial: self.serial, weight: 1, took: 700, witnessed: false }
+    }
+
+    /// Publishes a sample as a handler does.
+    pub fn publish(&self, head: &Head, accounts: &[Result<&[(usize, i32)], Reason>]) {
+        let mut sample = Sample::new(self.lane.claim(longest(accounts.len(), DEPTH + 1)).unwrap());
+        for account in accounts {
+            let frames = account.unwrap_or_default();
+            for (at, &(method, bci)) in frames.iter().take(DEPTH + 1).enumerate() {
+                // SAFETY: the claim has room for one frame more than the depth.
+                unsafe { sample.room().add(at).write(RawFrame { bci, method }) };
+            }
+            let answer: Answer = account.map(|frames| u32::try_from(frames.len()).unwrap());
+            sample.add(answer);
+        }
+        sample.publish(head);
+    }
+
+    pub fn drain(&mut self) {
+        self.recorder.drain(std::slice::from_ref(&self.lane), &mut self.jvm);
+    }
+
+    /// Records one sample of `main` with this walk.
+    pub fn sample(&mut self, time: u64, walk: &[(usize, i32)]) {
+        self.publish(&self.head(time), &[Ok(walk)]);
+        self.drain();
+    }
+
+    pub fn tally(&self) -> Tally {
+        self.recorder.recording.tally()
+    }
+
+    /// What a reader sees: for each track and stack its weight, the stack root first, each frame with its line.
+    pub fn shown(&mut self) -> Vec<String> {
+        self.recorder.complete_tracks();
+        let recording = &self.recorder.recording;
+        let mut weights = BTreeMap::new();
+        for thread in recording.threads() {
+            for sample in thread.samples() {
+                let mut frames: Vec<String> = Vec::new();
+                let mut next = Some(sample.stack);
+                while let Some(stack) = next.map(|id| recording.stacks().get(id)) {
+                    let frame = recording.frames().get(stack.frame);
+                    let name = recording.strings().iter().nth(recording.funcs().get(frame.func).name.row());
+                    let line = frame.line.map_or_else(String::new, |line| format!(":{line}"));
+                    frames.push(format!("{}{line}", name.unwrap()));
+                    next = stack.parent;
+                }
+                frames.reverse();
+                *weights.entry((thread.name(), frames.join(";"))).or_default() += u64::from(sample.weight);
+            }
+        }
+        weights
+            .into_iter()
+            .map(|((track, stack), weight): (_, u64)| format!("{track}: {stack} {weight}"))
+            .collect()
+    }
+}
