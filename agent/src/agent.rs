@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use jni::JNIEnv;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
+use vouch_signal::stay::Polls;
 use vouch_walk::broken::Break;
 
 use crate::facade::Jvmti;
-use crate::hotspot::{HotSpot, vmstructs::ThreadLayout};
+use crate::hotspot::{HotSpot, polls, vmstructs::ThreadLayout};
 use crate::java;
 use crate::options::{Options, Verb};
 use crate::plan::{Plan, places, plan};
@@ -30,6 +31,7 @@ pub struct Agent {
     pub hotspot: HotSpot,
     pub resolver: Resolver,
     walkers: Mutex<Walkers>,
+    polls: OnceCell<Option<Polls>>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -82,7 +84,8 @@ impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
         let resolver = Resolver::new(jvmti, options.late_ids);
         let walkers = Mutex::new(walkers::of(&hotspot, options.break_walker));
-        Self { jvmti, hotspot, resolver, walkers, program: OnceCell::new(), state: Mutex::default() }
+        let (polls, program) = (OnceCell::new(), OnceCell::new());
+        Self { jvmti, hotspot, resolver, walkers, polls, program, state: Mutex::default() }
     }
 
     /// Whom what begins now is walked by.
@@ -98,6 +101,7 @@ impl Agent {
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
+        self.polls.get_or_init(|| self.find_polls(env));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
         let late = late::enter_all(self.jvmti, env, ThreadLayout::of(&self.hotspot));
@@ -106,6 +110,17 @@ impl Agent {
         worker::start(self.jvmti, &thread, &DUTIES)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;
         late
+    }
+
+    fn find_polls(&self, env: &mut JNIEnv<'_>) -> Option<Polls> {
+        let own = java::own_java_thread(env)?;
+        // SAFETY: it is the calling thread's.
+        unsafe { polls::find(&self.hotspot, own, env.get_raw() as usize) }
+    }
+
+    /// Where threads have what says that they are to be stopped; `None` if that is not known.
+    fn polls(&self) -> Option<Polls> {
+        self.polls.get().copied().flatten()
     }
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
@@ -195,7 +210,7 @@ impl Agent {
         if let Some(warning) = &plan.choice.warning {
             say(warning);
         }
-        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walkers())
+        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walkers(), self.polls())
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));
         Ok(())

@@ -7,18 +7,20 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni_sys::{jclass, jmethodID, jobject};
 use jvmti_sys::{jthread, jvmtiAddrLocationMap, jvmtiEnv};
+use vouch_sample::MethodId;
 
 use crate::agent::{Agent, agent};
 use crate::clock;
+use crate::compiled;
 use crate::events::ROWS;
-use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
+use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told, inlined};
 use crate::fault::guard;
 use crate::java;
 use crate::say::say;
 use crate::threads::{hook, registry, rename};
 
 /// What the JVM is to tell of, whatever is recorded.
-static TOLD: [Told; 8] = [
+static TOLD: [Told; 9] = [
     told(Event::VmInit, None, |table| table.VMInit = Some(vm_init), Need::All),
     told(Event::VmDeath, None, |table| table.VMDeath = Some(vm_death), Need::All),
     told(Event::ThreadStart, None, |table| table.ThreadStart = Some(thread_start), Need::All),
@@ -39,6 +41,12 @@ static TOLD: [Told; 8] = [
         Some(Capability::GenerateCompiledMethodLoadEvents),
         |table| table.CompiledMethodLoad = Some(compiled_method_load),
         Need::Walks,
+    ),
+    told(
+        Event::CompiledMethodUnload,
+        Some(Capability::GenerateCompiledMethodLoadEvents),
+        |table| table.CompiledMethodUnload = Some(compiled_method_unload),
+        Need::Itself,
     ),
 ];
 
@@ -127,16 +135,25 @@ unsafe extern "C" fn native_method_bind(
     });
 }
 
-/// Nothing to do: the event only has to be on, and the compilers keep debug information for every instruction.
+/// The event also makes the compilers keep debug information for every instruction.
 unsafe extern "C" fn compiled_method_load(
     _: *mut jvmtiEnv,
-    _: jmethodID,
-    _: i32,
-    _: *const c_void,
+    method: jmethodID,
+    size: i32,
+    code: *const c_void,
     _: i32,
     _: *const jvmtiAddrLocationMap,
-    _: *const c_void,
+    info: *const c_void,
 ) {
+    guard((), || {
+        let size = usize::try_from(size).unwrap_or(0);
+        // SAFETY: the JVM passes its records, which live until the event ends.
+        compiled::loaded(MethodId(method as usize), code as usize, size, unsafe { inlined(info) });
+    });
+}
+
+unsafe extern "C" fn compiled_method_unload(_: *mut jvmtiEnv, method: jmethodID, code: *const c_void) {
+    guard((), || compiled::unloaded(MethodId(method as usize), code as usize));
 }
 
 /// A Java thread begins, on itself.

@@ -7,6 +7,7 @@
 pub mod abi;
 mod classes;
 mod code;
+mod compiled;
 mod events;
 mod memory;
 mod stacks;
@@ -20,6 +21,7 @@ use jvmti_sys::jvmtiEnv;
 
 pub use classes::{LineEntry, MethodName};
 pub use code::Modifier;
+pub use compiled::inlined;
 pub use events::{Callbacks, Capability, Event, Need, Told};
 pub use memory::Allocated;
 pub use stacks::StackFrame;

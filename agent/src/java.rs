@@ -14,6 +14,12 @@ pub fn java_thread(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> usize {
     usize::try_from(value).unwrap_or(0)
 }
 
+/// The JVM's side of the calling thread.
+pub fn own_java_thread(env: &mut JNIEnv<'_>) -> Option<usize> {
+    let own = ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;")?;
+    Some(java_thread(env, &own)).filter(|own| *own != 0)
+}
+
 /// A Java string's text.
 pub fn text(env: &mut JNIEnv<'_>, string: JObject<'_>) -> Option<String> {
     if string.is_null() {

@@ -8,9 +8,11 @@ mod live;
 pub mod pretend;
 mod relations;
 mod stacks;
+mod top;
 
 use vouch_proof::{Body, Pool, Relation};
-use vouch_sample::{Frame, Head, Meaning, Meant, MethodId};
+use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_signal::stay::Post;
 
 use crate::resolve::Method;
 
@@ -49,8 +51,82 @@ pub trait Jvm {
     /// True if the JVM itself begins its threads with this routine.
     fn begins_with(&self, routine: usize) -> bool;
 
-    /// GetStackTrace's account of a sample's thread; `None` if the thread has none any more.
-    fn stack(&mut self, head: &Head) -> Option<Witnessed>;
+    /// GetStackTrace's account of a thread; `None` if the thread has none any more. When everything is there to ask with,
+    /// `asking` is told.
+    fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
+
+    /// What stands on top of the stack of a thread that stays in its handler.
+    fn top(&mut self, post: &Post) -> Top;
+}
+
+/// What may have gone when a thread comes to its next safepoint poll.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Top {
+    /// Its innermost frame, with all that is one with it; `None` if that is not known.
+    pub frame: Option<TopFrame>,
+    /// It has left Java, and polls before it is back.
+    pub away: bool,
+}
+
+/// A compiled frame, or what an interpreter may leave without a poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TopFrame {
+    /// How many frames of a stack it stands for.
+    pub frames: usize,
+    /// The outermost of them, where it is compiled code's own.
+    pub outermost: Option<MethodId>,
+}
+
+impl Top {
+    /// The same with another id for its method.
+    pub fn with(self, id: impl FnOnce(MethodId) -> MethodId) -> Self {
+        let frame =
+            self.frame.map(|frame| TopFrame { outermost: frame.outermost.map(id), frames: frame.frames });
+        Self { frame, ..self }
+    }
+
+    /// How many frames of this walk may have gone, or why that cannot be told.
+    pub fn of(self, walk: &[Frame]) -> Result<usize, Unknown> {
+        if let Some(Frame::Native { .. }) = walk.first() {
+            // Behind its poll a native method returns, and its caller goes on to a poll of its own.
+            return if self.away { Ok(0) } else { Err(Unknown::Unplaced) };
+        }
+        let TopFrame { frames, outermost } = self.frame.ok_or(Unknown::Unplaced)?;
+        let found = frames.checked_sub(1).and_then(|last| walk.get(last)).ok_or(Unknown::Elsewhere)?;
+        match outermost {
+            Some(method) if method != found.method() => Err(Unknown::Elsewhere),
+            _ if frames == walk.len() => Err(Unknown::TopAlone),
+            _ => Ok(frames),
+        }
+    }
+}
+
+/// Why nobody can tell which frames may have gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// It was not seen that the thread would be stopped.
+    Late,
+    /// It is not known what stood on top.
+    Unplaced,
+    /// The walk has something else there.
+    Elsewhere,
+    /// There is nothing but the top.
+    TopAlone,
+    /// A virtual thread was mounted.
+    Carrier,
+}
+
+impl Unknown {
+    /// Its name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Late => "late",
+            Self::Unplaced => "unplaced",
+            Self::Elsewhere => "elsewhere",
+            Self::TopAlone => "top_alone",
+            Self::Carrier => "carrier",
+        }
+    }
 }
 
 /// What GetStackTrace says of a sample's thread, leaf first.
@@ -59,4 +135,6 @@ pub struct Witnessed {
     pub frames: Vec<Frame>,
     /// The thread provably did not run between the walk and this.
     pub exact: bool,
+    /// All of it is of one moment: it was asked for once.
+    pub at_once: bool,
 }

@@ -11,6 +11,7 @@
 mod agent;
 mod callbacks;
 mod clock;
+mod compiled;
 mod engine;
 mod events;
 mod facade;

@@ -179,7 +179,7 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
   duration=TIME    stop and write after this long
   witness=RATE     how often a sample is compared with GetStackTrace: off, or as in 10/s.
                    By default as often as costs less than a thousandth of the run
-  refuted=isolate  stacks that the bytecode contradicts: isolate shows them under a root of
+  refuted=isolate  stacks that bytecode or JVM contradict: isolate shows them under a root of
                    their own, keep among the others, drop without their frames
   quiet            print no summary
   help, version    print this, or the version, and exit

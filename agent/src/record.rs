@@ -5,6 +5,7 @@
 mod names;
 mod offences;
 mod outside;
+mod pairs;
 mod room;
 mod show;
 #[cfg(test)]
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use vouch_recording::{Category, Fate, Mark, Recording, Sample, StackId, ThreadId};
-use vouch_report::{EdgeReport, Power, RefutationReport};
+use vouch_report::{EdgeReport, Power, RefutationReport, WitnessPower};
 use vouch_sample::{Frame, Head, Meant, Reason, Walk};
 use vouch_signal::event;
 use vouch_signal::handler::Counters;
@@ -30,12 +31,22 @@ use crate::events::Rows;
 use crate::jvm::Jvm;
 use crate::options::Refuted;
 use crate::threads::{Debt, Registry, Unsignalled};
-use crate::witness::Witness;
+use crate::witness::{Account, Witness};
 use names::{Names, stand_in};
+use offences::{Disputed, Witnessed};
 use show::{Judged, Shown};
 use tracks::Tracks;
 use tree::Standing;
 use walks::{Walks, fate};
+
+/// How much of what is wrong would be noticed, by corruption.
+#[derive(Debug)]
+pub struct Powers {
+    /// By proof, in all stacks.
+    pub proof: BTreeMap<String, Power>,
+    /// By whom, in those that were witnessed.
+    pub witness: BTreeMap<String, WitnessPower>,
+}
 
 /// The recording as it grows.
 #[derive(Debug)]
@@ -172,6 +183,11 @@ impl Recorder {
         self.walks.offences.report()
     }
 
+    /// The same of those that the JVM itself contradicts.
+    pub fn contradictions(&self) -> Vec<RefutationReport> {
+        self.walks.offences.contradictions()
+    }
+
     /// How many samples were refuted in which way.
     pub fn refuted(&self) -> BTreeMap<String, u64> {
         self.walks.offences.kinds()
@@ -182,9 +198,9 @@ impl Recorder {
         self.walks.room.cut()
     }
 
-    /// How much of what is wrong proof would notice.
-    pub fn power(&self, jvm: &mut dyn Jvm) -> BTreeMap<String, Power> {
-        self.walks.power(jvm).into_iter().map(|(corruption, power)| (corruption.to_owned(), power)).collect()
+    /// How much of what is wrong would be noticed: by proof in all stacks, and by whom in those that were witnessed.
+    pub fn power(&self, jvm: &mut dyn Jvm) -> Powers {
+        Powers { proof: self.walks.power(jvm), witness: self.walks.witness_power(jvm) }
     }
 
     fn take(&mut self, entry: &Entry<'_>, jvm: &mut dyn Jvm) {
@@ -218,11 +234,9 @@ impl Recorder {
         let (track, outside) = self.tracks.of(head, &mut self.recording);
         let (fate, stack) = match walk {
             Walk::Frames(frames) => {
-                if head.witnessed {
-                    // Before all else: the thread runs on.
-                    self.witness.take(head, frames, self.depth, jvm);
-                }
-                self.java_stack(head, frames, track, jvm)
+                // Before all else: the thread runs on.
+                let witnessed = head.witnessed.then(|| self.witness.take(head, frames, self.depth, jvm));
+                self.java_stack(head, frames, witnessed.flatten(), track, jvm)
             }
             Walk::None(why) if why.is_outside() => {
                 (Fate::Outside, stand_in(&mut self.recording, outside.name, outside.category))
@@ -243,6 +257,7 @@ impl Recorder {
         &mut self,
         head: &Head,
         walk: &[Frame],
+        account: Option<Account>,
         track: ThreadId,
         jvm: &mut dyn Jvm,
     ) -> (Fate, StackId) {
@@ -251,10 +266,27 @@ impl Recorder {
         jvm.meant(walk, head.time, meant);
         let walk = meant.as_slice();
         let placed = walks.place(walk, recording, names, jvm);
-        let standing = walks.judge(placed, head.serial, jvm, |jvm| witness.present_root(head, jvm));
+        let by_proof = walks.judge(placed, head.serial, jvm, |jvm| witness.present_root(head, jvm));
+        if let Some(account) = &account {
+            witness.compared(fate(by_proof), account);
+        }
+        let against = match (account, placed.leaf) {
+            (Some(account), _) if account.differs => Some(Witnessed::new(&account, jvm)),
+            (Some(account), Some(leaf)) if !walks.tree.get(leaf).cut => {
+                walks.pairs.add(leaf, walk, &account, jvm);
+                None
+            }
+            _ => None,
+        };
+        // Whatever proof says: the JVM itself says otherwise.
+        let standing = match &against {
+            Some(against) => walks.offences.contradicted(walk, against),
+            None => by_proof,
+        };
         let refuted = match standing {
             Standing::Refuted(offence) => {
-                let how = walks.offences.count(offence, track, walk, recording, &mut walks.prover, jvm);
+                let stack = Disputed { walk, witness: against.as_ref() };
+                let how = walks.offences.count(offence, track, stack, recording, &mut walks.prover, jvm);
                 recording.refuted(track, head.time, how);
                 Some(walks.offences.kind(offence))
             }

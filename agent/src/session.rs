@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use vouch_signal::handler::MOST_CRASHES;
+use vouch_signal::stay::Polls;
 
 use crate::clock;
 use crate::events;
@@ -60,10 +61,16 @@ pub struct Session {
 
 impl Session {
     /// Opens the gate and starts the engine.
-    pub fn begin(plan: Plan, jvmti: Jvmti, hotspot: HotSpot, walkers: Walkers) -> io::Result<Self> {
+    pub fn begin(
+        plan: Plan,
+        jvmti: Jvmti,
+        hotspot: HotSpot,
+        walkers: Walkers,
+        polls: Option<Polls>,
+    ) -> io::Result<Self> {
         let options = &plan.options;
         let user_only = plan.choice.engine.user_only();
-        let rig = Rig::new(walkers, options.depth, options.interval, user_only);
+        let rig = Rig::new(walkers, options.depth, options.interval, user_only, polls);
         let witness = Witness::new(options.witness);
         let recorder = Recorder::new(options.depth, options.refuted, witness, registry(), events::ROWS);
         let questions = Questions::new(jvmti, hotspot, registry());
@@ -99,8 +106,13 @@ impl Session {
             let stacks = truth.round(&mut self.recorder, &mut self.questions, resolver, env);
             self.rig.counters().count(stacks, stacks);
         }
+        // Before all else: a thread stays in its handler for it.
+        self.recorder.witness.answer(self.rig.stay(), &mut self.questions.on(resolver, env));
+        self.recorder.witness.stayed(Duration::from_nanos(self.rig.stay().stayed()));
         self.take_in(resolver, env);
         if self.recorder.witness.is_due() {
+            // Whoever came too late to be seen must not stand in the next one's place.
+            self.rig.stay().end();
             self.rig.want_witness();
         }
         if !self.said_stopped && self.rig.counters().crashed.load(Relaxed) >= MOST_CRASHES {

@@ -1,29 +1,33 @@
 //! The witness: some of the samples are compared with GetStackTrace, in the midst of ordinary profiling.
 //!
-//! The agent says when; the next walk that succeeds is marked by the handler, which wakes the agent's thread; that asks
-//! GetStackTrace about the same thread. If the thread provably did not run in between, the two must agree in every
-//! frame. Otherwise only their roots can be compared, and it is counted apart. The walk has always been taken before.
-//! It must never cost more than it was allowed.
+//! The agent says when; the next walk that succeeds is marked by its handler, which wakes the agent's thread and stays until
+//! that asks GetStackTrace (`vouch_signal::stay`). So the thread goes on to its next safepoint poll at most, and everything must
+//! agree but the frames of its topmost compiled frame, as far as it is known which those are; every frame, if it provably did not
+//! run. Otherwise only the roots can be compared, and it is counted apart. The walk has always been taken before. It must never
+//! cost more than it was allowed, nor call a walk wrong that may be right.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::take;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use vouch_recording::Fate;
 use vouch_report::WitnessReport;
 use vouch_sample::{Frame, Head, Meaning, MethodId};
-use vouch_witness::{RootSide, compare, root_side, rules};
+use vouch_signal::stay::{Post, Stay};
+use vouch_witness::{agrees_outside, compare, outside, root_side, rules};
 
-use crate::jvm::{Jvm, Witnessed};
+use crate::clock;
+use crate::jvm::{Jvm, Top, Unknown, Witnessed};
 use crate::options::Witnessing;
 
-/// By default the time between two is so many times what the last one took: a thousandth of the run, and some reserve.
+/// By default the time between two is so many times what the last one cost: a thousandth of the run, and some reserve.
 const SPARING: u32 = 1_250;
 /// And never less than this.
 const LEAST: Duration = Duration::from_millis(100);
 /// While a mark waits to be taken there is nothing to look at.
 const PENDING: Duration = Duration::from_secs(1);
-
-/// The methods by which a virtual thread's frames stand on its carrier's.
-const ENTRIES: [&str; 2] =
-    ["jdk.internal.vm.Continuation.enterSpecial", "jdk.internal.vm.Continuation.enter"];
 
 /// When to ask, and what came of it.
 #[derive(Debug)]
@@ -32,11 +36,123 @@ pub struct Witness {
     /// When the next one is due; `None` while one is marked for.
     next: Option<Instant>,
     counts: WitnessReport,
+    /// What came of asking about the thread that stayed.
+    answered: Option<Answer>,
+    /// What the one at hand has taken so far.
+    spent: Duration,
+    carriers: Carriers,
+}
+
+/// The JVM's own account of the same moment as a walk.
+#[derive(Debug)]
+pub struct Account {
+    pub frames: Vec<Frame>,
+    /// What may have gone since; `None`: nothing, every frame was compared.
+    pub top: Option<Top>,
+    /// It is another one.
+    pub differs: bool,
+}
+
+impl Account {
+    /// True if it speaks against this walk, as it is told: the frames by what their ids meant.
+    pub fn refutes(&self, walk: &[Frame]) -> bool {
+        let walk: Vec<Frame> = walk.iter().copied().map(rules::of_walk).collect();
+        match self.top {
+            None => walk != self.frames,
+            // A walk that does not fit what stood on top is not compared.
+            Some(top) => top.of(&walk).is_ok_and(|top| !agrees_outside(&walk, top, &self.frames)),
+        }
+    }
+}
+
+/// What GetStackTrace said of a thread that stayed for it.
+#[derive(Debug)]
+struct Answer {
+    /// The sample's.
+    time: u64,
+    serial: u32,
+    witnessed: Option<Witnessed>,
+    /// What may have gone meanwhile: the thread was to stop at its next poll; `None` if it may have gone on from there.
+    top: Option<Top>,
+}
+
+/// Which methods stand on a carrier's stack alone, between its own frames and those of a virtual thread, or when one comes or
+/// goes. No class of theirs is ever unloaded.
+#[derive(Debug, Default)]
+struct Carriers(HashMap<MethodId, bool>);
+
+impl Carriers {
+    const METHODS: [&str; 3] = [
+        "jdk.internal.vm.Continuation.enterSpecial",
+        "jdk.internal.vm.Continuation.enter",
+        "java.lang.VirtualThread.runContinuation",
+    ];
+
+    /// True if a walk is of a carrier.
+    fn any_in(&mut self, walk: &[Frame], time: u64, jvm: &mut dyn Jvm) -> bool {
+        let mut is_one = |method: MethodId| {
+            *self.0.entry(method).or_insert_with(|| {
+                let meaning = jvm.meaning(method, time);
+                jvm.method(meaning).is_some_and(|method| Self::METHODS.contains(&method.full_name().as_str()))
+            })
+        };
+        walk.iter().any(|frame| is_one(frame.method()))
+    }
+}
+
+/// Where what lies on the calling thread's stack lies that is called from here.
+fn own_stack() -> Range<usize> {
+    const DEEP: usize = 256 << 10;
+    const FRAME: usize = 4 << 10;
+    let here = std::hint::black_box(0_u8);
+    let here = std::ptr::from_ref(&here) as usize;
+    here.saturating_sub(DEEP)..here.saturating_add(FRAME)
+}
+
+/// The frames with an id for each name and descriptor. What has no name keeps its own.
+fn by_name(frames: &[Frame], time: u64, jvm: &mut dyn Jvm) -> Vec<Frame> {
+    let name = |frame: &Frame| {
+        let meaning = jvm.meaning(frame.method(), time);
+        let id = jvm.method(meaning).map_or(frame.method(), |method| {
+            let mut hasher = DefaultHasher::new();
+            (&method.class.name, &method.name, &method.descriptor).hash(&mut hasher);
+            MethodId(usize::try_from(hasher.finish()).unwrap_or(usize::MAX))
+        });
+        Frame::of(id, frame.bci())
+    };
+    frames.iter().map(name).collect()
+}
+
+/// Counts where only the roots can be compared.
+fn count_root(counts: &mut WitnessReport, walk: &[Frame], witness: &[Frame], why: Unknown) {
+    *counts.root_only_because.entry(why.name().to_owned()).or_default() += 1;
+    let kind = root_side(walk, witness).kind();
+    counts.root_only.count(kind.iter().count(), walk.len(), walk.len().saturating_sub(1));
+    if let Some(kind) = kind {
+        counts.difference(kind);
+    }
+}
+
+/// What it has cost since the calling thread's CPU clock stood there: as much again for the thread that is asked about, which
+/// walks its own stack.
+fn cost(begun: u64) -> Duration {
+    2 * Duration::from_nanos(clock::own_cpu().saturating_sub(begun))
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
 }
 
 impl Witness {
     pub fn new(wish: Witnessing) -> Self {
-        Self { wish, next: Some(Instant::now()), counts: WitnessReport::default() }
+        Self {
+            wish,
+            next: Some(Instant::now()),
+            counts: WitnessReport::default(),
+            answered: None,
+            spent: Duration::ZERO,
+            carriers: Carriers::default(),
+        }
     }
 
     /// True once, when a sample is to be marked.
@@ -61,38 +177,105 @@ impl Witness {
         &self.counts
     }
 
-    /// Witnesses a marked sample, whose walk is given.
-    pub fn take(&mut self, head: &Head, walk: &[Frame], depth: usize, jvm: &mut dyn Jvm) {
-        let begun = Instant::now();
-        // A walk that was cut has no root to compare.
-        if walk.len() <= depth {
-            self.counts.asked += 1;
-            let walk: Vec<Frame> = walk.iter().copied().map(rules::of_walk).collect();
-            match jvm.stack(head) {
-                None => self.counts.gone += 1,
-                Some(Witnessed { frames, exact: false }) => self.count_root(root_side(&walk, &frames)),
-                Some(Witnessed { frames, exact: true }) => {
-                    let is_entry = |id: MethodId| {
-                        let meaning = jvm.meaning(id, head.time);
-                        let method = jvm.method(meaning);
-                        method.is_some_and(|method| ENTRIES.contains(&method.full_name().as_str()))
-                    };
-                    if rules::mounted(&walk, &frames, is_entry) {
-                        self.count_root(RootSide::Agrees);
-                    } else {
-                        self.count_exact(&walk, &frames);
-                    }
-                }
-            }
-        }
-        let took = begun.elapsed();
-        let took_ms = took.as_secs_f64() * 1_000.0;
-        self.counts.took_ms += took_ms;
-        self.counts.longest_ms = self.counts.longest_ms.max(took_ms);
-        self.next = Some(match self.wish {
-            Witnessing::Every(gap) => begun + gap,
-            Witnessing::Auto | Witnessing::Off => begun + LEAST.max(took * SPARING),
+    /// Asks about the thread that stays in its handler, if one does: before all else, since it must not stay long.
+    pub fn answer(&mut self, stay: &Stay, jvm: &mut dyn Jvm) {
+        let Some(post) = stay.posted() else { return };
+        let begun = clock::own_cpu();
+        stay.set_asker(&own_stack());
+        let top = jvm.top(&post);
+        let witnessed = jvm.stack(post.tid, post.serial, &mut || {
+            stay.ask();
         });
+        let stopped = stay.end();
+        self.answered(&post, witnessed, Some(top).filter(|_| stopped));
+        self.spent += cost(begun);
+    }
+
+    /// GetStackTrace has answered about a thread that has stayed; what stood on top of it, if it was to stop at its next poll.
+    pub fn answered(&mut self, post: &Post, witnessed: Option<Witnessed>, top: Option<Top>) {
+        let top = top.filter(|_| witnessed.as_ref().is_some_and(|witnessed| witnessed.at_once));
+        self.answered = Some(Answer { time: post.time, serial: post.serial, witnessed, top });
+    }
+
+    /// A thread has stayed for so long.
+    pub fn stayed(&mut self, time: Duration) {
+        self.spent += time;
+        self.counts.stayed_ms += millis(time);
+        self.counts.longest_stay_ms = self.counts.longest_stay_ms.max(millis(time));
+    }
+
+    /// Witnesses a marked sample, whose walk is given; gives the JVM's own account, if it is of the same moment.
+    pub fn take(&mut self, head: &Head, walk: &[Frame], depth: usize, jvm: &mut dyn Jvm) -> Option<Account> {
+        let begun = clock::own_cpu();
+        let answer = self.answered.take().filter(|it| (it.time, it.serial) == (head.time, head.serial));
+        // A walk that was cut has no root to compare.
+        let account = (walk.len() <= depth).then(|| self.compare(head, walk, answer, jvm)).flatten();
+        let took = take(&mut self.spent) + cost(begun);
+        self.counts.took_ms += millis(took);
+        self.counts.longest_ms = self.counts.longest_ms.max(millis(took));
+        self.next = Some(match self.wish {
+            Witnessing::Every(gap) => Instant::now() + gap,
+            Witnessing::Auto | Witnessing::Off => Instant::now() + LEAST.max(took * SPARING),
+        });
+        account
+    }
+
+    fn compare(
+        &mut self,
+        head: &Head,
+        walk: &[Frame],
+        answer: Option<Answer>,
+        jvm: &mut dyn Jvm,
+    ) -> Option<Account> {
+        let (witnessed, top) = match answer {
+            Some(Answer { witnessed, top, .. }) => (witnessed, top),
+            None => (jvm.stack(head.tid, head.serial, &mut || ()), None),
+        };
+        self.counts.asked += 1;
+        let Some(Witnessed { frames: witness, exact, .. }) = witnessed else {
+            self.counts.gone += 1;
+            return None;
+        };
+        let walk: Vec<Frame> = walk.iter().copied().map(rules::of_walk).collect();
+        let left_out = if self.carriers.any_in(&walk, head.time, jvm) {
+            Err(Unknown::Carrier)
+        } else if exact {
+            Ok(0)
+        } else {
+            top.ok_or(Unknown::Late).and_then(|top| top.of(&walk))
+        };
+        let counts = &mut self.counts;
+        let left_out = match left_out {
+            Ok(left_out) => left_out,
+            Err(why) => {
+                count_root(counts, &walk, &witness, why);
+                return None;
+            }
+        };
+        let (grade, differences) = if exact {
+            (&mut counts.exact, compare(&walk, &witness, usize::MAX).differences)
+        } else {
+            let mut differences = outside(&walk, left_out, &witness);
+            if !differences.is_empty() {
+                // A class may have been redefined before the thread came to its poll: then its frames' methods have other ids.
+                let walk = by_name(&walk, head.time, jvm);
+                differences = outside(&walk, left_out, &by_name(&witness, u64::MAX, jvm));
+            }
+            (&mut counts.all_but_top, differences)
+        };
+        grade.count(differences.len(), walk.len(), left_out);
+        for difference in &differences {
+            counts.difference(difference.kind());
+        }
+        let top = top.filter(|_| !exact);
+        Some(Account { frames: witness, top, differs: !differences.is_empty() })
+    }
+
+    /// A sample that is of this fate by proof alone has been compared with this account.
+    pub fn compared(&mut self, fate: Fate, account: &Account) {
+        let WitnessReport { contradicted, confirmed, .. } = &mut self.counts;
+        let counts = if account.differs { contradicted } else { confirmed };
+        *counts.entry(fate.name().to_owned()).or_default() += 1;
     }
 
     /// The method that the thread of a sample began with, as far as GetStackTrace tells now.
@@ -100,26 +283,7 @@ impl Witness {
         if self.wish == Witnessing::Off {
             return None;
         }
-        let root = jvm.stack(head)?.frames.pop()?;
+        let root = jvm.stack(head.tid, head.serial, &mut || ())?.frames.pop()?;
         Some(jvm.meaning(root.method(), u64::MAX))
-    }
-
-    fn count_root(&mut self, root: RootSide) {
-        self.counts.root_only += 1;
-        match root.kind() {
-            None => self.counts.root_agreed += 1,
-            Some(kind) => self.counts.difference(kind),
-        }
-    }
-
-    fn count_exact(&mut self, walk: &[Frame], witness: &[Frame]) {
-        self.counts.exact += 1;
-        let differences = compare(walk, witness, usize::MAX).differences;
-        if differences.is_empty() {
-            self.counts.agreed += 1;
-        }
-        for difference in differences {
-            self.counts.difference(difference.kind());
-        }
     }
 }

@@ -14,11 +14,12 @@ use serde_json::error::Category;
 
 const GZIP: u8 = 0x1f;
 
-/// Of a report or a profile, what tells which it is, and the refutations.
+/// Of a report or a profile, what tells which it is, and what is against its stacks.
 #[derive(Deserialize)]
 struct Document {
     vouch: Option<Value>,
     refutations: Option<Value>,
+    witness: Option<Value>,
     meta: Option<Meta>,
 }
 
@@ -28,8 +29,25 @@ struct Meta {
     vouch: Option<Value>,
 }
 
-/// The refutations of the trust report that a file is, or carries.
-pub fn refutations(file: &Path) -> Result<Value, String> {
+/// What is against the stacks of a trust report: two lists, as they stand there.
+pub struct Against {
+    pub refutations: Value,
+    /// By the JVM itself; an older Vouch's report has none.
+    pub contradictions: Value,
+}
+
+impl Against {
+    fn of(refutations: Option<Value>, witness: Option<Value>) -> Option<Self> {
+        let refutations = refutations.filter(Value::is_array)?;
+        let contradictions = witness.and_then(|mut witness| Some(witness.get_mut("contradictions")?.take()));
+        let contradictions =
+            contradictions.filter(Value::is_array).unwrap_or_else(|| Value::Array(Vec::new()));
+        Some(Self { refutations, contradictions })
+    }
+}
+
+/// What is against the stacks of the trust report that a file is, or carries.
+pub fn against(file: &Path) -> Result<Against, String> {
     let name = file.display();
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
     let mut bytes = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
@@ -48,8 +66,8 @@ pub fn refutations(file: &Path) -> Result<Value, String> {
         Category::Data => neither(file),
     })?;
     match document.ok_or_else(|| neither(file))? {
-        Document { vouch: Some(Value::String(_)), refutations, .. } => {
-            refutations.filter(Value::is_array).ok_or_else(|| {
+        Document { vouch: Some(Value::String(_)), refutations, witness, .. } => {
+            Against::of(refutations, witness).ok_or_else(|| {
                 format!("{name} is a trust report without refutations, an older Vouch's: record again")
             })
         }
@@ -58,8 +76,9 @@ pub fn refutations(file: &Path) -> Result<Value, String> {
             Err(format!("{name} is a profile without a trust report: another tool's, or an older Vouch's"))
         }
         Document { meta: Some(Meta { vouch: Some(mut report) }), .. } => {
-            let refutations = report.get_mut("refutations").map(Value::take).filter(Value::is_array);
-            refutations.filter(|_| report["vouch"].is_string()).ok_or_else(|| {
+            let mut part = |key| report.get_mut(key).map(Value::take);
+            let against = Against::of(part("refutations"), part("witness"));
+            against.filter(|_| report["vouch"].is_string()).ok_or_else(|| {
                 format!(
                     "{name} carries a trust report of a shape that this vouch does not know: use a newer one"
                 )

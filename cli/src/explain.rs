@@ -2,60 +2,117 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::str::FromStr;
 
+use similar::{Algorithm, DiffTag, capture_diff_slices};
 use vouch_proof::Refutation;
 use vouch_report::{LISTED, RefutationReport, readable};
 use vouch_sample::NATIVE;
 
-use crate::document;
+use crate::document::{self, Against};
 use crate::readable::plain;
 
 /// How many of them the list shows.
 const SHOWN: usize = 20;
 
-/// What there is to print.
-pub fn explain(file: &Path, number: Option<usize>) -> Result<String, String> {
-    let name = file.display();
-    let refutations: Vec<RefutationReport> =
-        serde_json::from_value(document::refutations(file)?).map_err(|error| {
-            format!("{name} has refutations of a shape that this vouch does not know: {error}")
-        })?;
-    let Some(number) = number else { return Ok(list(&refutations)) };
-    let found = refutations.iter().find(|refutation| refutation.number == number);
-    found.map(one).ok_or_else(|| none(&name.to_string(), number, &refutations))
+/// Which of them is asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Which {
+    Number(usize),
+    /// The most frequent one that the JVM itself contradicts, the second, …
+    Witnessed(usize),
 }
 
-fn none(file: &str, number: usize, refutations: &[RefutationReport]) -> String {
-    let numbers = refutations.iter().map(|refutation| refutation.number);
-    match (numbers.clone().min(), numbers.max()) {
-        (Some(least), Some(most)) => {
-            let kept = if refutations.len() >= LISTED {
-                format!("; it keeps the {LISTED} most frequent")
-            } else {
-                String::new()
-            };
-            format!(
-                "{file} has no refutation {number}: its numbers lie between {least} and {most}{kept} (vouch explain {file} lists them)"
-            )
-        }
-        _ => format!("{file} has no refutation {number}: no stack in it was refuted"),
+impl FromStr for Which {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, digits): (fn(usize) -> Self, _) = match text.strip_prefix('w') {
+            Some(place) => (Self::Witnessed, place),
+            None => (Self::Number, text),
+        };
+        digits.parse().map(kind).map_err(|_| "a number, or w and a number: 7, w1".to_owned())
     }
 }
 
-/// A line each, the most frequent first.
-fn list(refutations: &[RefutationReport]) -> String {
-    if refutations.is_empty() {
+/// What there is to print.
+pub fn explain(file: &Path, which: Option<Which>) -> Result<String, String> {
+    let name = file.display();
+    let read = |list| {
+        serde_json::from_value::<Vec<RefutationReport>>(list).map_err(|error| {
+            format!("{name} has refutations of a shape that this vouch does not know: {error}")
+        })
+    };
+    let Against { refutations, contradictions } = document::against(file)?;
+    let (refutations, contradictions) = (read(refutations)?, read(contradictions)?);
+    let found = match which {
+        None => return Ok(list(&refutations, &contradictions)),
+        Some(Which::Witnessed(place)) => place.checked_sub(1).and_then(|place| contradictions.get(place)),
+        Some(Which::Number(number)) => {
+            refutations.iter().chain(&contradictions).find(|refutation| refutation.number == number)
+        }
+    };
+    found.map(one).ok_or_else(|| none(&name.to_string(), which, &refutations, &contradictions))
+}
+
+fn none(
+    file: &str,
+    which: Option<Which>,
+    refutations: &[RefutationReport],
+    contradictions: &[RefutationReport],
+) -> String {
+    let kept = |all: &[RefutationReport]| {
+        if all.len() >= LISTED { format!("; it keeps the {LISTED} most frequent") } else { String::new() }
+    };
+    let numbers = refutations.iter().chain(contradictions).map(|refutation| refutation.number);
+    match (which, numbers.clone().min(), numbers.max()) {
+        (Some(Which::Witnessed(place)), ..) => match contradictions.len() {
+            0 => format!("{file} has no w{place}: the JVM itself contradicted no stack in it"),
+            count => format!(
+                "{file} has no w{place}: what the JVM itself contradicted are w1 to w{count}{} (vouch explain {file} lists them)",
+                kept(contradictions)
+            ),
+        },
+        (Some(Which::Number(number)), Some(least), Some(most)) => format!(
+            "{file} has no refutation {number}: its numbers lie between {least} and {most}{} (vouch explain {file} lists them)",
+            if contradictions.len() >= LISTED { kept(contradictions) } else { kept(refutations) }
+        ),
+        (Some(Which::Number(number)), ..) => {
+            format!("{file} has no refutation {number}: no stack in it was refuted")
+        }
+        (None, ..) => unreachable!("the list is there for all files"),
+    }
+}
+
+/// A line each, the most frequent first: those by bytecode, then those by the JVM itself.
+fn list(refutations: &[RefutationReport], contradictions: &[RefutationReport]) -> String {
+    if refutations.is_empty() && contradictions.is_empty() {
         return "no stack was refuted\n".to_owned();
     }
-    let mut text = format!("{:>6} {:>8}  what the walk claimed, and of which place\n", "number", "samples");
-    for refutation in refutations.iter().take(SHOWN) {
-        let RefutationReport { number, count, kind, .. } = refutation;
-        let _ = writeln!(text, "{number:>6} {count:>8}  {kind}: {}", claim(refutation));
+    let mut text = String::new();
+    if !refutations.is_empty() {
+        text.push_str("number  samples  what the walk claimed, and of which place\n");
+        rows(&mut text, refutations, |_, refutation| refutation.number.to_string());
+    }
+    if !contradictions.is_empty() {
+        text.push_str("number  samples  what the JVM itself had, asked at the same moment, and what the walk had there\n");
+        rows(&mut text, contradictions, |place, _| format!("w{}", place + 1));
+    }
+    text
+}
+
+fn rows(
+    text: &mut String,
+    refutations: &[RefutationReport],
+    number: impl Fn(usize, &RefutationReport) -> String,
+) {
+    for (place, refutation) in refutations.iter().take(SHOWN).enumerate() {
+        let RefutationReport { count, kind, .. } = refutation;
+        let _ = writeln!(text, "{:>6} {count:>8}  {kind}: {}", number(place, refutation), claim(refutation));
     }
     if refutations.len() > SHOWN {
         let _ = writeln!(text, "and {} more, less frequent", refutations.len() - SHOWN);
     }
-    text
 }
 
 /// One refutation: what is wrong, in which stack, and what the bytecode says.
@@ -63,6 +120,13 @@ fn one(refutation: &RefutationReport) -> String {
     let RefutationReport { number, count, kind, found, stack, at, code, .. } = refutation;
     let samples = if *count == 1 { "1 sample".to_owned() } else { format!("{count} samples") };
     let mut text = format!("refutation {number}, {kind} ({samples})\n\n{}\n", sentence(refutation));
+    if let Some(witness) = &refutation.witness {
+        text.push_str(
+            "\nBoth accounts, innermost frame first: `-` the walk alone has, `+` the JVM alone:\n\n",
+        );
+        both(&mut text, stack, &witness.stack);
+        return text;
+    }
     if !stack.is_empty() {
         text.push_str("\nThe stack, innermost frame first:\n\n");
     }
@@ -83,6 +147,24 @@ fn one(refutation: &RefutationReport) -> String {
     text
 }
 
+/// Two accounts of one stack, a line for each frame.
+fn both(text: &mut String, walk: &[String], witness: &[String]) {
+    for op in capture_diff_slices(Algorithm::Myers, walk, witness) {
+        let (tag, walk_range, witness_range) = op.as_tag_tuple();
+        let lines = |sign: char, lines: &[String], text: &mut String| {
+            for line in lines {
+                let _ = writeln!(text, "  {sign} {}", plain(line));
+            }
+        };
+        if tag == DiffTag::Equal {
+            lines(' ', &walk[walk_range], text);
+        } else {
+            lines('-', &walk[walk_range], text);
+            lines('+', &witness[witness_range], text);
+        }
+    }
+}
+
 /// What the walk claimed, in a line: `Cart.add @ 17 → Item.price`.
 fn claim(what: &RefutationReport) -> String {
     let (found, bci) = (plain(&readable(&what.found)), what.bci);
@@ -92,6 +174,9 @@ fn claim(what: &RefutationReport) -> String {
             format!("{caller} @ {bci} → {}", if is_edge(what) { found } else { "interrupted there".into() })
         }
         None if what.found.is_empty() => plain(&what.expected),
+        None if what.kind == Refutation::Witness => {
+            format!("{}, and {}", plain(&what.expected), plain(&what.found))
+        }
         None => format!("{} → {found}", plain(&what.expected)),
     }
 }
@@ -103,6 +188,15 @@ fn sentence(what: &RefutationReport) -> String {
             let found = readable(&found);
             format!("The walk ends in {found}, which is not {expected}: it lost its way before.")
         }
+        None if what.kind == Refutation::Witness && !found.is_empty() => format!(
+            "The JVM itself, asked about the thread {}, has another stack.\nSeen from its root, where the walk has\n  {}\nthe JVM has\n  {}",
+            match what.witness.as_ref().map(|witness| witness.grade.as_str()) {
+                Some("exact") => "before it ran on",
+                _ => "before it came past its next safepoint poll",
+            },
+            found,
+            expected,
+        ),
         None => format!("Too many places were refuted to tell each of them: this stands for {expected}."),
         Some(caller) => {
             let caller = readable(&caller);
@@ -128,6 +222,7 @@ fn says(what: &RefutationReport) -> String {
         Refutation::Nativeness => "The method is native, and has no bytecode.".to_owned(),
         Refutation::NullMethod => "There is no such method: a frame of the walk has none.".to_owned(),
         Refutation::UnknownMethod => "The JVM knows no such method.".to_owned(),
+        Refutation::Witness => format!("The JVM itself has {expected} there."),
         Refutation::NotAnInvoke => format!("Its bytecode calls nothing there:\n  {expected}"),
         Refutation::OtherCallee | Refutation::WrongRoot if what.bci == NATIVE => {
             format!("It is {expected}.")

@@ -14,6 +14,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use explain::Which;
+
 /// Reads what Vouch's agent wrote.
 #[derive(Parser)]
 #[command(name = "vouch", version, arg_required_else_help = true)]
@@ -28,16 +30,17 @@ enum Verb {
     Explain {
         /// A trust report (.json) or a profile (.json, .json.gz) of Vouch's
         file: PathBuf,
-        /// The refutation's number, as the list, the summary and the profile's markers have it; without it, the list
+        /// The refutation's number, as the list, the summary and the profile's markers have it; or w1, w2…, the most frequent
+        /// of those that the JVM itself contradicts; without it, the list
         #[arg(allow_negative_numbers = true)]
-        number: Option<usize>,
+        which: Option<Which>,
     },
 }
 
 fn main() -> ExitCode {
     let Arguments { verb } = Arguments::parse();
     let told = match verb {
-        Verb::Explain { file, number } => explain::explain(&file, number),
+        Verb::Explain { file, which } => explain::explain(&file, which),
     };
     match told {
         Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {

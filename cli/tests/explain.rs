@@ -198,3 +198,40 @@ fn its_name_is_vouch() {
     let output = Command::new(env!("CARGO_BIN_EXE_vouch")).arg("--version").output().unwrap();
     assert_eq!(good(&output), format!("vouch {}\n", env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn what_the_jvm_itself_contradicts_is_shown_with_both_accounts() {
+    let mut with = report(1);
+    let contradiction = |number: usize, grade: &str| {
+        json!({
+            "number": number, "count": 3, "kind": "witness", "caller": "", "bci": 0,
+            "expected": "shop.Cart.more(Cart.java:9) @ 9", "found": "shop.Item.price(Item.java:3) @ 4",
+            "stack": ["shop.Item.price(Item.java:3) @ 4", "java.lang.Thread.run @ 7"], "at": 0, "code": [],
+            "witness": { "grade": grade, "stack": ["shop.Cart.more(Cart.java:9) @ 9", "java.lang.Thread.run @ 7"] },
+        })
+    };
+    with["witness"] =
+        json!({ "contradictions": [contradiction(7, "exact"), contradiction(5, "all_but_top")] });
+    let path = file("witness.json", with.to_string().as_bytes());
+    let list = good(&explain(&path, None));
+    assert!(
+        list.contains("\n    w1        3  witness: shop.Cart.more(Cart.java:9) @ 9, and shop.Item.price"),
+        "{list}"
+    );
+    let text = good(&explain(&path, Some("w1")));
+    assert_eq!(good(&explain(&path, Some("7"))), text);
+    assert!(
+        text.starts_with("refutation 7, witness (3 samples)") && text.contains("before it ran on"),
+        "{text}"
+    );
+    let both = "  - shop.Item.price(Item.java:3) @ 4\n  + shop.Cart.more(Cart.java:9) @ 9\n    java.lang.Thread.run @ 7\n";
+    assert!(text.ends_with(both), "{text}");
+    assert!(good(&explain(&path, Some("w2"))).contains("its next safepoint poll"));
+    assert!(good(&explain(&path, Some("1"))).contains("not in the bytecode"));
+    for which in ["w0", "w3", "4"] {
+        assert!(refused(&explain(&path, Some(which))).contains(&format!("{which}:")), "{which}");
+    }
+    // An older report has none.
+    let older = file("older.json", report(1).to_string().as_bytes());
+    assert!(refused(&explain(&older, Some("w1"))).contains("contradicted no stack"));
+}

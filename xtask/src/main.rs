@@ -1,6 +1,7 @@
 //! `cargo xtask`: what the scripts make of trust reports, typed, so that a figure that is renamed does not build.
 //!
 //!     xtask trust-page MAJOR-PROGRAM.json…         tables of fates, refutations, power and cost
+//!     xtask witness-page MAJOR-MODE-PROGRAM.json… tables of what the JVM itself said of the stacks
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -11,6 +12,7 @@
 mod report;
 mod true_stacks;
 mod trust_page;
+mod witness_page;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,12 +23,13 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let make: fn(&[Of]) -> String = match words.next().as_deref() {
         Some("trust-page") => trust_page::page,
+        Some("witness-page") => witness_page::page,
         Some("true-stacks") => true_stacks::lines,
         Some("true-stacks-page") => true_stacks::page,
         Some("true-stacks-refuted") => |reports| format!("{}\n", true_stacks::all_refuted(reports)),
         _ => {
             eprintln!(
-                "usage: cargo xtask trust-page|true-stacks|true-stacks-page|true-stacks-refuted REPORT.json…"
+                "usage: cargo xtask trust-page|witness-page|true-stacks|true-stacks-page|true-stacks-refuted REPORT.json…"
             );
             return ExitCode::from(2);
         }

@@ -33,6 +33,6 @@ pub use listing::listing;
 pub use method::{Body, Class, Gone, Known, Method, Relation};
 pub use names::{hidden_part, without_hidden_part};
 pub use pool::{Constant, Dynamic, Member, Pool};
-pub use power::{Corruption, power};
+pub use power::{Corruption, Noticed, power};
 pub use root::{Thread, root};
 pub use verdict::{Explanation, Refutation, Verdict};

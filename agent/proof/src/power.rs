@@ -1,4 +1,5 @@
-//! The power of proof: how often it notices a corruption that was made on purpose, in stacks of the profile itself.
+//! The power of proof: how often it notices a corruption that was made on purpose, in stacks of the profile itself; and how often
+//! a witness does, of those that have one.
 //!
 //! The corruptions are of the kinds by which walks go wrong. The seed is fixed: the same stacks give the same figures.
 
@@ -19,10 +20,26 @@ pub enum Corruption {
     ForeignFrames,
     /// A caller stands at another of its instructions.
     MovedBci,
+    /// Of a recursion one round is left out: the bytecode allows that.
+    DroppedRound,
+    /// A recursion has one round more.
+    AddedRound,
+    /// Two neighbouring frames stand in the wrong order.
+    SwappedFrames,
+    /// The outer half is another stack's.
+    ForeignHalf,
 }
 
 impl Corruption {
-    pub const ALL: [Self; 3] = [Self::DroppedFrame, Self::ForeignFrames, Self::MovedBci];
+    pub const ALL: [Self; 7] = [
+        Self::DroppedFrame,
+        Self::ForeignFrames,
+        Self::MovedBci,
+        Self::DroppedRound,
+        Self::AddedRound,
+        Self::SwappedFrames,
+        Self::ForeignHalf,
+    ];
 
     /// Its name in the report.
     pub fn name(self) -> &'static str {
@@ -30,6 +47,10 @@ impl Corruption {
             Self::DroppedFrame => "dropped_frames",
             Self::ForeignFrames => "foreign_frames",
             Self::MovedBci => "moved_bcis",
+            Self::DroppedRound => "dropped_rounds",
+            Self::AddedRound => "added_rounds",
+            Self::SwappedFrames => "swapped_frames",
+            Self::ForeignHalf => "foreign_halves",
         }
     }
 }
@@ -45,20 +66,32 @@ struct Corrupted<'m> {
     touched: (usize, usize),
 }
 
+/// How many corruptions could be made, and how many of them were noticed by whom.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Noticed {
+    pub tried: u64,
+    pub by_proof: u64,
+    pub by_witness: u64,
+    /// By one of the two, or both.
+    pub by_either: u64,
+}
+
 /// Makes at most `trials` corruptions of a kind in stacks that are drawn from `count`, and says how many could be made and how
-/// many were noticed.
+/// many were noticed. `witness` says whether the stack of this place has a witness that speaks against it now.
 pub fn power<'m>(
     corruption: Corruption,
     trials: u32,
     count: usize,
     mut stack: impl FnMut(usize) -> Vec<Known<'m>>,
     mut relation: impl FnMut(Known<'m>, &str, Known<'m>) -> Relation,
-) -> (u64, u64) {
+    mut witness: impl FnMut(usize, &[Known<'m>]) -> bool,
+) -> Noticed {
     let mut rng = Rng::with_seed(SEED);
-    let (mut tried, mut noticed) = (0, 0);
+    let mut noticed = Noticed::default();
     let mut left = MOST_FRAMES;
     for _ in 0..if count == 0 { 0 } else { trials } {
-        let ours = stack(rng.usize(..count));
+        let place = rng.usize(..count);
+        let ours = stack(place);
         left = left.saturating_sub(ours.len());
         if left == 0 {
             break;
@@ -70,13 +103,24 @@ pub fn power<'m>(
                 take_two(&ours, &theirs, &mut rng)
             }
             Corruption::MovedBci => move_one(ours, &mut rng),
+            Corruption::DroppedRound => drop_round(ours, &mut rng),
+            Corruption::AddedRound => add_round(ours, &mut rng),
+            Corruption::SwappedFrames => swap_two(ours, &mut rng),
+            Corruption::ForeignHalf => {
+                let theirs = stack(rng.usize(..count));
+                take_half(ours, &theirs)
+            }
         };
         if let Some(corrupted) = corrupted {
-            tried += 1;
-            noticed += u64::from(is_noticed(&corrupted, &mut relation));
+            let by_proof = is_noticed(&corrupted, &mut relation);
+            let by_witness = witness(place, &corrupted.stack);
+            noticed.tried += 1;
+            noticed.by_proof += u64::from(by_proof);
+            noticed.by_witness += u64::from(by_witness);
+            noticed.by_either += u64::from(by_proof || by_witness);
         }
     }
-    (tried, noticed)
+    noticed
 }
 
 fn drop_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
@@ -112,6 +156,52 @@ fn move_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
         .collect();
     stack[at].frame = Meant::of(stack[at].frame.method(), *rng.choice(&elsewhere)?);
     Some(Corrupted { stack, touched: (at - 1, at) })
+}
+
+/// The longest round that is looked for, and how often.
+const ROUND: usize = 4;
+const LOOKS: usize = 32;
+
+/// A round of a recursion: from one frame to the same again, further out. Not the leaf, which may be anywhere.
+fn round(stack: &[Known<'_>], rng: &mut Rng) -> Option<(usize, usize)> {
+    (0..if stack.len() < 3 { 0 } else { LOOKS }).find_map(|_| {
+        let at = rng.usize(1..stack.len() - 1);
+        let again = |step: &usize| stack.get(at + step).is_some_and(|frame| frame.frame == stack[at].frame);
+        (1..=ROUND).find(again).map(|step| (at, step))
+    })
+}
+
+fn drop_round<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+    let (at, step) = round(&stack, rng)?;
+    stack.drain(at..at + step);
+    Some(Corrupted { stack, touched: (at - 1, at) })
+}
+
+fn add_round<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+    let (at, step) = round(&stack, rng)?;
+    let more = stack[at..at + step].to_vec();
+    stack.splice(at..at, more);
+    Some(Corrupted { stack, touched: (at - 1, at + step) })
+}
+
+fn swap_two<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+    if stack.len() < 4 {
+        return None;
+    }
+    let at = rng.usize(1..stack.len() - 2);
+    stack.swap(at, at + 1);
+    (stack[at].frame != stack[at + 1].frame).then_some(Corrupted { stack, touched: (at - 1, at + 2) })
+}
+
+fn take_half<'m>(mut stack: Vec<Known<'m>>, theirs: &[Known<'m>]) -> Option<Corrupted<'m>> {
+    if stack.len() < 4 || theirs.len() < 4 {
+        return None;
+    }
+    let (at, outer) = (stack.len() / 2, &theirs[theirs.len() / 2..]);
+    let same = stack[at..].iter().map(|frame| frame.frame).eq(outer.iter().map(|frame| frame.frame));
+    stack.truncate(at);
+    stack.extend_from_slice(outer);
+    (!same).then_some(Corrupted { stack, touched: (at - 1, at) })
 }
 
 fn code(frame: Known<'_>) -> Option<&Code> {

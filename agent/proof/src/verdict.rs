@@ -90,6 +90,8 @@ named! {
         NullMethod = "null_method",
         UnknownMethod = "unknown_method",
         WrongRoot = "wrong_root",
+        /// Not by bytecode: the JVM's own account of the same moment is another one.
+        Witness = "witness",
     }
 }
 

@@ -22,6 +22,20 @@ pub enum Fate {
     Dropped,
 }
 
+impl Fate {
+    /// Its name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Plausible => "plausible",
+            Self::Refuted => "refuted",
+            Self::Unwalked => "unwalked",
+            Self::Outside => "outside",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
 /// A figure for each fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ByFate<T> {

@@ -12,8 +12,10 @@ mod summary;
 mod text;
 mod time;
 
-pub use proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport};
-pub use report::{Delivered, HandlerTime, Rate, Run, Signals, ThreadReport, TrustReport, WitnessReport};
+pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
+pub use report::{
+    Delivered, GradeReport, HandlerTime, Rate, Run, Signals, ThreadReport, TrustReport, WitnessReport,
+};
 pub use summary::Files;
 pub use text::{grouped, readable};
 pub use time::{float, micros};

@@ -45,6 +45,18 @@ pub struct RefutationReport {
     pub at: Option<usize>,
     /// The caller's instructions around the bci.
     pub code: Vec<String>,
+    /// Where the JVM itself contradicts the stack: what GetStackTrace said at the same moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Account>,
+}
+
+/// GetStackTrace's account of a stack.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// How much of it is of the walk's moment.
+    pub grade: String,
+    /// Leaf first, a frame each.
+    pub stack: Vec<String>,
 }
 
 /// How often a corruption was made, and how often proof noticed it.
@@ -52,6 +64,15 @@ pub struct RefutationReport {
 pub struct Power {
     pub tried: u64,
     pub noticed: u64,
+}
+
+/// The same for stacks that were witnessed: by whom it was noticed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WitnessPower {
+    pub tried: u64,
+    pub by_proof: u64,
+    pub by_witness: u64,
+    pub by_either: u64,
 }
 
 impl Power {

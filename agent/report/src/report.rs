@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vouch_recording::{ByFate, Recording, Thread};
 
-use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
+use crate::proof::{Conservation, EdgeReport, Power, RefutationReport, WitnessPower};
 use crate::time::{float, millis};
 
 /// The report.
@@ -155,19 +155,55 @@ impl From<RateWithUnit> for Rate {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct WitnessReport {
     pub asked: u64,
-    /// Of those, the ones whose thread did not run between walk and witness: every frame was compared.
-    pub exact: u64,
-    pub agreed: u64,
-    /// The ones whose thread may have run: only the roots were compared.
-    pub root_only: u64,
-    pub root_agreed: u64,
+    /// The thread did not run between walk and witness: every frame was compared.
+    pub exact: GradeReport,
+    /// It ran to its next safepoint poll: all was compared but the frames of its topmost compiled frame.
+    pub all_but_top: GradeReport,
+    /// It may have run anywhere: the roots alone were compared.
+    pub root_only: GradeReport,
+    /// Why no more than that: `late` (it was not seen that the thread would stop), `unplaced` (nobody knows what stood on top),
+    /// `elsewhere` (the walk has something else there), `top_alone` (there is nothing but that), `carrier` (a virtual thread was mounted).
+    pub root_only_because: BTreeMap<String, u64>,
     /// The ones whose thread had no stack any more.
     pub gone: u64,
+    /// Of the samples with a whole witness, exact or but for the top: how many it bore out, by what proof alone had made of
+    /// them, and how many it contradicted.
+    pub confirmed: BTreeMap<String, u64>,
+    pub contradicted: BTreeMap<String, u64>,
+    /// The most frequent of these, with both accounts.
+    pub contradictions: Vec<RefutationReport>,
     /// How many differed in each way; what begins with `root_` is of roots.
     pub differences: BTreeMap<String, u64>,
-    /// What all of it took, in wall time, and the longest of them.
+    /// How much of what is wrong proof, the witness and the two together notice in stacks that were witnessed, by corruption.
+    pub power: BTreeMap<String, WitnessPower>,
+    /// What all of it took: the agent's CPU time, as much again for the threads that walked for it, and the wall time that they
+    /// stayed for it, which is told apart, too; and the most of each.
     pub took_ms: f64,
     pub longest_ms: f64,
+    pub stayed_ms: f64,
+    pub longest_stay_ms: f64,
+}
+
+/// The witnesses of one grade.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GradeReport {
+    pub asked: u64,
+    /// Those in which nothing differed.
+    pub agreed: u64,
+    /// The frames of the walks that were compared, and those that were not.
+    pub frames: u64,
+    pub frames_left_out: u64,
+}
+
+impl GradeReport {
+    /// Counts a witness that has so many differences, of a walk with so many frames, of which the first were left out.
+    pub fn count(&mut self, differences: usize, frames: usize, left_out: usize) {
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        self.asked += 1;
+        self.agreed += u64::from(differences == 0);
+        self.frames += number(frames.saturating_sub(left_out));
+        self.frames_left_out += number(left_out);
+    }
 }
 
 impl WitnessReport {

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use vouch_recording::Fate;
 
 use crate::proof::{LISTED, RefutationReport};
-use crate::report::TrustReport;
+use crate::report::{GradeReport, TrustReport, WitnessReport};
 use crate::text::{duration, grouped, one_line, percent, readable, times};
 use crate::time::float;
 
@@ -139,7 +139,10 @@ impl TrustReport {
 
     /// The power of proof.
     fn noticed(&self) -> Option<String> {
-        let noticed = self.run.power.iter().filter_map(|(corruption, power)| {
+        // What walks do wrong most often; the report has the others.
+        const SHOWN: [&str; 3] = ["dropped_frames", "foreign_frames", "moved_bcis"];
+        let noticed = SHOWN.iter().filter_map(|corruption| {
+            let power = self.run.power.get(*corruption)?;
             Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
         });
         let noticed: Vec<String> = noticed.collect();
@@ -152,18 +155,27 @@ impl TrustReport {
         Some(format!("sampled {} of the CPU time that the kernel charged", percent(100.0 * ratio)))
     }
 
-    /// What GetStackTrace said about some of the samples.
+    /// What the JVM itself said about some of the samples.
     fn witnessed(&self) -> Option<String> {
-        let witness = &self.run.witness;
-        let part = |agreed: u64, of: u64, how: &str| {
-            (of > 0).then(|| format!("{} of {} {how}", grouped(agreed), grouped(of)))
+        let WitnessReport { exact, all_but_top, root_only, contradicted, .. } = &self.run.witness;
+        let (asked, agreed) = (exact.asked + all_but_top.asked, exact.agreed + all_but_top.agreed);
+        if asked == 0 {
+            let GradeReport { asked, agreed, .. } = root_only;
+            let roots =
+                || format!("the JVM itself confirmed {} of {} roots", grouped(*agreed), grouped(*asked));
+            return (*asked > 0).then(roots);
+        }
+        let differed = match asked - agreed {
+            0 => "none".to_owned(),
+            differed => grouped(differed),
         };
-        let parts = [
-            part(witness.agreed, witness.exact, "in every frame"),
-            part(witness.root_agreed, witness.root_only, "in their root"),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| format!("GetStackTrace agreed with {}", parts.join(", ")))
+        let proven = contradicted.get("proven").filter(|count| **count > 0);
+        let proven = proven.map(|count| format!(", {} of which proof had called proven", grouped(*count)));
+        Some(format!(
+            "of {} whole stacks checked by the JVM itself {differed} differed{}",
+            grouped(asked),
+            proven.unwrap_or_default()
+        ))
     }
 
     fn losses(&self) -> Option<String> {

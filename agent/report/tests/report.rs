@@ -7,7 +7,9 @@ use common::{START_NS, sample, stack};
 use serde_json::Value;
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
-use vouch_report::{Delivered, Files, Power, Rate, RefutationReport, Run, TrustReport, WitnessReport};
+use vouch_report::{
+    Delivered, Files, GradeReport, Power, Rate, RefutationReport, Run, TrustReport, WitnessReport,
+};
 
 const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
@@ -53,6 +55,7 @@ fn proven_report() -> TrustReport {
         stack: Vec::new(),
         at: None,
         code: Vec::new(),
+        witness: None,
     };
     let mut report = report();
     report.run.refutations = vec![refutation];
@@ -87,18 +90,12 @@ fn the_keys_are_those_that_tools_read() {
     let thread = ["conserved", "cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
     assert_eq!(keys(&report["threads"][0]), thread);
     assert_eq!(keys(&report["handler_ns"]), ["max", "p50", "p90", "p99", "total_ms"]);
-    let witness = [
-        "agreed",
-        "asked",
-        "differences",
-        "exact",
-        "gone",
-        "longest_ms",
-        "root_agreed",
-        "root_only",
-        "took_ms",
-    ];
-    assert_eq!(keys(&report["witness"]), witness);
+    let witness = "all_but_top asked confirmed contradicted contradictions differences exact gone longest_ms longest_stay_ms power \
+                   root_only root_only_because stayed_ms took_ms";
+    assert_eq!(keys(&report["witness"]).join(" "), witness);
+    for grade in ["exact", "all_but_top", "root_only"] {
+        assert_eq!(keys(&report["witness"][grade]), ["agreed", "asked", "frames", "frames_left_out"]);
+    }
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");
 }
@@ -181,8 +178,14 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         .into();
     report.run.names_lost = 5;
     report.run.stacks_cut = 1_234;
-    report.run.witness =
-        WitnessReport { exact: 9, agreed: 8, root_only: 7, root_agreed: 6, ..report.run.witness };
+    let grade = |asked, agreed| GradeReport { asked, agreed, frames: 5 * asked, frames_left_out: asked };
+    report.run.witness = WitnessReport {
+        exact: grade(9, 8),
+        all_but_top: grade(1_000, 997),
+        root_only: grade(7, 6),
+        contradicted: [("proven".to_owned(), 1), ("refuted".to_owned(), 3)].into(),
+        ..report.run.witness
+    };
     report.run.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
     let summary = report.summary(Files { all: &["a.folded", "b.json.gz"], opens: Some("b.json.gz") });
     let lines: Vec<_> = summary.lines().collect();
@@ -194,7 +197,7 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         "10 samples found no room",
         "5 methods",
         "1,234 stacks were cut",
-        "GetStackTrace agreed with 8 of 9 in every frame, 6 of 7 in their root",
+        "of 1,009 whole stacks checked by the JVM itself 4 differed, 1 of which proof had called proven",
         "9 more notes",
         "wrote a.folded, b.json.gz; open b.json.gz",
     ] {

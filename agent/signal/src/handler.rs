@@ -1,12 +1,14 @@
 //! One signal, one sample: the SIGPROF handler.
 //!
 //! It counts the signal, finds the thread's slot, claims a lane, lets each walker write its account there, and
-//! publishes. Whatever it cannot do it counts. It must never wait, allocate, lock, panic or change errno.
+//! publishes. Whatever it cannot do it counts. It must never wait (but for a witness, see [`crate::stay`]), allocate, lock, panic or
+//! change errno.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use vouch_sample::{Answer, Head, Reason};
+use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, own_tid};
 use vouch_walk::walker::{Room, Subject, Walker};
@@ -16,6 +18,7 @@ use crate::gate::Gate;
 use crate::lane::{Claim, Lane, claim_any};
 use crate::record::{Sample, longest};
 use crate::slots::{Slot, Slots};
+use crate::stay::{Post, Stay};
 
 /// The gate through which every handler comes. There is one handler for the process, so there is one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
@@ -51,6 +54,8 @@ pub struct Sampler {
     pub counters: Counters,
     /// Set by the agent: the next walk that succeeds is to be witnessed, and the agent to be woken for it.
     pub witness_wanted: AtomicBool,
+    /// Where the thread of that sample stays.
+    pub stay: Stay,
 }
 
 // SAFETY: the fields are atomics, or not written after the gate was opened; `wake` is a semaphore, made for this.
@@ -122,15 +127,24 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
     let witnessed = slot.filter(|_| walked && take_wish(sampler));
-    if let Some(slot) = witnessed {
-        slot.enter_witnessed();
+    let head = Head { time, cpu, tid, serial, weight, took, witnessed: witnessed.is_some() };
+    let Some(slot) = witnessed else {
+        sample.publish(&head);
+        return;
+    };
+    slot.enter_witnessed();
+    // SAFETY: the context is the kernel's, of this thread.
+    let at = unsafe { registers(context) };
+    // Before it is published: then the agent wants the next one, and the place must be this thread's or free.
+    let round = sampler.stay.post(&Post { tid, serial, time, at });
+    sample.publish(&head);
+    // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
+    unsafe { libc::sem_post(sampler.wake) };
+    if let Some(round) = round {
+        // SAFETY: its slot has this thread's own JNIEnv, which only this thread takes away.
+        unsafe { sampler.stay.stay(round, slot.env()) };
     }
-    sample.publish(&Head { time, cpu, tid, serial, weight, took, witnessed: witnessed.is_some() });
-    if let Some(slot) = witnessed {
-        // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
-        unsafe { libc::sem_post(sampler.wake) };
-        slot.leave_witnessed(clock(libc::CLOCK_THREAD_CPUTIME_ID));
-    }
+    slot.leave_witnessed(clock(libc::CLOCK_THREAD_CPUTIME_ID));
 }
 
 /// True for the one walk that the agent wants to witness.

@@ -10,6 +10,7 @@
 //! * [`slots`] tells it who the interrupted thread is.
 //! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
 //! * [`event`] is how what happened meanwhile goes the same way, from outside of a signal, too.
+//! * [`stay`] keeps a thread in its handler until the JVM is told to stop it.
 //! * [`ask`] is a single question, outside of a recording.
 //! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
 //!
@@ -36,4 +37,6 @@ pub mod phase;
 pub mod record;
 #[cfg(not(loom))]
 pub mod slots;
+#[cfg(not(loom))]
+pub mod stay;
 mod sync;

@@ -78,14 +78,14 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::FIGURES;
-    use crate::facade::{Capability, Event};
+    use crate::facade::{Capability, Event, compiled};
     use std::fmt::Write as _;
     use std::path::Path;
     use std::process::Command;
 
     /// Each as an expression of C, and what it is here.
     fn figures() -> impl Iterator<Item = (&'static str, usize)> {
-        FIGURES.iter().chain(Capability::FIGURES).chain(Event::FIGURES).copied()
+        FIGURES.iter().chain(compiled::FIGURES).chain(Capability::FIGURES).chain(Event::FIGURES).copied()
     }
 
     /// The C program that prints every figure from the header's own point of view.
@@ -95,7 +95,7 @@ mod tests {
             writeln!(lines, "  printf(\"%zu\\n\", (size_t)({expression}));").unwrap();
         }
         format!(
-            "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n#include <jvmti.h>\n\
+            "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n#include <jvmti.h>\n#include <jvmticmlr.h>\n\
              #define SLOT(f) (offsetof(jvmtiInterface_1, f) / sizeof(void *))\n\
              static size_t bit(jvmtiCapabilities *c) {{\n\
                unsigned char *p = (unsigned char *)c;\n\

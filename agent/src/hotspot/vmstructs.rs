@@ -25,10 +25,40 @@ impl ThreadLayout {
 
     /// The kernel's id of the thread whose JavaThread lies at `java_thread`.
     pub fn tid(self, java_thread: usize) -> Option<u32> {
-        let os_thread = read_u64(java_thread.checked_add(self.os_thread)?)?;
-        let word = read_u64(usize::try_from(os_thread).ok()?.checked_add(self.thread_id)?)?;
+        let os_thread = read(java_thread.checked_add(self.os_thread)?)?;
+        let word = read(os_thread.checked_add(self.thread_id)?)?;
         // `_thread_id` is a pid_t: the word's low half.
-        u32::try_from(word & u64::from(u32::MAX)).ok().filter(|tid| *tid != 0)
+        u32::try_from(word & 0xffff_ffff).ok().filter(|tid| *tid != 0)
+    }
+}
+
+/// Where the interpreter's code lies, and where a JavaThread keeps what it left Java with.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeLayout {
+    pub interpreter: (usize, usize),
+    /// Of a JavaThread's state.
+    pub state: usize,
+    /// Of the last Java frame's registers, in a JavaThread. Where the pc is 0 it stands below what the stack pointer says.
+    pub last_sp: usize,
+    pub last_pc: usize,
+    pub last_fp: Option<usize>,
+}
+
+impl CodeLayout {
+    /// Reads the exported tables, once the JVM has its interpreter.
+    pub fn of(hotspot: &HotSpot) -> Option<Self> {
+        let table = Table::of(hotspot)?;
+        let queue = still(table.address("AbstractInterpreter", "_code")?);
+        let begin = read(queue.checked_add(table.offset("StubQueue", "_stub_buffer")?)?)?;
+        let size = read(queue.checked_add(table.offset("StubQueue", "_buffer_limit")?)?)? & 0xffff_ffff;
+        let anchor = table.offset("JavaThread", "_anchor")?;
+        Some(Self {
+            interpreter: (begin, begin.checked_add(size)?),
+            state: table.offset("JavaThread", "_thread_state")?,
+            last_sp: anchor + table.offset("JavaFrameAnchor", "_last_Java_sp")?,
+            last_pc: anchor + table.offset("JavaFrameAnchor", "_last_Java_pc")?,
+            last_fp: table.offset("JavaFrameAnchor", "_last_Java_fp").map(|offset| anchor + offset),
+        })
     }
 }
 
@@ -86,7 +116,7 @@ impl Table {
 }
 
 /// The size of a type, from the table of types.
-fn size_of_type(hotspot: &HotSpot, name: &str) -> Option<usize> {
+pub(super) fn size_of_type(hotspot: &HotSpot, name: &str) -> Option<usize> {
     let word = |name| exported(hotspot, name);
     let rows = Rows {
         entry: word(c"gHotSpotVMTypes")?,
@@ -136,10 +166,10 @@ fn still(address: usize) -> usize {
 }
 
 /// Reads a word of this process's memory; `None` where there is none.
-fn read_u64(address: usize) -> Option<u64> {
-    let mut value = 0_u64;
-    let local = libc::iovec { iov_base: (&raw mut value).cast(), iov_len: size_of::<u64>() };
-    let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: size_of::<u64>() };
+pub fn read(address: usize) -> Option<usize> {
+    let mut value = 0_usize;
+    let local = libc::iovec { iov_base: (&raw mut value).cast(), iov_len: size_of::<usize>() };
+    let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: size_of::<usize>() };
     // SAFETY: the kernel checks the remote address and writes eight bytes into `value`.
     let read =
         unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };

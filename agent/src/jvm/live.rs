@@ -7,12 +7,14 @@ use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
-use vouch_sample::{Frame, Head, Meaning, Meant, MethodId};
+use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_signal::stay::Post;
 
 use super::stacks::Stacks;
-use super::{Jvm, Witnessed, relations};
+use super::{Jvm, Top, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
+use crate::hotspot::vmstructs::CodeLayout;
 use crate::java;
 use crate::resolve::{Handle, Method, Resolver};
 use crate::threads::Registry;
@@ -26,12 +28,16 @@ pub struct Questions {
     /// asked for them crashes.
     patches: bool,
     stacks: Stacks,
+    registry: &'static Registry,
+    /// `None`: this JVM's VMStructs are not as expected.
+    code: Option<CodeLayout>,
 }
 
 impl Questions {
     pub fn new(jvmti: Jvmti, hotspot: HotSpot, registry: &'static Registry) -> Self {
         let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
-        Self { jvmti, hotspot, patches, stacks: Stacks::new(jvmti, registry) }
+        let code = CodeLayout::of(&hotspot);
+        Self { jvmti, hotspot, patches, stacks: Stacks::new(jvmti, registry), registry, code }
     }
 
     /// On the calling thread.
@@ -147,7 +153,16 @@ impl Jvm for Live<'_, '_> {
         self.questions.hotspot.holds(routine)
     }
 
-    fn stack(&mut self, head: &Head) -> Option<Witnessed> {
-        self.questions.stacks.ask(head, self.env)
+    fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {
+        self.questions.stacks.ask(tid, serial, asking, self.env)
+    }
+
+    fn top(&mut self, post: &Post) -> Top {
+        let Questions { code, registry, .. } = &self.questions;
+        let place = registry.slot(post.tid, post.serial).map(|(_, java_thread)| java_thread);
+        match (place, code) {
+            (Some(java_thread), Some(code)) => top::top(post.at, java_thread, code),
+            _ => Top::default(),
+        }
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use vouch_proof::testing::PoolBuilder;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
-use vouch_sample::{Frame, Head, Meaning, Meant, MethodId};
+use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_signal::stay::Post;
 
-use super::{Jvm, Witnessed};
+use super::{Jvm, Top, Witnessed};
 use crate::facade::LineEntry;
 use crate::resolve::{Class, Handle, Method, Origin};
 
@@ -19,6 +20,8 @@ pub struct Pretend {
     later: HashMap<MethodId, (u64, Meaning)>,
     /// What GetStackTrace says of whatever thread.
     pub stack: Option<Witnessed>,
+    /// What stands on top of a thread that stays.
+    pub top: Top,
     /// How often it was asked.
     pub asked: u32,
 }
@@ -136,9 +139,14 @@ impl Jvm for Pretend {
         routine == BEGINS
     }
 
-    fn stack(&mut self, _: &Head) -> Option<Witnessed> {
+    fn stack(&mut self, _: u32, _: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {
         self.asked += 1;
+        asking();
         self.stack.clone()
+    }
+
+    fn top(&mut self, _: &Post) -> Top {
+        self.top
     }
 }
 

@@ -7,7 +7,6 @@ use std::fmt;
 
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
-use vouch_sample::Head;
 use vouch_witness::rules;
 
 use super::Witnessed;
@@ -15,6 +14,9 @@ use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::threads::{Registry, late};
+
+/// Frames that there is room for at first: what needs more is asked for again, when the thread has gone on.
+const ROOM: usize = 4096;
 
 /// Threads that were asked about, and room for their stacks.
 pub struct Stacks {
@@ -33,24 +35,32 @@ impl fmt::Debug for Stacks {
 
 impl Stacks {
     pub fn new(jvmti: Jvmti, registry: &'static Registry) -> Self {
-        Self { jvmti, registry, threads: HashMap::new(), room: Vec::new() }
+        Self { jvmti, registry, threads: HashMap::new(), room: vec![StackFrame::default(); ROOM] }
     }
 
-    /// The stack that the sample's thread has now; `None` if it has none any more.
-    pub fn ask(&mut self, head: &Head, env: &mut JNIEnv<'_>) -> Option<Witnessed> {
-        let (slot, java_thread) = self.registry.slot(head.tid, head.serial)?;
-        let thread = self.thread(head.serial, java_thread, env)?;
+    /// The stack that a thread has now; `None` if it has none any more.
+    pub fn ask(
+        &mut self,
+        tid: u32,
+        serial: u32,
+        asking: &mut dyn FnMut(),
+        env: &mut JNIEnv<'_>,
+    ) -> Option<Witnessed> {
+        let (slot, java_thread) = self.registry.slot(tid, serial)?;
+        let thread = self.thread(serial, java_thread, env)?;
+        let roomy = self.room.len();
+        asking();
         let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.room);
         // Its handler has not ended, or the thread has not had the processor since it did.
         let left = slot.left_witnessed();
-        let exact = left == 0 || clock::thread_cpu(head.tid) == Some(left);
+        let exact = left == 0 || clock::thread_cpu(tid) == Some(left);
         // The JVM may have given the thread's place to another one, whose stack this would be.
-        let same = self.registry.slot(head.tid, head.serial).is_some_and(|(_, place)| place == java_thread);
+        let same = self.registry.slot(tid, serial).is_some_and(|(_, place)| place == java_thread);
         let _ = env.delete_local_ref(thread);
         let count = asked.ok().filter(|count| *count > 0 && same)?;
         let frames = self.room[..count].iter();
         let frames = frames.map(|frame| rules::of_witness(frame.method, frame.location)).collect();
-        Some(Witnessed { frames, exact })
+        Some(Witnessed { frames, exact, at_once: self.room.len() == roomy })
     }
 
     /// The thread's object, as a local reference.

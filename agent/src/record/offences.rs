@@ -6,12 +6,13 @@ use std::hash::{Hash, Hasher};
 
 use vouch_proof::{Refutation as Kind, called, listing};
 use vouch_recording::{Recording, Refutation, RefutationId, ThreadId};
-use vouch_report::{LISTED, RefutationReport};
-use vouch_sample::{Bci, Meaning, Meant};
+use vouch_report::{Account, LISTED, RefutationReport};
+use vouch_sample::{Bci, ENTRY, Meaning, Meant};
 
-use super::tree::OffenceId;
+use super::tree::{OffenceId, Standing};
 use crate::jvm::Jvm;
 use crate::prove::Prover;
+use crate::witness;
 
 /// How many are told apart; further ones share one entry for each kind.
 const MOST: usize = 500;
@@ -29,6 +30,8 @@ pub enum Against {
     },
     Leaf(Meant),
     Root(Meant),
+    /// Where the walk and its witness part, seen from their roots: what each has there.
+    Witness(Option<Meant>, Option<Meant>),
     /// One of too many.
     Others,
 }
@@ -42,6 +45,29 @@ struct Offence {
     told: Option<(RefutationId, RefutationReport)>,
 }
 
+/// A stack, with whatever the JVM said of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Disputed<'a> {
+    pub walk: &'a [Meant],
+    pub witness: Option<&'a Witnessed>,
+}
+
+/// The account that contradicts a walk, as it is told.
+#[derive(Debug)]
+pub struct Witnessed {
+    exact: bool,
+    stack: Vec<Meant>,
+}
+
+impl Witnessed {
+    pub fn new(account: &witness::Account, jvm: &mut dyn Jvm) -> Self {
+        let mut stack = Vec::with_capacity(account.frames.len());
+        // Its ids mean what they mean now.
+        jvm.meant(&account.frames, u64::MAX, &mut stack);
+        Self { exact: account.top.is_none(), stack }
+    }
+}
+
 /// All offences.
 #[derive(Debug, Default)]
 pub struct Offences {
@@ -52,13 +78,28 @@ pub struct Offences {
 impl Offences {
     /// The offence of this kind and place.
     pub fn id(&mut self, kind: Kind, against: Against) -> OffenceId {
-        let against = if self.all.len() < MOST { against } else { Against::Others };
         let Self { all, known } = self;
+        if let Some(known) = known.get(&(kind, against)) {
+            return *known;
+        }
+        // Those of the witness's are few, and must find room whatever bytecode says.
+        let of_witness = |kind| kind == Kind::Witness;
+        let alike = all.iter().filter(|offence| of_witness(offence.kind) == of_witness(kind)).count();
+        let against = if alike < MOST { against } else { Against::Others };
         let place = u32::try_from(all.len()).unwrap_or(u32::MAX);
         *known.entry((kind, against)).or_insert_with(|| {
             all.push(Offence { kind, against, count: 0, told: None });
             OffenceId(place)
         })
+    }
+
+    /// How a walk stands that its witness contradicts.
+    pub fn contradicted(&mut self, walk: &[Meant], witness: &Witnessed) -> Standing {
+        let pairs = walk.iter().rev().zip(witness.stack.iter().rev());
+        let plain = |frame: &Meant| (frame.method(), if frame.bci() == ENTRY { 0 } else { frame.bci() });
+        let same = pairs.take_while(|(one, other)| plain(one) == plain(other)).count();
+        let at = |stack: &[Meant]| stack.iter().rev().nth(same).copied();
+        Standing::Refuted(self.id(Kind::Witness, Against::Witness(at(walk), at(&witness.stack))))
     }
 
     pub fn kind(&self, id: OffenceId) -> Kind {
@@ -70,7 +111,7 @@ impl Offences {
         &mut self,
         id: OffenceId,
         track: ThreadId,
-        stack: &[Meant],
+        stack: Disputed<'_>,
         recording: &mut Recording,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
@@ -89,9 +130,19 @@ impl Offences {
         told
     }
 
-    /// The most frequent ones.
+    /// The most frequent ones that bytecode speaks against.
     pub fn report(&self) -> Vec<RefutationReport> {
-        let mut all: Vec<_> = self.all.iter().filter(|offence| offence.count > 0).collect();
+        self.most_frequent(|kind| kind != Kind::Witness)
+    }
+
+    /// The most frequent ones that the JVM itself contradicts.
+    pub fn contradictions(&self) -> Vec<RefutationReport> {
+        self.most_frequent(|kind| kind == Kind::Witness)
+    }
+
+    fn most_frequent(&self, of: impl Fn(Kind) -> bool) -> Vec<RefutationReport> {
+        let mut all: Vec<_> =
+            self.all.iter().filter(|offence| offence.count > 0 && of(offence.kind)).collect();
         all.sort_by_key(|offence| Reverse(offence.count));
         all.truncate(LISTED);
         all.into_iter()
@@ -116,7 +167,7 @@ impl Offences {
 fn tell(
     offence: &Offence,
     thread: &str,
-    stack: &[Meant],
+    Disputed { walk, witness }: Disputed<'_>,
     prover: &mut Prover,
     jvm: &mut dyn Jvm,
 ) -> RefutationReport {
@@ -140,19 +191,23 @@ fn tell(
             let expected = format!("the beginning of thread \"{thread}\"");
             (String::new(), name(root.method(), prover), expected, Some(root))
         }
+        Against::Witness(walk, witness) => {
+            let mut there =
+                |frame: Option<Meant>| frame.map_or_else(|| "nothing".to_owned(), |frame| line(frame, jvm));
+            (String::new(), there(walk), there(witness), None)
+        }
         Against::Others => (String::new(), String::new(), format!("one of more than {MOST} others"), None),
     };
-    let at = place_in(stack, offence.against);
-    let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
-    let last = first.saturating_add(FRAMES).min(stack.len());
-    let mut lines: Vec<String> = stack[first..last].iter().map(|frame| line(*frame, jvm)).collect();
-    let shown_at = at.map(|at| at - first + usize::from(first > 0));
-    if first > 0 {
-        lines.insert(0, format!("… {first} frames"));
-    }
-    if last < stack.len() {
-        lines.push(format!("… {} frames", stack.len() - last));
-    }
+    let at = place_in(walk, offence.against);
+    let (lines, shown_at) = around(walk, at, jvm);
+    let witness = witness.map(|Witnessed { exact, stack }| {
+        let parts = match offence.against {
+            Against::Witness(_, Some(part)) => stack.iter().rposition(|frame| *frame == part),
+            _ => None,
+        };
+        let grade = if *exact { "exact" } else { "all_but_top" }.to_owned();
+        Account { grade, stack: around(stack, parts, jvm).0 }
+    });
     let code = place.and_then(|place| Some(listing(prover.known(place.method())?, place.bci(), AROUND)));
     RefutationReport {
         number: 0,
@@ -165,7 +220,22 @@ fn tell(
         stack: lines,
         at: shown_at,
         code: code.unwrap_or_default(),
+        witness,
     }
+}
+
+/// A stack's lines around a place, and which of them is the place.
+fn around(stack: &[Meant], at: Option<usize>, jvm: &mut dyn Jvm) -> (Vec<String>, Option<usize>) {
+    let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
+    let last = first.saturating_add(FRAMES).min(stack.len());
+    let mut lines: Vec<String> = stack[first..last].iter().map(|frame| line(*frame, jvm)).collect();
+    if first > 0 {
+        lines.insert(0, format!("… {first} frames"));
+    }
+    if last < stack.len() {
+        lines.push(format!("… {} frames", stack.len() - last));
+    }
+    (lines, at.map(|at| at - first + usize::from(first > 0)))
 }
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`
@@ -192,6 +262,7 @@ fn place_in(stack: &[Meant], against: Against) -> Option<usize> {
         }
         Against::Leaf(_) => Some(0),
         Against::Root(_) => stack.len().checked_sub(1),
+        Against::Witness(walk, _) => stack.iter().rposition(|frame| Some(*frame) == walk),
         Against::Others => None,
     }
 }
@@ -203,7 +274,11 @@ impl Against {
             Self::Leaf(leaf) => (1, leaf.method(), leaf.bci(), Meaning::NONE),
             // Wherever in it the walk lost its way.
             Self::Root(root) => (2, root.method(), 0, Meaning::NONE),
-            Self::Others => (3, Meaning::NONE, 0, Meaning::NONE),
+            Self::Witness(walk, witness) => {
+                let method = |frame: Option<Meant>| frame.map_or(Meaning::NONE, Meant::method);
+                (3, method(walk), walk.map_or(0, Meant::bci), method(witness))
+            }
+            Self::Others => (4, Meaning::NONE, 0, Meaning::NONE),
         }
     }
 }

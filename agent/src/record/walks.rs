@@ -1,15 +1,16 @@
 //! Walks, held against the bytecode: each distinct one is looked at once, and of it only what no other walk has shown.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use vouch_proof::{Corruption, Known, Verdict, power};
+use vouch_proof::{Corruption, Known, Noticed, Verdict, power};
 use vouch_recording::{Category, Fate, Recording};
-use vouch_report::Power;
+use vouch_report::{Power, WitnessPower};
 use vouch_sample::{Meaning, Meant};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::names::{Names, stand_in};
 use super::offences::{Against, Offences};
+use super::pairs::Pairs;
 use super::room::Room;
 use super::tree::{Node, NodeId, Standing, Tree};
 use crate::jvm::Jvm;
@@ -42,6 +43,7 @@ pub struct Walks {
     pub prover: Prover,
     roots: Roots,
     pub offences: Offences,
+    pub pairs: Pairs,
     /// Edges in all stacks that were looked at.
     checked: u64,
     words: Vec<u8>,
@@ -57,6 +59,7 @@ impl Walks {
             prover: Prover::default(),
             roots: Roots::new(registry),
             offences: Offences::default(),
+            pairs: Pairs::default(),
             checked: 0,
             words: Vec::new(),
         }
@@ -194,7 +197,7 @@ impl Walks {
     }
 
     /// How much of what is wrong proof would notice, measured on the stacks that it let pass.
-    pub fn power(&self, jvm: &mut dyn Jvm) -> Vec<(&'static str, Power)> {
+    pub fn power(&self, jvm: &mut dyn Jvm) -> BTreeMap<String, Power> {
         let mut stacks: Vec<NodeId> = self
             .known
             .values()
@@ -204,20 +207,38 @@ impl Walks {
             .collect();
         // A map has no order of its own.
         stacks.sort_unstable();
+        let noticed = self.noticed(&stacks, jvm, |_, _| false);
+        noticed.map(|(name, it)| (name, Power { tried: it.tried, noticed: it.by_proof })).collect()
+    }
+
+    /// The same for those that have a witness: what of it either notices.
+    pub fn witness_power(&self, jvm: &mut dyn Jvm) -> BTreeMap<String, WitnessPower> {
+        let stacks = self.pairs.leaves();
+        let noticed = self.noticed(&stacks, jvm, |pair, walk| self.pairs.refutes(pair, walk));
+        noticed
+            .map(|(name, Noticed { tried, by_proof, by_witness, by_either })| {
+                (name, WitnessPower { tried, by_proof, by_witness, by_either })
+            })
+            .collect()
+    }
+
+    fn noticed(
+        &self,
+        stacks: &[NodeId],
+        jvm: &mut dyn Jvm,
+        witness: impl Fn(usize, &[Known<'_>]) -> bool,
+    ) -> impl Iterator<Item = (String, Noticed)> {
         let stack = |place: usize| -> Vec<Known<'_>> {
             let frames = self.tree.frames(stacks[place]);
             frames.map(|frame| Known { frame, method: self.prover.known(frame.method()) }).collect()
         };
-        Corruption::ALL
-            .into_iter()
-            .map(|corruption| {
-                let (tried, noticed) =
-                    power(corruption, TRIALS, stacks.len(), stack, |caller, named, callee| {
-                        self.prover.relation(caller.frame.method(), named, callee.frame.method(), jvm)
-                    });
-                (corruption.name(), Power { tried, noticed })
-            })
-            .collect()
+        Corruption::ALL.into_iter().map(move |corruption| {
+            let relation = |caller: Known<'_>, named: &str, callee: Known<'_>| {
+                self.prover.relation(caller.frame.method(), named, callee.frame.method(), jvm)
+            };
+            let noticed = power(corruption, TRIALS, stacks.len(), stack, relation, &witness);
+            (corruption.name().to_owned(), noticed)
+        })
     }
 }
 

@@ -2,18 +2,18 @@
 //!
 //! A file that cannot be written costs the others nothing, and the program nothing at all.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use vouch_report::{Files, Power};
+use vouch_report::Files;
 
 use super::{Program, Session, trust};
 use crate::output;
 use crate::plan::Plan;
+use crate::record::Powers;
 use crate::say::say;
 
 /// Writes everything that `places` names. True if all of it was written.
-pub fn write(session: &Session, places: &Plan, program: &Program, power: BTreeMap<String, Power>) -> bool {
+pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers) -> bool {
     let report = trust::report(session, program, power);
     let meta = trust::meta(session, program, &report);
     let recording = &session.recorder.recording;

@@ -11,6 +11,7 @@ use vouch_signal::event::{EVENT_GATE, EventLanes};
 use vouch_signal::handler::{Counters, GATE, Sampler};
 use vouch_signal::lane::Lane;
 use vouch_signal::record::longest;
+use vouch_signal::stay::{Polls, Stay};
 
 use super::lanes::Lanes;
 use crate::clock;
@@ -42,7 +43,13 @@ pub struct Rig {
 unsafe impl Send for Rig {}
 
 impl Rig {
-    pub fn new(walkers: Walkers, depth: usize, interval: Duration, user_only: bool) -> Self {
+    pub fn new(
+        walkers: Walkers,
+        depth: usize,
+        interval: Duration,
+        user_only: bool,
+        polls: Option<Polls>,
+    ) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
         // A handler may be preempted with its lane claimed, so there are more lanes than processors.
         let count = (processors * 4).clamp(8, 64);
@@ -59,6 +66,7 @@ impl Rig {
             wake: wake::semaphore(),
             counters: Counters::default(),
             witness_wanted: AtomicBool::new(false),
+            stay: Stay::new(polls),
         });
         // SAFETY: as above.
         let events = Box::new(EventLanes { lanes: unsafe { event_lanes.lent() }, lost: AtomicU64::new(0) });
@@ -96,6 +104,12 @@ impl Rig {
     pub fn want_witness(&self) {
         // SAFETY: alive as long as the rig; an atomic.
         unsafe { &(*self.sampler).witness_wanted }.store(true, Ordering::Release);
+    }
+
+    /// Where the thread of a sample stays that is to be witnessed.
+    pub fn stay(&self) -> &Stay {
+        // SAFETY: as above.
+        unsafe { &(*self.sampler).stay }
     }
 
     pub fn counters(&self) -> &Counters {
@@ -153,7 +167,7 @@ mod tests {
     #[test]
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
-        let rig = Rig::new(&[], 1, Duration::from_millis(1), false);
+        let rig = Rig::new(&[], 1, Duration::from_millis(1), false, None);
         publish(&event);
         rig.open();
         rig.open_events();

@@ -1,11 +1,10 @@
 //! The trust report and the profile's own description, from what a session knows.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_formats::Meta;
-use vouch_report::{Delivered, HandlerTime, Power, Rate, Run, TrustReport, float};
+use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
 use vouch_signal::handler::MOST_CRASHES;
 
 use super::{Moment, Session, command_line};
@@ -13,6 +12,7 @@ use crate::clock::{nanos, seconds};
 use crate::engine::Choice;
 use crate::facade::Jvmti;
 use crate::governor;
+use crate::record::Powers;
 
 /// What there is to know of the program that is profiled.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +52,7 @@ impl Program {
 }
 
 /// The trust report of what has been recorded.
-pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Power>) -> TrustReport {
+pub fn report(session: &Session, program: &Program, power: Powers) -> TrustReport {
     let now = Moment::now();
     let plan = &session.plan;
     let interval = plan.options.interval;
@@ -93,8 +93,12 @@ pub fn report(session: &Session, program: &Program, power: BTreeMap<String, Powe
         refuted: session.recorder.refuted(),
         edges: session.recorder.edges(),
         refutations: session.recorder.refutations(),
-        power,
-        witness: session.recorder.witness.counts().clone(),
+        power: power.proof,
+        witness: WitnessReport {
+            contradictions: session.recorder.contradictions(),
+            power: power.witness,
+            ..session.recorder.witness.counts().clone()
+        },
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
     };

@@ -18,10 +18,8 @@ pub fn enter_all(jvmti: Jvmti, env: &mut JNIEnv<'_>, layout: Option<ThreadLayout
     let layout = layout.ok_or(
         "this JVM's VMStructs are not as expected: threads that were there before the agent have no stacks",
     )?;
-    let own = java::ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;");
-    let own = own.map_or(0, |thread| java::java_thread(env, &thread));
     // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.
-    let place = (env.get_raw() as usize).checked_sub(own).filter(|_| own != 0);
+    let place = java::own_java_thread(env).and_then(|own| (env.get_raw() as usize).checked_sub(own));
     let place = place.ok_or("the calling thread's JavaThread cannot be found")?;
     each_java_thread(jvmti, env, |env, thread| {
         let java_thread = java::java_thread(env, thread);

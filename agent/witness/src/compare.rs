@@ -31,23 +31,42 @@ pub enum Row {
 pub fn compare(walk: &[Frame], witness: &[Frame], limit: usize) -> Comparison {
     let (comparable, cut) = rules::limit(walk, witness, limit);
     let rows = align(walk, comparable);
-    let mut tally = Tally::default();
-    for (index, row) in rows.iter().enumerate() {
-        let at_root =
-            || rows[index..].iter().all(|row| !matches!(row, Row::Same { .. } | Row::Differs { .. }));
-        match *row {
-            Row::Same { .. } => {}
-            Row::Differs { walk: ours, witness: theirs } => tally.pair(walk[ours], comparable[theirs]),
-            Row::Missing { .. } if at_root() => tally.truncated += 1,
-            Row::Missing { .. } => tally.gap += 1,
-            Row::Extra { .. } => tally.extra += 1,
-        }
-    }
-    let mut differences = tally.differences();
+    let mut differences = Tally::of(&rows, walk, comparable).differences();
     if cut {
         differences.push(Difference::Cut { missing: witness.len() - limit });
     }
     Comparison { differences, rows }
+}
+
+/// Compares what must be in both accounts: the walk from its frame `top` on, and a witness on whose top there may be more.
+///
+/// The thread has run to its next safepoint poll since, and no further: the frames of its topmost compiled frame may have
+/// gone, all at once, and others may stand there. Outside of it nothing can have changed, but that the first frame may stand
+/// at a handler for what was thrown.
+pub fn outside(walk: &[Frame], top: usize, witness: &[Frame]) -> Vec<Difference> {
+    if agrees_outside(walk, top, witness) {
+        return Vec::new();
+    }
+    let walk = &walk[top.min(walk.len())..];
+    let rows = align(walk, witness);
+    let new = rows.iter().take_while(|row| matches!(row, Row::Missing { .. })).count();
+    Tally::of(&rows[new..], walk, witness).differences()
+}
+
+/// True if the two agree outside of the top.
+pub fn agrees_outside(walk: &[Frame], top: usize, witness: &[Frame]) -> bool {
+    let walk = &walk[top.min(walk.len())..];
+    let Some(new) = witness.len().checked_sub(walk.len()) else { return false };
+    let witness = &witness[new..];
+    let (Some((first, outer)), Some((theirs, others))) = (walk.split_first(), witness.split_first()) else {
+        return true;
+    };
+    // The interpreter goes on at a handler before it polls. What has returned has polled.
+    let caught = || match (*first, *theirs) {
+        (Frame::Java { method, .. }, Frame::Java { method: same, .. }) => top > 0 && method == same,
+        _ => false,
+    };
+    outer == others && (first == theirs || caught())
 }
 
 /// How many frames differ in which way.
@@ -63,6 +82,22 @@ struct Tally {
 }
 
 impl Tally {
+    fn of(rows: &[Row], walk: &[Frame], witness: &[Frame]) -> Self {
+        let mut tally = Self::default();
+        for (index, row) in rows.iter().enumerate() {
+            let at_root =
+                || rows[index..].iter().all(|row| !matches!(row, Row::Same { .. } | Row::Differs { .. }));
+            match *row {
+                Row::Same { .. } => {}
+                Row::Differs { walk: ours, witness: theirs } => tally.pair(walk[ours], witness[theirs]),
+                Row::Missing { .. } if at_root() => tally.truncated += 1,
+                Row::Missing { .. } => tally.gap += 1,
+                Row::Extra { .. } => tally.extra += 1,
+            }
+        }
+        tally
+    }
+
     /// Two frames that stand in one place.
     fn pair(&mut self, walk: Frame, witness: Frame) {
         if walk.method() != witness.method() {
@@ -224,5 +259,47 @@ mod tests {
             }
         }
         assert_eq!((ours, theirs), ((0..5).collect(), (0..6).collect()));
+    }
+
+    fn frames(frames: &[(usize, i32)]) -> Vec<Frame> {
+        frames.iter().map(|(method, bci)| Frame::of(MethodId(*method), *bci)).collect()
+    }
+
+    const WALK: [(usize, i32); 5] = [(5, 9), (4, 8), (3, 7), (2, 6), (1, 5)];
+
+    fn found_outside(top: usize, witness: &[(usize, i32)]) -> Vec<&'static str> {
+        outside(&frames(&WALK), top, &frames(witness)).into_iter().map(Difference::kind).collect()
+    }
+
+    #[test]
+    fn what_was_on_top_may_be_gone_or_others_may_stand_there() {
+        let none: [&str; 0] = [];
+        assert_eq!(found_outside(2, &WALK), none);
+        assert_eq!(found_outside(2, &[(3, 7), (2, 6), (1, 5)]), none);
+        assert_eq!(found_outside(2, &[(9, 1), (8, 1), (7, 1), (3, 7), (2, 6), (1, 5)]), none);
+        assert_eq!(found_outside(9, &[(1, 1)]), none, "nothing is outside");
+    }
+
+    #[test]
+    fn the_first_frame_outside_may_have_caught_what_was_thrown() {
+        assert!(found_outside(2, &[(3, 70), (2, 6), (1, 5)]).is_empty());
+        assert_eq!(found_outside(2, &[(3, 70), (2, 60), (1, 5)]), ["wrong_bci"]);
+        assert_eq!(found_outside(2, &[(30, 7), (2, 6), (1, 5)]), ["wrong_method"]);
+    }
+
+    #[test]
+    fn a_frame_more_that_is_gone_is_a_difference() {
+        assert_eq!(found_outside(1, &[(3, 7), (2, 6), (1, 5)]), ["extra"]);
+        assert_eq!(found_outside(2, &[(2, 6), (1, 5)]), ["extra"]);
+    }
+
+    #[test]
+    fn outside_every_method_and_bci_must_agree() {
+        assert_eq!(found_outside(2, &[(3, 7), (2, 7), (1, 5)]), ["wrong_bci"]);
+        assert_eq!(found_outside(0, &[(5, 8), (4, 8), (3, 7), (2, 6), (1, 5)]), ["wrong_bci"]);
+        assert_eq!(found_outside(2, &[(3, 7), (9, 6), (1, 5)]), ["wrong_method"]);
+        assert_eq!(found_outside(2, &[(3, 7), (1, 5)]), ["extra"]);
+        assert!(found_outside(2, &[(3, 7), (2, 6), (1, 5), (0, 0)]).contains(&"truncated"));
+        assert!(found_outside(2, &[(5, 9), (4, 8), (3, 7), (7, 7), (2, 6), (1, 5)]).contains(&"gap"));
     }
 }

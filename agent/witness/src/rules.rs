@@ -5,7 +5,6 @@
 //! | [`NATIVE`](vouch_sample::NATIVE) | bci -3 | location -1 | both mean a native method |
 //! | [`ENTRY`] | bci -1 | location 0 | a compiled method that has not begun: the one has no bci for it, the other its first |
 //! | [`limit`] | as many frames as were asked for | more | the walk may have been cut; what is there is compared, and the cut is told |
-//! | [`mounted`] | a virtual thread's frames, then its carrier's | the carrier's alone | the witness of a carrier leaves out what is mounted on it |
 //!
 //! A rule must never hide a frame, a method or a bci that the walker got wrong.
 
@@ -38,13 +37,6 @@ pub fn of_witness(method: MethodId, location: i64) -> Frame {
 pub fn limit<'w>(walk: &[Frame], witness: &'w [Frame], limit: usize) -> (&'w [Frame], bool) {
     let cut = walk.len() == limit && witness.len() > limit;
     (if cut { &witness[..limit] } else { witness }, cut)
-}
-
-/// The rule of mounted virtual threads: true if the walk is the witness with something mounted on it. The frame that a
-/// continuation is entered by, for which `is_entry` is asked, stands directly on the carrier's frames.
-pub fn mounted(walk: &[Frame], witness: &[Frame], is_entry: impl FnOnce(MethodId) -> bool) -> bool {
-    let Some(mounted) = walk.len().checked_sub(witness.len()) else { return false };
-    mounted > 0 && walk[mounted..] == *witness && is_entry(walk[mounted - 1].method())
 }
 
 #[cfg(test)]
@@ -89,15 +81,5 @@ mod tests {
         assert_eq!(found, [Difference::WrongMethod { frames: 1 }, Difference::Cut { missing: 1 }]);
         // Exactly at the limit nothing is missing.
         assert_eq!(compare(&whole, &whole, 3).differences, []);
-    }
-
-    #[test]
-    fn a_carriers_witness_leaves_out_what_is_mounted() {
-        let (carrier, entry) = ([java(5, 1), java(6, 1)], java(4, 0));
-        let walk = [java(1, 1), entry, carrier[0], carrier[1]];
-        assert!(mounted(&walk, &carrier, |method| method == MethodId(4)));
-        assert!(!mounted(&walk, &carrier, |_| false), "frames that nothing mounts are extra");
-        assert!(!mounted(&walk, &[java(5, 2), carrier[1]], |_| true), "the carrier's frames must agree");
-        assert!(!mounted(&carrier, &carrier, |_| true), "nothing is mounted");
     }
 }

@@ -9,7 +9,8 @@ use vouch_sample::{Meaning, Meant};
 use crate::method::{Known, Relation};
 use crate::testing::PoolBuilder;
 use crate::{
-    Body, Class, Code, Corruption, Gone, Method, Pool, Thread, called, edge, leaf, listing, power, root,
+    Body, Class, Code, Corruption, Gone, Method, Noticed, Pool, Thread, called, edge, leaf, listing, power,
+    root,
 };
 
 /// Names and descriptors as they come, and as they should not.
@@ -120,8 +121,9 @@ proptest! {
     fn any_stack_can_be_corrupted(methods in vec(method(), 0..6), bci in bci()) {
         let stack = |_| methods.iter().enumerate().map(|(id, method)| Known { frame: Meant::of(Meaning(id), bci), method: Some(method) }).collect();
         for corruption in Corruption::ALL {
-            let (tried, noticed) = power(corruption, 5, 1, stack, |_, _, _| Relation::Unknown);
-            prop_assert!(noticed <= tried && tried <= 5);
+            let Noticed { tried, by_proof, by_witness, by_either } =
+                power(corruption, 5, 1, stack, |_, _, _| Relation::Unknown, |_, walk| walk.len() % 2 == 0);
+            prop_assert!(by_proof.max(by_witness) <= by_either && by_either <= tried && tried <= 5);
         }
     }
 }

@@ -8,10 +8,13 @@ use vouch_recording::{Id, Tally};
 use vouch_sample::{Answer, Head, Reason};
 use vouch_signal::lane::{Lane, Word};
 use vouch_signal::record::{Sample, longest};
+use vouch_signal::stay::Post;
+use vouch_walk::context::Registers;
 use vouch_walk::walker::RawFrame;
 
 use crate::engine::Engine;
 use crate::events::Rows;
+use crate::jvm::Jvm;
 use crate::jvm::pretend::Pretend;
 use crate::options::{Refuted, Witnessing};
 use crate::record::Recorder;
@@ -90,6 +93,15 @@ impl Bench {
             sample.add(answer);
         }
         sample.publish(head);
+    }
+
+    /// The thread of this sample has stayed until it was asked about, and has seen that it would be stopped.
+    pub fn stay(&mut self, head: &Head) {
+        let Head { tid, serial, time, .. } = *head;
+        let post = Post { tid, serial, time, at: Registers::default() };
+        let top = self.jvm.top(&post);
+        let witnessed = self.jvm.stack(tid, serial, &mut || ());
+        self.recorder.witness.answered(&post, witnessed, Some(top));
     }
 
     pub fn drain(&mut self) {

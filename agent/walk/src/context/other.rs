@@ -3,6 +3,8 @@
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
+use super::Registers;
+
 /// A walk cannot be left here.
 pub const GUARDS: bool = false;
 
@@ -49,3 +51,11 @@ pub fn fault(_: u32, _: usize) {}
 /// # Safety
 /// It does nothing.
 pub unsafe fn damage(_: *mut c_void, _: u64) {}
+
+/// Nobody knows.
+///
+/// # Safety
+/// It does nothing.
+pub unsafe fn registers(_: *mut c_void) -> Registers {
+    Registers::default()
+}

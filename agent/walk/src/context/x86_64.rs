@@ -4,6 +4,8 @@ use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
+use super::Registers;
+
 /// A walk can be left here.
 pub const GUARDS: bool = true;
 
@@ -148,6 +150,16 @@ pub unsafe fn damage(context: *mut c_void, random: u64) {
     if random & 3 != 2 {
         near(libc::REG_RBP, 32);
     }
+}
+
+/// Where the thread was interrupted.
+///
+/// # Safety
+/// `context` must be a ucontext.
+pub unsafe fn registers(context: *mut c_void) -> Registers {
+    // SAFETY: by the caller's promise.
+    let get = |register| unsafe { get(context, register) };
+    Registers { pc: get(libc::REG_RIP), sp: get(libc::REG_RSP), fp: get(libc::REG_RBP) }
 }
 
 unsafe fn get(context: *mut c_void, register: i32) -> usize {

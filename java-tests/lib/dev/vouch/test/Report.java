@@ -80,12 +80,35 @@ public final class Report {
         Check.between(signals() - samples("dropped"), ofThreads, signals(), "sum of the threads' samples");
         long codes = unwalkedCodes().values().stream().mapToLong(Long::longValue).sum();
         Check.equal(samples("unwalked"), codes, "sum of the reasons for unwalked samples");
-        long kinds = json.getAsJsonObject("refuted").entrySet().stream().mapToLong(kind -> kind.getValue().getAsLong()).sum();
-        Check.equal(samples("refuted"), kinds, "sum of the kinds of refuted samples");
+        Check.equal(samples("refuted"), sum(json.getAsJsonObject("refuted")), "sum of the kinds of refuted samples");
         JsonObject edges = json.getAsJsonObject("edges");
-        long explained = edges.getAsJsonObject("explained").entrySet().stream().mapToLong(how -> how.getValue().getAsLong()).sum();
+        long explained = sum(edges.getAsJsonObject("explained"));
         long verdicts = edges.get("proven").getAsLong() + explained + edges.get("refuted").getAsLong();
         Check.equal(edges.get("distinct").getAsLong(), verdicts, "sum of the verdicts on all edges");
+        checkWitness(json.getAsJsonObject("witness"));
+    }
+
+    /** Each witness has one grade, and what it contradicts is refuted. */
+    private void checkWitness(JsonObject witness) {
+        long graded = witness.get("gone").getAsLong();
+        long confirmed = 0;
+        long contradicted = 0;
+        for (String name : new String[] {"exact", "all_but_top", "root_only"}) {
+            JsonObject grade = witness.getAsJsonObject(name);
+            long asked = grade.get("asked").getAsLong();
+            graded += asked;
+            confirmed += name.equals("root_only") ? 0 : grade.get("agreed").getAsLong();
+            contradicted += name.equals("root_only") ? 0 : asked - grade.get("agreed").getAsLong();
+        }
+        Check.equal(witness.get("asked").getAsLong(), graded, "sum of the witnesses' grades");
+        Check.equal(confirmed, sum(witness.getAsJsonObject("confirmed")), "sum of the fates that were confirmed");
+        Check.equal(contradicted, sum(witness.getAsJsonObject("contradicted")), "sum of the fates that were contradicted");
+        JsonElement refuted = json.getAsJsonObject("refuted").get("witness");
+        Check.equal(contradicted, refuted == null ? 0 : refuted.getAsLong(), "samples that are refuted by their witness");
+    }
+
+    private static long sum(JsonObject counts) {
+        return counts.entrySet().stream().mapToLong(count -> count.getValue().getAsLong()).sum();
     }
 
     public long signals() {

@@ -1,0 +1,158 @@
+//! The compiled methods there are: where each one's code lies, and how many frames are one at each place of it.
+//!
+//! What was inlined has no frame of its own on the thread's stack: all that one compiled frame stands for comes and goes at
+//! once. The JVM tells of each method that it compiles; code that is gone is forgotten when other code has its place. It must
+//! never hold up the JVM's compilers.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use vouch_sample::MethodId;
+
+/// All of them, by where their code begins.
+static COMPILED: Mutex<Compiled> = Mutex::new(Compiled { code: BTreeMap::new() });
+
+#[derive(Debug, Default)]
+struct Compiled {
+    code: BTreeMap<usize, Code>,
+}
+
+/// The code of one.
+#[derive(Debug)]
+struct Code {
+    end: usize,
+    method: MethodId,
+    /// Runs of places with as many frames: the last place of each, from the code's beginning, and the number.
+    runs: Box<[(u32, u32)]>,
+}
+
+/// Where in compiled code a place lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The method that was compiled, into which the others were inlined.
+    pub method: MethodId,
+    /// The frames that are one there.
+    pub frames: usize,
+}
+
+/// A method was compiled: its code lies here, and at these places has so many frames.
+pub fn loaded(method: MethodId, begin: usize, size: usize, places: impl Iterator<Item = (usize, usize)>) {
+    let code = Code { end: begin.saturating_add(size), method, runs: runs(begin, places) };
+    COMPILED.lock().add(begin, code);
+}
+
+/// The code that began here was given up.
+pub fn unloaded(method: MethodId, begin: usize) {
+    let code = &mut COMPILED.lock().code;
+    // Other code may lie there by now.
+    if code.get(&begin).is_some_and(|code| code.method == method) {
+        code.remove(&begin);
+    }
+}
+
+/// How a thread has come to stand at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    /// It was interrupted there, about to go on with the instruction: what the JVM tells of a place is of what ends there.
+    Interrupted,
+    /// It has called from there, and will return to it.
+    Calling,
+}
+
+/// Where an address lies; `None` if in no code that is known.
+pub fn place(pc: usize, stands: Stands) -> Option<Place> {
+    COMPILED.lock().place(pc, stands)
+}
+
+fn runs(begin: usize, places: impl Iterator<Item = (usize, usize)>) -> Box<[(u32, u32)]> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for (pc, frames) in places {
+        let at = pc.checked_sub(begin).and_then(|at| u32::try_from(at).ok());
+        let (Some(at), Ok(frames)) = (at, u32::try_from(frames)) else { continue };
+        match runs.last_mut() {
+            Some((last, same)) if *same == frames => *last = at,
+            _ => runs.push((at, frames)),
+        }
+    }
+    runs.into()
+}
+
+impl Compiled {
+    fn add(&mut self, begin: usize, code: Code) {
+        // Where code lies now no other does any more.
+        let before = self.code.range(..begin).next_back().filter(|(_, code)| code.end > begin);
+        let gone: Vec<usize> =
+            before.into_iter().chain(self.code.range(begin..code.end)).map(|(begin, _)| *begin).collect();
+        for begin in gone {
+            self.code.remove(&begin);
+        }
+        self.code.insert(begin, code);
+    }
+
+    fn place(&self, pc: usize, stands: Stands) -> Option<Place> {
+        let (begin, code) = self.code.range(..=pc).next_back().filter(|(_, code)| pc < code.end)?;
+        // As AsyncGetCallTrace looks for what it tells of a frame.
+        let at = u32::try_from(pc - begin).ok()? + u32::from(stands == Stands::Interrupted);
+        let run = code.runs.partition_point(|(last, _)| *last < at);
+        let frames = match code.runs.get(run) {
+            Some((_, frames)) => usize::try_from(*frames).ok()?,
+            // A native method's wrapper has nothing inlined, and no places.
+            None if code.runs.is_empty() => 1,
+            None => return None,
+        };
+        Some(Place { method: code.method, frames })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(method: usize, begin: usize, size: usize, places: &[(usize, usize)]) -> (usize, Code) {
+        let runs = runs(begin, places.iter().copied());
+        (begin, Code { end: begin + size, method: MethodId(method), runs })
+    }
+
+    fn of(all: impl IntoIterator<Item = (usize, Code)>) -> Compiled {
+        let mut compiled = Compiled::default();
+        for (begin, code) in all {
+            compiled.add(begin, code);
+        }
+        compiled
+    }
+
+    #[test]
+    fn a_place_has_the_frames_of_the_next_one_that_is_told() {
+        let compiled = of([code(7, 100, 50, &[(110, 1), (112, 1), (120, 3), (130, 1)])]);
+        let frames = |pc, stands| compiled.place(pc, stands).map(|place| place.frames);
+        let called = [99, 100, 110, 111, 112, 113, 120, 121, 130, 131].map(|pc| frames(pc, Stands::Calling));
+        let expected = [0, 1, 1, 1, 1, 3, 3, 1, 1, 0].map(|frames| Some(frames).filter(|frames| *frames > 0));
+        assert_eq!(called, expected);
+        let interrupted = [99, 100, 111, 112, 119, 120, 129, 130].map(|pc| frames(pc, Stands::Interrupted));
+        let expected = [0, 1, 1, 3, 3, 1, 1, 0].map(|frames| Some(frames).filter(|frames| *frames > 0));
+        assert_eq!(interrupted, expected);
+        assert_eq!(compiled.place(100, Stands::Calling).unwrap().method, MethodId(7));
+    }
+
+    #[test]
+    fn a_wrapper_is_one_frame() {
+        assert_eq!(
+            of([code(7, 100, 50, &[])]).place(149, Stands::Interrupted),
+            Some(Place { method: MethodId(7), frames: 1 })
+        );
+    }
+
+    #[test]
+    fn code_takes_the_place_of_what_lay_there() {
+        let compiled = of([
+            code(1, 100, 50, &[]),
+            code(2, 150, 10, &[]),
+            code(3, 160, 50, &[]),
+            code(4, 300, 10, &[]),
+            code(5, 140, 30, &[]),
+        ]);
+        let methods = [120, 145, 155, 165, 200, 305]
+            .map(|pc| compiled.place(pc, Stands::Calling).map(|place| place.method.0));
+        assert_eq!(methods, [None, Some(5), Some(5), Some(5), None, Some(4)]);
+    }
+}
