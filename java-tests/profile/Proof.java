@@ -93,6 +93,10 @@ public class Proof {
 
     private static void checkRefutations(Report report, long refuted) {
         long told = 0;
+        // Some are so by their witness: a list of its own.
+        for (JsonElement element : report.json.getAsJsonObject("witness").getAsJsonArray("contradictions")) {
+            told += element.getAsJsonObject().get("count").getAsLong();
+        }
         for (JsonElement element : report.json.getAsJsonArray("refutations")) {
             JsonObject refutation = element.getAsJsonObject();
             told += refutation.get("count").getAsLong();

@@ -114,11 +114,14 @@ impl TrustReport {
 
     /// The refutation that most samples share.
     fn worst(&self) -> Option<String> {
-        let RefutationReport { number, count, kind, caller, bci, expected, found, .. } =
-            self.run.refutations.first()?;
+        let all = match self.run.refutations.as_slice() {
+            [] => &self.run.witness.contradictions,
+            _ => &self.run.refutations,
+        };
+        let RefutationReport { number, count, kind, caller, bci, expected, found, .. } = all.first()?;
         let place =
             if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
-        let others = match self.run.refutations.len() {
+        let others = match all.len() {
             1 => String::new(),
             many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
         };

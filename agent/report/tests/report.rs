@@ -237,3 +237,19 @@ fn a_report_is_read_back_as_it_was_written() {
     read.write(&mut again).unwrap();
     assert_eq!(String::from_utf8(again), String::from_utf8(written));
 }
+
+#[test]
+fn what_the_jvm_alone_contradicts_is_in_the_summary_too() {
+    let mut report = proven_report();
+    let contradiction = RefutationReport {
+        kind: Refutation::Witness,
+        caller: String::new(),
+        expected: "shop.Cart.add(Cart.java:9) @ 7".to_owned(),
+        found: "shop.Item.price(Item.java:3) @ 4".to_owned(),
+        ..report.run.refutations.remove(0)
+    };
+    report.run.refutations.clear();
+    report.run.witness.contradictions = vec![contradiction];
+    let says = "(witness, 3 times): shop.Cart.add(Cart.java:9) @ 7; the walk claimed shop.Item.price(Item.java:3) @ 4";
+    assert!(report.summary(Files::default()).contains(says), "{}", report.summary(Files::default()));
+}
