@@ -101,21 +101,17 @@ impl Agent {
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
-        self.polls.get_or_init(|| self.find_polls(env));
+        let own = java::own_java_thread(env);
+        // SAFETY: it is the calling thread's.
+        self.polls.get_or_init(|| unsafe { polls::find(&self.hotspot, own?, env.get_raw() as usize) });
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
-        let late = late::enter_all(self.jvmti, env, ThreadLayout::of(&self.hotspot));
+        let late = late::enter_all(self.jvmti, env, own, ThreadLayout::of(&self.hotspot));
         self.resolver.begin(env);
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
         worker::start(self.jvmti, &thread, &DUTIES)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;
         late
-    }
-
-    fn find_polls(&self, env: &mut JNIEnv<'_>) -> Option<Polls> {
-        let own = java::own_java_thread(env)?;
-        // SAFETY: it is the calling thread's.
-        unsafe { polls::find(&self.hotspot, own, env.get_raw() as usize) }
     }
 
     /// Where threads have what says that they are to be stopped; `None` if that is not known.

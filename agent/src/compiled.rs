@@ -1,8 +1,8 @@
 //! The compiled methods there are: where each one's code lies, and how many frames are one at each place of it.
 //!
 //! What was inlined has no frame of its own on the thread's stack: all that one compiled frame stands for comes and goes at
-//! once. The JVM tells of each method that it compiles; code that is gone is forgotten when other code has its place. It must
-//! never hold up the JVM's compilers.
+//! once. The JVM tells of each method that it compiles or gives up, if late: other code may have its place by then. So there is never
+//! more than its code cache holds. It must never hold up the JVM's compilers.
 
 use std::collections::BTreeMap;
 

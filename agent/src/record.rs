@@ -33,7 +33,7 @@ use crate::options::Refuted;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
 use names::{Names, stand_in};
-use offences::{Disputed, Witnessed};
+use offences::{Contradiction, Disputed};
 use show::{Judged, Shown};
 use tracks::Tracks;
 use tree::Standing;
@@ -271,7 +271,7 @@ impl Recorder {
             witness.compared(fate(by_proof), account);
         }
         let against = match (account, placed.leaf) {
-            (Some(account), _) if account.differs => Some(Witnessed::new(&account, jvm)),
+            (Some(account), _) if account.differs => Some(Contradiction::new(&account, jvm)),
             (Some(account), Some(leaf)) if !walks.tree.get(leaf).cut => {
                 walks.pairs.add(leaf, walk, &account, jvm);
                 None

@@ -108,7 +108,6 @@ impl Session {
         }
         // Before all else: a thread stays in its handler for it.
         self.recorder.witness.answer(self.rig.stay(), &mut self.questions.on(resolver, env));
-        self.recorder.witness.stayed(Duration::from_nanos(self.rig.stay().stayed()));
         self.take_in(resolver, env);
         if self.recorder.witness.is_due() {
             // Whoever came too late to be seen must not stand in the next one's place.

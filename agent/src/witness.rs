@@ -179,29 +179,28 @@ impl Witness {
 
     /// Asks about the thread that stays in its handler, if one does: before all else, since it must not stay long.
     pub fn answer(&mut self, stay: &Stay, jvm: &mut dyn Jvm) {
-        let Some(post) = stay.posted() else { return };
-        let begun = clock::own_cpu();
-        stay.set_asker(&own_stack());
-        let top = jvm.top(&post);
-        let witnessed = jvm.stack(post.tid, post.serial, &mut || {
-            stay.ask();
-        });
-        let stopped = stay.end();
-        self.answered(&post, witnessed, Some(top).filter(|_| stopped));
-        self.spent += cost(begun);
+        if let Some(post) = stay.posted() {
+            let begun = clock::own_cpu();
+            stay.set_asker(&own_stack());
+            let top = jvm.top(&post);
+            let witnessed = jvm.stack(post.tid, post.serial, &mut || {
+                stay.ask();
+            });
+            let stopped = stay.end();
+            self.answered(&post, witnessed, Some(top).filter(|_| stopped));
+            self.spent += cost(begun);
+        }
+        // Also of one that has gone before it was asked about.
+        let stayed = Duration::from_nanos(stay.stayed());
+        self.spent += stayed;
+        self.counts.stayed_ms += millis(stayed);
+        self.counts.longest_stay_ms = self.counts.longest_stay_ms.max(millis(stayed));
     }
 
     /// GetStackTrace has answered about a thread that has stayed; what stood on top of it, if it was to stop at its next poll.
     pub fn answered(&mut self, post: &Post, witnessed: Option<Witnessed>, top: Option<Top>) {
         let top = top.filter(|_| witnessed.as_ref().is_some_and(|witnessed| witnessed.at_once));
         self.answered = Some(Answer { time: post.time, serial: post.serial, witnessed, top });
-    }
-
-    /// A thread has stayed for so long.
-    pub fn stayed(&mut self, time: Duration) {
-        self.spent += time;
-        self.counts.stayed_ms += millis(time);
-        self.counts.longest_stay_ms = self.counts.longest_stay_ms.max(millis(time));
     }
 
     /// Witnesses a marked sample, whose walk is given; gives the JVM's own account, if it is of the same moment.

@@ -45,10 +45,10 @@ pub fn explain(file: &Path, which: Option<Which>) -> Result<String, String> {
     };
     let Against { refutations, contradictions } = document::against(file)?;
     let (refutations, contradictions) = (read(refutations)?, read(contradictions)?);
+    let Some(which) = which else { return Ok(list(&refutations, &contradictions)) };
     let found = match which {
-        None => return Ok(list(&refutations, &contradictions)),
-        Some(Which::Witnessed(place)) => place.checked_sub(1).and_then(|place| contradictions.get(place)),
-        Some(Which::Number(number)) => {
+        Which::Witnessed(place) => place.checked_sub(1).and_then(|place| contradictions.get(place)),
+        Which::Number(number) => {
             refutations.iter().chain(&contradictions).find(|refutation| refutation.number == number)
         }
     };
@@ -57,30 +57,32 @@ pub fn explain(file: &Path, which: Option<Which>) -> Result<String, String> {
 
 fn none(
     file: &str,
-    which: Option<Which>,
+    which: Which,
     refutations: &[RefutationReport],
     contradictions: &[RefutationReport],
 ) -> String {
-    let kept = |all: &[RefutationReport]| {
-        if all.len() >= LISTED { format!("; it keeps the {LISTED} most frequent") } else { String::new() }
+    let kept = |full: bool| {
+        if full { format!("; it keeps the {LISTED} most frequent") } else { String::new() }
     };
+    let full = |all: &[RefutationReport]| all.len() >= LISTED;
     let numbers = refutations.iter().chain(contradictions).map(|refutation| refutation.number);
-    match (which, numbers.clone().min(), numbers.max()) {
-        (Some(Which::Witnessed(place)), ..) => match contradictions.len() {
-            0 => format!("{file} has no w{place}: the JVM itself contradicted no stack in it"),
-            count => format!(
-                "{file} has no w{place}: what the JVM itself contradicted are w1 to w{count}{} (vouch explain {file} lists them)",
-                kept(contradictions)
-            ),
-        },
-        (Some(Which::Number(number)), Some(least), Some(most)) => format!(
-            "{file} has no refutation {number}: its numbers lie between {least} and {most}{} (vouch explain {file} lists them)",
-            if contradictions.len() >= LISTED { kept(contradictions) } else { kept(refutations) }
-        ),
-        (Some(Which::Number(number)), ..) => {
-            format!("{file} has no refutation {number}: no stack in it was refuted")
+    match which {
+        Which::Witnessed(place) if contradictions.is_empty() => {
+            format!("{file} has no w{place}: the JVM itself contradicted no stack in it")
         }
-        (None, ..) => unreachable!("the list is there for all files"),
+        Which::Witnessed(place) => format!(
+            "{file} has no w{place}: what the JVM itself contradicted are w1 to w{}{} (vouch explain {file} lists them)",
+            contradictions.len(),
+            kept(full(contradictions))
+        ),
+        Which::Number(number) => match (numbers.clone().min(), numbers.max()) {
+            (Some(least), Some(most)) => format!(
+                "{file} has no refutation {number}: its numbers lie between {least} and {most}{} (vouch explain {file} lists \
+                 them)",
+                kept(full(refutations) || full(contradictions))
+            ),
+            _ => format!("{file} has no refutation {number}: no stack in it was refuted"),
+        },
     }
 }
 

@@ -14,15 +14,9 @@ use crate::time::float;
 
 const LINES: usize = 8;
 
-/// The fates under the names that DESIGN gives them, the best first.
-const FATES: [(Fate, &str); 6] = [
-    (Fate::Proven, "proven"),
-    (Fate::Plausible, "plausible"),
-    (Fate::Refuted, "refuted"),
-    (Fate::Unwalked, "unwalked"),
-    (Fate::Outside, "outside"),
-    (Fate::Dropped, "dropped"),
-];
+/// The fates, the best first.
+const FATES: [Fate; 6] =
+    [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
 /// The files that were written.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,10 +80,10 @@ impl TrustReport {
     /// How many samples of each fate, and what share of the time they stand for.
     fn fates(&self) -> String {
         let sum = self.weight_ms.fates.sum();
-        let part = |&(fate, name): &(Fate, &str)| {
+        let part = |&fate: &Fate| {
             let samples = self.samples.fates.get(fate);
             let share = 100.0 * self.weight_ms.fates.get(fate) / sum;
-            (samples > 0).then(|| format!("{name} {} ({})", grouped(samples), percent(share)))
+            (samples > 0).then(|| format!("{} {} ({})", fate.name(), grouped(samples), percent(share)))
         };
         let parts: Vec<String> = FATES.iter().filter_map(part).collect();
         if parts.is_empty() { "no samples were taken".to_owned() } else { parts.join(" + ") }

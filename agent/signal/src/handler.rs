@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use vouch_sample::{Answer, Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
-use vouch_walk::kernel::{Errno, own_tid};
+use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::walker::{Room, Subject, Walker};
 
 use crate::ask;
@@ -308,13 +308,4 @@ impl Cause {
             Self::Process | Self::Own | Self::Foreign => None,
         }
     }
-}
-
-/// A clock's time in nanoseconds.
-fn clock(which: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes one timespec; clock_gettime is async-signal-safe.
-    unsafe { libc::clock_gettime(which, &raw mut now) };
-    let seconds = now.tv_sec.cast_unsigned();
-    seconds.wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec.cast_unsigned())
 }

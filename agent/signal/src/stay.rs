@@ -11,6 +11,7 @@ use core::ptr::null;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use vouch_walk::context::Registers;
+use vouch_walk::kernel::{clock, peek};
 
 /// How long a handler stays at most, in nanoseconds of wall time.
 pub const LONGEST: u64 = 400_000;
@@ -67,7 +68,6 @@ pub struct Stay {
     serial: AtomicU32,
     time: AtomicU64,
     pc: AtomicUsize,
-    sp: AtomicUsize,
     fp: AtomicUsize,
     /// The asker's stack.
     lowest: AtomicUsize,
@@ -86,7 +86,6 @@ impl Stay {
             serial: AtomicU32::new(0),
             time: AtomicU64::new(0),
             pc: AtomicUsize::new(0),
-            sp: AtomicUsize::new(0),
             fp: AtomicUsize::new(0),
             lowest: AtomicUsize::new(0),
             highest: AtomicUsize::new(0),
@@ -143,7 +142,6 @@ impl Stay {
         self.serial.store(post.serial, Ordering::Relaxed);
         self.time.store(post.time, Ordering::Relaxed);
         self.pc.store(post.at.pc, Ordering::Relaxed);
-        self.sp.store(post.at.sp, Ordering::Relaxed);
         self.fp.store(post.at.fp, Ordering::Relaxed);
         self.change(round | COMING, round | POSTED).then_some(round)
     }
@@ -168,7 +166,8 @@ impl Stay {
             && polls.queues.iter().filter(|queue| **queue != 0).any(|queue| {
                 let node = word(*queue);
                 // What is queued stays while the thread runs Java; else it may be gone, so the kernel reads it.
-                node != 0 && peek(node).is_some_and(|words| words.iter().any(|it| asker.contains(it)))
+                node != 0
+                    && peek::<NODE_WORDS>(node).is_some_and(|words| words.iter().any(|it| asker.contains(it)))
             })
     }
 
@@ -204,11 +203,7 @@ impl Stay {
             tid: self.tid.load(Ordering::Relaxed),
             serial: self.serial.load(Ordering::Relaxed),
             time: self.time.load(Ordering::Relaxed),
-            at: Registers {
-                pc: self.pc.load(Ordering::Relaxed),
-                sp: self.sp.load(Ordering::Relaxed),
-                fp: self.fp.load(Ordering::Relaxed),
-            },
+            at: Registers { pc: self.pc.load(Ordering::Relaxed), fp: self.fp.load(Ordering::Relaxed) },
         })
     }
 
@@ -254,32 +249,8 @@ fn next(state: u32) -> u32 {
     (state & !PHASE).wrapping_add(PHASE + 1)
 }
 
-/// The words at an address, if there are any.
-fn peek(address: usize) -> Option<[usize; NODE_WORDS]> {
-    let mut words = [0_usize; NODE_WORDS];
-    let length = size_of_val(&words);
-    let ours = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
-    let theirs = libc::iovec { iov_base: address as *mut c_void, iov_len: length };
-    // SAFETY: the kernel checks the address, and writes no more than `words` has room for.
-    let read = unsafe {
-        libc::syscall(
-            libc::SYS_process_vm_readv,
-            libc::syscall(libc::SYS_getpid),
-            &raw const ours,
-            1_usize,
-            &raw const theirs,
-            1_usize,
-            0_usize,
-        )
-    };
-    (usize::try_from(read) == Ok(length)).then_some(words)
-}
-
 fn now() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes one timespec; clock_gettime is async-signal-safe.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec.cast_unsigned())
+    clock(libc::CLOCK_MONOTONIC)
 }
 
 #[cfg(test)]
@@ -289,7 +260,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    const POST: Post = Post { tid: 7, serial: 3, time: 99, at: Registers { pc: 1, sp: 2, fp: 3 } };
+    const POST: Post = Post { tid: 7, serial: 3, time: 99, at: Registers { pc: 1, fp: 3 } };
     const POLLS: Polls = Polls { env: 0, word: 8, queues: [16, 24, 0, 0] };
     /// The asker's stack.
     const STACK: core::ops::Range<usize> = 0x1000..0x2000;

@@ -4,7 +4,9 @@
 //! object, and its kernel id two steps further. Reads of a thread's fields go through the kernel, so that one that dies
 //! meanwhile gives an error and no fault. And used for the JVM's flags, which lie still.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
+
+use vouch_walk::kernel::peek;
 
 use super::HotSpot;
 
@@ -26,9 +28,8 @@ impl ThreadLayout {
     /// The kernel's id of the thread whose JavaThread lies at `java_thread`.
     pub fn tid(self, java_thread: usize) -> Option<u32> {
         let os_thread = read(java_thread.checked_add(self.os_thread)?)?;
-        let word = read(os_thread.checked_add(self.thread_id)?)?;
-        // `_thread_id` is a pid_t: the word's low half.
-        u32::try_from(word & 0xffff_ffff).ok().filter(|tid| *tid != 0)
+        // `_thread_id` is a pid_t.
+        read_half(os_thread.checked_add(self.thread_id)?).filter(|tid| *tid != 0)
     }
 }
 
@@ -50,10 +51,10 @@ impl CodeLayout {
         let table = Table::of(hotspot)?;
         let queue = still(table.address("AbstractInterpreter", "_code")?);
         let begin = read(queue.checked_add(table.offset("StubQueue", "_stub_buffer")?)?)?;
-        let size = read(queue.checked_add(table.offset("StubQueue", "_buffer_limit")?)?)? & 0xffff_ffff;
+        let size = read_half(queue.checked_add(table.offset("StubQueue", "_buffer_limit")?)?)?;
         let anchor = table.offset("JavaThread", "_anchor")?;
         Some(Self {
-            interpreter: (begin, begin.checked_add(size)?),
+            interpreter: (begin, begin.checked_add(usize::try_from(size).ok()?)?),
             state: table.offset("JavaThread", "_thread_state")?,
             last_sp: anchor + table.offset("JavaFrameAnchor", "_last_Java_sp")?,
             last_pc: anchor + table.offset("JavaFrameAnchor", "_last_Java_pc")?,
@@ -167,11 +168,10 @@ fn still(address: usize) -> usize {
 
 /// Reads a word of this process's memory; `None` where there is none.
 pub fn read(address: usize) -> Option<usize> {
-    let mut value = 0_usize;
-    let local = libc::iovec { iov_base: (&raw mut value).cast(), iov_len: size_of::<usize>() };
-    let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: size_of::<usize>() };
-    // SAFETY: the kernel checks the remote address and writes eight bytes into `value`.
-    let read =
-        unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
-    (read == 8).then_some(value)
+    peek::<1>(address).map(|[word]| word)
+}
+
+/// Reads half a word, such as a C++ int.
+pub fn read_half(address: usize) -> Option<u32> {
+    u32::try_from(read(address)? & 0xffff_ffff).ok()
 }

@@ -7,7 +7,7 @@ use vouch_walk::context::Registers;
 
 use super::{Top, TopFrame};
 use crate::compiled::{self, Place, Stands};
-use crate::hotspot::vmstructs::{CodeLayout, read};
+use crate::hotspot::vmstructs::{CodeLayout, read, read_half};
 
 /// The code at an address.
 enum Spot {
@@ -19,8 +19,8 @@ enum Spot {
 pub fn top(at: Registers, java_thread: usize, code: &CodeLayout) -> Top {
     // In native code or blocked. Not in the VM: there a native method's wrapper may be already that has looked at its poll for
     // the last time.
-    const AWAY: [usize; 2] = [4, 10];
-    let state = java_thread.checked_add(code.state).and_then(read).map(|state| state & 0xffff_ffff);
+    const AWAY: [u32; 2] = [4, 10];
+    let state = java_thread.checked_add(code.state).and_then(read_half);
     Top { frame: frame(at, java_thread, code), away: state.is_some_and(|state| AWAY.contains(&state)) }
 }
 
@@ -92,7 +92,7 @@ mod tests {
         let stack = [left.unwrap_or(0), 0];
         let last_sp = if left.is_some() { stack.as_ptr() as usize + 8 } else { 0 };
         let java_thread = [state, last_sp, 0, frame.as_ptr() as usize];
-        let at = Registers { pc, sp: 0, fp: frame.as_ptr() as usize };
+        let at = Registers { pc, fp: frame.as_ptr() as usize };
         std::hint::black_box((&frame, &stack));
         top(at, java_thread.as_ptr() as usize, &LAYOUT)
     }

@@ -49,17 +49,17 @@ struct Offence {
 #[derive(Debug, Clone, Copy)]
 pub struct Disputed<'a> {
     pub walk: &'a [Meant],
-    pub witness: Option<&'a Witnessed>,
+    pub witness: Option<&'a Contradiction>,
 }
 
 /// The account that contradicts a walk, as it is told.
 #[derive(Debug)]
-pub struct Witnessed {
+pub struct Contradiction {
     exact: bool,
     stack: Vec<Meant>,
 }
 
-impl Witnessed {
+impl Contradiction {
     pub fn new(account: &witness::Account, jvm: &mut dyn Jvm) -> Self {
         let mut stack = Vec::with_capacity(account.frames.len());
         // Its ids mean what they mean now.
@@ -94,7 +94,7 @@ impl Offences {
     }
 
     /// How a walk stands that its witness contradicts.
-    pub fn contradicted(&mut self, walk: &[Meant], witness: &Witnessed) -> Standing {
+    pub fn contradicted(&mut self, walk: &[Meant], witness: &Contradiction) -> Standing {
         let pairs = walk.iter().rev().zip(witness.stack.iter().rev());
         let plain = |frame: &Meant| (frame.method(), if frame.bci() == ENTRY { 0 } else { frame.bci() });
         let same = pairs.take_while(|(one, other)| plain(one) == plain(other)).count();
@@ -200,7 +200,7 @@ fn tell(
     };
     let at = place_in(walk, offence.against);
     let (lines, shown_at) = around(walk, at, jvm);
-    let witness = witness.map(|Witnessed { exact, stack }| {
+    let witness = witness.map(|Contradiction { exact, stack }| {
         let parts = match offence.against {
             Against::Witness(_, Some(part)) => stack.iter().rposition(|frame| *frame == part),
             _ => None,

@@ -12,6 +12,5 @@ pub use processor::{GUARDS, damage, fault, guarded, is_below, is_safe_fetch, lea
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
     pub pc: usize,
-    pub sp: usize,
     pub fp: usize,
 }

@@ -7,7 +7,7 @@
 //! * [`asgct`] is AsyncGetCallTrace as the JVM declares it.
 //! * [`broken`] is a walker for tests, which wraps another one and must be found out.
 //! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
-//! * [`kernel`] is what the kernel tells each thread of itself.
+//! * [`kernel`] is what the kernel is asked for: ids, clocks, memory that may not be there.
 //!
 //! Duties of the caller: the thread's JNIEnv is its own and alive, and its place for the guard is nobody else's.
 #![no_std]

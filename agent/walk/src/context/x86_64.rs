@@ -159,7 +159,7 @@ pub unsafe fn damage(context: *mut c_void, random: u64) {
 pub unsafe fn registers(context: *mut c_void) -> Registers {
     // SAFETY: by the caller's promise.
     let get = |register| unsafe { get(context, register) };
-    Registers { pc: get(libc::REG_RIP), sp: get(libc::REG_RSP), fp: get(libc::REG_RBP) }
+    Registers { pc: get(libc::REG_RIP), fp: get(libc::REG_RBP) }
 }
 
 unsafe fn get(context: *mut c_void, register: i32) -> usize {
