@@ -10,15 +10,17 @@ use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use vouch_signal::stay::Polls;
 use vouch_walk::broken::Break;
+use vouch_walk::recover::Ground;
 
 use crate::facade::Jvmti;
 use crate::hotspot::{HotSpot, polls, vmstructs::ThreadLayout};
 use crate::java;
 use crate::options::{Options, Verb};
 use crate::plan::{Plan, places, plan};
+use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
-use crate::session::{Program, Session};
+use crate::session::{Places, Program, Session};
 use crate::threads::{hook, late, registry, rename, scan};
 use crate::wake::wake;
 use crate::walkers::{self, Walkers};
@@ -32,6 +34,7 @@ pub struct Agent {
     pub resolver: Resolver,
     walkers: Mutex<Walkers>,
     polls: OnceCell<Option<Polls>>,
+    ground: OnceCell<Option<Ground>>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -84,8 +87,8 @@ impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
         let resolver = Resolver::new(jvmti, options.late_ids);
         let walkers = Mutex::new(walkers::of(&hotspot, options.break_walker));
-        let (polls, program) = (OnceCell::new(), OnceCell::new());
-        Self { jvmti, hotspot, resolver, walkers, polls, program, state: Mutex::default() }
+        let (polls, ground, program) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { jvmti, hotspot, resolver, walkers, polls, ground, program, state: Mutex::default() }
     }
 
     /// Whom what begins now is walked by.
@@ -102,8 +105,10 @@ impl Agent {
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
         let own = java::own_java_thread(env);
+        let jni = env.get_raw() as usize;
         // SAFETY: it is the calling thread's.
-        self.polls.get_or_init(|| unsafe { polls::find(&self.hotspot, own?, env.get_raw() as usize) });
+        self.polls.get_or_init(|| unsafe { polls::find(&self.hotspot, own?, jni) });
+        self.ground.get_or_init(|| recovery::ground(&self.hotspot, own?, jni));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
         let late = late::enter_all(self.jvmti, env, own, ThreadLayout::of(&self.hotspot));
@@ -114,9 +119,9 @@ impl Agent {
         late
     }
 
-    /// Where threads have what says that they are to be stopped; `None` if that is not known.
-    fn polls(&self) -> Option<Polls> {
-        self.polls.get().copied().flatten()
+    /// Where threads have what handlers look for.
+    fn places(&self) -> Places {
+        Places { polls: self.polls.get().copied().flatten(), ground: self.ground.get().cloned().flatten() }
     }
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
@@ -206,7 +211,7 @@ impl Agent {
         if let Some(warning) = &plan.choice.warning {
             say(warning);
         }
-        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walkers(), self.polls())
+        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walkers(), &self.places())
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));
         Ok(())

@@ -64,6 +64,11 @@ pub fn place(pc: usize, stands: Stands) -> Option<Place> {
     COMPILED.lock().place(pc, stands)
 }
 
+/// The method in whose code an address lies.
+pub fn method(pc: usize) -> Option<MethodId> {
+    COMPILED.lock().around(pc).map(|(_, code)| code.method)
+}
+
 fn runs(begin: usize, places: impl Iterator<Item = (usize, usize)>) -> Box<[(u32, u32)]> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for (pc, frames) in places {
@@ -89,8 +94,12 @@ impl Compiled {
         self.code.insert(begin, code);
     }
 
+    fn around(&self, pc: usize) -> Option<(&usize, &Code)> {
+        self.code.range(..=pc).next_back().filter(|(_, code)| pc < code.end)
+    }
+
     fn place(&self, pc: usize, stands: Stands) -> Option<Place> {
-        let (begin, code) = self.code.range(..=pc).next_back().filter(|(_, code)| pc < code.end)?;
+        let (begin, code) = self.around(pc)?;
         // As AsyncGetCallTrace looks for what it tells of a frame.
         let at = u32::try_from(pc - begin).ok()? + u32::from(stands == Stands::Interrupted);
         let run = code.runs.partition_point(|(last, _)| *last < at);

@@ -55,8 +55,29 @@ pub trait Jvm {
     /// `asking` is told.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
 
+    /// Whose code lies at an address.
+    fn code_at(&mut self, pc: usize) -> CodeAt;
+
+    /// What of a stack is one with the frame that calls from an address; the address is within the call.
+    fn top_at(&mut self, pc: usize) -> Option<TopFrame>;
+
     /// What stands on top of the stack of a thread that stays in its handler.
     fn top(&mut self, post: &Post) -> Top;
+}
+
+/// Whose code it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CodeAt {
+    /// The interpreter's.
+    Interpreter,
+    /// A compiled method's.
+    Method(MethodId),
+    /// A compiled method's, and nobody knows whose: it was compiled before the agent was there, or the JVM has not told yet; or what the
+    /// JVM does not tell, such as a method's way to its handlers of exceptions.
+    Unknown,
+    /// The JVM's own: there is no method in it.
+    #[default]
+    Other,
 }
 
 /// What may have gone when a thread comes to its next safepoint poll.

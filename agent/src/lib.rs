@@ -29,6 +29,7 @@ mod own_thread;
 mod plan;
 mod prove;
 mod record;
+mod recovery;
 mod resolve;
 mod say;
 mod session;

@@ -14,8 +14,11 @@ use vouch_formats::Format;
 
 use regex_lite::Regex;
 use vouch_walk::broken::Break;
+use vouch_walk::recover::STRATEGIES;
 
 pub use pattern::Place;
+
+use crate::recovery::{self, Chosen};
 
 /// What the user wants done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,6 +88,8 @@ pub struct Options {
     pub quiet: bool,
     pub witness: Witnessing,
     pub refuted: Refuted,
+    /// How a walk that failed is tried again.
+    pub recovery: Chosen,
     /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
     pub late_ids: bool,
     /// Samples are GetStackTrace's: for the truth lab, to see whether proof refutes the truth.
@@ -111,6 +116,7 @@ impl Default for Options {
             quiet: false,
             witness: Witnessing::Auto,
             refuted: Refuted::Isolate,
+            recovery: [true; STRATEGIES],
             late_ids: false,
             true_stacks: false,
             break_walker: None,
@@ -161,7 +167,7 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
 
 /// What `help` prints.
 pub fn help() -> String {
-    HELP.replace("ENDINGS", &Format::endings())
+    HELP.replace("ENDINGS", &Format::endings()).replace("STRATEGIES", &recovery::names())
 }
 
 const HELP: &str = "\
@@ -181,6 +187,9 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
                    By default as often as costs less than a thousandth of the run
   refuted=isolate  stacks that bytecode or JVM contradict: isolate shows them under a root of
                    their own, keep among the others, drop without their frames
+  recovery=WAYS    how a stack is looked for where AsyncGetCallTrace finds none: off, or some
+                   of STRATEGIES, joined by +.
+                   Default: all of them
   quiet            print no summary
   help, version    print this, or the version, and exit
 

@@ -6,6 +6,7 @@ mod names;
 mod offences;
 mod outside;
 mod pairs;
+mod recovered;
 mod room;
 mod show;
 #[cfg(test)]
@@ -16,16 +17,18 @@ mod walks;
 
 use std::collections::BTreeMap;
 use std::mem::take;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use vouch_recording::{Category, Fate, Mark, Recording, Sample, StackId, ThreadId};
-use vouch_report::{EdgeReport, Power, RefutationReport, WitnessPower};
+use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{Frame, Head, Meant, Reason, Walk};
 use vouch_signal::event;
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{accounts, head};
+use vouch_walk::recover::Recovery;
 
 use crate::events::Rows;
 use crate::jvm::Jvm;
@@ -34,10 +37,13 @@ use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
 use names::{Names, stand_in};
 use offences::{Contradiction, Disputed};
+use recovered::{Leaf, Recovered, Repair};
 use show::{Judged, Shown};
 use tracks::Tracks;
 use tree::Standing;
-use walks::{Walks, fate};
+use walks::{Placed, Walks, fate};
+
+pub use recovered::Began;
 
 /// How much of what is wrong would be noticed, by corruption.
 #[derive(Debug)]
@@ -46,6 +52,20 @@ pub struct Powers {
     pub proof: BTreeMap<String, Power>,
     /// By whom, in those that were witnessed.
     pub witness: BTreeMap<String, WitnessPower>,
+}
+
+/// A walk in its place, and how far it stands by proof alone.
+#[derive(Debug, Clone, Copy)]
+struct ByProof {
+    placed: Placed,
+    standing: Standing,
+    leaf: Leaf,
+}
+
+impl ByProof {
+    fn fate(self) -> Fate {
+        self.leaf.limit(fate(self.standing))
+    }
 }
 
 /// The recording as it grows.
@@ -63,6 +83,7 @@ pub struct Recorder {
     shown: Shown,
     /// How many samples had no stack, for each reason.
     unwalked: BTreeMap<String, u64>,
+    recovered: Recovered,
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
     dropped: (u64, u64),
@@ -90,6 +111,7 @@ impl Recorder {
             events_lost: 0,
             shown: Shown::new(refuted),
             unwalked: BTreeMap::new(),
+            recovered: Recovered::default(),
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
                 .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
@@ -133,7 +155,6 @@ impl Recorder {
 
     /// Takes in what the handler counted as dropped.
     pub fn count_dropped(&mut self, counters: &Counters) {
-        use std::sync::atomic::Ordering::Relaxed;
         let now = (counters.dropped.load(Relaxed), counters.dropped_weight.load(Relaxed));
         let (samples, weight) = (now.0 - self.dropped.0, now.1 - self.dropped.1);
         if samples > 0 {
@@ -151,6 +172,16 @@ impl Recorder {
     /// Why samples had no stack, and how many.
     pub fn unwalked(&self) -> &BTreeMap<String, u64> {
         &self.unwalked
+    }
+
+    /// What came of each strategy of recovery.
+    pub fn recovered(
+        &self,
+        recovery: Option<&Recovery>,
+        interval: Duration,
+    ) -> BTreeMap<String, RecoveryReport> {
+        let tried = |at: usize| recovery.map_or(0, |recovery| recovery.tried[at].load(Relaxed));
+        self.recovered.report(tried, interval.as_secs_f64() * 1_000.0)
     }
 
     /// Handler times, and their sum.
@@ -208,15 +239,64 @@ impl Recorder {
         self.handler_ns.saturating_record(head.took.into());
         self.handler_total_ns += u64::from(head.took);
         let mut frames = take(&mut self.frames);
-        frames.clear();
-        // The first walker's account is the one that is judged and shown.
-        let walk = match accounts(entry).next() {
-            Some(account) => account.answer.map(|_| frames.extend(account.frames())),
-            None => Err(Reason::NO_JAVA_FRAME),
-        };
-        let walk = walk.map_or_else(Walk::None, |()| Walk::Frames(&frames));
-        self.take_walk(&head, walk, jvm);
+        // The first walker's account is the one that is judged and shown, or what was recovered behind it.
+        let mut accounts = accounts(entry);
+        let first = accounts.next();
+        let pc = first.as_ref().map_or(0, |first| first.pc);
+        match first.map_or(Err(Reason::NO_JAVA_FRAME), |first| first.answer.map(|_| first)) {
+            Ok(first) => {
+                frames.clear();
+                frames.extend(first.frames());
+                self.take_walk(&head, Walk::Frames(&frames), jvm);
+            }
+            Err(why) => {
+                let mut recovered = accounts.map_while(|account| Some((account.strategy?, account)));
+                let holds = recovered.any(|(strategy, account)| {
+                    frames.clear();
+                    frames.extend(account.frames());
+                    let repair = Repair { strategy, interrupted: pc, caller: account.pc };
+                    self.take_recovered(&head, repair, &mut frames, jvm)
+                });
+                if !holds {
+                    if head.witnessed {
+                        self.witness.forgo();
+                    }
+                    self.take_walk(&head, Walk::None(why), jvm);
+                }
+            }
+        }
         self.frames = frames;
+    }
+
+    /// Takes in a sample with what was recovered of it, unless that is refuted.
+    fn take_recovered(
+        &mut self,
+        head: &Head,
+        repair: Repair,
+        frames: &mut Vec<Frame>,
+        jvm: &mut dyn Jvm,
+    ) -> bool {
+        let (track, _) = self.tracks.of(head, &mut self.recording);
+        self.meant.clear();
+        jvm.meant(frames, head.time, &mut self.meant);
+        let began = repair.put_back(head, frames, &mut self.meant, &mut self.walks.prover, jvm);
+        let Self { walks, witness, meant, .. } = self;
+        if walks.refutes(meant, head.serial, jvm, |jvm| witness.present_root(head, jvm)) {
+            self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
+            return false;
+        }
+        let judged = self.judge(head, began, jvm);
+        let account =
+            head.witnessed.then(|| self.witness.take(head, frames, began, self.depth, jvm)).flatten();
+        let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
+        self.recovered.count(repair.strategy, fate, head.weight);
+        self.add(head, track, stack, fate);
+        true
+    }
+
+    fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, fate: Fate) {
+        let sample = Sample { time_ns: head.time, cpu_ns: head.cpu, stack, weight: head.weight, fate };
+        self.recording.sample(track, sample);
     }
 
     /// Takes in what was due while no signal was taken: there is no stack for it.
@@ -235,8 +315,12 @@ impl Recorder {
         let (fate, stack) = match walk {
             Walk::Frames(frames) => {
                 // Before all else: the thread runs on.
-                let witnessed = head.witnessed.then(|| self.witness.take(head, frames, self.depth, jvm));
-                self.java_stack(head, frames, witnessed.flatten(), track, jvm)
+                let account =
+                    head.witnessed.then(|| self.witness.take(head, frames, Began::Here, self.depth, jvm));
+                self.meant.clear();
+                jvm.meant(frames, head.time, &mut self.meant);
+                let judged = self.judge(head, Began::Here, jvm);
+                self.java_stack(head, judged, account.flatten(), track, jvm)
             }
             Walk::None(why) if why.is_outside() => {
                 (Fate::Outside, stand_in(&mut self.recording, outside.name, outside.category))
@@ -248,32 +332,36 @@ impl Recorder {
                 (Fate::Unwalked, stack)
             }
         };
-        let sample = Sample { time_ns: head.time, cpu_ns: head.cpu, stack, weight: head.weight, fate };
-        self.recording.sample(track, sample);
+        self.add(head, track, stack, fate);
+    }
+
+    /// How far the walk at hand stands by proof alone.
+    fn judge(&mut self, head: &Head, began: Began, jvm: &mut dyn Jvm) -> ByProof {
+        let Self { recording, witness, walks, names, meant, .. } = self;
+        let placed = walks.place(meant, recording, names, jvm);
+        let standing = walks.judge(placed, head.serial, jvm, |jvm| witness.present_root(head, jvm));
+        ByProof { placed, standing, leaf: began.leaf() }
     }
 
     /// Fate and stack of the walk at hand.
     fn java_stack(
         &mut self,
         head: &Head,
-        walk: &[Frame],
+        by_proof: ByProof,
         account: Option<Account>,
         track: ThreadId,
         jvm: &mut dyn Jvm,
     ) -> (Fate, StackId) {
         let Self { recording, witness, walks, names, shown, meant, .. } = self;
-        meant.clear();
-        jvm.meant(walk, head.time, meant);
+        let ByProof { placed, leaf, .. } = by_proof;
         let walk = meant.as_slice();
-        let placed = walks.place(walk, recording, names, jvm);
-        let by_proof = walks.judge(placed, head.serial, jvm, |jvm| witness.present_root(head, jvm));
         if let Some(account) = &account {
-            witness.compared(fate(by_proof), account);
+            witness.compared(by_proof.fate(), account);
         }
         let against = match (account, placed.leaf) {
             (Some(account), _) if account.differs => Some(Contradiction::new(&account, jvm)),
-            (Some(account), Some(leaf)) if !walks.tree.get(leaf).cut => {
-                walks.pairs.add(leaf, walk, &account, jvm);
+            (Some(account), Some(node)) if !walks.tree.get(node).cut => {
+                walks.pairs.add(node, walk, &account, jvm);
                 None
             }
             _ => None,
@@ -281,7 +369,7 @@ impl Recorder {
         // Whatever proof says: the JVM itself says otherwise.
         let standing = match &against {
             Some(against) => walks.offences.contradicted(walk, against),
-            None => by_proof,
+            None => by_proof.standing,
         };
         let refuted = match standing {
             Standing::Refuted(offence) => {
@@ -292,9 +380,12 @@ impl Recorder {
             }
             Standing::Proven | Standing::Explained => None,
         };
-        let fate = fate(standing);
+        let fate = leaf.limit(fate(standing));
+        let lost = leaf == Leaf::Lost;
         let stack = match placed.leaf {
-            Some(leaf) => shown.stack(Judged { leaf, fate, refuted }, &walks.tree, recording, names, jvm),
+            Some(leaf) => {
+                shown.stack(Judged { leaf, lost, fate, refuted }, &walks.tree, recording, names, jvm)
+            }
             None => stand_in(recording, "[no frames]", Category::NoStack),
         };
         (fate, stack)

@@ -16,15 +16,18 @@ use std::time::Duration;
 use jni::JNIEnv;
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_signal::stay::Polls;
+use vouch_walk::recover::Ground;
 
 use crate::clock;
 use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
+use crate::guard;
 use crate::hotspot::HotSpot;
 use crate::jvm::Questions;
 use crate::plan::Plan;
 use crate::record::Recorder;
+use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
 use crate::threads::{Sampling, registry, scan};
@@ -45,6 +48,15 @@ struct Moment {
     agent_cpu: u64,
 }
 
+/// Where the JVM's threads have what handlers look for; `None` where that is not known.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// What says that they are to be stopped.
+    pub polls: Option<Polls>,
+    /// What recovery needs.
+    pub ground: Option<Ground>,
+}
+
 /// A recording that runs, or has just ended.
 #[derive(Debug)]
 pub struct Session {
@@ -52,6 +64,8 @@ pub struct Session {
     rig: Rig,
     recorder: Recorder,
     questions: Questions,
+    /// Why nothing is recovered.
+    unrecovered: Option<&'static str>,
     /// In the place of an engine.
     truth: Option<Truth>,
     /// It was said that so many walks crashed that there are no more.
@@ -66,11 +80,15 @@ impl Session {
         jvmti: Jvmti,
         hotspot: HotSpot,
         walkers: Walkers,
-        polls: Option<Polls>,
+        places: &Places,
     ) -> io::Result<Self> {
         let options = &plan.options;
         let user_only = plan.choice.engine.user_only();
-        let rig = Rig::new(walkers, options.depth, options.interval, user_only, polls);
+        let (recovery, unrecovered) = match recovery::of(places.ground.as_ref(), options.recovery) {
+            Ok(recovery) => (recovery, None),
+            Err(why) => (None, Some(why)),
+        };
+        let rig = Rig::new(walkers, recovery, options.depth, options.interval, user_only, places.polls);
         let witness = Witness::new(options.witness);
         let recorder = Recorder::new(options.depth, options.refuted, witness, registry(), events::ROWS);
         let questions = Questions::new(jvmti, hotspot, registry());
@@ -81,7 +99,16 @@ impl Session {
         rig.open();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         if truth.is_some() {
-            return Ok(Self { plan, rig, recorder, questions, truth, said_stopped: false, started });
+            return Ok(Self {
+                plan,
+                rig,
+                recorder,
+                questions,
+                unrecovered,
+                truth,
+                said_stopped: false,
+                started,
+            });
         }
         registry().begin_sampling(Sampling {
             engine: plan.choice.engine,
@@ -89,7 +116,8 @@ impl Session {
             filter: options.threads.clone(),
             paused: false,
         });
-        let session = Self { plan, rig, recorder, questions, truth, said_stopped: false, started };
+        let session =
+            Self { plan, rig, recorder, questions, unrecovered, truth, said_stopped: false, started };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),
             Err(error) => {
@@ -113,6 +141,14 @@ impl Session {
             // Whoever came too late to be seen must not stand in the next one's place.
             self.rig.stay().end();
             self.rig.want_witness();
+        }
+        // The program may put its own handlers in front at any time.
+        if let Some(recovery) = self.rig.recovery()
+            && !recovery.stopped.load(Relaxed)
+            && guard::unguarded().is_some()
+        {
+            recovery.stopped.store(true, Relaxed);
+            self.unrecovered = Some(recovery::UNGUARDED);
         }
         if !self.said_stopped && self.rig.counters().crashed.load(Relaxed) >= MOST_CRASHES {
             self.said_stopped = true;

@@ -21,6 +21,7 @@ use vouch_witness::{agrees_outside, compare, outside, root_side, rules};
 use crate::clock;
 use crate::jvm::{Jvm, Top, Unknown, Witnessed};
 use crate::options::Witnessing;
+use crate::record::Began;
 
 /// By default the time between two is so many times what the last one cost: a thousandth of the run, and some reserve.
 const SPARING: u32 = 1_250;
@@ -203,12 +204,32 @@ impl Witness {
         self.answered = Some(Answer { time: post.time, serial: post.serial, witnessed, top });
     }
 
-    /// Witnesses a marked sample, whose walk is given; gives the JVM's own account, if it is of the same moment.
-    pub fn take(&mut self, head: &Head, walk: &[Frame], depth: usize, jvm: &mut dyn Jvm) -> Option<Account> {
+    /// Witnesses a marked sample, whose walk is given, and where it began; gives the JVM's own account, if it is of the same
+    /// moment.
+    pub fn take(
+        &mut self,
+        head: &Head,
+        walk: &[Frame],
+        began: Began,
+        depth: usize,
+        jvm: &mut dyn Jvm,
+    ) -> Option<Account> {
         let begun = clock::own_cpu();
         let answer = self.answered.take().filter(|it| (it.time, it.serial) == (head.time, head.serial));
         // A walk that was cut has no root to compare.
-        let account = (walk.len() <= depth).then(|| self.compare(head, walk, answer, jvm)).flatten();
+        let account = (walk.len() <= depth).then(|| self.compare(head, walk, began, answer, jvm)).flatten();
+        self.pay(begun);
+        account
+    }
+
+    /// A marked sample has no walk to compare.
+    pub fn forgo(&mut self) {
+        self.answered = None;
+        self.pay(clock::own_cpu());
+    }
+
+    /// What the one at hand took puts the next one off.
+    fn pay(&mut self, begun: u64) {
         let took = take(&mut self.spent) + cost(begun);
         self.counts.took_ms += millis(took);
         self.counts.longest_ms = self.counts.longest_ms.max(millis(took));
@@ -216,13 +237,13 @@ impl Witness {
             Witnessing::Every(gap) => Instant::now() + gap,
             Witnessing::Auto | Witnessing::Off => Instant::now() + LEAST.max(took * SPARING),
         });
-        account
     }
 
     fn compare(
         &mut self,
         head: &Head,
         walk: &[Frame],
+        began: Began,
         answer: Option<Answer>,
         jvm: &mut dyn Jvm,
     ) -> Option<Account> {
@@ -236,6 +257,9 @@ impl Witness {
             return None;
         };
         let walk: Vec<Frame> = walk.iter().copied().map(rules::of_walk).collect();
+        // Where it began with a caller, what the JVM has on top is not what the walk has there, even if the thread did not run.
+        let top = top.or(exact.then(Top::default)).map(|top| began.top(top));
+        let exact = exact && began == Began::Here;
         let left_out = if self.carriers.any_in(&walk, head.time, jvm) {
             Err(Unknown::Carrier)
         } else if exact {

@@ -39,8 +39,9 @@ public class CrashedWalks {
         Run without = Vm.without().run(Program.class, library);
         Check.equal(23, without.exit, "exit code without the agent");
         Path jsig = jsig();
-        some(without, Vm.with("interval=500us,break=crashed/" + EVERY).run(Program.class, library));
-        some(without, Vm.with("interval=500us,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
+        // What is recovered is walked by the same walker, and every so many walks crash.
+        some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).run(Program.class, library));
+        some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
             .run(Program.class, library));
         all(Vm.with("interval=1ms,break=crashed").run(Burning.class));
         // Real faults of the true walker, if it has any to make.

@@ -56,7 +56,7 @@ public final class Mix {
         });
     }
 
-    private static void streams(int[] numbers) {
+    static void streams(int[] numbers) {
         Map<String, Long> counts = Arrays.stream(numbers).boxed().parallel()
             .filter(n -> n % 3 != 0)
             .collect(Collectors.groupingByConcurrent(n -> "n" + n % 50, Collectors.counting()));
@@ -139,7 +139,7 @@ public final class Mix {
         }
     }
 
-    private static void reflection(int times) throws ReflectiveOperationException {
+    static void reflection(int times) throws ReflectiveOperationException {
         Field number = Bean.class.getField("number");
         Method get = Bean.class.getMethod("getText");
         Method set = Bean.class.getMethod("setText", String.class);
@@ -167,7 +167,7 @@ public final class Mix {
         return n % 2 == 0 ? n / 2 : 3 * n + 1;
     }
 
-    private static void handles(int times) throws Throwable {
+    static void handles(int times) throws Throwable {
         MethodHandles.Lookup lookup = MethodHandles.lookup();
         MethodType unary = MethodType.methodType(int.class, int.class);
         MethodHandle step = lookup.findStatic(Mix.class, "collatz", unary);
@@ -195,7 +195,7 @@ public final class Mix {
         }
     }
 
-    private static void lambdas(int[] numbers) {
+    static void lambdas(int[] numbers) {
         Function<Integer, Integer> all = Function.identity();
         for (int i = 0; i < 20; i++) {
             int add = i;

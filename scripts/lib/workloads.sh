@@ -3,7 +3,7 @@
 # outside of target/.
 # shellcheck shell=bash disable=SC2154,SC2034 # `top`, `logs` and `tools` are the sourcing script's; it uses what is set here
 
-WORKLOADS=(javac mix database server script dynamic compiler)
+WORKLOADS=(javac mix database server script dynamic compiler deep maps crowd adverse)
 
 # Each the latest version that runs on JDKs 8 to 27.
 workload_sources_package=org.apache.commons:commons-math3:3.6.1:jar:sources

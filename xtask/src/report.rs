@@ -21,12 +21,18 @@ impl Of {
     /// Reads `MAJOR-PROGRAM.json` or `MAJOR-MODE-PROGRAM.json`.
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
-        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let (major, rest) = stem.split_once('-').ok_or(format!("{name}: no MAJOR-PROGRAM.json"))?;
-        let (mode, program) = rest.rsplit_once('-').unwrap_or(("", rest));
         let opened = File::open(file).map_err(|error| format!("{name}: {error}"))?;
         let report = serde_json::from_reader(BufReader::new(opened))
             .map_err(|error| format!("{name} is no trust report of this version: {error}"))?;
+        Self::named(file, report)
+    }
+
+    /// What the name of a file says that this report is of.
+    pub fn named(file: &Path, report: TrustReport) -> Result<Self, String> {
+        let name = file.display();
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let (major, rest) = stem.split_once('-').ok_or(format!("{name}: no MAJOR-PROGRAM"))?;
+        let (mode, program) = rest.rsplit_once('-').unwrap_or(("", rest));
         let major = major.parse().map_err(|_| format!("{name} begins with no number of a JDK"))?;
         Ok(Self { major, mode: mode.to_owned(), program: program.to_owned(), report })
     }

@@ -54,6 +54,9 @@ pub struct Run {
     pub unwalked: BTreeMap<String, u64>,
     /// Of the samples whose stack is refuted, how many in which way.
     pub refuted: BTreeMap<String, u64>,
+    /// By strategy.
+    #[serde(default)]
+    pub recovery: BTreeMap<String, RecoveryReport>,
     pub edges: EdgeReport,
     /// The most frequent.
     pub refutations: Vec<RefutationReport>,
@@ -149,6 +152,20 @@ impl From<RateWithUnit> for Rate {
     fn from(RateWithUnit { asked_hz, reached_hz, .. }: RateWithUnit) -> Self {
         Self { asked_hz, reached_hz }
     }
+}
+
+/// What a strategy of recovery has brought, for samples that AsyncGetCallTrace had no stack for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecoveryReport {
+    /// Contexts that it proposed, and those of them that gave a stack and were held to the bytecode.
+    pub tried: u64,
+    pub walked: u64,
+    /// What became of these. What is refuted is not taken for the sample's stack.
+    pub proven: u64,
+    pub plausible: u64,
+    pub refuted: u64,
+    /// What the samples stand for that have their stack by it.
+    pub weight_ms: f64,
 }
 
 /// Samples that were compared with GetStackTrace.

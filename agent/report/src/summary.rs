@@ -31,7 +31,7 @@ impl TrustReport {
     pub fn summary(&self, files: Files<'_>) -> String {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.sum_is_wrong());
-        lines.extend(self.reasons());
+        lines.extend(self.without_stack());
         lines.extend(self.worst());
         lines.extend(self.checks());
         lines.extend(self.losses());
@@ -49,6 +49,7 @@ impl TrustReport {
             ("Fates", Some(self.fates())),
             ("Sum", self.sum_is_wrong()),
             ("Unwalked", self.reasons()),
+            ("Recovered", self.recovered()),
             ("Refuted", self.worst()),
             ("Power of proof", self.noticed()),
             ("Witness", self.witnessed()),
@@ -95,6 +96,19 @@ impl TrustReport {
             let (signals, sum) = (grouped(signals), grouped(sum));
             format!("these add up to {sum}, not to {signals}: a fault of Vouch's, please report it")
         })
+    }
+
+    /// What AsyncGetCallTrace had no stack for.
+    fn without_stack(&self) -> Option<String> {
+        let parts: Vec<String> = [self.recovered(), self.reasons()].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The time whose stacks AsyncGetCallTrace did not find, and recovery did.
+    fn recovered(&self) -> Option<String> {
+        let weight: f64 = self.run.recovery.values().map(|strategy| strategy.weight_ms).sum();
+        let share = 100.0 * weight / self.weight_ms.fates.sum();
+        (weight > 0.0).then(|| format!("{} has its stack by recovery", percent(share)))
     }
 
     fn reasons(&self) -> Option<String> {

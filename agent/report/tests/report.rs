@@ -8,7 +8,8 @@ use serde_json::Value;
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
-    Delivered, Files, GradeReport, Power, Rate, RefutationReport, Run, TrustReport, WitnessReport,
+    Delivered, Files, GradeReport, Power, Rate, RecoveryReport, RefutationReport, Run, TrustReport,
+    WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -59,6 +60,7 @@ fn proven_report() -> TrustReport {
     };
     let mut report = report();
     report.run.refutations = vec![refutation];
+    report.run.recovery = [("top".to_owned(), RecoveryReport::default())].into();
     report.run.power = [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into();
     report
 }
@@ -76,7 +78,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
     let expected = "agent_cpu_ms bytes_recorded command conservation cpu_ms edges engine engine_notes engine_stopped handler_ns \
-                    interval_us jdk names_lost power rate refutations refuted sampled_interval_us samples stacks_cut threads unwalked vm_flags \
+                    interval_us jdk names_lost power rate recovery refutations refuted sampled_interval_us samples stacks_cut threads unwalked vm_flags \
                     vouch wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
@@ -85,6 +87,8 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(keys(&report["edges"]), ["checked", "distinct", "explained", "proven", "refuted", "took_ms"]);
     let refutation = "at bci caller code count expected found kind number stack";
     assert_eq!(keys(&report["refutations"][0]).join(" "), refutation);
+    let strategy = ["plausible", "proven", "refuted", "tried", "walked", "weight_ms"];
+    assert_eq!(keys(&report["recovery"]["top"]), strategy);
     assert_eq!(keys(&report["power"]["moved_bcis"]), ["noticed", "tried"]);
     assert_eq!(keys(&report["conservation"]), ["cpu_ms", "ratio", "sampled_ms"]);
     let thread = ["conserved", "cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
@@ -110,6 +114,19 @@ fn the_fates_add_up() {
     let report = report();
     assert_eq!(report.samples.signals, report.samples.fates.sum());
     assert_eq!((report.weight_ms.signals, report.weight_ms.fates.dropped), (56.0, 20.0));
+}
+
+#[test]
+fn what_recovery_brought_back_is_told_as_a_share_of_the_time() {
+    let mut report = report();
+    let brought = |weight_ms| RecoveryReport { walked: 9, proven: 9, weight_ms, ..RecoveryReport::default() };
+    report.run.recovery = [("probe".to_owned(), brought(0.0)), ("top".to_owned(), brought(0.0))].into();
+    assert!(!report.summary(Files::default()).contains("recovery"));
+    report.run.recovery = [("probe".to_owned(), brought(4.0)), ("top".to_owned(), brought(10.0))].into();
+    assert!(report.summary(Files::default()).contains("[vouch] 25.0 % has its stack by recovery\n"));
+    report.run.unwalked = [("deopt".to_owned(), 4)].into();
+    let line = "[vouch] 25.0 % has its stack by recovery; unwalked because: deopt 4\n";
+    assert!(report.summary(Files::default()).contains(line));
 }
 
 #[test]

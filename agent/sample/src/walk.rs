@@ -25,6 +25,8 @@ impl Reason {
     pub const NO_JAVA_THREAD: Self = Self(i32::MIN);
     /// The walker's word for most of its failures: the thread is in Java, and it does not know where.
     pub const UNKNOWN_JAVA: Self = Self(-5);
+    /// It knows where the thread is, and finds no frames.
+    pub const NOT_WALKABLE_JAVA: Self = Self(-6);
     /// No signal came in which the stack could have been walked, and a sample was due.
     pub const NOT_SIGNALLED: Self = Self(i32::MIN + 1);
     /// The walk faulted, and was ended by the guard.
@@ -48,7 +50,7 @@ impl Reason {
             Self(-3) => "unknown_not_Java",
             Self(-4) => "not_walkable_not_Java",
             Self::UNKNOWN_JAVA => "unknown_Java",
-            Self(-6) => "not_walkable_Java",
+            Self::NOT_WALKABLE_JAVA => "not_walkable_Java",
             Self(-7) => "unknown_state",
             Self(-8) => "thread_exit",
             Self(-9) => "deopt",

@@ -1,22 +1,23 @@
 //! One signal, one sample: the SIGPROF handler.
 //!
-//! It counts the signal, finds the thread's slot, claims a lane, lets each walker write its account there, and
-//! publishes. Whatever it cannot do it counts. It must never wait (but for a witness, see [`crate::stay`]), allocate, lock, panic or
-//! change errno.
+//! It counts the signal, finds the thread's slot, claims a lane, lets each walker write its account there, has what failed walked
+//! again from repaired contexts, and publishes. Whatever it cannot do it counts. It must never wait (but for a witness, see
+//! [`crate::stay`]), allocate, lock, panic or change errno.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_sample::{Answer, Head, Reason};
-use vouch_walk::context::registers;
+use vouch_sample::{Head, Reason};
+use vouch_walk::context::{Registers, registers};
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
+use vouch_walk::recover::Recovery;
 use vouch_walk::walker::{Room, Subject, Walker};
 
 use crate::ask;
 use crate::gate::Gate;
 use crate::lane::{Claim, Lane, claim_any};
-use crate::record::{Sample, longest};
+use crate::record::{RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
 use crate::stay::{Post, Stay};
 
@@ -40,6 +41,8 @@ pub const MOST_CRASHES: u64 = 1_000;
 pub struct Sampler {
     /// Each of them is asked for an account of its own, in this order.
     pub walkers: &'static [&'static dyn Walker],
+    /// What is done where a walk fails; `None`: nothing.
+    pub recovery: Option<Recovery>,
     /// The most frames of a stack that are kept. A walker is asked for one more: then a cut is no guess.
     pub depth: usize,
     /// The sampling interval, in nanoseconds of CPU time.
@@ -60,6 +63,15 @@ pub struct Sampler {
 
 // SAFETY: the fields are atomics, or not written after the gate was opened; `wake` is a semaphore, made for this.
 unsafe impl Sync for Sampler {}
+
+impl Sampler {
+    /// The words that the longest sample can need.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        let accounts = if self.recovery.is_some() { RECOVERED } else { 1 };
+        longest(self.walkers.len(), accounts, self.depth.saturating_add(1))
+    }
+}
 
 /// What the handler counts.
 #[derive(Debug, Default)]
@@ -117,7 +129,9 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         return;
     };
     let mut sample = Sample::new(claim);
-    let walked = walk(sampler, slot, &mut sample, context);
+    // SAFETY: the context is the kernel's, of this thread.
+    let at = unsafe { registers(context) };
+    let walked = walk(sampler, slot, &mut sample, at, context);
     let serial = slot.map_or(0, Slot::serial);
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
@@ -133,8 +147,6 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         return;
     };
     slot.enter_witnessed();
-    // SAFETY: the context is the kernel's, of this thread.
-    let at = unsafe { registers(context) };
     // Before it is published: then the agent wants the next one, and the place must be this thread's or free.
     let round = sampler.stay.post(&Post { tid, serial, time, at });
     sample.publish(&head);
@@ -200,44 +212,68 @@ fn rest_if_dear(slot: &Slot, period: u64, now: u64, took: u64) {
     }
 }
 
-/// Has each walker write its account; true if the first one has a stack.
-fn walk(sampler: &Sampler, slot: Option<&Slot>, sample: &mut Sample<'_, '_>, context: *mut c_void) -> bool {
+/// Has each walker write its account; true if the first one has a stack, or one was recovered.
+fn walk(
+    sampler: &Sampler,
+    slot: Option<&Slot>,
+    sample: &mut Sample<'_, '_>,
+    at: Registers,
+    context: *mut c_void,
+) -> bool {
     let mut first = None;
     for walker in sampler.walkers {
-        let answer = account(sampler, *walker, slot, sample, context);
-        sample.add(answer);
-        first.get_or_insert(answer);
+        let walked = walk_by(*walker, sampler, slot, sample, at, context);
+        first.get_or_insert(walked);
     }
-    matches!(first, Some(Ok(_)))
+    first == Some(true)
 }
 
-/// What a walker says of the thread, its frames behind what the sample has already.
-fn account(
-    sampler: &Sampler,
+/// What a walker says of the thread, its frames behind what the sample has already; and what can be recovered if it has none.
+/// True if there are any.
+fn walk_by(
     walker: &dyn Walker,
+    sampler: &Sampler,
     slot: Option<&Slot>,
-    sample: &Sample<'_, '_>,
+    sample: &mut Sample<'_, '_>,
+    at: Registers,
     context: *mut c_void,
-) -> Answer {
+) -> bool {
     let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
-    let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
+    let Some((slot, env)) = slot_and_env else {
+        sample.add(Err(Reason::NO_JAVA_THREAD), None, at.pc);
+        return false;
+    };
     if sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES {
-        return Err(Reason::STOPPED);
+        sample.add(Err(Reason::STOPPED), None, at.pc);
+        return false;
     }
     let subject = Subject { env, context, walking: slot.walking() };
     let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
     // SAFETY: `env` is this thread's own JNIEnv, taken from its slot at ThreadEnd before it dies; the claim has
     // room for depth + 1 frames in each account; `context` is the kernel's.
     let answer = unsafe { guard::walk(walker, &subject, Room { frames: sample.room(), depth }) };
-    if answer == Err(Reason::CRASHED) {
+    sample.add(answer, None, at.pc);
+    let Err(why) = answer else { return true };
+    if why == Reason::CRASHED {
         sampler.counters.crashed.fetch_add(1, Ordering::Relaxed);
     }
-    answer
+    let Some(mut attempts) = sampler.recovery.as_ref().and_then(|recovery| recovery.attempts(why)) else {
+        return false;
+    };
+    let mut recovered = 0;
+    while recovered < RECOVERED {
+        let room = Room { frames: sample.room(), depth };
+        // SAFETY: as above: the claim has room for so many more accounts.
+        let Some(it) = (unsafe { attempts.next(walker, &subject, room) }) else { break };
+        sample.add(it.answer, Some(it.strategy), it.pc);
+        recovered = recovered.wrapping_add(1);
+    }
+    recovered > 0
 }
 
 /// Room for the longest sample.
 fn claim_lane(sampler: &Sampler, tid: u32) -> Option<Claim<'static, 'static>> {
-    let longest = longest(sampler.walkers.len(), sampler.depth.saturating_add(1));
+    let longest = sampler.longest();
     let claim = claim_any(sampler.lanes, tid as usize, longest)?;
     if claim.presses() {
         // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.

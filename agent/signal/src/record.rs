@@ -1,6 +1,6 @@
-//! How a sample lies in a lane: six words of head, then an account for each walker that was asked.
+//! How a sample lies in a lane: six words of head, then the accounts: each walker's, and behind one that failed what was recovered.
 //!
-//! An account is one word of answer, and behind it the frames as the walker wrote them. Written by the handler, read by the
+//! An account is two words, of its answer and its strategy, and of where it begins; behind them the frames as the walker wrote them. Written by the handler, read by the
 //! drain; the one place that knows the layout.
 
 use vouch_sample::{Answer, Frame, Head, answer_of, number_of};
@@ -11,12 +11,16 @@ use crate::lane::{Claim, Entry};
 /// Words before the first account.
 const HEAD_WORDS: usize = 6;
 /// Words of an account before its frames.
-const ACCOUNT_WORDS: usize = 1;
+const ACCOUNT_WORDS: usize = 2;
 
-/// The words that the longest sample can need: of so many accounts, with as many frames each.
+/// At most so many stacks are recovered of a sample.
+pub const RECOVERED: usize = 3;
+
+/// The words that the longest sample can need: of so many walkers, each with so many accounts that have so many frames, and one
+/// that has none.
 #[must_use]
-pub const fn longest(accounts: usize, depth: usize) -> usize {
-    HEAD_WORDS + accounts * (ACCOUNT_WORDS + depth * FRAME_WORDS)
+pub const fn longest(walkers: usize, accounts: usize, depth: usize) -> usize {
+    HEAD_WORDS + walkers * (ACCOUNT_WORDS + accounts * (ACCOUNT_WORDS + depth * FRAME_WORDS))
 }
 
 /// A sample that is being written, account by account.
@@ -40,10 +44,13 @@ impl<'l, 'm> Sample<'l, 'm> {
         self.claim.pointer(self.next.wrapping_add(ACCOUNT_WORDS)).cast()
     }
 
-    /// Takes in the account whose frames were written.
+    /// Takes in the account whose frames were written: of the context as it is, or as a strategy of that number repaired it;
+    /// in either case with this pc.
     #[inline]
-    pub fn add(&mut self, answer: Answer) {
-        self.claim.set(self.next, u64::from(number_of(answer).cast_unsigned()));
+    pub fn add(&mut self, answer: Answer, strategy: Option<u32>, pc: usize) {
+        let strategy = strategy.map_or(0, |number| number.wrapping_add(1));
+        self.claim.set(self.next, pair(number_of(answer).cast_unsigned(), strategy));
+        self.claim.set(self.next.wrapping_add(1), pc as u64);
         let frames = answer.map_or(0, |frames| frames as usize);
         self.next = self.next.wrapping_add(ACCOUNT_WORDS + frames.wrapping_mul(FRAME_WORDS));
     }
@@ -81,6 +88,10 @@ pub fn head(entry: &Entry<'_>) -> Option<Head> {
 #[derive(Debug)]
 pub struct Account<'e> {
     pub answer: Answer,
+    /// The number of the strategy that repaired its context; `None` if nobody did.
+    pub strategy: Option<u32>,
+    /// The instruction that the walk begins at.
+    pub pc: usize,
     entry: &'e Entry<'e>,
     /// Where its frames lie.
     words: core::ops::Range<usize>,
@@ -96,17 +107,18 @@ impl Account<'_> {
     }
 }
 
-/// The accounts of a sample, in the order of their walkers. One that says that it has more than the entry does is cut.
+/// The accounts of a sample, in the order of their walkers, each with what was recovered behind it. One that says that it has more than the entry does is cut.
 pub fn accounts<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Account<'e>> {
     let mut next = HEAD_WORDS;
     core::iter::from_fn(move || {
-        let (told, _) = split(entry.word(next)?);
+        let (told, strategy) = split(entry.word(next)?);
         let answer = answer_of(told.cast_signed());
+        let pc = usize::try_from(entry.word(next.checked_add(1)?)?).unwrap_or(0);
         let begin = next.checked_add(ACCOUNT_WORDS)?;
         let frames = answer.map_or(0, |frames| frames as usize);
         let end = begin.saturating_add(frames.saturating_mul(FRAME_WORDS));
         next = end;
-        Some(Account { answer, entry, words: begin..end })
+        Some(Account { answer, strategy: strategy.checked_sub(1), pc, entry, words: begin..end })
     })
 }
 
@@ -143,13 +155,13 @@ mod tests {
 
     /// Writes a sample with these accounts.
     fn write(lane: &Lane<'_>, accounts: &[Result<&[RawFrame], Reason>]) {
-        let mut sample = Sample::new(lane.claim(longest(accounts.len(), 4)).unwrap());
+        let mut sample = Sample::new(lane.claim(longest(accounts.len(), 1, 4)).unwrap());
         for account in accounts {
             for (at, frame) in account.iter().flat_map(|frames| frames.iter()).enumerate() {
                 // SAFETY: the claim has room for four frames in each account.
                 unsafe { sample.room().add(at).write(*frame) };
             }
-            sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()));
+            sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()), None, 7);
         }
         sample.publish(&HEAD);
     }
@@ -192,17 +204,45 @@ mod tests {
     }
 
     #[test]
+    fn an_account_says_which_strategy_it_is_of_and_where_it_begins() {
+        let words = words();
+        let lane = Lane::new(&words);
+        let mut sample = Sample::new(lane.claim(longest(1, 2, 4)).unwrap());
+        sample.add(Err(Reason::UNKNOWN_JAVA), None, 11);
+        for (strategy, pc) in [(0, 12), (3, usize::MAX)] {
+            // SAFETY: the claim has room for four frames in each account.
+            unsafe { sample.room().write(RawFrame { bci: 0, method: 7 }) };
+            sample.add(Ok(1), Some(strategy), pc);
+        }
+        sample.publish(&HEAD);
+        let mut seen = Vec::new();
+        lane.drain(|entry| {
+            let told = accounts(entry).map(|it| (it.answer, it.strategy, it.pc, it.frames().count()));
+            seen = told.collect();
+        });
+        assert_eq!(
+            seen,
+            [
+                (Err(Reason::UNKNOWN_JAVA), None, 11, 0),
+                (Ok(1), Some(0), 12, 1),
+                (Ok(1), Some(3), usize::MAX, 1)
+            ]
+        );
+    }
+
+    #[test]
     fn what_is_torn_or_no_sample_is_read_as_far_as_it_goes() {
         let words = words();
         let lane = Lane::new(&words);
-        let mut sample = Sample::new(lane.claim(longest(1, 4)).unwrap());
+        let mut sample = Sample::new(lane.claim(longest(1, 1, 4)).unwrap());
         // It says that it has a thousand frames, and has none.
         sample.claim.set(HEAD_WORDS, 1_000);
+        sample.claim.set(HEAD_WORDS + 1, 0);
         sample.next = HEAD_WORDS + ACCOUNT_WORDS;
         sample.publish(&HEAD);
         assert_eq!(read(&lane), [(HEAD, [(Ok(1_000), Vec::new())].to_vec())]);
         for length in 1..HEAD_WORDS {
-            lane.claim(longest(1, 4)).unwrap().publish(length);
+            lane.claim(longest(1, 1, 4)).unwrap().publish(length);
             lane.drain(|entry| assert_eq!((head(entry), accounts(entry).count()), (None, 0)));
         }
     }

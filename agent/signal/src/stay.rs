@@ -68,6 +68,7 @@ pub struct Stay {
     serial: AtomicU32,
     time: AtomicU64,
     pc: AtomicUsize,
+    sp: AtomicUsize,
     fp: AtomicUsize,
     /// The asker's stack.
     lowest: AtomicUsize,
@@ -86,6 +87,7 @@ impl Stay {
             serial: AtomicU32::new(0),
             time: AtomicU64::new(0),
             pc: AtomicUsize::new(0),
+            sp: AtomicUsize::new(0),
             fp: AtomicUsize::new(0),
             lowest: AtomicUsize::new(0),
             highest: AtomicUsize::new(0),
@@ -142,6 +144,7 @@ impl Stay {
         self.serial.store(post.serial, Ordering::Relaxed);
         self.time.store(post.time, Ordering::Relaxed);
         self.pc.store(post.at.pc, Ordering::Relaxed);
+        self.sp.store(post.at.sp, Ordering::Relaxed);
         self.fp.store(post.at.fp, Ordering::Relaxed);
         self.change(round | COMING, round | POSTED).then_some(round)
     }
@@ -203,7 +206,11 @@ impl Stay {
             tid: self.tid.load(Ordering::Relaxed),
             serial: self.serial.load(Ordering::Relaxed),
             time: self.time.load(Ordering::Relaxed),
-            at: Registers { pc: self.pc.load(Ordering::Relaxed), fp: self.fp.load(Ordering::Relaxed) },
+            at: Registers {
+                pc: self.pc.load(Ordering::Relaxed),
+                sp: self.sp.load(Ordering::Relaxed),
+                fp: self.fp.load(Ordering::Relaxed),
+            },
         })
     }
 
@@ -260,7 +267,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    const POST: Post = Post { tid: 7, serial: 3, time: 99, at: Registers { pc: 1, fp: 3 } };
+    const POST: Post = Post { tid: 7, serial: 3, time: 99, at: Registers { pc: 1, sp: 2, fp: 3 } };
     const POLLS: Polls = Polls { env: 0, word: 8, queues: [16, 24, 0, 0] };
     /// The asker's stack.
     const STACK: core::ops::Range<usize> = 0x1000..0x2000;

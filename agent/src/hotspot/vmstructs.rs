@@ -8,6 +8,8 @@ use std::ffi::{CStr, c_char};
 
 use vouch_walk::kernel::peek;
 
+use vouch_walk::blobs::{Blobs, HEAPS};
+
 use super::HotSpot;
 
 /// Where a JavaThread keeps the kernel's id of its thread.
@@ -33,10 +35,14 @@ impl ThreadLayout {
     }
 }
 
-/// Where the interpreter's code lies, and where a JavaThread keeps what it left Java with.
+/// Where code lies, and where a JavaThread keeps its stack's place and what it left Java with.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeLayout {
     pub interpreter: (usize, usize),
+    /// Whose code lies where; `None` if the JVM does not tell.
+    pub blobs: Option<Blobs>,
+    /// Of the end of the stack at which a thread began, and of the stack's size, in a JavaThread.
+    pub stack: Option<(usize, usize)>,
     /// Of a JavaThread's state.
     pub state: usize,
     /// Of the last Java frame's registers, in a JavaThread. Where the pc is 0 it stands below what the stack pointer says.
@@ -55,12 +61,61 @@ impl CodeLayout {
         let anchor = table.offset("JavaThread", "_anchor")?;
         Some(Self {
             interpreter: (begin, begin.checked_add(usize::try_from(size).ok()?)?),
+            blobs: blobs(hotspot, &table),
+            stack: stack(&table),
             state: table.offset("JavaThread", "_thread_state")?,
             last_sp: anchor + table.offset("JavaFrameAnchor", "_last_Java_sp")?,
             last_pc: anchor + table.offset("JavaFrameAnchor", "_last_Java_pc")?,
             last_fp: table.offset("JavaFrameAnchor", "_last_Java_fp").map(|offset| anchor + offset),
         })
     }
+}
+
+/// The heaps of the code cache, and what lies where in them.
+fn blobs(hotspot: &HotSpot, table: &Table) -> Option<Blobs> {
+    let (heaps, dead) = if let Some(heaps) = table.address("CodeCache", "_heaps") {
+        (several(table, still(heaps))?, 3)
+    } else {
+        // Until JDK 9 there was one, and a method had a state less.
+        let mut heaps = [0; HEAPS];
+        heaps[0] = still(table.address("CodeCache", "_heap")?);
+        (heaps, 2)
+    };
+    let memory = table.offset("CodeHeap", "_memory")?;
+    let (low, high) = (table.offset("VirtualSpace", "_low")?, table.offset("VirtualSpace", "_high")?);
+    Some(Blobs {
+        heaps,
+        low: memory + low,
+        high: memory + high,
+        map: table.offset("CodeHeap", "_segmap")? + low,
+        segment: table.offset("CodeHeap", "_log2_segment_size")?,
+        used: table.offset("HeapBlock::Header", "_used")?,
+        head: size_of_type(hotspot, "HeapBlock")?,
+        name: table.offset("CodeBlob", "_name")?,
+        size: table.offset("CodeBlob", "_size")?,
+        state: table.offset("nmethod", "_state")?,
+        dead,
+    })
+}
+
+/// The pointers in a growable array of the JVM's, if they are not too many.
+fn several(table: &Table, array: usize) -> Option<[usize; HEAPS]> {
+    // The type that has its length got another name.
+    let length = ["GrowableArrayBase", "GenericGrowableArray"];
+    let length = length.into_iter().find_map(|kind| table.offset(kind, "_len"))?;
+    let length = usize::try_from(read_half(array.checked_add(length)?)?).ok()?;
+    let data = read(array.checked_add(table.offset("GrowableArray<int>", "_data")?)?)?;
+    let mut found = [0; HEAPS];
+    for (place, heap) in found.get_mut(..length)?.iter_mut().enumerate() {
+        *heap = read(data.checked_add(place * size_of::<usize>())?)?;
+    }
+    Some(found)
+}
+
+/// Where a JavaThread keeps the end of its stack and the stack's size. The fields are those of its base in newer versions.
+fn stack(table: &Table) -> Option<(usize, usize)> {
+    let of = |name| ["JavaThread", "Thread"].into_iter().find_map(|kind| table.offset(kind, name));
+    Some((of("_stack_base")?, of("_stack_size")?))
 }
 
 /// The value of a flag of the JVM's that is on or off; `None` if it has none of this name.

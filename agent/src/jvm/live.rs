@@ -11,7 +11,7 @@ use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
 use super::stacks::Stacks;
-use super::{Jvm, Top, Witnessed, relations, top};
+use super::{CodeAt, Jvm, Top, TopFrame, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::CodeLayout;
@@ -155,6 +155,14 @@ impl Jvm for Live<'_, '_> {
 
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {
         self.questions.stacks.ask(tid, serial, asking, self.env)
+    }
+
+    fn code_at(&mut self, pc: usize) -> CodeAt {
+        self.questions.code.as_ref().map_or(CodeAt::Other, |code| top::code_at(pc, code))
+    }
+
+    fn top_at(&mut self, pc: usize) -> Option<TopFrame> {
+        self.questions.code.as_ref().and_then(|code| top::top_at(pc, code))
     }
 
     fn top(&mut self, post: &Post) -> Top {

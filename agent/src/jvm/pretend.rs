@@ -8,7 +8,7 @@ use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
-use super::{Jvm, Top, Witnessed};
+use super::{CodeAt, Jvm, Top, TopFrame, Witnessed};
 use crate::facade::LineEntry;
 use crate::resolve::{Class, Handle, Method, Origin};
 
@@ -22,6 +22,8 @@ pub struct Pretend {
     pub stack: Option<Witnessed>,
     /// What stands on top of a thread that stays.
     pub top: Top,
+    /// Whose code lies where.
+    pub code: HashMap<usize, CodeAt>,
     /// How often it was asked.
     pub asked: u32,
 }
@@ -143,6 +145,14 @@ impl Jvm for Pretend {
         self.asked += 1;
         asking();
         self.stack.clone()
+    }
+
+    fn code_at(&mut self, pc: usize) -> CodeAt {
+        self.code.get(&pc).copied().unwrap_or_default()
+    }
+
+    fn top_at(&mut self, _: usize) -> Option<TopFrame> {
+        self.top.frame
     }
 
     fn top(&mut self, _: &Post) -> Top {

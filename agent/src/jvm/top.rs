@@ -3,9 +3,10 @@
 //! The registers say where the thread is, or, where it has left Java, what it left with. It must be asked only while the
 //! thread stays; what it cannot tell for certain it does not tell.
 
+use vouch_walk::blobs::Blob;
 use vouch_walk::context::Registers;
 
-use super::{Top, TopFrame};
+use super::{CodeAt, Top, TopFrame};
 use crate::compiled::{self, Place, Stands};
 use crate::hotspot::vmstructs::{CodeLayout, read, read_half};
 
@@ -41,12 +42,37 @@ fn frame(at: Registers, java_thread: usize, code: &CodeLayout) -> Option<TopFram
     }
 }
 
+/// Whose code lies at an address.
+pub fn code_at(pc: usize, code: &CodeLayout) -> CodeAt {
+    if is_interpreter(pc, code) {
+        return CodeAt::Interpreter;
+    }
+    let unnamed = || match code.blobs.and_then(|blobs| blobs.at(pc, read)) {
+        Some(Blob::Method | Blob::Dead) => CodeAt::Unknown,
+        Some(Blob::Other) | None => CodeAt::Other,
+    };
+    compiled::method(pc).map_or_else(unnamed, CodeAt::Method)
+}
+
+/// What is one with the frame that calls from there.
+pub fn top_at(pc: usize, code: &CodeLayout) -> Option<TopFrame> {
+    // What is told of a call stands where it returns to: just behind an address that is within it.
+    Some(match spot(pc, Stands::Interrupted, code)? {
+        Spot::Interpreted => TopFrame { frames: 1, outermost: None },
+        Spot::Compiled(Place { method, frames }) => TopFrame { frames, outermost: Some(method) },
+    })
+}
+
 fn spot(pc: usize, stands: Stands, code: &CodeLayout) -> Option<Spot> {
-    let (begin, end) = code.interpreter;
-    if (begin..end).contains(&pc) {
+    if is_interpreter(pc, code) {
         return Some(Spot::Interpreted);
     }
     compiled::place(pc, stands).map(Spot::Compiled)
+}
+
+fn is_interpreter(pc: usize, code: &CodeLayout) -> bool {
+    let (begin, end) = code.interpreter;
+    (begin..end).contains(&pc)
 }
 
 /// Where a thread that runs no Java code has left it, with the frame pointer there.
@@ -77,6 +103,8 @@ mod tests {
     /// A JavaThread of four words: its state, and the registers that it left Java with.
     const LAYOUT: CodeLayout = CodeLayout {
         interpreter: (INTERPRETER, INTERPRETER + 0x1000),
+        blobs: None,
+        stack: None,
         state: 0,
         last_sp: 8,
         last_pc: 16,
@@ -92,7 +120,7 @@ mod tests {
         let stack = [left.unwrap_or(0), 0];
         let last_sp = if left.is_some() { stack.as_ptr() as usize + 8 } else { 0 };
         let java_thread = [state, last_sp, 0, frame.as_ptr() as usize];
-        let at = Registers { pc, fp: frame.as_ptr() as usize };
+        let at = Registers { pc, sp: 0, fp: frame.as_ptr() as usize };
         std::hint::black_box((&frame, &stack));
         top(at, java_thread.as_ptr() as usize, &LAYOUT)
     }
@@ -118,6 +146,18 @@ mod tests {
         assert_eq!(frames(told(1, CODE + 0x20, 6, Some(place))), Some((2, Some(METHOD))));
         assert_eq!(frames(told(place, 1, JAVA, None)), None, "a caller that nobody knows");
         assert_eq!(frames(told(1, place, JAVA, None)), None, "it has not left Java");
+    }
+
+    #[test]
+    fn what_a_caller_stands_for_is_told_where_its_call_returns_to() {
+        told(0, 0, JAVA, None);
+        let caller = |pc| top_at(pc, &LAYOUT).map(|top| (top.frames, top.outermost));
+        // Within the calls that return to 0x10 and to 0x11.
+        assert_eq!(caller(CODE + 0xf), Some((2, Some(METHOD))));
+        assert_eq!(caller(CODE + 0x10), Some((1, Some(METHOD))));
+        assert_eq!((caller(INTERPRETER), caller(1)), (Some((1, None)), None));
+        let code = [CODE, INTERPRETER, 1].map(|pc| code_at(pc, &LAYOUT));
+        assert_eq!(code, [CodeAt::Method(METHOD), CodeAt::Interpreter, CodeAt::Other]);
     }
 
     #[test]

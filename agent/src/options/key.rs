@@ -8,12 +8,14 @@ use vouch_walk::broken;
 use super::value::{choice, count, length, rate};
 use vouch_formats::Format;
 
+use crate::recovery;
+
 use super::{EngineWish, Options, Output, Place, Refuted, Verb, Witnessing};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "refuted",
-    "lab", "break",
+    "recovery", "lab", "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -76,6 +78,7 @@ pub fn apply(
             let wishes = [("isolate", Refuted::Isolate), ("keep", Refuted::Keep), ("drop", Refuted::Drop)];
             options.refuted = choice(value, &wishes).map_err(named)?;
         }
+        "recovery" => options.recovery = recovery::chosen(value).map_err(named)?,
         "lab" => {
             match choice(value, &[("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks)])
                 .map_err(named)?

@@ -1,6 +1,7 @@
 //! What a user may write, and what is said to one who mistypes.
 
 use super::*;
+use vouch_walk::recover;
 
 fn read(text: &str) -> Request {
     let variable = |name: &str| (name == "HOST").then(|| "box".to_owned());
@@ -54,6 +55,21 @@ fn the_lab_is_a_verb_with_or_without_a_value() {
     assert!(mistakes("witness=10")[0].contains("1/s to 1000/s"));
     assert!(mistakes("lab,out=x.json")[0].contains("no meaning beside lab"));
     assert!(mistakes("break=all")[0].contains("truncated"));
+}
+
+#[test]
+fn recovery_is_all_of_it_some_of_it_or_none() {
+    let chosen = |text: &str| {
+        let names = recover::ALL.iter().zip(options(text).recovery);
+        names.filter(|(_, chosen)| *chosen).map(|(strategy, _)| strategy.name).collect::<Vec<&str>>()
+    };
+    assert_eq!(chosen("").len(), STRATEGIES);
+    assert_eq!(chosen("recovery=off"), [""; 0]);
+    assert_eq!(chosen("recovery=probe+top"), ["top", "probe"]);
+    for wrong in ["recovery=all", "recovery=top+", "recovery=off+top"] {
+        assert!(mistakes(wrong)[0].contains("left_java, top, probe, frame_pointer"), "{wrong}");
+    }
+    assert!(help().contains("left_java, top, probe, frame_pointer"));
 }
 
 #[test]

@@ -71,6 +71,16 @@ pub fn stand_in(recording: &mut Recording, name: &str, category: Category) -> St
     recording.stack(None, frame)
 }
 
+/// A stack with something other than a method on top, whose time counts as that of its caller's category.
+pub fn under(recording: &mut Recording, caller: StackId, name: &str, fate: Fate) -> StackId {
+    let frame = recording.stacks().get(caller).frame;
+    let func = recording.frames().get(frame).func;
+    let category = recording.funcs().get(func).category;
+    let func = special(recording, name, category);
+    let frame = recording.leaf_frame(func, None, fate);
+    recording.stack(Some(caller), frame)
+}
+
 fn func_of(recording: &mut Recording, method: &Method, category: Category) -> FuncId {
     let class = &method.class;
     let source = class.source.as_deref().map(|path| recording.source(path));

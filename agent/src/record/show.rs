@@ -9,10 +9,13 @@ use vouch_proof::Refutation;
 use vouch_recording::{Category, Fate, Recording, StackId};
 use vouch_sample::Meant;
 
-use super::names::{Names, stand_in};
+use super::names::{Names, stand_in, under};
 use super::tree::{NodeId, Tree};
 use crate::jvm::Jvm;
 use crate::options::Refuted;
+
+/// In the place of a frame on top that was left out.
+const LOST_LEAF: &str = "[a method that is being entered or left]";
 
 /// The stacks as they are shown.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub struct Shown {
 #[derive(Debug, Clone, Copy)]
 pub struct Judged {
     pub leaf: NodeId,
+    /// There was a frame on top of it that nobody knows.
+    pub lost: bool,
     pub fate: Fate,
     /// What is against it.
     pub refuted: Option<Refutation>,
@@ -33,6 +38,7 @@ pub struct Judged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum As {
     Stack(Fate),
+    WithoutLeaf(Fate),
     Refuted(Refutation),
 }
 
@@ -44,7 +50,7 @@ impl Shown {
     /// The stack of a walk.
     pub fn stack(
         &mut self,
-        Judged { leaf, fate, refuted }: Judged,
+        Judged { leaf, lost, fate, refuted }: Judged,
         tree: &Tree,
         recording: &mut Recording,
         names: &mut Names,
@@ -52,6 +58,7 @@ impl Shown {
     ) -> StackId {
         let shown = match refuted.filter(|_| self.wish != Refuted::Keep) {
             Some(kind) => As::Refuted(kind),
+            None if lost => As::WithoutLeaf(fate),
             None => As::Stack(fate),
         };
         *self.known.entry((leaf, shown)).or_insert_with(|| match shown {
@@ -66,6 +73,7 @@ impl Shown {
                     None => node.stack,
                 }
             }
+            As::WithoutLeaf(fate) => under(recording, tree.get(leaf).stack, LOST_LEAF, fate),
             As::Refuted(kind) => {
                 let mut stack = stand_in(recording, &format!("[refuted: {kind}]"), Category::Refuted);
                 if self.wish == Refuted::Isolate {

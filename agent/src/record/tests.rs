@@ -1,6 +1,7 @@
 //! The stages from a lane's entries to the recording, without a JVM: entries as handlers write them, and as nobody should.
 
 mod bench;
+mod recovered;
 mod witness;
 
 use proptest::collection::vec;

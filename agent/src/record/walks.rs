@@ -181,6 +181,26 @@ impl Walks {
         }
     }
 
+    /// True if proof speaks against a walk that is a guess. One that it refutes is nobody's stack, and leaves no trace.
+    pub fn refutes(
+        &mut self,
+        walk: &[Meant],
+        serial: u32,
+        jvm: &mut dyn Jvm,
+        witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
+    ) -> bool {
+        let kept = self.room.depth();
+        let frames = &walk[..walk.len().min(kept)];
+        let Self { prover, roots, .. } = self;
+        if frames.first().is_some_and(|leaf| prover.leaf(*leaf, jvm).is_refuted())
+            || frames.windows(2).any(|pair| prover.guess(pair[1], pair[0].method(), jvm).is_refuted())
+        {
+            return true;
+        }
+        let root = frames.last().filter(|_| walk.len() <= kept);
+        root.is_some_and(|root| roots.verdict(serial, root.method(), prover, jvm, witness).is_refuted())
+    }
+
     /// What a walk is worth as a stack of this thread: with its root.
     pub fn judge(
         &mut self,

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use vouch_signal::event::{EVENT_GATE, EventLanes};
 use vouch_signal::handler::{Counters, GATE, Sampler};
 use vouch_signal::lane::Lane;
-use vouch_signal::record::longest;
 use vouch_signal::stay::{Polls, Stay};
+use vouch_walk::recover::Recovery;
 
 use super::lanes::Lanes;
 use crate::clock;
@@ -45,6 +45,7 @@ unsafe impl Send for Rig {}
 impl Rig {
     pub fn new(
         walkers: Walkers,
+        recovery: Option<Recovery>,
         depth: usize,
         interval: Duration,
         user_only: bool,
@@ -53,14 +54,12 @@ impl Rig {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
         // A handler may be preempted with its lane claimed, so there are more lanes than processors.
         let count = (processors * 4).clamp(8, 64);
-        let size = LANE_WORDS.max(LANE_SAMPLES * longest(walkers.len(), depth + 1));
-        let (lanes, event_lanes) = (Lanes::new(count, size), Lanes::new(EVENT_LANES, EVENT_LANE_WORDS));
-        let sampler = Box::new(Sampler {
+        let mut sampler = Box::new(Sampler {
             walkers,
+            recovery,
             depth,
             interval: clock::nanos(interval),
-            // SAFETY: given back in `drop`, once the gate is closed and empty.
-            lanes: unsafe { lanes.lent() },
+            lanes: &[],
             user_only,
             slots: registry().slots(),
             wake: wake::semaphore(),
@@ -68,6 +67,10 @@ impl Rig {
             witness_wanted: AtomicBool::new(false),
             stay: Stay::new(polls),
         });
+        let size = LANE_WORDS.max(LANE_SAMPLES * sampler.longest());
+        let (lanes, event_lanes) = (Lanes::new(count, size), Lanes::new(EVENT_LANES, EVENT_LANE_WORDS));
+        // SAFETY: given back in `drop`, once the gate is closed and empty.
+        sampler.lanes = unsafe { lanes.lent() };
         // SAFETY: as above.
         let events = Box::new(EventLanes { lanes: unsafe { event_lanes.lent() }, lost: AtomicU64::new(0) });
         let (sampler, events) = (Box::into_raw(sampler), Box::into_raw(events));
@@ -110,6 +113,12 @@ impl Rig {
     pub fn stay(&self) -> &Stay {
         // SAFETY: as above.
         unsafe { &(*self.sampler).stay }
+    }
+
+    /// What is done where a walk fails, and how often it was tried.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        // SAFETY: as above; what it counts are atomics.
+        unsafe { &(*self.sampler).recovery }.as_ref()
     }
 
     pub fn counters(&self) -> &Counters {
@@ -167,7 +176,7 @@ mod tests {
     #[test]
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
-        let rig = Rig::new(&[], 1, Duration::from_millis(1), false, None);
+        let rig = Rig::new(&[], None, 1, Duration::from_millis(1), false, None);
         publish(&event);
         rig.open();
         rig.open_events();

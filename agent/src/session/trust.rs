@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use vouch_formats::Meta;
 use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
 use vouch_signal::handler::MOST_CRASHES;
+use vouch_walk::recover;
 
 use super::{Moment, Session, command_line};
 use crate::clock::{nanos, seconds};
@@ -91,6 +92,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
             total_ms: seconds(total) * 1000.0,
         },
         refuted: session.recorder.refuted(),
+        recovery: session.recorder.recovered(session.rig.recovery(), interval),
         edges: session.recorder.edges(),
         refutations: session.recorder.refutations(),
         power: power.proof,
@@ -154,6 +156,12 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         notes.push(format!(
             "{crashed} walks faulted and were ended{end}: a fault of this JVM's AsyncGetCallTrace"
         ));
+    }
+    notes.extend(session.unrecovered.map(str::to_owned));
+    let crashed = session.rig.recovery().map_or(0, |recovery| recovery.crashed.load(Relaxed));
+    if crashed > 0 {
+        let end = if crashed < recover::MOST_CRASHES { "" } else { ", so no more was tried" };
+        notes.push(format!("{crashed} walks from repaired contexts faulted and were ended{end}"));
     }
     notes.extend(crate::guard::unguarded());
     let lost = session.rig.events_lost() + session.recorder.events_lost();

@@ -6,11 +6,12 @@
 #[cfg_attr(not(target_arch = "x86_64"), path = "context/other.rs")]
 mod processor;
 
-pub use processor::{GUARDS, damage, fault, guarded, is_below, is_safe_fetch, leave, registers};
+pub use processor::{GUARDS, damage, fault, guarded, is_below, is_safe_fetch, leave, registers, repair};
 
 /// Where a thread was interrupted; all 0 where that cannot be told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
     pub pc: usize,
+    pub sp: usize,
     pub fp: usize,
 }

@@ -64,8 +64,8 @@ pub fn go_on_to(fault: usize, handler: Handler) {
 const _: () = assert!(size_of::<Answer>() <= size_of::<usize>());
 
 /// A walk as [`context::guarded`] takes it: one address.
-struct Call<'c> {
-    walker: &'c dyn Walker,
+struct Call<'c, W: ?Sized> {
+    walker: &'c W,
     subject: &'c Subject<'c>,
     room: Room,
     answer: Answer,
@@ -75,7 +75,7 @@ struct Call<'c> {
 ///
 /// # Safety
 /// The subject must be the calling thread: JNIEnv, context and place must be its own, and the room as large as it says.
-pub unsafe fn walk(walker: &dyn Walker, subject: &Subject<'_>, room: Room) -> Answer {
+pub unsafe fn walk<W: Walker + ?Sized>(walker: &W, subject: &Subject<'_>, room: Room) -> Answer {
     let place = subject.walking;
     // A walk that was left by a jump of somebody else's has left its mark, too: its frame was below this one.
     if place.load(Ordering::Relaxed) < (&raw const place) as usize {
@@ -86,14 +86,14 @@ pub unsafe fn walk(walker: &dyn Walker, subject: &Subject<'_>, room: Room) -> An
     let mut call = Call { walker, subject, room, answer: Err(Reason::CRASHED) };
     // SAFETY: the place lives longer than this call, which the function gets as it wants it. Nothing of the walker's frames
     // has to be dropped, and when it crashed the answer is what it was before.
-    unsafe { context::guarded(place, called, (&raw mut call).cast()) };
+    unsafe { context::guarded(place, called::<W>, (&raw mut call).cast()) };
     call.answer
 }
 
 /// The walk inside of the guard.
-unsafe extern "C" fn called(call: *mut c_void) {
+unsafe extern "C" fn called<W: Walker + ?Sized>(call: *mut c_void) {
     // SAFETY: `walk` passes its own.
-    let call = unsafe { &mut *call.cast::<Call<'_>>() };
+    let call = unsafe { &mut *call.cast::<Call<'_, W>>() };
     // SAFETY: by the promise made to `walk`.
     call.answer = unsafe { call.walker.walk(call.subject, call.room) };
 }

@@ -6,15 +6,19 @@
 //! * [`walker`] is what every walker is, and how it is called: by [`guard::walk`], in a signal as in a test.
 //! * [`asgct`] is AsyncGetCallTrace as the JVM declares it.
 //! * [`broken`] is a walker for tests, which wraps another one and must be found out.
+//! * [`blobs`] is whose code lies at an address, by HotSpot's own code cache.
 //! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
+//! * [`recover`] asks again from a repaired context, where a walk failed.
 //! * [`kernel`] is what the kernel is asked for: ids, clocks, memory that may not be there.
 //!
 //! Duties of the caller: the thread's JNIEnv is its own and alive, and its place for the guard is nobody else's.
 #![no_std]
 
 pub mod asgct;
+pub mod blobs;
 pub mod broken;
 pub mod context;
 pub mod guard;
 pub mod kernel;
+pub mod recover;
 pub mod walker;

@@ -82,15 +82,32 @@ impl Bench {
 
     /// Publishes a sample as a handler does.
     pub fn publish(&self, head: &Head, accounts: &[Result<&[(usize, i32)], Reason>]) {
-        let mut sample = Sample::new(self.lane.claim(longest(accounts.len(), DEPTH + 1)).unwrap());
-        for account in accounts {
+        self.publish_all(head, accounts.iter().map(|account| (*account, None, 0)));
+    }
+
+    /// Publishes a sample that was interrupted at this pc, whose walk failed, with what strategies have recovered: the number of each, and
+    /// the walk.
+    pub fn publish_recovered(&self, head: &Head, pc: usize, recovered: &[(u32, &[(usize, i32)])]) {
+        let failed = (Err(Reason::UNKNOWN_JAVA), None, pc);
+        let recovered = recovered.iter().map(|(strategy, walk)| (Ok(*walk), Some(*strategy), 0));
+        self.publish_all(head, std::iter::once(failed).chain(recovered));
+    }
+
+    fn publish_all<'f>(
+        &self,
+        head: &Head,
+        accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Option<u32>, usize)>,
+    ) {
+        const MOST: usize = 4;
+        let mut sample = Sample::new(self.lane.claim(longest(1, MOST, DEPTH + 1)).unwrap());
+        for (account, strategy, pc) in accounts {
             let frames = account.unwrap_or_default();
             for (at, &(method, bci)) in frames.iter().take(DEPTH + 1).enumerate() {
                 // SAFETY: the claim has room for one frame more than the depth.
                 unsafe { sample.room().add(at).write(RawFrame { bci, method }) };
             }
             let answer: Answer = account.map(|frames| u32::try_from(frames.len()).unwrap());
-            sample.add(answer);
+            sample.add(answer, strategy, pc);
         }
         sample.publish(head);
     }

@@ -45,7 +45,7 @@ fn witnessed(walk: &[(usize, i32)], stack: impl Into<Option<Witnessed>>, stayed:
     bench
 }
 
-fn at_once(stack: &[(usize, i32)], exact: bool) -> Witnessed {
+pub fn at_once(stack: &[(usize, i32)], exact: bool) -> Witnessed {
     Witnessed { frames: frames(stack), exact, at_once: true }
 }
 

@@ -52,6 +52,12 @@ pub fn fault(_: u32, _: usize) {}
 /// It does nothing.
 pub unsafe fn damage(_: *mut c_void, _: u64) {}
 
+/// Nothing is repaired.
+///
+/// # Safety
+/// It does nothing.
+pub unsafe fn repair(_: *mut c_void, _: Registers) {}
+
 /// Nobody knows.
 ///
 /// # Safety

@@ -159,7 +159,20 @@ pub unsafe fn damage(context: *mut c_void, random: u64) {
 pub unsafe fn registers(context: *mut c_void) -> Registers {
     // SAFETY: by the caller's promise.
     let get = |register| unsafe { get(context, register) };
-    Registers { pc: get(libc::REG_RIP), fp: get(libc::REG_RBP) }
+    Registers { pc: get(libc::REG_RIP), sp: get(libc::REG_RSP), fp: get(libc::REG_RBP) }
+}
+
+/// Has a context say that the thread stands there.
+///
+/// # Safety
+/// `context` must be a ucontext, and nobody's to return to.
+pub unsafe fn repair(context: *mut c_void, Registers { pc, sp, fp }: Registers) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        set(context, libc::REG_RIP, pc);
+        set(context, libc::REG_RSP, sp);
+        set(context, libc::REG_RBP, fp);
+    }
 }
 
 unsafe fn get(context: *mut c_void, register: i32) -> usize {

@@ -1,0 +1,163 @@
+//! What recovery has brought: of a sample whose walk failed, the first walk from a repaired context that proof does not refute.
+//!
+//! A repaired context is a caller's, so the frame on top may have been left out. Where the interrupted instruction is in a compiled
+//! method's code that method is put back; where it is the interpreter's, nobody knows which it was, and the stack says so. It must
+//! never take a recovered stack for proven whose leaf is not.
+
+use std::collections::BTreeMap;
+
+use vouch_proof::Body;
+use vouch_recording::Fate;
+use vouch_report::RecoveryReport;
+use vouch_sample::{Bci, ENTRY, Frame, Head, Meaning, Meant, NATIVE};
+use vouch_walk::recover::{ALL, Strategy};
+
+use crate::jvm::{CodeAt, Jvm, Top, TopFrame};
+use crate::prove::Prover;
+
+/// What came of each strategy.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    counts: [Count; ALL.len()],
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    walked: u64,
+    proven: u64,
+    plausible: u64,
+    refuted: u64,
+    weight: u64,
+}
+
+/// What is known of the frame on top of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaf {
+    /// The walk has it.
+    Walked,
+    /// The walk began with its caller; it was put back.
+    PutBack,
+    /// The walk began with its caller, and nobody knows which it was.
+    Lost,
+    /// There may have been one that the walk has not.
+    Unsure,
+}
+
+impl Leaf {
+    /// What a stack is worth with this leaf, which all else makes worth so much.
+    pub fn limit(self, fate: Fate) -> Fate {
+        if self != Self::Walked && fate == Fate::Proven { Fate::Plausible } else { fate }
+    }
+}
+
+impl Recovered {
+    /// A walk of this strategy has come to this, for so many intervals.
+    pub fn count(&mut self, strategy: u32, fate: Fate, weight: u32) {
+        let Some(count) = self.counts.get_mut(strategy as usize) else { return };
+        count.walked += 1;
+        let of_fate = match fate {
+            Fate::Proven => &mut count.proven,
+            Fate::Plausible => &mut count.plausible,
+            _ => {
+                count.refuted += 1;
+                return;
+            }
+        };
+        *of_fate += 1;
+        count.weight += u64::from(weight);
+    }
+
+    /// By strategy, with how many candidates of each there were; and the time that an interval is, in ms.
+    pub fn report(&self, tried: impl Fn(usize) -> u64, interval_ms: f64) -> BTreeMap<String, RecoveryReport> {
+        let row = |at: usize, strategy: &Strategy| {
+            let Count { walked, proven, plausible, refuted, weight } = self.counts[at];
+            let weight_ms = vouch_report::float(weight) * interval_ms;
+            let row = RecoveryReport { tried: tried(at), walked, proven, plausible, refuted, weight_ms };
+            (strategy.name.to_owned(), row)
+        };
+        ALL.iter().enumerate().map(|(at, strategy)| row(at, strategy)).collect()
+    }
+}
+
+/// Where a walk began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Began {
+    /// Where the thread was interrupted, or where it has left Java.
+    Here,
+    /// With a caller, whose code has the other frames on top, as far as that is known.
+    Caller { leaf: Leaf, top: Option<TopFrame> },
+}
+
+impl Began {
+    /// What is known of the frame on top.
+    pub fn leaf(self) -> Leaf {
+        match self {
+            Self::Here => Leaf::Walked,
+            Self::Caller { leaf, .. } => leaf,
+        }
+    }
+
+    /// What may go before the next poll, if so much may where the thread was interrupted: where a method is just being left it has
+    /// its last poll behind it, so its caller's frame may go as well.
+    pub fn top(self, here: Top) -> Top {
+        match self {
+            Self::Here => here,
+            Self::Caller { leaf, top } => {
+                let more = usize::from(leaf == Leaf::PutBack);
+                Top { frame: top.map(|top| TopFrame { frames: top.frames + more, ..top }), away: false }
+            }
+        }
+    }
+}
+
+/// How a context was repaired.
+#[derive(Debug, Clone, Copy)]
+pub struct Repair {
+    pub strategy: u32,
+    /// The instruction that was interrupted, and that which the walk began at.
+    pub interrupted: usize,
+    pub caller: usize,
+}
+
+impl Repair {
+    /// Puts the frame on top back, if it is known, into the frames and what their ids meant.
+    pub fn put_back(
+        self,
+        head: &Head,
+        frames: &mut Vec<Frame>,
+        meant: &mut Vec<Meant>,
+        prover: &mut Prover,
+        jvm: &mut dyn Jvm,
+    ) -> Began {
+        let strategy = ALL.get(self.strategy as usize);
+        if strategy.is_some_and(|strategy| strategy.keeps_leaf) {
+            return Began::Here;
+        }
+        let top = jvm.top_at(self.caller);
+        let leaf = match jvm.code_at(self.interrupted) {
+            CodeAt::Other if strategy.is_some_and(|strategy| strategy.sure) => Leaf::Walked,
+            CodeAt::Other => Leaf::Unsure,
+            CodeAt::Interpreter | CodeAt::Unknown => Leaf::Lost,
+            CodeAt::Method(id) => {
+                let meaning = jvm.meaning(id, head.time);
+                bci_of(meaning, prover, jvm).map_or(Leaf::Lost, |bci| {
+                    frames.insert(0, Frame::of(id, bci));
+                    meant.insert(0, Meant::of(meaning, bci));
+                    Leaf::PutBack
+                })
+            }
+        };
+        Began::Caller { leaf, top }
+    }
+}
+
+/// Where in a method a thread is that has not begun it, or has ended it. `None` if nobody knows the method, or it has no frame: what links
+/// a method handle to its method goes on there.
+fn bci_of(meaning: Meaning, prover: &mut Prover, jvm: &mut dyn Jvm) -> Option<Bci> {
+    let method = prover.method(meaning, jvm)?;
+    match method.body {
+        Body::Native if &*method.class.name == "java/lang/invoke/MethodHandle" => None,
+        Body::Native => Some(NATIVE),
+        _ => Some(ENTRY),
+    }
+}

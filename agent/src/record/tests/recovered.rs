@@ -1,0 +1,186 @@
+//! What was recovered of a sample whose walk failed: which of the candidates is taken, and what is on top of it.
+
+use std::time::Duration;
+
+use vouch_recording::Fate;
+use vouch_report::RecoveryReport;
+use vouch_sample::{Head, NATIVE};
+use vouch_walk::recover::ALL;
+
+use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
+use super::witness::at_once;
+use super::{WHOLE, WRONG};
+use crate::jvm::pretend::STEP;
+use crate::jvm::{CodeAt, Top, TopFrame};
+use crate::options::{Refuted, Witnessing};
+
+const STORED: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
+/// Where the interrupted instruction lies: in nobody's code, in the interpreter's, in the code of `write` and of `read`.
+const STUB: usize = 1;
+const INTERPRETER: usize = 2;
+const IN_WRITE: usize = 3;
+const IN_READ: usize = 4;
+const UNKNOWN: usize = 5;
+
+fn bench() -> Bench {
+    let mut bench = Bench::with(Refuted::Isolate, Witnessing::Auto, &[]);
+    let of = CodeAt::Method;
+    bench.jvm.code.extend([
+        (INTERPRETER, CodeAt::Interpreter),
+        (UNKNOWN, CodeAt::Unknown),
+        (IN_WRITE, of(id(WRITE))),
+        (IN_READ, of(id(READ))),
+    ]);
+    bench
+}
+
+fn id(method: usize) -> vouch_sample::MethodId {
+    vouch_sample::MethodId(method)
+}
+
+fn strategy(name: &str) -> u32 {
+    u32::try_from(ALL.iter().position(|known| known.name == name).unwrap()).unwrap()
+}
+
+fn report(bench: &Bench, strategy: &str) -> RecoveryReport {
+    bench.recorder.recovered(None, Duration::from_millis(1))[strategy]
+}
+
+#[test]
+fn the_first_candidate_is_taken_that_the_bytecode_allows() {
+    let mut bench = bench();
+    let head = Head { weight: 3, ..bench.head(10) };
+    let (top, probe) = (strategy("top"), strategy("probe"));
+    bench.publish_recovered(&head, STUB, &[(probe, &WRONG), (top, &WHOLE), (probe, &WRONG)]);
+    bench.drain();
+    let tally = bench.tally();
+    assert_eq!((tally.samples.get(Fate::Proven), tally.samples.sum(), tally.weight.proven), (1, 1, 3));
+    assert_eq!(bench.shown(), ["main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 3"]);
+    let refuted = RecoveryReport { walked: 1, refuted: 1, ..RecoveryReport::default() };
+    assert_eq!(report(&bench, "probe"), refuted);
+    let proven = RecoveryReport { walked: 1, proven: 1, weight_ms: 3.0, ..RecoveryReport::default() };
+    assert_eq!(report(&bench, "top"), proven);
+}
+
+#[test]
+fn where_none_is_allowed_the_sample_has_no_stack_and_the_jvm_is_not_blamed() {
+    let mut bench = bench();
+    bench.publish_recovered(&bench.head(10), STUB, &[(strategy("top"), &WRONG), (strategy("probe"), &WRONG)]);
+    bench.drain();
+    assert_eq!((bench.tally().samples.unwalked, bench.tally().samples.sum()), (1, 1));
+    assert_eq!(bench.recorder.unwalked()["unknown_Java"], 1);
+    assert_eq!(bench.shown(), ["main: [no stack: unknown_Java] 1"]);
+    assert!(bench.recorder.refutations().is_empty() && bench.recorder.refuted().is_empty());
+    let edges = bench.recorder.edges();
+    assert_eq!((edges.checked, edges.distinct, edges.refuted), (0, 0, 0), "a guess is nobody's stack");
+}
+
+#[test]
+fn the_method_whose_code_was_interrupted_is_put_back_on_top_and_is_no_proof() {
+    let mut bench = bench();
+    bench.publish_recovered(&bench.head(10), IN_WRITE, &[(strategy("top"), &STORED)]);
+    bench.publish_recovered(&bench.head(20), IN_READ, &[(strategy("top"), &[(STORE, STEP), (MAIN, 0)])]);
+    bench.drain();
+    assert_eq!((bench.tally().samples.plausible, bench.tally().samples.sum()), (2, 2));
+    let shown = [
+        "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1",
+        "main: shop.Main.main:10;shop.Main.store:11;shop.Main.read 1",
+    ];
+    assert_eq!(bench.shown(), shown);
+    // The caller's bytecode does not call that method there.
+    bench.publish_recovered(&bench.head(30), IN_READ, &[(strategy("top"), &STORED)]);
+    bench.drain();
+    assert_eq!(bench.tally().samples.unwalked, 1);
+    assert_eq!(report(&bench, "top").refuted, 1);
+}
+
+#[test]
+fn what_is_lost_on_top_is_told() {
+    let mut bench = bench();
+    bench.publish_recovered(&bench.head(10), INTERPRETER, &[(strategy("probe"), &STORED)]);
+    bench.drain();
+    assert_eq!(bench.tally().samples.plausible, 1);
+    let lost = "main: shop.Main.main:10;shop.Main.store:10;[a method that is being entered or left] 1";
+    assert_eq!(bench.shown(), [lost]);
+    // Compiled code of which nobody knows whose it is.
+    bench.publish_recovered(&bench.head(20), UNKNOWN, &[(strategy("top"), &STORED)]);
+    bench.drain();
+    assert_eq!(bench.tally().samples.plausible, 2);
+    assert_eq!(bench.shown(), [lost.replace(" 1", " 2")]);
+}
+
+#[test]
+fn a_strategy_that_may_have_missed_a_caller_proves_nothing() {
+    for (name, fate) in
+        [("top", Fate::Proven), ("probe", Fate::Plausible), ("frame_pointer", Fate::Plausible)]
+    {
+        let mut bench = bench();
+        bench.publish_recovered(&bench.head(10), STUB, &[(strategy(name), &WHOLE)]);
+        bench.drain();
+        assert_eq!(bench.tally().samples.get(fate), 1, "{name}");
+        assert_eq!(bench.shown(), ["main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1"]);
+    }
+}
+
+#[test]
+fn where_a_thread_has_left_java_nothing_is_lacking_on_top() {
+    let mut bench = bench();
+    bench.publish_recovered(&bench.head(10), INTERPRETER, &[(strategy("left_java"), &WHOLE)]);
+    bench.publish_recovered(
+        &bench.head(20),
+        IN_READ,
+        &[(strategy("left_java"), &[(READ, NATIVE), (STORE, STEP), (MAIN, 0)])],
+    );
+    bench.drain();
+    assert_eq!((bench.tally().samples.proven, bench.tally().samples.sum()), (2, 2));
+}
+
+#[test]
+fn a_witness_leaves_the_caller_out_that_the_walk_began_with() {
+    for (now, agrees) in [(&[(MAIN, 0)][..], true), (&[(WRITE, 0), (STORE, 0), (AGAIN, 0)], false)] {
+        for exact in [true, false] {
+            let mut bench = bench();
+            bench.jvm.stack = Some(at_once(now, exact));
+            bench.jvm.top =
+                Top { frame: Some(TopFrame { frames: 1, outermost: Some(id(STORE)) }), away: false };
+            let head = Head { witnessed: true, ..bench.head(10) };
+            bench.publish_recovered(&head, IN_WRITE, &[(strategy("top"), &STORED)]);
+            bench.stay(&head);
+            bench.drain();
+            let counts = bench.recorder.witness.counts();
+            assert_eq!((counts.exact.asked, counts.all_but_top.asked), (0, 1));
+            assert_eq!(counts.all_but_top.agreed, u64::from(agrees));
+            assert_eq!((counts.all_but_top.frames, counts.all_but_top.frames_left_out), (1, 2));
+            assert_eq!(bench.tally().samples.refuted, u64::from(!agrees));
+            let by_proof = if agrees { &counts.confirmed } else { &counts.contradicted };
+            assert_eq!(by_proof.get("plausible"), Some(&1));
+        }
+    }
+}
+
+#[test]
+fn where_nothing_holds_the_witness_is_not_waited_for() {
+    let mut bench = bench();
+    assert!(bench.recorder.witness.is_due());
+    let head = Head { witnessed: true, ..bench.head(10) };
+    bench.publish_recovered(&head, STUB, &[(strategy("top"), &WRONG)]);
+    bench.stay(&head);
+    bench.drain();
+    assert_eq!(bench.recorder.witness.counts().asked, 0);
+    assert!(bench.recorder.witness.next() < Duration::from_millis(500), "the next is due by its own time");
+}
+
+#[test]
+fn what_nobody_knows_is_recovered_by_nobody() {
+    let mut bench = bench();
+    bench.publish_recovered(&bench.head(10), STUB, &[(99, &WHOLE)]);
+    // A stack whose middle nobody can tell any more stays plausible.
+    bench.publish_recovered(
+        &bench.head(20),
+        STUB,
+        &[(strategy("top"), &[(WRITE, 0), (LOST, 3), (MAIN, STEP)])],
+    );
+    bench.drain();
+    assert_eq!(bench.tally().samples.plausible, 2);
+    assert_eq!(report(&bench, "top").plausible, 1);
+}

@@ -1,0 +1,74 @@
+//! Recovery, made ready for this JVM: where things lie that its strategies need, and which of them are to be tried.
+//!
+//! It must never guess: where the JVM's own tables lack something, nothing is recovered, and the report says so.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use vouch_walk::recover::{ALL, Ground, Recovery, STRATEGIES};
+
+use crate::guard;
+use crate::hotspot::HotSpot;
+use crate::hotspot::vmstructs::CodeLayout;
+
+/// Candidates are guesses, and the walk of a wrong one may fault.
+pub const UNGUARDED: &str = "nothing is recovered while walks are not guarded";
+
+/// Which strategies are to be tried, by their numbers.
+pub type Chosen = [bool; STRATEGIES];
+
+/// Where things lie in this JVM; `None` if it does not tell. The JavaThread and the JNIEnv are of one thread.
+pub fn ground(hotspot: &HotSpot, java_thread: usize, env: usize) -> Option<Ground> {
+    let layout = CodeLayout::of(hotspot)?;
+    let (begin, end) = layout.interpreter;
+    let (stack_base, stack_size) = layout.stack?;
+    Some(Ground {
+        env: env.checked_sub(java_thread)?,
+        stack_base,
+        stack_size,
+        last_sp: layout.last_sp,
+        last_pc: layout.last_pc,
+        last_fp: layout.last_fp?,
+        blobs: layout.blobs?,
+        interpreter: begin..end,
+    })
+}
+
+/// What handlers are to do where a walk fails, or why nothing can be done though it was asked for.
+pub fn of(ground: Option<&Ground>, chosen: Chosen) -> Result<Option<Recovery>, &'static str> {
+    if !chosen.contains(&true) {
+        return Ok(None);
+    }
+    if guard::unguarded().is_some() {
+        return Err(UNGUARDED);
+    }
+    let ground = ground
+        .ok_or("nothing is recovered: this JVM does not tell where its code and its threads' stacks lie")?;
+    let tried = [const { AtomicU64::new(0) }; STRATEGIES];
+    Ok(Some(Recovery {
+        ground: ground.clone(),
+        chosen,
+        tried,
+        crashed: AtomicU64::new(0),
+        stopped: AtomicBool::new(false),
+    }))
+}
+
+/// The strategies that a text names, joined by `+`; `off` is none.
+pub fn chosen(text: &str) -> Result<Chosen, String> {
+    let mut chosen = [false; STRATEGIES];
+    if text == "off" {
+        return Ok(chosen);
+    }
+    for name in text.split('+') {
+        let Some(at) = ALL.iter().position(|strategy| strategy.name == name) else {
+            return Err(format!("must be off, or some of {} joined by +", names()));
+        };
+        chosen[at] = true;
+    }
+    Ok(chosen)
+}
+
+/// All names, for a person.
+pub fn names() -> String {
+    ALL.iter().map(|strategy| strategy.name).collect::<Vec<&str>>().join(", ")
+}

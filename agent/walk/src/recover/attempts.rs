@@ -1,0 +1,138 @@
+//! The candidates of one sample, walked one after the other, each under the guard: also all that is read to find it.
+//!
+//! There must never be more of them, or more time for them, than is said here.
+
+use core::cell::Cell;
+use core::sync::atomic::Ordering;
+
+use vouch_sample::{Answer, Reason};
+
+use super::scene::Scene;
+use super::{ALL, Ground, MOST_CRASHES, Recovery, Step, Strategy};
+use crate::context::{registers, repair};
+use crate::guard;
+use crate::kernel::clock;
+use crate::walker::{Room, Subject, Walker};
+
+/// At most so many candidates are walked for a sample, and none is begun after so many nanoseconds.
+const CANDIDATES: u32 = 12;
+const PATIENCE: u64 = 500_000;
+
+/// The candidates of one sample.
+#[derive(Debug)]
+pub struct Attempts<'r> {
+    recovery: &'r Recovery,
+    /// The next candidate: its strategy, and its number there.
+    strategy: usize,
+    number: usize,
+    walked: u32,
+    begun: u64,
+    /// No more is to be begun.
+    late: bool,
+}
+
+/// A stack that a candidate gave.
+#[derive(Debug, Clone, Copy)]
+pub struct Recovered {
+    pub answer: Answer,
+    /// The number of its strategy.
+    pub strategy: u32,
+    /// Where the walk began.
+    pub pc: usize,
+}
+
+impl Recovery {
+    /// What can be tried for a sample whose walk failed for this reason; `None` if nothing can.
+    pub fn attempts(&self, why: Reason) -> Option<Attempts<'_>> {
+        // Of a thread outside of Java AsyncGetCallTrace does not look at the context.
+        let curable = matches!(why, Reason::UNKNOWN_JAVA | Reason::NOT_WALKABLE_JAVA);
+        let stopped =
+            self.stopped.load(Ordering::Relaxed) || self.crashed.load(Ordering::Relaxed) >= MOST_CRASHES;
+        // By the CPU clock: a handler may be preempted like anything else.
+        let begun = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+        let first = Attempts { recovery: self, strategy: 0, number: 0, walked: 0, begun, late: false };
+        (curable && !stopped).then_some(first)
+    }
+}
+
+impl Attempts<'_> {
+    /// The next candidate that has a stack.
+    ///
+    /// # Safety
+    /// As for [`guard::walk`].
+    pub unsafe fn next(
+        &mut self,
+        walker: &dyn Walker,
+        subject: &Subject<'_>,
+        room: Room,
+    ) -> Option<Recovered> {
+        let Recovery { ground, chosen, tried, crashed, .. } = self.recovery;
+        while self.walked < CANDIDATES && !self.late {
+            let this = self.strategy;
+            let strategy = ALL.get(this)?;
+            if chosen.get(this) != Some(&true) {
+                self.strategy = this.wrapping_add(1);
+                continue;
+            }
+            let (number, ended, pc) = (self.number, Cell::new(false), Cell::new(0));
+            let attempt = Attempt { walker, ground, strategy, number, ended: &ended, pc: &pc };
+            // SAFETY: by the caller's promise.
+            let answer = unsafe { guard::walk(&attempt, subject, room) };
+            (self.strategy, self.number) =
+                if ended.get() { (this.wrapping_add(1), 0) } else { (this, number.wrapping_add(1)) };
+            if answer == Err(Reason::CRASHED) {
+                crashed.fetch_add(1, Ordering::Relaxed);
+            }
+            let pc = pc.get();
+            if pc == 0 {
+                continue;
+            }
+            self.walked = self.walked.wrapping_add(1);
+            self.late = clock(libc::CLOCK_THREAD_CPUTIME_ID).wrapping_sub(self.begun) > PATIENCE;
+            if let Some(tried) = tried.get(this) {
+                tried.fetch_add(1, Ordering::Relaxed);
+            }
+            if answer.is_ok() {
+                return Some(Recovered { answer, strategy: u32::try_from(this).unwrap_or(u32::MAX), pc });
+            }
+        }
+        None
+    }
+}
+
+/// One candidate, as a walker.
+#[derive(Debug)]
+struct Attempt<'a> {
+    walker: &'a dyn Walker,
+    ground: &'a Ground,
+    strategy: &'a Strategy,
+    number: usize,
+    /// The strategy has nothing more.
+    ended: &'a Cell<bool>,
+    /// Where the walk began; 0 if there was no candidate of this number.
+    pc: &'a Cell<usize>,
+}
+
+// SAFETY: an attempt is made and dropped by one handler, on one thread, which alone uses its cells.
+unsafe impl Sync for Attempt<'_> {}
+
+// SAFETY: the other walker keeps the promise; nothing is written but by it.
+unsafe impl Walker for Attempt<'_> {
+    unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
+        // Also where looking for it faults.
+        self.ended.set(true);
+        // SAFETY: the context is a ucontext and the JNIEnv the thread's, by the caller's promise.
+        let scene = unsafe { Scene::of(registers(subject.context), subject, self.ground) };
+        let step = (self.strategy.propose)(&scene.ok_or(Reason::UNKNOWN_JAVA)?, self.number);
+        self.ended.set(step == Step::End);
+        let Step::Try(candidate) = step else { return Err(Reason::UNKNOWN_JAVA) };
+        self.pc.set(candidate.pc);
+        // SAFETY: as above; the copy is nobody's to return to.
+        unsafe {
+            let mut copy = subject.context.cast::<libc::ucontext_t>().read();
+            repair((&raw mut copy).cast(), candidate);
+            let repaired = Subject { context: (&raw mut copy).cast(), ..*subject };
+            self.walker.walk(&repaired, room)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A thread as a strategy sees it: its registers, its stack from there outwards, its JavaThread, and what is code.
+//!
+//! It must never read outside of these. To be used under the guard.
+
+use core::ops::Range;
+
+use super::Ground;
+use crate::blobs::Blob;
+use crate::context::Registers;
+use crate::walker::Subject;
+
+/// A thread that was interrupted.
+#[derive(Debug)]
+pub struct Scene<'g> {
+    pub at: Registers,
+    java_thread: usize,
+    ground: &'g Ground,
+    /// What of its stack lies further out than the place where it was interrupted.
+    stack: Range<usize>,
+}
+
+impl<'g> Scene<'g> {
+    /// The thread that was interrupted with these registers; `None` if it does not stand on its own stack, or no other context
+    /// would change anything.
+    ///
+    /// # Safety
+    /// The subject's JNIEnv must be of this JVM, whose ground it is.
+    pub unsafe fn of(at: Registers, subject: &Subject<'_>, ground: &'g Ground) -> Option<Self> {
+        let java_thread = (subject.env as usize).checked_sub(ground.env)?;
+        let scene = Self { at, java_thread, ground, stack: 0..0 };
+        let (base, size) = (scene.field(ground.stack_base), scene.field(ground.stack_size));
+        let inside = at.sp < base && at.sp >= base.checked_sub(size)?;
+        // Where a thread has said from where it left Java AsyncGetCallTrace begins there, whatever the context.
+        let fixed = scene.field(ground.last_sp) != 0 && scene.field(ground.last_pc) != 0;
+        (inside && !fixed).then_some(Self { stack: at.sp..base, ..scene })
+    }
+
+    /// A word of the thread's stack; `None` if there is none.
+    pub fn word(&self, address: usize) -> Option<usize> {
+        let inside = self.is_stack(address) && address.is_multiple_of(size_of::<usize>());
+        // SAFETY: the thread's own stack, in which it was interrupted further in.
+        inside.then(|| unsafe { (address as *const usize).read_volatile() })
+    }
+
+    /// True for what may be the stack pointer of a frame further out.
+    pub fn is_stack(&self, address: usize) -> bool {
+        self.stack.contains(&address)
+    }
+
+    /// True for what lies in the code of a method that may be running. Of one that was given up for good nothing may be asked.
+    pub fn is_method(&self, address: usize) -> bool {
+        // SAFETY: words of the code cache, whose places are from the JVM's own tables; what faults is ended by the guard.
+        let word = |at: usize| Some(unsafe { (at as *const usize).read_volatile() });
+        self.ground.blobs.at(address, word) == Some(Blob::Method)
+    }
+
+    /// True for what lies in the interpreter's.
+    pub fn is_interpreter(&self, address: usize) -> bool {
+        self.ground.interpreter.contains(&address)
+    }
+
+    /// The stack and the frame pointer that the thread has left Java with; 0 if it has not.
+    pub fn left_java(&self) -> (usize, usize) {
+        (self.field(self.ground.last_sp), self.field(self.ground.last_fp))
+    }
+
+    fn field(&self, offset: usize) -> usize {
+        // SAFETY: the thread's JavaThread lives as long as its JNIEnv, and the offset is from the JVM's own tables.
+        unsafe { (self.java_thread.wrapping_add(offset) as *const usize).read_volatile() }
+    }
+}

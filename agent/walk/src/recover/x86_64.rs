@@ -1,0 +1,351 @@
+//! x86-64: where a caller may be found that AsyncGetCallTrace did not find.
+//!
+//! A call leaves its return address on the stack. What is called may push the frame pointer below it, and then has a frame that
+//! the frame pointer leads to; compiled Java has a frame of a fixed size and no use for a frame pointer.
+
+use super::scene::Scene;
+use super::{STRATEGIES, Step, Strategy};
+use crate::context::Registers;
+
+const WORD: usize = size_of::<usize>();
+/// How many words of the stack are looked at, and links of a chain of frame pointers.
+const WORDS: usize = 64;
+const LINKS: usize = 16;
+
+pub const ALL: [Strategy; STRATEGIES] = [
+    Strategy { name: "left_java", keeps_leaf: true, sure: true, propose: left_java },
+    Strategy { name: "top", keeps_leaf: false, sure: true, propose: top },
+    Strategy { name: "probe", keeps_leaf: false, sure: false, propose: probe },
+    Strategy { name: "frame_pointer", keeps_leaf: false, sure: false, propose: frame_pointer },
+];
+
+/// The thread has left Java, and said with which registers, but not yet, or no longer, from where.
+fn left_java(scene: &Scene<'_>, number: usize) -> Step {
+    let (sp, fp) = scene.left_java();
+    let pc = sp.checked_sub(WORD).and_then(|below| scene.word(below)).and_then(|pc| calling(scene, pc));
+    match pc {
+        Some(pc) if number == 0 => Step::Try(Registers { pc, sp, fp }),
+        _ => Step::End,
+    }
+}
+
+/// Nothing has been pushed since the call, or the frame pointer alone.
+fn top(scene: &Scene<'_>, number: usize) -> Step {
+    let Registers { sp, fp, .. } = scene.at;
+    match number {
+        0 => returned(scene, sp, fp),
+        1 => match scene.word(sp) {
+            Some(pushed) => returned(scene, sp.wrapping_add(WORD), pushed),
+            None => Step::End,
+        },
+        _ => Step::End,
+    }
+}
+
+/// Words of the stack, the nearest first, whatever lies between.
+fn probe(scene: &Scene<'_>, number: usize) -> Step {
+    // The first two have been looked at.
+    let place = scene.at.sp.wrapping_add(number.wrapping_add(2).wrapping_mul(WORD));
+    if number >= WORDS || !scene.is_stack(place) {
+        return Step::End;
+    }
+    // Where a frame pointer was pushed it stands below the return address, and leads further out.
+    let pushed =
+        scene.word(place.wrapping_sub(WORD)).filter(|pushed| scene.is_stack(*pushed) && *pushed > place);
+    returned(scene, place, pushed.unwrap_or(scene.at.fp))
+}
+
+/// The chain of frame pointers, up to the first caller that is Java: C++ has such frames.
+fn frame_pointer(scene: &Scene<'_>, number: usize) -> Step {
+    if number > 0 {
+        return Step::End;
+    }
+    let mut fp = scene.at.fp;
+    for _ in 0..LINKS {
+        let (Some(next), Some(pc)) = (scene.word(fp), scene.word(fp.wrapping_add(WORD))) else { break };
+        let sp = fp.wrapping_add(2 * WORD);
+        if let Some(pc) = calling(scene, pc) {
+            return Step::Try(Registers { pc, sp, fp: next });
+        }
+        if next <= fp {
+            break;
+        }
+        fp = next;
+    }
+    Step::End
+}
+
+/// The caller, if what lies at `place` is a return address into Java.
+fn returned(scene: &Scene<'_>, place: usize, fp: usize) -> Step {
+    let pc = scene.word(place).and_then(|pc| calling(scene, pc));
+    pc.map_or(Step::Skip, |pc| Step::Try(Registers { pc, sp: place.wrapping_add(WORD), fp }))
+}
+
+/// Where a caller is, if this is a return address into Java.
+///
+/// AsyncGetCallTrace takes the place where it is to begin for an instruction that was interrupted, and looks for what stands
+/// behind it. What is known of a call stands at its return address, so it must be asked for the byte before.
+fn calling(scene: &Scene<'_>, pc: usize) -> Option<usize> {
+    if scene.is_interpreter(pc) {
+        return Some(pc);
+    }
+    let within = pc.wrapping_sub(1);
+    (scene.is_method(within) && follows_call(pc)).then_some(within)
+}
+
+/// True if a call ends at this address of code. (The interpreter's return addresses are entries of its own, behind no call.)
+fn follows_call(pc: usize) -> bool {
+    // SAFETY: in a method's code, by the caller, and before any method's code lies its head.
+    let byte = |back: usize| unsafe { (pc.wrapping_sub(back) as *const u8).read_volatile() };
+    // call r/m: FF /2, and as many bytes more as its operand needs.
+    let indirect = |back: usize| {
+        let operand = byte(back.wrapping_sub(1));
+        let length = match (operand >> 6, operand & 7) {
+            (3, _) | (0, 0..=3 | 6..) => 2,
+            (0, 4) | (1, 0..=3 | 5..) => 3,
+            (1, _) => 4,
+            (2, 4) => 7,
+            _ => 6,
+        };
+        byte(back) == 0xff && operand & 0x38 == 0x10 && length == back
+    };
+    // call rel32.
+    byte(5) == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(indirect)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::blobs::Blobs;
+    use crate::recover::Ground;
+    use crate::walker::Subject;
+    use core::sync::atomic::AtomicUsize;
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    /// Where in the code a call ends, by the kinds of calls that HotSpot's assemblers write; and what is none.
+    const CODE: [u8; 64] = {
+        let mut code = [0x90; 64];
+        // call rel32: 8. call r10: 19. call [rip + disp32]: 30. call [rsp + disp8]: 40.
+        code[3] = 0xe8;
+        (code[16], code[17], code[18]) = (0x41, 0xff, 0xd2);
+        (code[24], code[25]) = (0xff, 0x15);
+        (code[36], code[37], code[38]) = (0xff, 0x54, 0x24);
+        // jmp rel32, to 56: no call.
+        code[51] = 0xe9;
+        code
+    };
+    const CALLS: [usize; 4] = [8, 19, 30, 40];
+    /// What an interrupted thread has in the other registers.
+    const NOWHERE: usize = 0x1234_5678;
+
+    /// Words of the block that the code lies in: its head, a method's head with name, size and state, and the code.
+    const BLOCK: usize = 2 + 6 + CODE.len() / WORD;
+
+    /// A thread with a stack, and a method's code of 64 bytes whose last eight are the interpreter's.
+    struct Thread {
+        stack: Vec<usize>,
+        /// Base, size, and the registers that it left Java with: sp, pc, fp.
+        jvms: Box<[usize; 5]>,
+        block: Box<[usize; BLOCK]>,
+        /// The ends of a heap's memory, its map, the logarithm of a segment's size.
+        heap: Box<[usize; 4]>,
+    }
+
+    impl Thread {
+        fn new(stack: Vec<usize>) -> Self {
+            static MAP: usize = 0;
+            static NAME: usize = usize::from_le_bytes(*b"nmethod\0");
+            let mut block = Box::new([0; BLOCK]);
+            block[0] = 1;
+            (block[2], block[3]) = (&raw const NAME as usize, (BLOCK - 2) * WORD);
+            for (word, bytes) in block[8..].iter_mut().zip(CODE.chunks_exact(WORD)) {
+                *word = usize::from_le_bytes(bytes.try_into().unwrap());
+            }
+            let low = block.as_ptr() as usize;
+            let heap = Box::new([low, low + BLOCK * WORD, &raw const MAP as usize, 10]);
+            let mut thread = Self { stack, jvms: Box::new([0; 5]), block, heap };
+            let size = thread.stack.len() * WORD;
+            (thread.jvms[0], thread.jvms[1]) = (thread.place(0) + size, size);
+            thread
+        }
+
+        /// The address of a word of the stack.
+        fn place(&self, word: usize) -> usize {
+            self.stack.as_ptr() as usize + word * WORD
+        }
+
+        fn code(&self, at: usize) -> usize {
+            self.block.as_ptr() as usize + 8 * WORD + at
+        }
+
+        /// All that a strategy proposes where the thread stands there.
+        fn proposed(&self, strategy: &str, at: Registers) -> Option<Vec<Registers>> {
+            let ground = Ground {
+                env: 0,
+                stack_base: 0,
+                stack_size: WORD,
+                last_sp: 2 * WORD,
+                last_pc: 3 * WORD,
+                last_fp: 4 * WORD,
+                blobs: Blobs {
+                    heaps: [self.heap.as_ptr() as usize, 0, 0, 0, 0, 0, 0, 0],
+                    low: 0,
+                    high: WORD,
+                    map: 2 * WORD,
+                    segment: 3 * WORD,
+                    used: 0,
+                    head: 2 * WORD,
+                    name: 0,
+                    size: WORD,
+                    state: 2 * WORD,
+                    dead: 3,
+                },
+                interpreter: self.code(56)..self.code(64),
+            };
+            let walking = AtomicUsize::new(0);
+            let env = self.jvms.as_ptr().cast_mut().cast();
+            let subject = Subject { env, context: core::ptr::null_mut(), walking: &walking };
+            // SAFETY: the ground says where things lie in this thread.
+            let scene = unsafe { Scene::of(at, &subject, &ground) }?;
+            let strategy = ALL.iter().find(|known| known.name == strategy).unwrap();
+            let mut proposed = Vec::new();
+            for number in 0..10_000 {
+                match (strategy.propose)(&scene, number) {
+                    Step::Try(candidate) => proposed.push(candidate),
+                    Step::Skip => {}
+                    Step::End => return Some(proposed),
+                }
+            }
+            panic!("{} has no end", strategy.name);
+        }
+    }
+
+    fn at(sp: usize, fp: usize) -> Registers {
+        Registers { pc: NOWHERE, sp, fp }
+    }
+
+    #[test]
+    fn a_caller_is_where_a_call_ends_and_in_the_interpreter_anywhere() {
+        let mut thread = Thread::new(std::vec![0; 8]);
+        let found: Vec<usize> = (0..64)
+            .filter(|end| {
+                thread.stack[2] = thread.code(*end);
+                let here = at(thread.place(2), NOWHERE);
+                let callers = thread.proposed("top", here).unwrap();
+                // Within the call, as the walker must be asked; the interpreter has no such.
+                let caller = thread.code(*end) - usize::from(*end < 56);
+                let expected = Registers { pc: caller, sp: thread.place(3), fp: NOWHERE };
+                assert!(callers.is_empty() || callers == [expected], "{end}: {callers:?}");
+                !callers.is_empty()
+            })
+            .collect();
+        assert_eq!(found, CALLS.into_iter().chain(56..64).collect::<Vec<usize>>());
+    }
+
+    #[test]
+    fn a_method_that_was_given_up_calls_nobody() {
+        let mut thread = Thread::new(std::vec![0; 8]);
+        thread.stack[2] = thread.code(CALLS[0]);
+        let here = at(thread.place(2), NOWHERE);
+        assert_eq!(thread.proposed("top", here).unwrap().len(), 1);
+        thread.block[4] = 3;
+        assert_eq!(thread.proposed("top", here).unwrap(), []);
+    }
+
+    #[test]
+    fn a_frame_pointer_that_was_pushed_alone_is_the_callers() {
+        let mut thread = Thread::new(std::vec![0; 8]);
+        (thread.stack[2], thread.stack[3]) = (thread.place(7), thread.code(8));
+        let expected = Registers { pc: thread.code(7), sp: thread.place(4), fp: thread.place(7) };
+        assert_eq!(thread.proposed("top", at(thread.place(2), NOWHERE)).unwrap(), [expected]);
+    }
+
+    #[test]
+    fn words_are_looked_at_from_the_nearest_on_and_not_for_ever() {
+        let mut thread = Thread::new(std::vec![0; 200]);
+        for word in [0, 1, 5, 9, 65, 66] {
+            thread.stack[word] = thread.code(19);
+        }
+        // One that was pushed leads further out.
+        (thread.stack[4], thread.stack[8]) = (thread.place(2), thread.place(30));
+        let here = at(thread.place(0), NOWHERE);
+        let places: Vec<(usize, usize)> =
+            thread.proposed("probe", here).unwrap().iter().map(|it| (it.sp, it.fp)).collect();
+        let behind = |word: usize| thread.place(word + 1);
+        // The nearest two are another strategy's.
+        assert_eq!(places, [(behind(5), NOWHERE), (behind(9), thread.place(30)), (behind(65), NOWHERE)]);
+    }
+
+    #[test]
+    fn a_chain_of_frame_pointers_leads_to_the_first_java_caller() {
+        let mut thread = Thread::new(std::vec![0; 16]);
+        // Two frames of C++, and one that Java called.
+        for (frame, next, pc) in [(2, 5, NOWHERE), (5, 9, NOWHERE), (9, 12, thread.code(30))] {
+            (thread.stack[frame], thread.stack[frame + 1]) = (thread.place(next), pc);
+        }
+        let here = at(thread.place(0), thread.place(2));
+        let expected = Registers { pc: thread.code(29), sp: thread.place(11), fp: thread.place(12) };
+        assert_eq!(thread.proposed("frame_pointer", here).unwrap(), [expected]);
+        // None leads back.
+        (thread.stack[5], thread.stack[4]) = (thread.place(3), thread.code(30));
+        assert_eq!(thread.proposed("frame_pointer", here).unwrap(), []);
+    }
+
+    #[test]
+    fn a_thread_that_has_left_java_is_where_it_said_once_it_has_called() {
+        let mut thread = Thread::new(std::vec![0; 16]);
+        thread.stack[8] = thread.code(40);
+        (thread.jvms[2], thread.jvms[4]) = (thread.place(9), thread.place(12));
+        let expected = Registers { pc: thread.code(39), sp: thread.place(9), fp: thread.place(12) };
+        assert_eq!(thread.proposed("left_java", at(thread.place(3), NOWHERE)).unwrap(), [expected]);
+        // It has not called yet: what lies below is from before.
+        assert_eq!(thread.proposed("left_java", at(thread.place(9), NOWHERE)).unwrap(), []);
+        thread.jvms[3] = thread.code(40);
+        assert!(thread.proposed("left_java", at(thread.place(3), NOWHERE)).is_none(), "it said from where");
+    }
+
+    #[test]
+    fn whatever_the_registers_nothing_is_read_or_proposed_outside_of_the_thread() {
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 16).unwrap()
+        };
+        let mut proposed = 0;
+        for _ in 0..100_000 {
+            let mut thread = Thread::new(std::vec![0; 12]);
+            let (stack, code) = (thread.place(0), thread.code(0));
+            // Somewhere in the stack, near its ends, in the code, or anywhere at all.
+            let mut any = || match next() % 4 {
+                0 => stack.wrapping_add(next() % 128).wrapping_sub(16),
+                1 => code + CALLS[next() % 4],
+                2 => stack + next() % 12 * WORD,
+                _ => next() << (next() % 32),
+            };
+            for word in &mut thread.stack {
+                *word = any();
+            }
+            for word in [2, 4] {
+                thread.jvms[word] = any();
+            }
+            let here = Registers { pc: any(), sp: any(), fp: any() };
+            let own = stack..stack + 12 * WORD;
+            for strategy in &ALL {
+                let Some(candidates) = thread.proposed(strategy.name, here) else { continue };
+                assert!(own.contains(&here.sp));
+                for candidate in candidates {
+                    proposed += 1;
+                    assert!((code..code + 64).contains(&candidate.pc));
+                    assert!(
+                        candidate.sp > here.sp && candidate.sp <= own.end,
+                        "{}: {candidate:x?}",
+                        strategy.name
+                    );
+                }
+            }
+        }
+        assert!(proposed > 10_000, "{proposed} candidates say little");
+    }
+}

@@ -1,0 +1,195 @@
+/*
+ * Where AsyncGetCallTrace finds no stack, one is found all the same. Half of this program's time goes into copying arrays, which
+ * the JVM does in code of its own that AsyncGetCallTrace does not see through: without recovery the profile has next to nothing of
+ * it. With recovery each half has the share of the time that it took. The same for the interpreter, where a stack is lost while a
+ * method is being entered or left; then the stack says that there was one on top. What is recovered is no guess: proof refutes what
+ * is wrong, and the JVM itself, asked about the same stacks, agrees.
+ *
+ * @test
+ * @summary time whose stack AsyncGetCallTrace does not find is shown where it went
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=200 Recovery
+ */
+
+import java.util.List;
+
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Vm;
+
+public class Recovery {
+    private static final String LOST = "[a method that is being entered or left]";
+    private static final String[] STRATEGIES = {"left_java", "top", "probe", "frame_pointer"};
+
+    public static void main(String[] args) {
+        copies();
+        interpreted();
+        chosen();
+    }
+
+    /** Time in the JVM's own code is shown under the method that called it. */
+    private static void copies() {
+        Run without = Vm.with("recovery=off,threads=^" + THREAD + "$").run(Copies.class).ok();
+        Report bare = without.report();
+        Check.atLeast(0.3 * javaSamples(bare), bare.samples("unwalked"), "samples without a stack, if nothing is recovered");
+        Check.equal(0L, recovered(bare, "tried"), "contexts that were repaired without recovery");
+        Check.atMost(share(without) - 0.15, shown(without.profile()), "share of the copying that is shown without recovery");
+
+        Run with = Vm.with("witness=200/s,threads=^" + THREAD + "$").run(Copies.class).ok();
+        Report report = with.report();
+        Check.atMost(0.02 * javaSamples(report), report.samples("unwalked") + report.samples("refuted"), "samples without a stack that holds");
+        // Four standard deviations and a half, and what a slice of the work is longer than it says.
+        double tolerance = 0.02 + 4.5 * 0.5 / Math.sqrt(report.walked());
+        Check.near(share(with), shown(with.profile()), tolerance, "share of the copying that is shown");
+        Check.atLeast(0.3 * javaSamples(report), recovered(report, "proven") + recovered(report, "plausible"), "stacks that were recovered");
+        Check.atMost(recovered(report, "tried"), recovered(report, "walked"), "contexts that gave a stack");
+        Check.equal(recovered(report, "walked"), recovered(report, "proven") + recovered(report, "plausible") + recovered(report, "refuted"),
+            "what became of the stacks that were held to the bytecode");
+        Check.contains(String.join("\n", with.vouchLines()), " % has its stack by recovery", "summary");
+        whatTheJvmSays(report);
+    }
+
+    /** Interpreted calls: mostly entries and returns. */
+    private static void interpreted() {
+        Report bare = Vm.with("recovery=off,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class).ok().report();
+        Check.atLeast(0.01 * javaSamples(bare), bare.samples("unwalked"), "interpreted samples without a stack, if nothing is recovered");
+
+        Run run = Vm.with("witness=200/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class).ok();
+        Report report = run.report();
+        Check.atMost(0.3 * bare.samples("unwalked") / javaSamples(bare) * javaSamples(report), report.samples("unwalked") + report.samples("refuted"),
+            "interpreted samples without a stack that holds");
+        long lost = 0;
+        for (Sample sample : run.profile().samples()) {
+            if (sample.has(LOST)) {
+                lost++;
+                Check.equal(LOST, sample.leaf().function, "the frame on top of a stack that lost its own");
+                Check.equal("plausible", sample.leaf().subcategory, "the fate of a stack that lost its frame on top");
+                Check.atLeast(3, sample.depth(), "frames of a stack that lost the one on top");
+            }
+        }
+        Check.atLeast(0.02 * javaSamples(report), lost, "stacks that say that they lost the frame on top");
+        whatTheJvmSays(report);
+    }
+
+    /** One strategy alone. */
+    private static void chosen() {
+        Report report = Vm.with("recovery=top,threads=^" + THREAD + "$").run(Copies.class).ok().report();
+        JsonObject recovery = report.json.getAsJsonObject("recovery");
+        for (String strategy : STRATEGIES) {
+            long tried = recovery.getAsJsonObject(strategy).get("tried").getAsLong();
+            Check.that(strategy.equals("top") == tried > 0, strategy + " was tried " + tried + " times");
+        }
+    }
+
+    /** GetStackTrace of the same thread, as far as that was possible. */
+    private static void whatTheJvmSays(Report report) {
+        JsonObject witness = report.json.getAsJsonObject("witness");
+        JsonObject grade = witness.getAsJsonObject("all_but_top");
+        long asked = grade.get("asked").getAsLong();
+        if (Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1) {
+            Check.atLeast(Math.max(10, 0.5 * witness.get("asked").getAsLong()), asked, "stacks that the JVM itself was asked about");
+        }
+        Check.atMost(Math.max(1, 0.02 * asked), asked - grade.get("agreed").getAsLong(), "of them, that differed");
+    }
+
+    private static long javaSamples(Report report) {
+        return report.walked() + report.samples("unwalked");
+    }
+
+    private static long recovered(Report report, String key) {
+        JsonObject recovery = report.json.getAsJsonObject("recovery");
+        Check.equal(STRATEGIES.length, recovery.size(), "strategies in the report");
+        long sum = 0;
+        for (String strategy : STRATEGIES) {
+            sum += recovery.getAsJsonObject(strategy).get(key).getAsLong();
+        }
+        return sum;
+    }
+
+    /** What the program says of its own CPU time: the share of copying. */
+    private static double share(Run run) {
+        return Double.parseDouble(run.out.get(0));
+    }
+
+    /** What the profile says. */
+    private static double shown(Profile profile) {
+        List<Sample> samples = profile.samples();
+        long copies = weight(samples, "Recovery$Copies.copies");
+        return 1.0 * copies / (copies + weight(samples, "Recovery$Copies.adds"));
+    }
+
+    private static long weight(List<Sample> samples, String function) {
+        return samples.stream().filter(sample -> sample.has(function)).mapToLong(sample -> sample.weight).sum();
+    }
+
+    private static final String THREAD = "worker";
+
+    /** Runs it in a thread of its own: the main thread begins several times, whenever the launcher calls into Java. */
+    private static void inThread(Runnable work) throws InterruptedException {
+        Thread thread = new Thread(work, THREAD);
+        thread.start();
+        thread.join();
+    }
+
+    static class Copies {
+        private static final byte[] FROM = new byte[1 << 16];
+        private static final byte[] TO = new byte[1 << 16];
+        private static final int SLICE_MS = 10;
+
+        public static void main(String[] args) throws InterruptedException {
+            inThread(Copies::work);
+        }
+
+        private static void work() {
+            long copying = 0;
+            long adding = 0;
+            while (copying + adding < 1_500_000_000L) {
+                copying += copies();
+                adding += adds();
+            }
+            System.out.println(1.0 * copying / (copying + adding));
+        }
+
+        private static long copies() {
+            long begun = Burn.cpuNanos();
+            long now = begun;
+            while (now < begun + SLICE_MS * 1_000_000L) {
+                for (int i = 0; i < 100; i++) {
+                    System.arraycopy(FROM, 0, TO, 0, FROM.length - (i & 7));
+                }
+                now = Burn.cpuNanos();
+            }
+            return now - begun;
+        }
+
+        private static long adds() {
+            return Burn.millis(SLICE_MS);
+        }
+    }
+
+    static class Calls {
+        static volatile int sink;
+
+        public static void main(String[] args) throws InterruptedException {
+            inThread(Calls::work);
+        }
+
+        private static void work() {
+            long end = Burn.cpuNanos() + 1_500_000_000L;
+            while (Burn.cpuNanos() < end) {
+                sink = calls(12);
+            }
+        }
+
+        private static int calls(int left) {
+            return left < 2 ? left : calls(left - 1) + calls(left - 2);
+        }
+    }
+}
