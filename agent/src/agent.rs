@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 use jni::JNIEnv;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_signal::stay::Polls;
 use vouch_walk::broken::Break;
-use vouch_walk::recover::Ground;
 
 use crate::facade::Jvmti;
-use crate::hotspot::{HotSpot, polls, vmstructs::ThreadLayout};
+use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout};
+use crate::hotspot::{HotSpot, polls};
 use crate::java;
 use crate::options::{Options, Verb};
 use crate::plan::{Plan, places, plan};
@@ -33,8 +32,7 @@ pub struct Agent {
     pub hotspot: HotSpot,
     pub resolver: Resolver,
     walkers: Mutex<Walkers>,
-    polls: OnceCell<Option<Polls>>,
-    ground: OnceCell<Option<Ground>>,
+    places: OnceCell<Places>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -87,8 +85,8 @@ impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
         let resolver = Resolver::new(jvmti, options.late_ids);
         let walkers = Mutex::new(walkers::of(&hotspot, options.break_walker));
-        let (polls, ground, program) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { jvmti, hotspot, resolver, walkers, polls, ground, program, state: Mutex::default() }
+        let (places, program) = (OnceCell::new(), OnceCell::new());
+        Self { jvmti, hotspot, resolver, walkers, places, program, state: Mutex::default() }
     }
 
     /// Whom what begins now is walked by.
@@ -106,22 +104,23 @@ impl Agent {
         self.program.get_or_init(|| Program::of(self.jvmti));
         let own = java::own_java_thread(env);
         let jni = env.get_raw() as usize;
-        // SAFETY: it is the calling thread's.
-        self.polls.get_or_init(|| unsafe { polls::find(&self.hotspot, own?, jni) });
-        self.ground.get_or_init(|| recovery::ground(&self.hotspot, own?, jni));
+        // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.
+        let place = own.and_then(|own| jni.checked_sub(own));
+        self.places.get_or_init(|| {
+            let code = CodeLayout::of(&self.hotspot);
+            let ground = code.as_ref().zip(place).and_then(|(code, place)| recovery::ground(code, place));
+            // SAFETY: it is the calling thread's.
+            let polls = own.and_then(|own| unsafe { polls::find(&self.hotspot, own, jni) });
+            Places { polls, ground, code }
+        });
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
-        let late = late::enter_all(self.jvmti, env, own, ThreadLayout::of(&self.hotspot));
+        let late = late::enter_all(self.jvmti, env, place, ThreadLayout::of(&self.hotspot));
         self.resolver.begin(env);
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
         worker::start(self.jvmti, &thread, &DUTIES)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;
         late
-    }
-
-    /// Where threads have what handlers look for.
-    fn places(&self) -> Places {
-        Places { polls: self.polls.get().copied().flatten(), ground: self.ground.get().cloned().flatten() }
     }
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
@@ -211,7 +210,9 @@ impl Agent {
         if let Some(warning) = &plan.choice.warning {
             say(warning);
         }
-        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walkers(), &self.places())
+        let nowhere = Places::default();
+        let places = self.places.get().unwrap_or(&nowhere);
+        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walkers(), places)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));
         Ok(())

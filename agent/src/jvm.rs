@@ -72,8 +72,8 @@ pub enum CodeAt {
     Interpreter,
     /// A compiled method's.
     Method(MethodId),
-    /// A compiled method's, and nobody knows whose: it was compiled before the agent was there, or the JVM has not told yet; or what the
-    /// JVM does not tell, such as a method's way to its handlers of exceptions.
+    /// A compiled method's, and nobody knows whose: it was compiled before the agent was there, or the JVM has not told yet; or it
+    /// is what the JVM does not tell, such as a method's way to its handlers of exceptions.
     Unknown,
     /// The JVM's own: there is no method in it.
     #[default]

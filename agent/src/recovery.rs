@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use vouch_walk::recover::{ALL, Ground, Recovery, STRATEGIES};
 
 use crate::guard;
-use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::CodeLayout;
 
 /// Candidates are guesses, and the walk of a wrong one may fault.
@@ -16,13 +15,12 @@ pub const UNGUARDED: &str = "nothing is recovered while walks are not guarded";
 /// Which strategies are to be tried, by their numbers.
 pub type Chosen = [bool; STRATEGIES];
 
-/// Where things lie in this JVM; `None` if it does not tell. The JavaThread and the JNIEnv are of one thread.
-pub fn ground(hotspot: &HotSpot, java_thread: usize, env: usize) -> Option<Ground> {
-    let layout = CodeLayout::of(hotspot)?;
+/// Where things lie in this JVM; `None` if it does not tell. In each JavaThread its JNIEnv lies at `env`.
+pub fn ground(layout: &CodeLayout, env: usize) -> Option<Ground> {
     let (begin, end) = layout.interpreter;
     let (stack_base, stack_size) = layout.stack?;
     Some(Ground {
-        env: env.checked_sub(java_thread)?,
+        env,
         stack_base,
         stack_size,
         last_sp: layout.last_sp,

@@ -24,6 +24,7 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::guard;
 use crate::hotspot::HotSpot;
+use crate::hotspot::vmstructs::CodeLayout;
 use crate::jvm::Questions;
 use crate::plan::Plan;
 use crate::record::Recorder;
@@ -48,13 +49,15 @@ struct Moment {
     agent_cpu: u64,
 }
 
-/// Where the JVM's threads have what handlers look for; `None` where that is not known.
+/// Where this JVM has what handlers and the agent look for; `None` where that is not known.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// What says that they are to be stopped.
+    /// What says that a thread is to be stopped.
     pub polls: Option<Polls>,
     /// What recovery needs.
     pub ground: Option<Ground>,
+    /// Its code, and what a thread left Java with.
+    pub code: Option<CodeLayout>,
 }
 
 /// A recording that runs, or has just ended.
@@ -91,7 +94,7 @@ impl Session {
         let rig = Rig::new(walkers, recovery, options.depth, options.interval, user_only, places.polls);
         let witness = Witness::new(options.witness);
         let recorder = Recorder::new(options.depth, options.refuted, witness, registry(), events::ROWS);
-        let questions = Questions::new(jvmti, hotspot, registry());
+        let questions = Questions::new(jvmti, hotspot, registry(), places.code);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, options.interval, plan.stride, plan.choice.cost);

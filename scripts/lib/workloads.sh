@@ -36,8 +36,8 @@ workload_path() {
   printf '%s' "$path"
 }
 
-# unpack_sources JDK ARCHIVE FOLDER [PART]: the archive, or the folder PART of it, as FOLDER, which appears when it is whole.
-unpack_sources() {
+# unpack JDK ARCHIVE FOLDER [PART]: the archive, or the folder PART of it, as FOLDER, which appears when it is whole.
+unpack() {
   local new
   mkdir -p "$workload_sources"
   new=$(mktemp -d "$workload_sources/new.XXXXXX")
@@ -46,22 +46,28 @@ unpack_sources() {
   [[ -d $3 ]] # another run may have been quicker
 }
 
-# Everything that workloads need, as far as it is not there.
-fetch_workloads() {
-  local packages package jar folder
+# fetch_jar PACKAGE: its jar, if it is not there.
+fetch_jar() {
+  local jar
+  jar=$(workload_jar "$1")
+  [[ -f $jar ]] && return
   need mvn maven || return 1
   mkdir -p "$workload_jars"
+  echo "fetching ${jar##*/}"
+  mvn -q -B dependency:copy -Dartifact="$1" -DoutputDirectory="$workload_jars" >"$logs/workloads.log" 2>&1 \
+    || { echo "${jar##*/} could not be fetched: see ${logs#"$top"/}/workloads.log"; return 1; }
+}
+
+# Everything that workloads need, as far as it is not there.
+fetch_workloads() {
+  local packages package folder
   read -r -d '' -a packages <<<"${workload_packages[*]} $workload_sources_package" || true # they end at no delimiter
   for package in "${packages[@]}"; do
-    jar=$(workload_jar "$package")
-    [[ -f $jar ]] && continue
-    echo "fetching ${jar##*/}"
-    mvn -q -B dependency:copy -Dartifact="$package" -DoutputDirectory="$workload_jars" >"$logs/workloads.log" 2>&1 \
-      || { echo "${jar##*/} could not be fetched: see ${logs#"$top"/}/workloads.log"; return 1; }
+    fetch_jar "$package" || return 1
   done
   need_toolchains || return 1
   folder=$workload_sources/commons-math3
-  [[ -d $folder ]] || unpack_sources "$newest" "$(workload_jar "$workload_sources_package")" "$folder" \
+  [[ -d $folder ]] || unpack "$newest" "$(workload_jar "$workload_sources_package")" "$folder" \
     || { echo "the sources of Commons Math cannot be unpacked: remove $workload_jars and try again"; return 1; }
   build_workloads "$newest"
 }
@@ -84,7 +90,7 @@ build_workloads() {
 java_xml() {
   local folder=$workload_sources/java.xml-$3
   if ((${2} > 8)) && [[ -r $1/lib/src.zip ]]; then
-    [[ -d $folder ]] || unpack_sources "$1" "$1/lib/src.zip" "$folder" java.xml || return 1
+    [[ -d $folder ]] || unpack "$1" "$1/lib/src.zip" "$folder" java.xml || return 1
   else
     folder=$jdks_dir/sources/$2/java.xml
     [[ -d $folder ]] || return 1

@@ -23,33 +23,29 @@ use std::process::ExitCode;
 use report::Of;
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1).peekable();
-    if words.next_if_eq("recovery-page").is_some() {
-        return told(recovery_page::page(words.map(PathBuf::from)));
-    }
-    let make: fn(&[Of]) -> String = match words.next().as_deref() {
-        Some("trust-page") => trust_page::page,
-        Some("witness-page") => witness_page::page,
-        Some("true-stacks") => true_stacks::lines,
-        Some("true-stacks-page") => true_stacks::page,
-        Some("true-stacks-refuted") => |reports| format!("{}\n", true_stacks::all_refuted(reports)),
+    let mut words = std::env::args().skip(1);
+    let make: fn(&[PathBuf]) -> Result<String, String> = match words.next().as_deref() {
+        Some("trust-page") => |files| Ok(trust_page::page(&reports(files)?)),
+        Some("witness-page") => |files| Ok(witness_page::page(&reports(files)?)),
+        Some("recovery-page") => recovery_page::page,
+        Some("true-stacks") => |files| Ok(true_stacks::lines(&reports(files)?)),
+        Some("true-stacks-page") => |files| Ok(true_stacks::page(&reports(files)?)),
+        Some("true-stacks-refuted") => {
+            |files| Ok(format!("{}\n", true_stacks::all_refuted(&reports(files)?)))
+        }
         _ => {
             eprintln!(
-                "usage: cargo xtask trust-page|witness-page|recovery-page|true-stacks|true-stacks-page|true-stacks-refuted REPORT.json…"
+                "usage: cargo xtask trust-page|witness-page|recovery-page|true-stacks|true-stacks-page|true-stacks-refuted \
+                 FILE…"
             );
             return ExitCode::from(2);
         }
     };
-    let reports = words.map(|file| Of::read(&PathBuf::from(file))).collect::<Result<Vec<Of>, String>>();
-    told(reports.and_then(|reports| {
-        if reports.is_empty() { Err("no report was named".to_owned()) } else { Ok(make(&reports)) }
-    }))
-}
-
-fn told(page: Result<String, String>) -> ExitCode {
-    match page {
-        Ok(page) => {
-            print!("{page}");
+    let files: Vec<PathBuf> = words.map(PathBuf::from).collect();
+    let made = if files.is_empty() { Err("no report was named".to_owned()) } else { make(&files) };
+    match made {
+        Ok(text) => {
+            print!("{text}");
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -57,4 +53,8 @@ fn told(page: Result<String, String>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn reports(files: &[PathBuf]) -> Result<Vec<Of>, String> {
+    files.iter().map(|file| Of::read(file)).collect()
 }

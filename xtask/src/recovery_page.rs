@@ -21,16 +21,16 @@ const KINDS: [(&str, &str); 3] =
     [("off", "without recovery"), ("on", "with recovery"), ("peer", "async-profiler")];
 
 /// The page of these files: `MAJOR-MODE.RUN-PROGRAM.json` are our reports, `….collapsed` the other profiler's stacks.
-pub fn page(files: impl Iterator<Item = PathBuf>) -> Result<String, String> {
+pub fn page(files: &[PathBuf]) -> Result<String, String> {
     let mut programs: BTreeMap<(String, u32), Kinds> = BTreeMap::new();
     let mut strategies: BTreeMap<String, RecoveryReport> = BTreeMap::new();
     for file in files {
         let (named, bad) = if file.extension().is_some_and(|ending| ending == "collapsed") {
-            let folded = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let folded = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
             let Stacks { java, bad } = Stacks::of(&folded);
-            (Of::named(&file, TrustReport::default())?, float(bad) / float(java))
+            (Of::named(file, TrustReport::default())?, float(bad) / float(java))
         } else {
-            let of = Of::read(&file)?;
+            let of = Of::read(file)?;
             let bad = bad(&of.report);
             (of, bad)
         };
@@ -41,7 +41,6 @@ pub fn page(files: impl Iterator<Item = PathBuf>) -> Result<String, String> {
             sum.proven += it.proven;
             sum.plausible += it.plausible;
             sum.refuted += it.refuted;
-            sum.weight_ms += it.weight_ms;
         }
         let kind = named.mode.split('.').next().unwrap_or_default().to_owned();
         programs.entry((named.program, named.major)).or_default().entry(kind).or_default().push(bad);

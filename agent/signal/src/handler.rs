@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use vouch_sample::{Head, Reason};
-use vouch_walk::context::{Registers, registers};
+use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::recover::Recovery;
@@ -131,7 +131,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let mut sample = Sample::new(claim);
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
-    let walked = walk(sampler, slot, &mut sample, at, context);
+    let walked = walk(sampler, slot, &mut sample, at.pc, context);
     let serial = slot.map_or(0, Slot::serial);
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
@@ -217,42 +217,56 @@ fn walk(
     sampler: &Sampler,
     slot: Option<&Slot>,
     sample: &mut Sample<'_, '_>,
-    at: Registers,
+    pc: usize,
     context: *mut c_void,
 ) -> bool {
+    let subject = subject(sampler, slot, context);
     let mut first = None;
     for walker in sampler.walkers {
-        let walked = walk_by(*walker, sampler, slot, sample, at, context);
+        let walked = match &subject {
+            // SAFETY: it is this thread.
+            Ok(subject) => unsafe { walk_by(*walker, sampler, subject, sample, pc) },
+            Err(why) => {
+                sample.add(Err(*why), None, pc);
+                false
+            }
+        };
         first.get_or_insert(walked);
     }
     first == Some(true)
 }
 
+/// The interrupted thread, to be walked; or why it cannot be.
+fn subject<'t>(
+    sampler: &Sampler,
+    slot: Option<&'t Slot>,
+    context: *mut c_void,
+) -> Result<Subject<'t>, Reason> {
+    let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
+    let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
+    if sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES {
+        return Err(Reason::STOPPED);
+    }
+    Ok(Subject { env, context, walking: slot.walking() })
+}
+
 /// What a walker says of the thread, its frames behind what the sample has already; and what can be recovered if it has none.
 /// True if there are any.
-fn walk_by(
+///
+/// # Safety
+/// The subject must be the calling thread, as its signal's handler was given it.
+unsafe fn walk_by(
     walker: &dyn Walker,
     sampler: &Sampler,
-    slot: Option<&Slot>,
+    subject: &Subject<'_>,
     sample: &mut Sample<'_, '_>,
-    at: Registers,
-    context: *mut c_void,
+    pc: usize,
 ) -> bool {
-    let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
-    let Some((slot, env)) = slot_and_env else {
-        sample.add(Err(Reason::NO_JAVA_THREAD), None, at.pc);
-        return false;
-    };
-    if sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES {
-        sample.add(Err(Reason::STOPPED), None, at.pc);
-        return false;
-    }
-    let subject = Subject { env, context, walking: slot.walking() };
     let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
-    // SAFETY: `env` is this thread's own JNIEnv, taken from its slot at ThreadEnd before it dies; the claim has
-    // room for depth + 1 frames in each account; `context` is the kernel's.
-    let answer = unsafe { guard::walk(walker, &subject, Room { frames: sample.room(), depth }) };
-    sample.add(answer, None, at.pc);
+    // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it dies; the claim has
+    // room for depth + 1 frames in each account; the context is the kernel's.
+    let answer = unsafe { guard::walk(walker, subject, Room { frames: sample.room(), depth }) };
+    sample.add(answer, None, pc);
     let Err(why) = answer else { return true };
     if why == Reason::CRASHED {
         sampler.counters.crashed.fetch_add(1, Ordering::Relaxed);
@@ -264,7 +278,7 @@ fn walk_by(
     while recovered < RECOVERED {
         let room = Room { frames: sample.room(), depth };
         // SAFETY: as above: the claim has room for so many more accounts.
-        let Some(it) = (unsafe { attempts.next(walker, &subject, room) }) else { break };
+        let Some(it) = (unsafe { attempts.next(walker, subject, room) }) else { break };
         sample.add(it.answer, Some(it.strategy), it.pc);
         recovered = recovered.wrapping_add(1);
     }

@@ -1,7 +1,7 @@
-//! How a sample lies in a lane: six words of head, then the accounts: each walker's, and behind one that failed what was recovered.
+//! How a sample lies in a lane: six words of head, then the accounts, each walker's, and behind one that failed what was recovered.
 //!
-//! An account is two words, of its answer and its strategy, and of where it begins; behind them the frames as the walker wrote them. Written by the handler, read by the
-//! drain; the one place that knows the layout.
+//! An account is two words, of its answer and its strategy, and of where it begins; behind them lie the frames as the walker wrote
+//! them. Written by the handler, read by the drain; the one place that knows the layout.
 
 use vouch_sample::{Answer, Frame, Head, answer_of, number_of};
 use vouch_walk::walker::{FRAME_WORDS, RawFrame};

@@ -34,9 +34,13 @@ pub struct Questions {
 }
 
 impl Questions {
-    pub fn new(jvmti: Jvmti, hotspot: HotSpot, registry: &'static Registry) -> Self {
+    pub fn new(
+        jvmti: Jvmti,
+        hotspot: HotSpot,
+        registry: &'static Registry,
+        code: Option<CodeLayout>,
+    ) -> Self {
         let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
-        let code = CodeLayout::of(&hotspot);
         Self { jvmti, hotspot, patches, stacks: Stacks::new(jvmti, registry), registry, code }
     }
 

@@ -8,27 +8,16 @@ use std::collections::BTreeMap;
 
 use vouch_proof::Body;
 use vouch_recording::Fate;
-use vouch_report::RecoveryReport;
+use vouch_report::{RecoveryReport, float};
 use vouch_sample::{Bci, ENTRY, Frame, Head, Meaning, Meant, NATIVE};
-use vouch_walk::recover::{ALL, Strategy};
+use vouch_walk::recover::ALL;
 
 use crate::jvm::{CodeAt, Jvm, Top, TopFrame};
 use crate::prove::Prover;
 
-/// What came of each strategy.
+/// What came of each strategy, and for how many intervals the samples stand that have their stack by it.
 #[derive(Debug, Default)]
-pub struct Recovered {
-    counts: [Count; ALL.len()],
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    walked: u64,
-    proven: u64,
-    plausible: u64,
-    refuted: u64,
-    weight: u64,
-}
+pub struct Recovered([(RecoveryReport, u64); ALL.len()]);
 
 /// What is known of the frame on top of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,29 +42,23 @@ impl Leaf {
 impl Recovered {
     /// A walk of this strategy has come to this, for so many intervals.
     pub fn count(&mut self, strategy: u32, fate: Fate, weight: u32) {
-        let Some(count) = self.counts.get_mut(strategy as usize) else { return };
+        let Some((count, brought)) = self.0.get_mut(strategy as usize) else { return };
         count.walked += 1;
-        let of_fate = match fate {
-            Fate::Proven => &mut count.proven,
-            Fate::Plausible => &mut count.plausible,
-            _ => {
-                count.refuted += 1;
-                return;
-            }
-        };
-        *of_fate += 1;
-        count.weight += u64::from(weight);
+        match fate {
+            Fate::Proven => count.proven += 1,
+            Fate::Plausible => count.plausible += 1,
+            _ => count.refuted += 1,
+        }
+        *brought += if fate == Fate::Refuted { 0 } else { weight.into() };
     }
 
     /// By strategy, with how many candidates of each there were; and the time that an interval is, in ms.
     pub fn report(&self, tried: impl Fn(usize) -> u64, interval_ms: f64) -> BTreeMap<String, RecoveryReport> {
-        let row = |at: usize, strategy: &Strategy| {
-            let Count { walked, proven, plausible, refuted, weight } = self.counts[at];
-            let weight_ms = vouch_report::float(weight) * interval_ms;
-            let row = RecoveryReport { tried: tried(at), walked, proven, plausible, refuted, weight_ms };
+        let rows = ALL.iter().zip(&self.0).enumerate().map(|(at, (strategy, (count, brought)))| {
+            let row = RecoveryReport { tried: tried(at), weight_ms: float(*brought) * interval_ms, ..*count };
             (strategy.name.to_owned(), row)
-        };
-        ALL.iter().enumerate().map(|(at, strategy)| row(at, strategy)).collect()
+        });
+        rows.collect()
     }
 }
 
@@ -151,8 +134,8 @@ impl Repair {
     }
 }
 
-/// Where in a method a thread is that has not begun it, or has ended it. `None` if nobody knows the method, or it has no frame: what links
-/// a method handle to its method goes on there.
+/// Where in a method a thread is that has not begun it, or has ended it. `None` if nobody knows the method, or it has no frame: what
+/// links a method handle to its method goes on there.
 fn bci_of(meaning: Meaning, prover: &mut Prover, jvm: &mut dyn Jvm) -> Option<Bci> {
     let method = prover.method(meaning, jvm)?;
     match method.body {

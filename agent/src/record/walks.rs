@@ -191,10 +191,16 @@ impl Walks {
     ) -> bool {
         let kept = self.room.depth();
         let frames = &walk[..walk.len().min(kept)];
+        let known = self.recall(walk, kept);
         let Self { prover, roots, .. } = self;
-        if frames.first().is_some_and(|leaf| prover.leaf(*leaf, jvm).is_refuted())
-            || frames.windows(2).any(|pair| prover.guess(pair[1], pair[0].method(), jvm).is_refuted())
-        {
+        let by_edges = match known {
+            Ok(placed) => matches!(placed.standing, Standing::Refuted(_)),
+            Err(_) => {
+                frames.first().is_some_and(|leaf| prover.leaf(*leaf, jvm).is_refuted())
+                    || frames.windows(2).any(|pair| prover.guess(pair[1], pair[0].method(), jvm).is_refuted())
+            }
+        };
+        if by_edges {
             return true;
         }
         let root = frames.last().filter(|_| walk.len() <= kept);

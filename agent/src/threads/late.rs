@@ -13,18 +13,16 @@ use crate::facade::Jvmti;
 use crate::hotspot::vmstructs::ThreadLayout;
 use crate::java;
 
-/// Enters every Java thread; `own` is the JVM's side of the calling one. `Err` says why their stacks cannot be walked.
+/// Enters every Java thread; in each JavaThread its JNIEnv lies at `place`. `Err` says why their stacks cannot be walked.
 pub fn enter_all(
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,
-    own: Option<usize>,
+    place: Option<usize>,
     layout: Option<ThreadLayout>,
 ) -> Result<(), String> {
     let layout = layout.ok_or(
         "this JVM's VMStructs are not as expected: threads that were there before the agent have no stacks",
     )?;
-    // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.
-    let place = own.and_then(|own| (env.get_raw() as usize).checked_sub(own));
     let place = place.ok_or("the calling thread's JavaThread cannot be found")?;
     each_java_thread(jvmti, env, |env, thread| {
         let java_thread = java::java_thread(env, thread);

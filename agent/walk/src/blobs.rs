@@ -45,9 +45,15 @@ const STEPS: usize = 1 << 12;
 impl Blobs {
     /// Whose code lies at an address, as words of memory tell that are read like this; `None` if nobody's.
     pub fn at(&self, address: usize, word: impl Fn(usize) -> Option<usize>) -> Option<Blob> {
-        let byte = |at: usize| {
-            let shift = (at & 7).wrapping_mul(8);
-            word(at & !7).map(|word| word.wrapping_shr(u32::try_from(shift).unwrap_or(0)) & 0xff)
+        // Words are read whole, since behind the last one there may be no memory.
+        let bytes = |at: usize, count: usize| {
+            let shift = u32::try_from(at & 7).unwrap_or(0).wrapping_mul(8);
+            let low = word(at & !7)?.wrapping_shr(shift);
+            let here = 8_usize.wrapping_sub(at & 7);
+            let high =
+                if count > here { word((at & !7).wrapping_add(8))?.wrapping_shl(64 - shift) } else { 0 };
+            let unused = u32::try_from(8_usize.wrapping_sub(count)).unwrap_or(0).wrapping_mul(8);
+            Some((low | high).wrapping_shl(unused).wrapping_shr(unused))
         };
         for heap in self.heaps.into_iter().take_while(|heap| *heap != 0) {
             let field = |offset: usize| word(heap.wrapping_add(offset));
@@ -58,8 +64,7 @@ impl Blobs {
             let (map, log2) = (field(self.map)?, u32::try_from(field(self.segment)? & 0x1f).ok()?);
             let mut segment = address.wrapping_sub(low).wrapping_shr(log2);
             for _ in 0..STEPS {
-                let back = byte(map.wrapping_add(segment))?;
-                match back {
+                match bytes(map.wrapping_add(segment), 1)? {
                     // Nothing lies there.
                     0xff => return None,
                     0 => break,
@@ -67,38 +72,32 @@ impl Blobs {
                 }
             }
             let block = low.wrapping_add(segment.wrapping_shl(log2));
-            if byte(block.wrapping_add(self.used))? == 0 {
+            if bytes(block.wrapping_add(self.used), 1)? == 0 {
                 return None;
             }
-            return self.blob(block.wrapping_add(self.head), address, &word, byte);
+            return self.blob(block.wrapping_add(self.head), address, bytes);
         }
         None
     }
 
+    /// What the blob that begins there is, if the address is in it.
     fn blob(
         &self,
         blob: usize,
         address: usize,
-        word: &impl Fn(usize) -> Option<usize>,
-        byte: impl Fn(usize) -> Option<usize>,
+        bytes: impl Fn(usize, usize) -> Option<usize>,
     ) -> Option<Blob> {
         const NAMES: [usize; 2] = [usize::from_le_bytes(*b"nmethod\0"), usize::from_le_bytes(*b"native n")];
-        // An int, which may lie in either half of a word.
-        let size = (0..4).rev().try_fold(0_usize, |size, at| {
-            Some(size << 8 | byte(blob.wrapping_add(self.size).wrapping_add(at))?)
-        })?;
-        if address.wrapping_sub(blob) >= size {
+        let field = |offset: usize, count| bytes(blob.wrapping_add(offset), count);
+        if address.wrapping_sub(blob) >= field(self.size, 4)? {
             return None;
         }
-        let name = word(blob.wrapping_add(self.name))?;
-        let begin = (0..8)
-            .rev()
-            .try_fold(0_usize, |name_so_far, at| Some(name_so_far << 8 | byte(name.wrapping_add(at))?))?;
-        if !NAMES.contains(&begin) {
+        let name = bytes(field(self.name, 8)?, 8)?;
+        if !NAMES.contains(&name) {
             return Some(Blob::Other);
         }
-        let state = byte(blob.wrapping_add(self.state))?;
-        Some(if state >= usize::from(self.dead) { Blob::Dead } else { Blob::Method })
+        let dead = field(self.state, 1)? >= usize::from(self.dead);
+        Some(if dead { Blob::Dead } else { Blob::Method })
     }
 }
 
@@ -111,7 +110,8 @@ mod tests {
     const HEAP: usize = 0x1000;
     const LOW: usize = 0x10_0000;
     const MAP: usize = 0x2000;
-    const NAME: usize = 0x3000;
+    /// A name lies anywhere.
+    const NAME: usize = 0x3003;
 
     /// Memory as it was written, byte by byte.
     #[derive(Default)]

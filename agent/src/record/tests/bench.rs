@@ -85,8 +85,8 @@ impl Bench {
         self.publish_all(head, accounts.iter().map(|account| (*account, None, 0)));
     }
 
-    /// Publishes a sample that was interrupted at this pc, whose walk failed, with what strategies have recovered: the number of each, and
-    /// the walk.
+    /// Publishes a sample that was interrupted at this pc, whose walk failed, with what strategies have recovered: the number of
+    /// each, and the walk.
     pub fn publish_recovered(&self, head: &Head, pc: usize, recovered: &[(u32, &[(usize, i32)])]) {
         let failed = (Err(Reason::UNKNOWN_JAVA), None, pc);
         let recovered = recovered.iter().map(|(strategy, walk)| (Ok(*walk), Some(*strategy), 0));

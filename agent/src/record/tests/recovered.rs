@@ -76,6 +76,16 @@ fn where_none_is_allowed_the_sample_has_no_stack_and_the_jvm_is_not_blamed() {
 }
 
 #[test]
+fn a_candidate_is_refuted_as_the_same_walk_of_the_jvms_was() {
+    let mut bench = bench();
+    bench.sample(10, &WRONG);
+    bench.publish_recovered(&bench.head(20), STUB, &[(strategy("top"), &WRONG)]);
+    bench.drain();
+    assert_eq!((bench.tally().samples.refuted, bench.tally().samples.unwalked), (1, 1));
+    assert_eq!(report(&bench, "top").refuted, 1);
+}
+
+#[test]
 fn the_method_whose_code_was_interrupted_is_put_back_on_top_and_is_no_proof() {
     let mut bench = bench();
     bench.publish_recovered(&bench.head(10), IN_WRITE, &[(strategy("top"), &STORED)]);

@@ -74,12 +74,12 @@ impl Attempts<'_> {
                 self.strategy = this.wrapping_add(1);
                 continue;
             }
-            let (number, ended, pc) = (self.number, Cell::new(false), Cell::new(0));
-            let attempt = Attempt { walker, ground, strategy, number, ended: &ended, pc: &pc };
+            let (number, ended, pc) = (Cell::new(self.number), Cell::new(true), Cell::new(0));
+            let attempt = Attempt { walker, ground, strategy, number: &number, ended: &ended, pc: &pc };
             // SAFETY: by the caller's promise.
             let answer = unsafe { guard::walk(&attempt, subject, room) };
             (self.strategy, self.number) =
-                if ended.get() { (this.wrapping_add(1), 0) } else { (this, number.wrapping_add(1)) };
+                if ended.get() { (this.wrapping_add(1), 0) } else { (this, number.get()) };
             if answer == Err(Reason::CRASHED) {
                 crashed.fetch_add(1, Ordering::Relaxed);
             }
@@ -100,16 +100,17 @@ impl Attempts<'_> {
     }
 }
 
-/// One candidate, as a walker.
+/// The next candidate of a strategy, as a walker.
 #[derive(Debug)]
 struct Attempt<'a> {
     walker: &'a dyn Walker,
     ground: &'a Ground,
     strategy: &'a Strategy,
-    number: usize,
-    /// The strategy has nothing more.
+    /// The number to go on with.
+    number: &'a Cell<usize>,
+    /// The strategy has nothing more; also where looking for it faulted.
     ended: &'a Cell<bool>,
-    /// Where the walk began; 0 if there was no candidate of this number.
+    /// Where the walk began; 0 if there was no candidate.
     pc: &'a Cell<usize>,
 }
 
@@ -119,13 +120,19 @@ unsafe impl Sync for Attempt<'_> {}
 // SAFETY: the other walker keeps the promise; nothing is written but by it.
 unsafe impl Walker for Attempt<'_> {
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
-        // Also where looking for it faults.
-        self.ended.set(true);
         // SAFETY: the context is a ucontext and the JNIEnv the thread's, by the caller's promise.
         let scene = unsafe { Scene::of(registers(subject.context), subject, self.ground) };
-        let step = (self.strategy.propose)(&scene.ok_or(Reason::UNKNOWN_JAVA)?, self.number);
-        self.ended.set(step == Step::End);
-        let Step::Try(candidate) = step else { return Err(Reason::UNKNOWN_JAVA) };
+        let scene = scene.ok_or(Reason::UNKNOWN_JAVA)?;
+        let candidate = loop {
+            let number = self.number.get();
+            self.number.set(number.wrapping_add(1));
+            match (self.strategy.propose)(&scene, number) {
+                Step::Try(candidate) => break candidate,
+                Step::Skip => {}
+                Step::End => return Err(Reason::UNKNOWN_JAVA),
+            }
+        };
+        self.ended.set(false);
         self.pc.set(candidate.pc);
         // SAFETY: as above; the copy is nobody's to return to.
         unsafe {
