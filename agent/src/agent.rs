@@ -6,15 +6,18 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
+use jni_sys::jclass;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use vouch_walk::broken::Break;
+use vouch_walk::own::Own;
+use vouch_walk::walker::Walker;
 
 use crate::facade::Jvmti;
 use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout};
-use crate::hotspot::{HotSpot, polls};
+use crate::hotspot::{HotSpot, layout, polls};
 use crate::java;
-use crate::options::{Options, Verb};
+use crate::options::{Options, Verb, WalkerWish};
 use crate::plan::{Plan, places, plan};
 use crate::recovery;
 use crate::resolve::Resolver;
@@ -31,7 +34,8 @@ pub struct Agent {
     pub jvmti: Jvmti,
     pub hotspot: HotSpot,
     pub resolver: Resolver,
-    walkers: Mutex<Walkers>,
+    /// Whom the truth lab asks.
+    asked: Mutex<Walkers>,
     places: OnceCell<Places>,
     program: OnceCell<Program>,
     state: Mutex<State>,
@@ -84,19 +88,35 @@ pub fn make(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> &'static Agent
 impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
         let resolver = Resolver::new(jvmti, options.late_ids);
-        let walkers = Mutex::new(walkers::of(&hotspot, options.break_walker));
+        let asked = Mutex::new(Self::asgct(&hotspot, options.break_walker));
         let (places, program) = (OnceCell::new(), OnceCell::new());
-        Self { jvmti, hotspot, resolver, walkers, places, program, state: Mutex::default() }
+        Self { jvmti, hotspot, resolver, asked, places, program, state: Mutex::default() }
     }
 
-    /// Whom what begins now is walked by.
-    pub fn walkers(&self) -> Walkers {
-        *self.walkers.lock()
+    /// Whom the truth lab asks.
+    pub fn asked(&self) -> &'static dyn Walker {
+        self.asked.lock().list[0]
     }
 
-    /// Breaks the first walker for what begins from here on, or mends it.
+    /// Breaks whom the truth lab asks, or mends it.
     pub fn break_walker(&self, how: Option<Break>) {
-        *self.walkers.lock() = walkers::of(&self.hotspot, how.map(|how| (how, 1)));
+        *self.asked.lock() = Self::asgct(&self.hotspot, how.map(|how| (how, 1)));
+    }
+
+    fn asgct(hotspot: &HotSpot, broken: Option<(Break, u32)>) -> Walkers {
+        walkers::of(hotspot, Err(""), WalkerWish::Asgct, broken)
+    }
+
+    /// A class is prepared, by the calling thread.
+    pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
+        self.resolver.prepared(env, class);
+        // GetStackTrace makes the ids that the truth lab wants to see missing.
+        if self.resolver.late_ids() {
+            return;
+        }
+        if let Some(Ok(own)) = self.places.get().map(|places| &places.own) {
+            walkers::hold(own, self.jvmti, env);
+        }
     }
 
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
@@ -111,7 +131,12 @@ impl Agent {
             let ground = code.as_ref().zip(place).and_then(|(code, place)| recovery::ground(code, place));
             // SAFETY: it is the calling thread's.
             let polls = own.and_then(|own| unsafe { polls::find(&self.hotspot, own, jni) });
-            Places { polls, ground, code }
+            let layout = match (&ground, &code) {
+                (Some(ground), Some(code)) => layout::of(&self.hotspot, ground, code),
+                _ => Err("this JVM does not tell where its code and its threads' stacks lie".to_owned()),
+            };
+            let own = layout.map(|layout| &*Box::leak(Box::new(Own::new(layout))));
+            Places { polls, ground, own, code }
         });
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
@@ -212,7 +237,9 @@ impl Agent {
         }
         let nowhere = Places::default();
         let places = self.places.get().unwrap_or(&nowhere);
-        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), self.walkers(), places)
+        let own = places.own.as_ref().map_or_else(|why| Err(why.as_str()), |own| Ok(*own));
+        let walkers = walkers::of(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
+        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, places)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         *state = State::Recording(Box::new(session));
         Ok(())

@@ -113,7 +113,7 @@ unsafe extern "C" fn class_load(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jt
 
 unsafe extern "C" fn class_prepare(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: jthread, class: jclass) {
     // SAFETY: as above.
-    unsafe { with(env, |agent, mut env| agent.resolver.prepared(&mut env, class)) };
+    unsafe { with(env, |agent, mut env| agent.prepared(&mut env, class)) };
 }
 
 unsafe extern "C" fn native_method_bind(

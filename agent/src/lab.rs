@@ -22,7 +22,7 @@ use crate::clock::own_tid;
 use crate::facade::{Capability, StackFrame};
 use crate::java;
 use crate::threads::registry;
-use walk::Question;
+pub use walk::Question;
 
 /// How a walk was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refu
     let mut desk = DESK.lock();
     let own: *mut c_void = env.get_raw().cast();
     let slot = registry().slots().find(own_tid()).ok_or(Refusal::Gone)?;
-    let own = Question { walker: agent.walkers()[0], slot, env: own };
+    let own = Question { walker: agent.asked(), slot, env: own };
     // SAFETY: slot and JNIEnv are the calling thread's.
     let direct = unsafe { own.direct(desk.walked(limit)) };
     let direct = Walk { way: Way::Direct, frames: direct };
@@ -111,8 +111,7 @@ fn ask_other(
     agent.jvmti.suspend(thread.as_raw()).map_err(|_| Refusal::Gone)?;
     // From here to `resume` nothing may wait for what the thread could hold.
     // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it does.
-    let walk =
-        unsafe { Question { walker: agent.walkers()[0], slot, env }.signalled(tid, desk.walked(limit)) };
+    let walk = unsafe { Question { walker: agent.asked(), slot, env }.signalled(tid, desk.walked(limit)) };
     let witness = desk.witness(agent, thread.as_raw());
     let resumed = agent.jvmti.resume(thread.as_raw());
     debug_assert!(resumed.is_ok(), "the thread was suspended by us");

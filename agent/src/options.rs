@@ -52,6 +52,18 @@ pub enum Witnessing {
     Every(Duration),
 }
 
+/// By whom each sample is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WalkerWish {
+    /// By our own, and where that finds no stack by AsyncGetCallTrace.
+    #[default]
+    Auto,
+    Asgct,
+    Own,
+    /// Always by both; proof says which account holds.
+    Both,
+}
+
 /// What becomes of stacks that are refuted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Refuted {
@@ -88,6 +100,7 @@ pub struct Options {
     pub quiet: bool,
     pub witness: Witnessing,
     pub refuted: Refuted,
+    pub walker: WalkerWish,
     /// How a walk that failed is tried again.
     pub recovery: Chosen,
     /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
@@ -116,6 +129,7 @@ impl Default for Options {
             quiet: false,
             witness: Witnessing::Auto,
             refuted: Refuted::Isolate,
+            walker: WalkerWish::default(),
             recovery: [true; STRATEGIES],
             late_ids: false,
             true_stacks: false,
@@ -187,7 +201,9 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
                    By default as often as costs less than a thousandth of the run
   refuted=isolate  stacks that bytecode or JVM contradict: isolate shows them under a root of
                    their own, keep among the others, drop without their frames
-  recovery=WAYS    how a stack is looked for where AsyncGetCallTrace finds none: off, or some
+  walker=auto      who walks a stack: auto (Vouch's own walker, and where that finds none
+                   AsyncGetCallTrace), asgct, own, or both: then proof says whose account holds
+  recovery=WAYS    how a stack is looked for where no walker finds one: off, or some
                    of STRATEGIES, joined by +.
                    Default: all of them
   quiet            print no summary

@@ -2,6 +2,7 @@
 //!
 //! Every entry ends as exactly one sample of exactly one fate.
 
+mod agreement;
 mod names;
 mod offences;
 mod outside;
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use vouch_recording::{Category, Fate, Mark, Recording, Sample, StackId, ThreadId};
-use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
+use vouch_report::{AgreementReport, EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{Frame, Head, Meant, Reason, Walk};
 use vouch_signal::event;
 use vouch_signal::handler::Counters;
@@ -35,6 +36,7 @@ use crate::jvm::Jvm;
 use crate::options::Refuted;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
+use agreement::{Agreement, Difference};
 use names::{Names, stand_in};
 use offences::{Contradiction, Disputed};
 use recovered::{Leaf, Recovered, Repair};
@@ -84,11 +86,13 @@ pub struct Recorder {
     /// How many samples had no stack, for each reason.
     unwalked: BTreeMap<String, u64>,
     recovered: Recovered,
+    agreement: Agreement,
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
     dropped: (u64, u64),
     /// The frames of the walk at hand, and what their ids meant: kept to be filled again.
     frames: Vec<Frame>,
+    other: Vec<Frame>,
     meant: Vec<Meant>,
 }
 
@@ -112,11 +116,13 @@ impl Recorder {
             shown: Shown::new(refuted),
             unwalked: BTreeMap::new(),
             recovered: Recovered::default(),
+            agreement: Agreement::default(),
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
                 .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
             dropped: (0, 0),
             frames: Vec::new(),
+            other: Vec::new(),
             meant: Vec::new(),
         }
     }
@@ -184,6 +190,11 @@ impl Recorder {
         self.recovered.report(tried, interval.as_secs_f64() * 1_000.0)
     }
 
+    /// How the accounts of two walkers differed.
+    pub fn agreement(&self) -> BTreeMap<String, AgreementReport> {
+        self.agreement.report()
+    }
+
     /// Handler times, and their sum.
     pub fn handler_ns(&self) -> (&Histogram<u64>, u64) {
         (&self.handler_ns, self.handler_total_ns)
@@ -239,33 +250,69 @@ impl Recorder {
         self.handler_ns.saturating_record(head.took.into());
         self.handler_total_ns += u64::from(head.took);
         let mut frames = take(&mut self.frames);
-        // The first walker's account is the one that is judged and shown, or what was recovered behind it.
-        let mut accounts = accounts(entry);
-        let first = accounts.next();
-        let pc = first.as_ref().map_or(0, |first| first.pc);
-        match first.map_or(Err(Reason::NO_JAVA_FRAME), |first| first.answer.map(|_| first)) {
-            Ok(first) => {
-                frames.clear();
-                frames.extend(first.frames());
-                self.take_walk(&head, Walk::Frames(&frames), jvm);
-            }
-            Err(why) => {
-                let mut recovered = accounts.map_while(|account| Some((account.strategy?, account)));
+        match self.of_walkers(&head, entry, &mut frames, jvm) {
+            Ok(began) => self.take_frames(&head, &frames, began, jvm),
+            Err((why, interrupted)) => {
+                let mut recovered =
+                    accounts(entry).filter_map(|account| Some((account.origin.strategy?, account)));
                 let holds = recovered.any(|(strategy, account)| {
                     frames.clear();
                     frames.extend(account.frames());
-                    let repair = Repair { strategy, interrupted: pc, caller: account.pc };
+                    let repair = Repair { strategy, interrupted, caller: account.pc };
                     self.take_recovered(&head, repair, &mut frames, jvm)
                 });
                 if !holds {
                     if head.witnessed {
                         self.witness.forgo();
                     }
-                    self.take_walk(&head, Walk::None(why), jvm);
+                    self.take_none(&head, why);
                 }
             }
         }
         self.frames = frames;
+    }
+
+    /// The account of a sample that is to be taken: its frames, and where it began. Of two that differ that is the first, unless
+    /// proof refutes it and not the other. If there is none, why, and where the thread was interrupted.
+    fn of_walkers(
+        &mut self,
+        head: &Head,
+        entry: &Entry<'_>,
+        frames: &mut Vec<Frame>,
+        jvm: &mut dyn Jvm,
+    ) -> Result<Began, (Reason, usize)> {
+        frames.clear();
+        let mut walkers = accounts(entry).filter(|account| account.origin.strategy.is_none());
+        let Some(mut taken) = walkers.next() else { return Err((Reason::NO_JAVA_FRAME, 0)) };
+        frames.extend(taken.frames());
+        if let Some(second) = walkers.next() {
+            let mut other = take(&mut self.other);
+            other.clear();
+            other.extend(second.frames());
+            let difference = Difference::of(frames, &other);
+            let differ = !matches!(difference, Difference::Same | Difference::Neither);
+            let refuted = differ && !frames.is_empty() && self.refutes(head, frames, jvm);
+            let other_refuted = differ && !other.is_empty() && self.refutes(head, &other, jvm);
+            if second.origin.compared {
+                self.agreement.count(difference, refuted, other_refuted);
+            }
+            // Where neither has a stack it is AsyncGetCallTrace's reason that is known by its name.
+            if taken.answer.is_err() || refuted && second.answer.is_ok() && !other_refuted {
+                std::mem::swap(frames, &mut other);
+                taken = second;
+            }
+            self.other = other;
+        }
+        taken.answer.map_err(|why| (why, taken.pc))?;
+        Ok(Began::of(&taken, jvm))
+    }
+
+    /// True if proof speaks against these frames of a sample.
+    fn refutes(&mut self, head: &Head, frames: &[Frame], jvm: &mut dyn Jvm) -> bool {
+        self.meant.clear();
+        jvm.meant(frames, head.time, &mut self.meant);
+        let Self { walks, witness, meant, .. } = self;
+        walks.refutes(meant, head.serial, jvm, |jvm| witness.present_root(head, jvm))
     }
 
     /// Takes in a sample with what was recovered of it, unless that is refuted.
@@ -300,37 +347,45 @@ impl Recorder {
     }
 
     /// Takes in what was due while no signal was taken: there is no stack for it.
-    pub fn take_unsignalled(&mut self, due: &[Unsignalled], jvm: &mut dyn Jvm) {
+    pub fn take_unsignalled(&mut self, due: &[Unsignalled]) {
         for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
             let why = if java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
             let Debt { weight, time, cpu } = debt;
             let head = Head { time, cpu, tid, serial, weight, took: 0, witnessed: false };
-            self.take_walk(&head, Walk::None(why), jvm);
+            self.take_none(&head, why);
         }
     }
 
     /// Takes in a sample with its walk.
     pub fn take_walk(&mut self, head: &Head, walk: Walk<'_>, jvm: &mut dyn Jvm) {
+        match walk {
+            Walk::Frames(frames) => self.take_frames(head, frames, Began::Here, jvm),
+            Walk::None(why) => self.take_none(head, why),
+        }
+    }
+
+    /// Takes in a sample that has a stack.
+    fn take_frames(&mut self, head: &Head, frames: &[Frame], began: Began, jvm: &mut dyn Jvm) {
+        let (track, _) = self.tracks.of(head, &mut self.recording);
+        // Before all else: the thread runs on.
+        let account = head.witnessed.then(|| self.witness.take(head, frames, began, self.depth, jvm));
+        self.meant.clear();
+        jvm.meant(frames, head.time, &mut self.meant);
+        let judged = self.judge(head, began, jvm);
+        let (fate, stack) = self.java_stack(head, judged, account.flatten(), track, jvm);
+        self.add(head, track, stack, fate);
+    }
+
+    /// Takes in a sample that has none.
+    fn take_none(&mut self, head: &Head, why: Reason) {
         let (track, outside) = self.tracks.of(head, &mut self.recording);
-        let (fate, stack) = match walk {
-            Walk::Frames(frames) => {
-                // Before all else: the thread runs on.
-                let account =
-                    head.witnessed.then(|| self.witness.take(head, frames, Began::Here, self.depth, jvm));
-                self.meant.clear();
-                jvm.meant(frames, head.time, &mut self.meant);
-                let judged = self.judge(head, Began::Here, jvm);
-                self.java_stack(head, judged, account.flatten(), track, jvm)
-            }
-            Walk::None(why) if why.is_outside() => {
-                (Fate::Outside, stand_in(&mut self.recording, outside.name, outside.category))
-            }
-            Walk::None(why) => {
-                let name = why.name();
-                *self.unwalked.entry(name.to_owned()).or_default() += 1;
-                let stack = stand_in(&mut self.recording, &format!("[no stack: {name}]"), Category::NoStack);
-                (Fate::Unwalked, stack)
-            }
+        let (fate, stack) = if why.is_outside() {
+            (Fate::Outside, stand_in(&mut self.recording, outside.name, outside.category))
+        } else {
+            let name = why.name();
+            *self.unwalked.entry(name.to_owned()).or_default() += 1;
+            let stack = stand_in(&mut self.recording, &format!("[no stack: {name}]"), Category::NoStack);
+            (Fate::Unwalked, stack)
         };
         self.add(head, track, stack, fate);
     }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use jni::JNIEnv;
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_signal::stay::Polls;
+use vouch_walk::own::Own;
 use vouch_walk::recover::Ground;
 
 use crate::clock;
@@ -50,14 +51,22 @@ struct Moment {
 }
 
 /// Where this JVM has what handlers and the agent look for; `None` where that is not known.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Places {
     /// What says that a thread is to be stopped.
     pub polls: Option<Polls>,
     /// What recovery needs.
     pub ground: Option<Ground>,
+    /// Our own walker, or why there is none.
+    pub own: Result<&'static Own, String>,
     /// Its code, and what a thread left Java with.
     pub code: Option<CodeLayout>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { polls: None, ground: None, own: Err("the JVM is not up yet".to_owned()), code: None }
+    }
 }
 
 /// A recording that runs, or has just ended.
@@ -67,6 +76,8 @@ pub struct Session {
     rig: Rig,
     recorder: Recorder,
     questions: Questions,
+    /// By whom samples are walked.
+    walkers: Walkers,
     /// Why nothing is recovered.
     unrecovered: Option<&'static str>,
     /// In the place of an engine.
@@ -91,7 +102,7 @@ impl Session {
             Ok(recovery) => (recovery, None),
             Err(why) => (None, Some(why)),
         };
-        let rig = Rig::new(walkers, recovery, options.depth, options.interval, user_only, places.polls);
+        let rig = Rig::new(&walkers, recovery, options.depth, options.interval, user_only, places.polls);
         let witness = Witness::new(options.witness);
         let recorder = Recorder::new(options.depth, options.refuted, witness, registry(), events::ROWS);
         let questions = Questions::new(jvmti, hotspot, registry(), places.code);
@@ -107,6 +118,7 @@ impl Session {
                 rig,
                 recorder,
                 questions,
+                walkers,
                 unrecovered,
                 truth,
                 said_stopped: false,
@@ -119,8 +131,17 @@ impl Session {
             filter: options.threads.clone(),
             paused: false,
         });
-        let session =
-            Self { plan, rig, recorder, questions, unrecovered, truth, said_stopped: false, started };
+        let session = Self {
+            plan,
+            rig,
+            recorder,
+            questions,
+            walkers,
+            unrecovered,
+            truth,
+            said_stopped: false,
+            started,
+        };
         match session.plan.choice.engine.arm_process(session.plan.options.interval) {
             Ok(()) => Ok(session),
             Err(error) => {
@@ -146,10 +167,11 @@ impl Session {
             self.rig.want_witness();
         }
         // The program may put its own handlers in front at any time.
-        if let Some(recovery) = self.rig.recovery()
-            && !recovery.stopped.load(Relaxed)
-            && guard::unguarded().is_some()
-        {
+        let unguarded = guard::unguarded().is_some();
+        if let Some(own) = self.walkers.own {
+            own.unguarded.store(unguarded, Relaxed);
+        }
+        if unguarded && let Some(recovery) = self.rig.recovery() {
             recovery.stopped.store(true, Relaxed);
             self.unrecovered = Some(recovery::UNGUARDED);
         }
@@ -201,7 +223,7 @@ impl Session {
         self.finish_counts(resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         let written = files::write(self, places, program, power);
-        self.take_unsignalled(resolver, env);
+        self.take_unsignalled();
         self.rig.open();
         written
     }
@@ -215,7 +237,7 @@ impl Session {
         env: &mut JNIEnv<'_>,
     ) -> bool {
         self.silence();
-        self.take_unsignalled(resolver, env);
+        self.take_unsignalled();
         self.finish_counts(resolver, env);
         let plan = self.plan.clone();
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
@@ -249,11 +271,11 @@ impl Session {
     }
 
     /// Takes in what was due while no signal was taken; the gate is closed.
-    fn take_unsignalled(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+    fn take_unsignalled(&mut self) {
         let due = registry().settle();
         let weight = due.iter().map(|due| u64::from(due.debt.weight)).sum();
         self.rig.counters().count(due.len() as u64, weight);
-        self.recorder.take_unsignalled(&due, &mut self.questions.on(resolver, env));
+        self.recorder.take_unsignalled(&due);
     }
 
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {

@@ -1,26 +1,141 @@
-//! Whom a sample is walked by: a list, in which a walker is a row.
+//! Whom a sample is walked by: a list, in which a walker is a row, and our own one held to what the JVM says of a stack.
 //!
-//! The handler asks each of them for an account. It must never change under a handler: whoever wants others makes a new list.
+//! The handler asks them in their order. A list must never change under a handler: whoever wants others makes a new one.
 
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use jni::JNIEnv;
+use vouch_sample::Frame;
 use vouch_walk::broken::{Break, Broken};
-use vouch_walk::walker::Walker;
+use vouch_walk::own::Own;
+use vouch_walk::walker::{RawFrame, Walker};
+use vouch_witness::{compare, rules};
 
+use crate::clock::own_tid;
+use crate::facade::Jvmti;
 use crate::guard;
 use crate::hotspot::HotSpot;
+use crate::lab::Question;
+use crate::options::WalkerWish;
+use crate::threads::registry;
 
-/// The walkers, in the order of their accounts; the first one's is judged and shown. (A second one has been tried in the tests of
-/// lanes and stages, and in no JVM yet.)
-pub type Walkers = &'static [&'static dyn Walker];
+/// The walkers, in the order in which they are asked.
+pub type List = &'static [&'static dyn Walker];
 
-/// Those of this JVM; the first one broken in this way, in one of so many walks, if a test wants that.
+/// Where two walkers are there the second one is asked where the first has no stack; and in one of so many samples anyhow.
+const COMPARED: u32 = 16;
+
+/// Whom a recording's samples are walked by.
+#[derive(Debug, Clone)]
+pub struct Walkers {
+    pub list: List,
+    /// In one of so many samples all of them are asked.
+    pub compare: u32,
+    /// Our own, if it is among them.
+    pub own: Option<&'static Own>,
+    /// Why our own is missing.
+    pub missing: Option<String>,
+}
+
+impl Walkers {
+    /// True if our own was among them and was found wrong.
+    pub fn wrong(&self) -> bool {
+        self.own.is_some_and(|own| own.wrong.load(Ordering::Relaxed))
+    }
+}
+
+/// Those that are wished for. One that is broken stands alone: nobody is to make good for it.
 ///
-/// What is made here stays for as long as the process, since a handler may hold it at any time: one list for each time that a
-/// test breaks it or mends it.
-pub fn of(hotspot: &HotSpot, broken: Option<(Break, u32)>) -> Walkers {
+/// What is made here stays for as long as the process, since a handler may hold it at any time: one list for each recording, and
+/// for each time that a test breaks a walker or mends it.
+pub fn of(
+    hotspot: &HotSpot,
+    own: Result<&'static Own, &str>,
+    wish: WalkerWish,
+    broken: Option<(Break, u32)>,
+) -> Walkers {
     let asgct: &'static dyn Walker = Box::leak(Box::new(hotspot.asgct));
-    let first = match broken {
-        Some((how, every)) => Box::leak(Box::new(Broken::new(asgct, how, every, guard::past_end()))),
-        None => asgct,
-    };
-    Box::leak(Box::new([first]))
+    let alone = |walker| Walkers { list: vec![walker].leak(), compare: 1, own: None, missing: None };
+    // Its faults are to end its walk and nothing else.
+    let own = if guard::unguarded().is_some() { Err("walks are not guarded") } else { own };
+    if let Some((how, every)) = broken {
+        let whole = own.ok().filter(|_| wish == WalkerWish::Own).map_or(asgct, |own| own as &dyn Walker);
+        return alone(Box::leak(Box::new(Broken::new(whole, how, every, guard::past_end()))));
+    }
+    if wish == WalkerWish::Asgct {
+        return alone(asgct);
+    }
+    IN_USE.fetch_or(own.is_ok(), Ordering::Relaxed);
+    match (own, wish) {
+        (Ok(own), WalkerWish::Own) => Walkers { own: Some(own), ..alone(own) },
+        (Ok(own), _) => {
+            let compare = if wish == WalkerWish::Both { 1 } else { COMPARED };
+            Walkers { list: vec![own as &dyn Walker, asgct].leak(), compare, own: Some(own), missing: None }
+        }
+        (Err(why), _) => {
+            let missing = Some(format!("AsyncGetCallTrace alone has walked: {why}"));
+            Walkers { missing, ..alone(asgct) }
+        }
+    }
+}
+
+/// Our own walker walks for a recording. The truth lab has to see the JVM without what GetStackTrace repairs.
+static IN_USE: AtomicBool = AtomicBool::new(false);
+/// How often there was an occasion to hold our own walker to the JVM's word.
+static OCCASIONS: AtomicU32 = AtomicU32::new(0);
+/// The deepest stack that is held to it.
+const DEEPEST: usize = 1 << 10;
+
+/// Holds our own walker to what the JVM says of the calling thread's stack: at the first occasion, the second, the fourth and so on.
+/// If they say something else it walks no more.
+pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
+    if !IN_USE.load(Ordering::Relaxed) || own.wrong.load(Ordering::Relaxed) {
+        return;
+    }
+    let occasion = OCCASIONS.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    if !occasion.is_power_of_two() {
+        return;
+    }
+    let Some(slot) = registry().slots().find(own_tid()) else { return };
+    let mut walked = vec![RawFrame::EMPTY; DEEPEST];
+    // The walk before the witness, which would make ids that are lacking.
+    // SAFETY: slot and JNIEnv are the calling thread's.
+    let walk = unsafe { Question { walker: own, slot, env: env.get_raw().cast() }.direct(&mut walked) };
+    let mut room = Vec::new();
+    let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room) else { return };
+    let witness: Vec<_> = room[..count].iter().map(|f| rules::of_witness(f.method, f.location)).collect();
+    if count < DEEPEST && !agrees(walk.as_deref().unwrap_or_default(), &witness) {
+        own.wrong.store(true, Ordering::Relaxed);
+    }
+}
+
+/// True if a walk has all that the witness of the same moment has.
+fn agrees(walk: &[Frame], witness: &[Frame]) -> bool {
+    // What was redefined has no id for the walk. And behind a virtual thread stands its carrier.
+    walk.iter().any(|frame| frame.method().is_none())
+        || walk
+            .get(..witness.len())
+            .is_some_and(|walk| compare(walk, witness, DEEPEST).differences.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vouch_sample::{MethodId, NATIVE};
+
+    fn frames(frames: &[(usize, i32)]) -> Vec<Frame> {
+        frames.iter().map(|(method, bci)| Frame::of(MethodId(*method), *bci)).collect()
+    }
+
+    #[test]
+    fn a_walker_is_wrong_that_tells_anything_else_than_the_jvm() {
+        const STACK: [(usize, i32); 3] = [(1, NATIVE), (2, 7), (3, 9)];
+        let agrees = |walk: &[(usize, i32)]| agrees(&frames(walk), &frames(&STACK));
+        assert!(agrees(&STACK));
+        assert!(agrees(&[(1, NATIVE), (2, 7), (3, 9), (4, 1)]), "the carrier behind a virtual thread");
+        assert!(agrees(&[(1, NATIVE), (0, 7)]), "nobody knows whose frame that is");
+        for wrong in [&[][..], &STACK[..2], &[(1, NATIVE), (2, 8), (3, 9)], &[(1, NATIVE), (3, 7), (2, 9)]] {
+            assert!(!agrees(wrong), "{wrong:?}");
+        }
+    }
 }

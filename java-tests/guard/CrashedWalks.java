@@ -45,7 +45,8 @@ public class CrashedWalks {
             .run(Program.class, library));
         all(Vm.with("interval=1ms,break=crashed").run(Burning.class));
         // Real faults of the true walker, if it has any to make.
-        same(without, Vm.with("interval=500us,break=damaged/2").run(Program.class, library));
+        same(without, Vm.with("interval=500us,walker=asgct,break=damaged/2").run(Program.class, library));
+        same(without, Vm.with("interval=500us,walker=own,break=damaged/2").run(Program.class, library));
         watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class));
         asked();
     }

@@ -36,13 +36,13 @@ public class Recovery {
 
     /** Time in the JVM's own code is shown under the method that called it. */
     private static void copies() {
-        Run without = Vm.with("recovery=off,threads=^" + THREAD + "$").run(Copies.class).ok();
+        Run without = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").run(Copies.class).ok();
         Report bare = without.report();
         Check.atLeast(0.3 * javaSamples(bare), bare.samples("unwalked"), "samples without a stack, if nothing is recovered");
         Check.equal(0L, recovered(bare, "tried"), "contexts that were repaired without recovery");
         Check.atMost(share(without) - 0.15, shown(without.profile()), "share of the copying that is shown without recovery");
 
-        Run with = Vm.with("witness=200/s,threads=^" + THREAD + "$").run(Copies.class).ok();
+        Run with = Vm.with("walker=asgct,witness=200/s,threads=^" + THREAD + "$").run(Copies.class).ok();
         Report report = with.report();
         Check.atMost(0.02 * javaSamples(report), report.samples("unwalked") + report.samples("refuted"), "samples without a stack that holds");
         // Four standard deviations and a half, and what a slice of the work is longer than it says.
@@ -58,10 +58,10 @@ public class Recovery {
 
     /** Interpreted calls: mostly entries and returns. */
     private static void interpreted() {
-        Report bare = Vm.with("recovery=off,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class).ok().report();
+        Report bare = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class).ok().report();
         Check.atLeast(0.01 * javaSamples(bare), bare.samples("unwalked"), "interpreted samples without a stack, if nothing is recovered");
 
-        Run run = Vm.with("witness=200/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class).ok();
+        Run run = Vm.with("walker=asgct,witness=200/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class).ok();
         Report report = run.report();
         Check.atMost(0.3 * bare.samples("unwalked") / javaSamples(bare) * javaSamples(report), report.samples("unwalked") + report.samples("refuted"),
             "interpreted samples without a stack that holds");
@@ -80,7 +80,7 @@ public class Recovery {
 
     /** One strategy alone. */
     private static void chosen() {
-        Report report = Vm.with("recovery=top,threads=^" + THREAD + "$").run(Copies.class).ok().report();
+        Report report = Vm.with("walker=asgct,recovery=top,threads=^" + THREAD + "$").run(Copies.class).ok().report();
         JsonObject recovery = report.json.getAsJsonObject("recovery");
         for (String strategy : STRATEGIES) {
             long tried = recovery.getAsJsonObject(strategy).get("tried").getAsLong();

@@ -1,5 +1,5 @@
-//! How many stacks of Java code are bad, as docs/recovery.md has it: without recovery, with it, and by another profiler on the
-//! same program; and what each strategy brought.
+//! How many stacks of Java code are bad, as docs/recovery.md has it: by each walker, with recovery and without, and by another profiler
+//! on the same program; and what each strategy brought.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,8 +17,13 @@ type Runs = Vec<f64>;
 type Kinds = BTreeMap<String, Runs>;
 
 /// The columns: the runs' mode, and what it is called.
-const KINDS: [(&str, &str); 3] =
-    [("off", "without recovery"), ("on", "with recovery"), ("peer", "async-profiler")];
+const KINDS: [(&str, &str); 5] = [
+    ("off", "AsyncGetCallTrace"),
+    ("on", "with recovery"),
+    ("own", "own walker"),
+    ("auto", "both"),
+    ("peer", "async-profiler"),
+];
 
 /// The page of these files: `MAJOR-MODE.RUN-PROGRAM.json` are our reports, `….collapsed` the other profiler's stacks.
 pub fn page(files: &[PathBuf]) -> Result<String, String> {

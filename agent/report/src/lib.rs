@@ -14,8 +14,8 @@ mod time;
 
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 pub use report::{
-    Delivered, GradeReport, HandlerTime, Rate, RecoveryReport, Run, Signals, ThreadReport, TrustReport,
-    WitnessReport,
+    AgreementReport, Delivered, GradeReport, HandlerTime, Rate, RecoveryReport, Run, Signals, ThreadReport,
+    TrustReport, WitnessReport,
 };
 pub use summary::Files;
 pub use text::{grouped, readable};

@@ -57,6 +57,9 @@ pub struct Run {
     /// By strategy.
     #[serde(default)]
     pub recovery: BTreeMap<String, RecoveryReport>,
+    /// How the accounts of two walkers differed, where there were two.
+    #[serde(default)]
+    pub agreement: BTreeMap<String, AgreementReport>,
     pub edges: EdgeReport,
     /// The most frequent.
     pub refutations: Vec<RefutationReport>,
@@ -166,6 +169,15 @@ pub struct RecoveryReport {
     pub refuted: u64,
     /// What the samples stand for that have their stack by it.
     pub weight_ms: f64,
+}
+
+/// Samples whose two accounts differed in one way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgreementReport {
+    pub samples: u64,
+    /// Those where proof refutes the one account, and the other.
+    pub asgct_refuted: u64,
+    pub own_refuted: u64,
 }
 
 /// Samples that were compared with GetStackTrace.

@@ -8,8 +8,8 @@ use serde_json::Value;
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
-    Delivered, Files, GradeReport, Power, Rate, RecoveryReport, RefutationReport, Run, TrustReport,
-    WitnessReport,
+    AgreementReport, Delivered, Files, GradeReport, Power, Rate, RecoveryReport, RefutationReport, Run,
+    TrustReport, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -61,6 +61,7 @@ fn proven_report() -> TrustReport {
     let mut report = report();
     report.run.refutations = vec![refutation];
     report.run.recovery = [("top".to_owned(), RecoveryReport::default())].into();
+    report.run.agreement = [("same".to_owned(), AgreementReport::default())].into();
     report.run.power = [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into();
     report
 }
@@ -77,7 +78,7 @@ fn the_keys_are_those_that_tools_read() {
     proven_report().write(&mut json).unwrap();
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
-    let expected = "agent_cpu_ms bytes_recorded command conservation cpu_ms edges engine engine_notes engine_stopped handler_ns \
+    let expected = "agent_cpu_ms agreement bytes_recorded command conservation cpu_ms edges engine engine_notes engine_stopped handler_ns \
                     interval_us jdk names_lost power rate recovery refutations refuted sampled_interval_us samples stacks_cut threads unwalked vm_flags \
                     vouch wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
@@ -89,6 +90,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(keys(&report["refutations"][0]).join(" "), refutation);
     let strategy = ["plausible", "proven", "refuted", "tried", "walked", "weight_ms"];
     assert_eq!(keys(&report["recovery"]["top"]), strategy);
+    assert_eq!(keys(&report["agreement"]["same"]), ["asgct_refuted", "own_refuted", "samples"]);
     assert_eq!(keys(&report["power"]["moved_bcis"]), ["noticed", "tried"]);
     assert_eq!(keys(&report["conservation"]), ["cpu_ms", "ratio", "sampled_ms"]);
     let thread = ["conserved", "cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];

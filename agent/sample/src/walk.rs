@@ -27,6 +27,8 @@ impl Reason {
     pub const UNKNOWN_JAVA: Self = Self(-5);
     /// It knows where the thread is, and finds no frames.
     pub const NOT_WALKABLE_JAVA: Self = Self(-6);
+    /// Nothing can be told of the thread.
+    pub const UNKNOWN_STATE: Self = Self(-7);
     /// No signal came in which the stack could have been walked, and a sample was due.
     pub const NOT_SIGNALLED: Self = Self(i32::MIN + 1);
     /// The walk faulted, and was ended by the guard.
@@ -51,7 +53,7 @@ impl Reason {
             Self(-4) => "not_walkable_not_Java",
             Self::UNKNOWN_JAVA => "unknown_Java",
             Self::NOT_WALKABLE_JAVA => "not_walkable_Java",
-            Self(-7) => "unknown_state",
+            Self::UNKNOWN_STATE => "unknown_state",
             Self(-8) => "thread_exit",
             Self(-9) => "deopt",
             Self(-10) => "safepoint",

@@ -4,6 +4,7 @@
 //! SIGPROF reaches the thread first answers, since the kernel keeps only one of several that are pending. A question is
 //! answered once. It must cost a sample that nobody asks about no more than one load.
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -70,7 +71,13 @@ impl Ask {
         if !mine {
             return;
         }
-        let subject = Subject { env: self.env, context, walking: self.slot.walking() };
+        let subject = Subject {
+            env: self.env,
+            context,
+            calls: false,
+            outset: &Cell::default(),
+            walking: self.slot.walking(),
+        };
         // SAFETY: by the promise made to `new`; `context` is the kernel's, of this thread.
         let answer = unsafe { guard::walk(self.walker, &subject, self.room) };
         self.told.store(number_of(answer), Ordering::Relaxed);

@@ -4,20 +4,21 @@
 //! again from repaired contexts, and publishes. Whatever it cannot do it counts. It must never wait (but for a witness, see
 //! [`crate::stay`]), allocate, lock, panic or change errno.
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_sample::{Head, Reason};
+use vouch_sample::{Answer, Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::recover::Recovery;
-use vouch_walk::walker::{Room, Subject, Walker};
+use vouch_walk::walker::{Outset, Room, Subject, Walker};
 
 use crate::ask;
 use crate::gate::Gate;
 use crate::lane::{Claim, Lane, claim_any};
-use crate::record::{RECOVERED, Sample, longest};
+use crate::record::{Origin, RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
 use crate::stay::{Post, Stay};
 
@@ -39,8 +40,9 @@ pub const MOST_CRASHES: u64 = 1_000;
 /// All that a handler needs, put together by the agent before it opens the gate.
 #[derive(Debug)]
 pub struct Sampler {
-    /// Each of them is asked for an account of its own, in this order.
+    /// They are asked in this order until one has a stack; in one of so many samples all of them, to be compared.
     pub walkers: &'static [&'static dyn Walker],
+    pub compare: u32,
     /// What is done where a walk fails; `None`: nothing.
     pub recovery: Option<Recovery>,
     /// The most frames of a stack that are kept. A walker is asked for one more: then a cut is no guess.
@@ -68,8 +70,8 @@ impl Sampler {
     /// The words that the longest sample can need.
     #[must_use]
     pub fn longest(&self) -> usize {
-        let accounts = if self.recovery.is_some() { RECOVERED } else { 1 };
-        longest(self.walkers.len(), accounts, self.depth.saturating_add(1))
+        let recovered = if self.recovery.is_some() { RECOVERED } else { 0 };
+        longest(self.walkers.len(), recovered, self.depth.saturating_add(1))
     }
 }
 
@@ -85,8 +87,10 @@ pub struct Counters {
     pub dropped_weight: AtomicU64,
     /// Signals that came while their thread rested: the next sample's weight has their time.
     pub rested: AtomicU64,
-    /// Walks that faulted.
+    /// Walks that faulted in the JVM's code.
     pub crashed: AtomicU64,
+    /// Walks of our own that faulted.
+    pub astray: AtomicU64,
 }
 
 impl Counters {
@@ -121,7 +125,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     }
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let Some(weight) = weight(sampler, slot, cause, cpu) else { return };
-    sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
+    let number = sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
     sampler.counters.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
     let Some(claim) = claim_lane(sampler, tid) else {
         sampler.counters.dropped.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +135,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let mut sample = Sample::new(claim);
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
-    let walked = walk(sampler, slot, &mut sample, at.pc, context);
+    let walked = walk(sampler, slot, &mut sample, number, (at.pc, context));
     let serial = slot.map_or(0, Slot::serial);
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
@@ -212,28 +216,74 @@ fn rest_if_dear(slot: &Slot, period: u64, now: u64, took: u64) {
     }
 }
 
-/// Has each walker write its account; true if the first one has a stack, or one was recovered.
+/// Has the walkers write their accounts, and where none has a stack has it recovered; true if there is one now.
 fn walk(
     sampler: &Sampler,
     slot: Option<&Slot>,
     sample: &mut Sample<'_, '_>,
-    pc: usize,
-    context: *mut c_void,
+    number: u64,
+    (pc, context): (usize, *mut c_void),
 ) -> bool {
-    let subject = subject(sampler, slot, context);
-    let mut first = None;
+    let outset = Cell::default();
+    let subject = match subject(sampler, slot, context, &outset) {
+        Ok(subject) => subject,
+        Err(why) => {
+            sample.add(Err(why), Origin::FIRST, pc);
+            return false;
+        }
+    };
+    let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
+    let compared = number.checked_rem(sampler.compare.into()) == Some(0);
+    let (mut walked, mut first) = (false, None);
+    let mut origin = Origin { compared, ..Origin::FIRST };
     for walker in sampler.walkers {
-        let walked = match &subject {
-            // SAFETY: it is this thread.
-            Ok(subject) => unsafe { walk_by(*walker, sampler, subject, sample, pc) },
-            Err(why) => {
-                sample.add(Err(*why), None, pc);
-                false
-            }
-        };
-        first.get_or_insert(walked);
+        if walked && !compared {
+            break;
+        }
+        outset.set(Outset::default());
+        // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it dies; the claim has
+        // room for depth + 1 frames in each account; the context is the kernel's.
+        let answer = unsafe { guard::walk(*walker, &subject, Room { frames: sample.room(), depth }) };
+        let Outset { pc: called, before } = outset.get();
+        let (begun, at) = if called == 0 { (None, pc) } else { (Some(before), called) };
+        sample.add(answer, Origin { begun, ..origin }, at);
+        if answer == Err(Reason::CRASHED) {
+            let counters = &sampler.counters;
+            let crashed = if walker.runs_jvm() { &counters.crashed } else { &counters.astray };
+            crashed.fetch_add(1, Ordering::Relaxed);
+        }
+        walked |= answer.is_ok();
+        first = first.or(Some((*walker, answer)));
+        origin.walker = origin.walker.wrapping_add(1);
     }
-    first == Some(true)
+    // SAFETY: as above.
+    walked || unsafe { recover(sampler, &subject, sample, first) }
+}
+
+/// Has the first walker walk from repaired contexts, if its reason can be cured; true if that gave a stack.
+///
+/// # Safety
+/// The subject must be the calling thread, as its signal's handler was given it.
+unsafe fn recover(
+    sampler: &Sampler,
+    subject: &Subject<'_>,
+    sample: &mut Sample<'_, '_>,
+    first: Option<(&dyn Walker, Answer)>,
+) -> bool {
+    let Some((walker, Err(why))) = first else { return false };
+    let Some(mut attempts) = sampler.recovery.as_ref().and_then(|recovery| recovery.attempts(why)) else {
+        return false;
+    };
+    let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
+    let mut recovered = 0;
+    while recovered < RECOVERED {
+        let room = Room { frames: sample.room(), depth };
+        // SAFETY: as of its walk; the claim has room for so many more accounts.
+        let Some(it) = (unsafe { attempts.next(walker, subject, room) }) else { break };
+        sample.add(it.answer, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);
+        recovered = recovered.wrapping_add(1);
+    }
+    recovered > 0
 }
 
 /// The interrupted thread, to be walked; or why it cannot be.
@@ -241,48 +291,14 @@ fn subject<'t>(
     sampler: &Sampler,
     slot: Option<&'t Slot>,
     context: *mut c_void,
+    outset: &'t Cell<Outset>,
 ) -> Result<Subject<'t>, Reason> {
     let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
     let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
     if sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES {
         return Err(Reason::STOPPED);
     }
-    Ok(Subject { env, context, walking: slot.walking() })
-}
-
-/// What a walker says of the thread, its frames behind what the sample has already; and what can be recovered if it has none.
-/// True if there are any.
-///
-/// # Safety
-/// The subject must be the calling thread, as its signal's handler was given it.
-unsafe fn walk_by(
-    walker: &dyn Walker,
-    sampler: &Sampler,
-    subject: &Subject<'_>,
-    sample: &mut Sample<'_, '_>,
-    pc: usize,
-) -> bool {
-    let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
-    // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it dies; the claim has
-    // room for depth + 1 frames in each account; the context is the kernel's.
-    let answer = unsafe { guard::walk(walker, subject, Room { frames: sample.room(), depth }) };
-    sample.add(answer, None, pc);
-    let Err(why) = answer else { return true };
-    if why == Reason::CRASHED {
-        sampler.counters.crashed.fetch_add(1, Ordering::Relaxed);
-    }
-    let Some(mut attempts) = sampler.recovery.as_ref().and_then(|recovery| recovery.attempts(why)) else {
-        return false;
-    };
-    let mut recovered = 0;
-    while recovered < RECOVERED {
-        let room = Room { frames: sample.room(), depth };
-        // SAFETY: as above: the claim has room for so many more accounts.
-        let Some(it) = (unsafe { attempts.next(walker, subject, room) }) else { break };
-        sample.add(it.answer, Some(it.strategy), it.pc);
-        recovered = recovered.wrapping_add(1);
-    }
-    recovered > 0
+    Ok(Subject { env, context, calls: false, outset, walking: slot.walking() })
 }
 
 /// Room for the longest sample.

@@ -1,6 +1,6 @@
 //! How a sample lies in a lane: six words of head, then the accounts, each walker's, and behind one that failed what was recovered.
 //!
-//! An account is two words, of its answer and its strategy, and of where it begins; behind them lie the frames as the walker wrote
+//! An account is two words, of its answer and its origin, and of where it begins; behind them lie the frames as the walker wrote
 //! them. Written by the handler, read by the drain; the one place that knows the layout.
 
 use vouch_sample::{Answer, Frame, Head, answer_of, number_of};
@@ -16,11 +16,56 @@ const ACCOUNT_WORDS: usize = 2;
 /// At most so many stacks are recovered of a sample.
 pub const RECOVERED: usize = 3;
 
-/// The words that the longest sample can need: of so many walkers, each with so many accounts that have so many frames, and one
-/// that has none.
+/// The words that the longest sample can need: of so many walkers, each with an account of so many frames; and where none has one,
+/// of so many that were recovered.
 #[must_use]
-pub const fn longest(walkers: usize, accounts: usize, depth: usize) -> usize {
-    HEAD_WORDS + walkers * (ACCOUNT_WORDS + accounts * (ACCOUNT_WORDS + depth * FRAME_WORDS))
+pub const fn longest(walkers: usize, recovered: usize, depth: usize) -> usize {
+    let accounts = if recovered > walkers { recovered } else { walkers };
+    HEAD_WORDS + (walkers + recovered) * ACCOUNT_WORDS + accounts * depth * FRAME_WORDS
+}
+
+/// Whose walk it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The number of the walker.
+    pub walker: u8,
+    /// It was asked to be compared, whatever the first one said.
+    pub compared: bool,
+    /// It has not begun where the thread was interrupted; and whether there is a frame before, which is just being made or taken
+    /// down.
+    pub begun: Option<bool>,
+    /// The number of the strategy that repaired the context; `None` if nobody did.
+    pub strategy: Option<u16>,
+}
+
+impl Origin {
+    /// The first walker's, of the context as it is.
+    pub const FIRST: Self = Self { walker: 0, compared: false, begun: None, strategy: None };
+
+    const fn number(self) -> u32 {
+        let strategy = match self.strategy {
+            Some(number) => number.wrapping_add(1),
+            None => 0,
+        };
+        let begun = match self.begun {
+            None => 0,
+            Some(before) => 1 + before as u32,
+        };
+        (self.walker as u32) << 24 | (self.compared as u32) << 18 | begun << 16 | strategy as u32
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of a number")]
+    const fn of(number: u32) -> Self {
+        Self {
+            walker: (number >> 24) as u8,
+            compared: number & 1 << 18 != 0,
+            begun: match number >> 16 & 3 {
+                0 => None,
+                before => Some(before == 2),
+            },
+            strategy: (number as u16).checked_sub(1),
+        }
+    }
 }
 
 /// A sample that is being written, account by account.
@@ -44,12 +89,10 @@ impl<'l, 'm> Sample<'l, 'm> {
         self.claim.pointer(self.next.wrapping_add(ACCOUNT_WORDS)).cast()
     }
 
-    /// Takes in the account whose frames were written: of the context as it is, or as a strategy of that number repaired it;
-    /// in either case with this pc.
+    /// Takes in the account whose frames were written, of a walk that began at this pc.
     #[inline]
-    pub fn add(&mut self, answer: Answer, strategy: Option<u32>, pc: usize) {
-        let strategy = strategy.map_or(0, |number| number.wrapping_add(1));
-        self.claim.set(self.next, pair(number_of(answer).cast_unsigned(), strategy));
+    pub fn add(&mut self, answer: Answer, origin: Origin, pc: usize) {
+        self.claim.set(self.next, pair(number_of(answer).cast_unsigned(), origin.number()));
         self.claim.set(self.next.wrapping_add(1), pc as u64);
         let frames = answer.map_or(0, |frames| frames as usize);
         self.next = self.next.wrapping_add(ACCOUNT_WORDS + frames.wrapping_mul(FRAME_WORDS));
@@ -88,8 +131,7 @@ pub fn head(entry: &Entry<'_>) -> Option<Head> {
 #[derive(Debug)]
 pub struct Account<'e> {
     pub answer: Answer,
-    /// The number of the strategy that repaired its context; `None` if nobody did.
-    pub strategy: Option<u32>,
+    pub origin: Origin,
     /// The instruction that the walk begins at.
     pub pc: usize,
     entry: &'e Entry<'e>,
@@ -107,18 +149,19 @@ impl Account<'_> {
     }
 }
 
-/// The accounts of a sample, in the order of their walkers, each with what was recovered behind it. One that says that it has more than the entry does is cut.
+/// The accounts of a sample: each walker's, in their order, and then what was recovered. One that says that it has more than the
+/// entry does is cut.
 pub fn accounts<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Account<'e>> {
     let mut next = HEAD_WORDS;
     core::iter::from_fn(move || {
-        let (told, strategy) = split(entry.word(next)?);
+        let (told, origin) = split(entry.word(next)?);
         let answer = answer_of(told.cast_signed());
         let pc = usize::try_from(entry.word(next.checked_add(1)?)?).unwrap_or(0);
         let begin = next.checked_add(ACCOUNT_WORDS)?;
         let frames = answer.map_or(0, |frames| frames as usize);
         let end = begin.saturating_add(frames.saturating_mul(FRAME_WORDS));
         next = end;
-        Some(Account { answer, strategy: strategy.checked_sub(1), pc, entry, words: begin..end })
+        Some(Account { answer, origin: Origin::of(origin), pc, entry, words: begin..end })
     })
 }
 
@@ -155,13 +198,13 @@ mod tests {
 
     /// Writes a sample with these accounts.
     fn write(lane: &Lane<'_>, accounts: &[Result<&[RawFrame], Reason>]) {
-        let mut sample = Sample::new(lane.claim(longest(accounts.len(), 1, 4)).unwrap());
+        let mut sample = Sample::new(lane.claim(longest(accounts.len(), 0, 4)).unwrap());
         for account in accounts {
             for (at, frame) in account.iter().flat_map(|frames| frames.iter()).enumerate() {
                 // SAFETY: the claim has room for four frames in each account.
                 unsafe { sample.room().add(at).write(*frame) };
             }
-            sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()), None, 7);
+            sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()), Origin::FIRST, 7);
         }
         sample.publish(&HEAD);
     }
@@ -204,28 +247,34 @@ mod tests {
     }
 
     #[test]
-    fn an_account_says_which_strategy_it_is_of_and_where_it_begins() {
+    fn an_account_says_whose_it_is_and_where_it_begins() {
         let words = words();
         let lane = Lane::new(&words);
-        let mut sample = Sample::new(lane.claim(longest(1, 2, 4)).unwrap());
-        sample.add(Err(Reason::UNKNOWN_JAVA), None, 11);
-        for (strategy, pc) in [(0, 12), (3, usize::MAX)] {
+        let mut sample = Sample::new(lane.claim(longest(1, 3, 4)).unwrap());
+        sample.add(Err(Reason::UNKNOWN_JAVA), Origin::FIRST, 11);
+        let recovered = Origin { strategy: Some(3), ..Origin::FIRST };
+        let second = Origin { walker: 1, compared: true, ..Origin::FIRST };
+        let begun = Origin { begun: Some(true), ..Origin::FIRST };
+        let called = Origin { begun: Some(false), strategy: Some(0), ..Origin::FIRST };
+        for (origin, pc) in [(recovered, 12), (second, usize::MAX), (begun, 13), (called, 14)] {
             // SAFETY: the claim has room for four frames in each account.
             unsafe { sample.room().write(RawFrame { bci: 0, method: 7 }) };
-            sample.add(Ok(1), Some(strategy), pc);
+            sample.add(Ok(1), origin, pc);
         }
         sample.publish(&HEAD);
         let mut seen = Vec::new();
         lane.drain(|entry| {
-            let told = accounts(entry).map(|it| (it.answer, it.strategy, it.pc, it.frames().count()));
+            let told = accounts(entry).map(|it| (it.answer, it.origin, it.pc, it.frames().count()));
             seen = told.collect();
         });
         assert_eq!(
             seen,
             [
-                (Err(Reason::UNKNOWN_JAVA), None, 11, 0),
-                (Ok(1), Some(0), 12, 1),
-                (Ok(1), Some(3), usize::MAX, 1)
+                (Err(Reason::UNKNOWN_JAVA), Origin::FIRST, 11, 0),
+                (Ok(1), recovered, 12, 1),
+                (Ok(1), second, usize::MAX, 1),
+                (Ok(1), begun, 13, 1),
+                (Ok(1), called, 14, 1)
             ]
         );
     }
@@ -234,7 +283,7 @@ mod tests {
     fn what_is_torn_or_no_sample_is_read_as_far_as_it_goes() {
         let words = words();
         let lane = Lane::new(&words);
-        let mut sample = Sample::new(lane.claim(longest(1, 1, 4)).unwrap());
+        let mut sample = Sample::new(lane.claim(longest(1, 0, 4)).unwrap());
         // It says that it has a thousand frames, and has none.
         sample.claim.set(HEAD_WORDS, 1_000);
         sample.claim.set(HEAD_WORDS + 1, 0);
@@ -242,7 +291,7 @@ mod tests {
         sample.publish(&HEAD);
         assert_eq!(read(&lane), [(HEAD, [(Ok(1_000), Vec::new())].to_vec())]);
         for length in 1..HEAD_WORDS {
-            lane.claim(longest(1, 1, 4)).unwrap().publish(length);
+            lane.claim(longest(1, 0, 4)).unwrap().publish(length);
             lane.drain(|entry| assert_eq!((head(entry), accounts(entry).count()), (None, 0)));
         }
     }

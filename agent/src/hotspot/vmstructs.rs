@@ -134,7 +134,7 @@ pub fn flag(hotspot: &HotSpot, name: &str) -> Option<bool> {
 }
 
 /// The table of fields, with the layout of its own entries.
-struct Table {
+pub(super) struct Table {
     rows: Rows,
     field_name: usize,
     offset: usize,
@@ -142,7 +142,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(hotspot: &HotSpot) -> Option<Self> {
+    pub(super) fn of(hotspot: &HotSpot) -> Option<Self> {
         let word = |name| exported(hotspot, name);
         Some(Self {
             rows: Rows {
@@ -157,12 +157,12 @@ impl Table {
     }
 
     /// The offset of a field, by the names that the VM's sources give it.
-    fn offset(&self, type_name: &str, field_name: &str) -> Option<usize> {
+    pub(super) fn offset(&self, type_name: &str, field_name: &str) -> Option<usize> {
         Some(still(self.entry(type_name, field_name)? + self.offset))
     }
 
     /// The address of a static field.
-    fn address(&self, type_name: &str, field_name: &str) -> Option<usize> {
+    pub(super) fn address(&self, type_name: &str, field_name: &str) -> Option<usize> {
         Some(still(self.entry(type_name, field_name)? + self.address)).filter(|address| *address != 0)
     }
 
@@ -182,6 +182,18 @@ pub(super) fn size_of_type(hotspot: &HotSpot, name: &str) -> Option<usize> {
     let size = word(c"gHotSpotVMTypeEntrySizeOffset")?;
     let found = rows.of_type(name).next()?;
     Some(still(found + size)).filter(|size| *size > 0)
+}
+
+/// The value of a constant, from the table of those.
+pub(super) fn constant(hotspot: &HotSpot, name: &str) -> Option<i32> {
+    let word = |name| exported(hotspot, name);
+    let rows = Rows {
+        entry: word(c"gHotSpotVMIntConstants")?,
+        stride: word(c"gHotSpotVMIntConstantEntryArrayStride")?,
+        type_name: word(c"gHotSpotVMIntConstantEntryNameOffset")?,
+    };
+    let found = rows.of_type(name).next()?;
+    read_half(found + word(c"gHotSpotVMIntConstantEntryValueOffset")?).map(u32::cast_signed)
 }
 
 /// An exported table: where its first entry is, how far apart they are, and where in each is the name of a type.
@@ -205,8 +217,13 @@ impl Rows {
 
 /// The C string that the pointer at `address` leads to.
 fn text_at(address: usize) -> Option<&'static str> {
-    let pointer = Some(still(address)).filter(|pointer| *pointer != 0)?;
-    // SAFETY: the exported table's names are string constants of the JVM's library, which is never unloaded.
+    Some(still(address)).filter(|pointer| *pointer != 0).and_then(text_of)
+}
+
+/// The C string that lies at an address.
+pub(super) fn text_of(pointer: usize) -> Option<&'static str> {
+    // SAFETY: names in the exported tables, and those of the interpreter's parts, are string constants of the JVM's library, which is
+    // never unloaded.
     unsafe { CStr::from_ptr(pointer as *const c_char) }.to_str().ok()
 }
 

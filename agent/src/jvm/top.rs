@@ -47,7 +47,7 @@ pub fn code_at(pc: usize, code: &CodeLayout) -> CodeAt {
     if is_interpreter(pc, code) {
         return CodeAt::Interpreter;
     }
-    let unnamed = || match code.blobs.and_then(|blobs| blobs.at(pc, read)) {
+    let unnamed = || match code.blobs.and_then(|blobs| blobs.at(pc, &read)) {
         Some(Blob::Method | Blob::Dead) => CodeAt::Unknown,
         Some(Blob::Other) | None => CodeAt::Other,
     };

@@ -1,5 +1,6 @@
 //! Walking one thread, once: by a direct call, or by a signal that the thread handles wherever it stands.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::time::Duration;
 
@@ -38,7 +39,13 @@ impl Question {
         // SAFETY: writes one ucontext; nobody jumps back into it.
         unsafe { libc::getcontext(&raw mut context) };
         let context = (&raw mut context).cast();
-        let subject = Subject { env: self.env, context, walking: self.slot.walking() };
+        let subject = Subject {
+            env: self.env,
+            context,
+            calls: false,
+            outset: &Cell::default(),
+            walking: self.slot.walking(),
+        };
         // SAFETY: the context is this thread's, just taken, and `room` has as many frames as it says; the rest is the caller's promise.
         let answer = unsafe { walk(self.walker, &subject, room_of(room)) };
         walked(answer, room)

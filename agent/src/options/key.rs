@@ -10,12 +10,12 @@ use vouch_formats::Format;
 
 use crate::recovery;
 
-use super::{EngineWish, Options, Output, Place, Refuted, Verb, Witnessing};
+use super::{EngineWish, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "refuted",
-    "recovery", "lab", "break",
+    "recovery", "walker", "lab", "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -68,6 +68,15 @@ pub fn apply(
             options.threads = Some(regex);
         }
         "start" => options.start = length(value, "0s", "365d").map_err(named)?,
+        "walker" => {
+            let walkers = [
+                ("auto", WalkerWish::Auto),
+                ("asgct", WalkerWish::Asgct),
+                ("own", WalkerWish::Own),
+                ("both", WalkerWish::Both),
+            ];
+            options.walker = choice(value, &walkers).map_err(named)?;
+        }
         "witness" => {
             options.witness = match value {
                 "off" => Witnessing::Off,

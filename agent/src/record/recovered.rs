@@ -10,6 +10,7 @@ use vouch_proof::Body;
 use vouch_recording::Fate;
 use vouch_report::{RecoveryReport, float};
 use vouch_sample::{Bci, ENTRY, Frame, Head, Meaning, Meant, NATIVE};
+use vouch_signal::record::Account;
 use vouch_walk::recover::ALL;
 
 use crate::jvm::{CodeAt, Jvm, Top, TopFrame};
@@ -41,8 +42,8 @@ impl Leaf {
 
 impl Recovered {
     /// A walk of this strategy has come to this, for so many intervals.
-    pub fn count(&mut self, strategy: u32, fate: Fate, weight: u32) {
-        let Some((count, brought)) = self.0.get_mut(strategy as usize) else { return };
+    pub fn count(&mut self, strategy: u16, fate: Fate, weight: u32) {
+        let Some((count, brought)) = self.0.get_mut(usize::from(strategy)) else { return };
         count.walked += 1;
         match fate {
             Fate::Proven => count.proven += 1,
@@ -67,11 +68,17 @@ impl Recovered {
 pub enum Began {
     /// Where the thread was interrupted, or where it has left Java.
     Here,
-    /// With a caller, whose code has the other frames on top, as far as that is known.
+    /// With a caller, whose code has the other frames on top, as far as that is known: all that may go before the next poll.
     Caller { leaf: Leaf, top: Option<TopFrame> },
 }
 
 impl Began {
+    /// Where a walk of a context as it is began.
+    pub fn of(account: &Account<'_>, jvm: &mut dyn Jvm) -> Self {
+        let Some(before) = account.origin.begun else { return Self::Here };
+        Self::Caller { leaf: Leaf::Walked, top: top_with(before.into(), account.pc, jvm) }
+    }
+
     /// What is known of the frame on top.
     pub fn leaf(self) -> Leaf {
         match self {
@@ -85,10 +92,7 @@ impl Began {
     pub fn top(self, here: Top) -> Top {
         match self {
             Self::Here => here,
-            Self::Caller { leaf, top } => {
-                let more = usize::from(leaf == Leaf::PutBack);
-                Top { frame: top.map(|top| TopFrame { frames: top.frames + more, ..top }), away: false }
-            }
+            Self::Caller { top, .. } => Top { frame: top, away: false },
         }
     }
 }
@@ -96,7 +100,7 @@ impl Began {
 /// How a context was repaired.
 #[derive(Debug, Clone, Copy)]
 pub struct Repair {
-    pub strategy: u32,
+    pub strategy: u16,
     /// The instruction that was interrupted, and that which the walk began at.
     pub interrupted: usize,
     pub caller: usize,
@@ -116,7 +120,6 @@ impl Repair {
         if strategy.is_some_and(|strategy| strategy.keeps_leaf) {
             return Began::Here;
         }
-        let top = jvm.top_at(self.caller);
         let leaf = match jvm.code_at(self.interrupted) {
             CodeAt::Other if strategy.is_some_and(|strategy| strategy.sure) => Leaf::Walked,
             CodeAt::Other => Leaf::Unsure,
@@ -130,8 +133,14 @@ impl Repair {
                 })
             }
         };
+        let top = top_with(usize::from(leaf == Leaf::PutBack), self.caller, jvm);
         Began::Caller { leaf, top }
     }
+}
+
+/// What is one with the frame that calls from there, and so many frames more.
+fn top_with(more: usize, pc: usize, jvm: &mut dyn Jvm) -> Option<TopFrame> {
+    jvm.top_at(pc).map(|top| TopFrame { frames: top.frames + more, ..top })
 }
 
 /// Where in a method a thread is that has not begun it, or has ended it. `None` if nobody knows the method, or it has no frame: what

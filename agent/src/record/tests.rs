@@ -1,5 +1,6 @@
 //! The stages from a lane's entries to the recording, without a JVM: entries as handlers write them, and as nobody should.
 
+mod agreement;
 mod bench;
 mod recovered;
 mod witness;
@@ -131,20 +132,9 @@ fn what_was_due_without_a_signal_is_recorded_without_a_stack() {
     let debt = Debt { weight: 5, time: 10, cpu: 10 };
     let due = |tid, serial, java| Unsignalled { tid, serial, debt, java };
     let due = [due(TID, bench.serial, true), due(TID + 1, 77, false)];
-    bench.recorder.take_unsignalled(&due, &mut bench.jvm);
+    bench.recorder.take_unsignalled(&due);
     assert_eq!((bench.tally().weight.unwalked, bench.tally().weight.outside), (5, 5));
     assert_eq!(bench.recorder.unwalked()["not_signalled"], 1);
-}
-
-#[test]
-fn the_first_walker_is_believed_and_the_others_do_not_disturb() {
-    let mut bench = Bench::new();
-    bench.publish(&bench.head(10), &[Ok(&WHOLE), Ok(&WRONG), Err(Reason::CRASHED)]);
-    bench.publish(&bench.head(20), &[Ok(&WHOLE), Err(Reason::CRASHED)]);
-    bench.publish(&bench.head(30), &[Err(Reason::CRASHED), Ok(&WHOLE)]);
-    bench.drain();
-    let fates = bench.tally().samples;
-    assert_eq!((fates.proven, fates.unwalked, fates.sum()), (2, 1, 3));
 }
 
 #[test]

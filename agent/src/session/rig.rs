@@ -44,7 +44,7 @@ unsafe impl Send for Rig {}
 
 impl Rig {
     pub fn new(
-        walkers: Walkers,
+        walkers: &Walkers,
         recovery: Option<Recovery>,
         depth: usize,
         interval: Duration,
@@ -55,7 +55,8 @@ impl Rig {
         // A handler may be preempted with its lane claimed, so there are more lanes than processors.
         let count = (processors * 4).clamp(8, 64);
         let mut sampler = Box::new(Sampler {
-            walkers,
+            walkers: walkers.list,
+            compare: walkers.compare,
             recovery,
             depth,
             interval: clock::nanos(interval),
@@ -176,7 +177,8 @@ mod tests {
     #[test]
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
-        let rig = Rig::new(&[], None, 1, Duration::from_millis(1), false, None);
+        let nobody = Walkers { list: &[], compare: 1, own: None, missing: None };
+        let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), false, None);
         publish(&event);
         rig.open();
         rig.open_events();

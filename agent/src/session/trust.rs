@@ -93,6 +93,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
         },
         refuted: session.recorder.refuted(),
         recovery: session.recorder.recovered(session.rig.recovery(), interval),
+        agreement: session.recorder.agreement(),
         edges: session.recorder.edges(),
         refutations: session.recorder.refutations(),
         power: power.proof,
@@ -156,6 +157,17 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         notes.push(format!(
             "{crashed} walks faulted and were ended{end}: a fault of this JVM's AsyncGetCallTrace"
         ));
+    }
+    let astray = session.rig.counters().astray.load(Relaxed);
+    if astray > 0 {
+        notes.push(format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended"));
+    }
+    notes.extend(session.walkers.missing.clone());
+    if session.walkers.wrong() {
+        notes.push(
+            "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"
+                .to_owned(),
+        );
     }
     notes.extend(session.unrecovered.map(str::to_owned));
     let crashed = session.rig.recovery().map_or(0, |recovery| recovery.crashed.load(Relaxed));

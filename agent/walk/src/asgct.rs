@@ -27,6 +27,14 @@ pub struct Asgct(pub AsyncGetCallTrace);
 
 // SAFETY: AsyncGetCallTrace is made for a handler, and is told how much room there is; what it says is cut to that.
 unsafe impl Walker for Asgct {
+    fn name(&self) -> &'static str {
+        "asgct"
+    }
+
+    fn runs_jvm(&self) -> bool {
+        true
+    }
+
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         let mut trace = CallTrace { env: subject.env, count: 0, frames: room.frames };
         // SAFETY: by the caller's promise: the thread's JNIEnv, room for `depth` frames, and a ucontext.

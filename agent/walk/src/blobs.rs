@@ -4,6 +4,8 @@
 //! A heap of code is cut into segments; a map has a byte for each, which leads back to the beginning of the block that it is of. It
 //! must never follow what it read without an end.
 
+use crate::memory::Memory;
+
 /// Whose code it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blob {
@@ -43,20 +45,15 @@ pub struct Blobs {
 const STEPS: usize = 1 << 12;
 
 impl Blobs {
-    /// Whose code lies at an address, as words of memory tell that are read like this; `None` if nobody's.
-    pub fn at(&self, address: usize, word: impl Fn(usize) -> Option<usize>) -> Option<Blob> {
-        // Words are read whole, since behind the last one there may be no memory.
-        let bytes = |at: usize, count: usize| {
-            let shift = u32::try_from(at & 7).unwrap_or(0).wrapping_mul(8);
-            let low = word(at & !7)?.wrapping_shr(shift);
-            let here = 8_usize.wrapping_sub(at & 7);
-            let high =
-                if count > here { word((at & !7).wrapping_add(8))?.wrapping_shl(64 - shift) } else { 0 };
-            let unused = u32::try_from(8_usize.wrapping_sub(count)).unwrap_or(0).wrapping_mul(8);
-            Some((low | high).wrapping_shl(unused).wrapping_shr(unused))
-        };
+    /// Whose code lies at an address; `None` if nobody's.
+    pub fn at(&self, address: usize, memory: &impl Memory) -> Option<Blob> {
+        self.find(address, memory).map(|(_, kind)| kind)
+    }
+
+    /// The same with where the blob begins.
+    pub fn find(&self, address: usize, memory: &impl Memory) -> Option<(usize, Blob)> {
         for heap in self.heaps.into_iter().take_while(|heap| *heap != 0) {
-            let field = |offset: usize| word(heap.wrapping_add(offset));
+            let field = |offset: usize| memory.word(heap.wrapping_add(offset));
             let low = field(self.low)?;
             if address < low || address >= field(self.high)? {
                 continue;
@@ -64,35 +61,31 @@ impl Blobs {
             let (map, log2) = (field(self.map)?, u32::try_from(field(self.segment)? & 0x1f).ok()?);
             let mut segment = address.wrapping_sub(low).wrapping_shr(log2);
             for _ in 0..STEPS {
-                match bytes(map.wrapping_add(segment), 1)? {
+                match memory.byte(map.wrapping_add(segment))? {
                     // Nothing lies there.
                     0xff => return None,
                     0 => break,
-                    back => segment = segment.wrapping_sub(back),
+                    back => segment = segment.wrapping_sub(back.into()),
                 }
             }
             let block = low.wrapping_add(segment.wrapping_shl(log2));
-            if bytes(block.wrapping_add(self.used), 1)? == 0 {
+            if memory.byte(block.wrapping_add(self.used))? == 0 {
                 return None;
             }
-            return self.blob(block.wrapping_add(self.head), address, bytes);
+            let blob = block.wrapping_add(self.head);
+            return self.blob(blob, address, memory).map(|kind| (blob, kind));
         }
         None
     }
 
     /// What the blob that begins there is, if the address is in it.
-    fn blob(
-        &self,
-        blob: usize,
-        address: usize,
-        bytes: impl Fn(usize, usize) -> Option<usize>,
-    ) -> Option<Blob> {
+    fn blob(&self, blob: usize, address: usize, memory: &impl Memory) -> Option<Blob> {
         const NAMES: [usize; 2] = [usize::from_le_bytes(*b"nmethod\0"), usize::from_le_bytes(*b"native n")];
-        let field = |offset: usize, count| bytes(blob.wrapping_add(offset), count);
+        let field = |offset: usize, count| memory.bytes(blob.wrapping_add(offset), count);
         if address.wrapping_sub(blob) >= field(self.size, 4)? {
             return None;
         }
-        let name = bytes(field(self.name, 8)?, 8)?;
+        let name = memory.bytes(field(self.name, 8)?, 8)?;
         if !NAMES.contains(&name) {
             return Some(Blob::Other);
         }
@@ -162,7 +155,7 @@ mod tests {
 
     fn at(name: &[u8], state: u8, address: usize) -> Option<Blob> {
         let (memory, blobs) = memory(name, state);
-        blobs.at(address, |at| memory.word(at))
+        blobs.at(address, &|at| memory.word(at))
     }
 
     #[test]
@@ -190,9 +183,9 @@ mod tests {
         let (mut memory, blobs) = memory(b"nmethod\0", 0);
         // Each leads back by nothing but around.
         memory.put(HEAP + 8, &usize::MAX.to_le_bytes());
-        assert_eq!(blobs.at(usize::MAX - 7, |at| memory.word(at)), None);
-        assert_eq!(blobs.at(LOW + 70, |_| Some(usize::MAX)), None);
-        assert_eq!(blobs.at(LOW + 70, |_| Some(0x0101_0101_0101_0101)), None);
-        assert_eq!(blobs.at(LOW + 70, |_| None), None);
+        assert_eq!(blobs.at(usize::MAX - 7, &|at| memory.word(at)), None);
+        assert_eq!(blobs.at(LOW + 70, &|_| Some(usize::MAX)), None);
+        assert_eq!(blobs.at(LOW + 70, &|_| Some(0x0101_0101_0101_0101)), None);
+        assert_eq!(blobs.at(LOW + 70, &|_| None), None);
     }
 }

@@ -68,6 +68,14 @@ impl Broken {
 
 // SAFETY: the other one keeps the promise, and a frame more is written only where there is room for it.
 unsafe impl Walker for Broken {
+    fn name(&self) -> &'static str {
+        self.whole.name()
+    }
+
+    fn runs_jvm(&self) -> bool {
+        self.whole.runs_jvm()
+    }
+
     /// The reason of a failed walk is left as it is.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         if matches!(self.how, Break::Crashed | Break::Damaged) {

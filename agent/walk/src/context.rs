@@ -6,7 +6,19 @@
 #[cfg_attr(not(target_arch = "x86_64"), path = "context/other.rs")]
 mod processor;
 
-pub use processor::{GUARDS, damage, fault, guarded, is_below, is_safe_fetch, leave, registers, repair};
+pub use processor::{
+    GUARDS, damage, fault, guarded, interpreting, is_below, is_safe_fetch, leave, registers, repair,
+};
+
+/// What the interpreter keeps in registers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Interpreting {
+    /// Where it is in the bytecode; while a method is being entered, its caller's stack pointer.
+    pub bytecode: usize,
+    /// The method that is being entered, and where that returns to, while it is not on the stack.
+    pub method: usize,
+    pub returns: usize,
+}
 
 /// Where a thread was interrupted; all 0 where that cannot be told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

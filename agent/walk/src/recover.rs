@@ -84,7 +84,7 @@ pub struct Recovery {
     pub chosen: [bool; STRATEGIES],
     /// How many candidates of each were walked.
     pub tried: [AtomicU64; STRATEGIES],
-    /// How many of all faulted.
+    /// How many of all faulted in the JVM's code.
     pub crashed: AtomicU64,
     /// Set by the agent: nothing is to be tried any more.
     pub stopped: AtomicBool,

@@ -3,6 +3,7 @@
 //! Frames are written as AsyncGetCallTrace writes them, so that they can lie in a lane as they came; one decoder turns them
 //! into [`Frame`]s. A walker must never do what a signal handler may not.
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::fmt::Debug;
 use core::sync::atomic::AtomicUsize;
@@ -15,6 +16,12 @@ use vouch_sample::{Answer, Frame, MethodId};
 /// It must write no more frames than there is room for, and have written as many as it says; and it must do nothing that a
 /// handler of a signal may not, since it can be left anywhere.
 pub unsafe trait Walker: Debug + Sync {
+    /// As options and reports name it.
+    fn name(&self) -> &'static str;
+
+    /// True if it runs the JVM's own code, which a walk that is ended leaves halfway.
+    fn runs_jvm(&self) -> bool;
+
     /// Walks the thread.
     ///
     /// # Safety
@@ -30,8 +37,21 @@ pub struct Subject<'t> {
     pub env: *mut c_void,
     /// The ucontext of the instruction that it was interrupted at.
     pub context: *mut c_void,
+    /// It was not interrupted there: what it has called is left out, and its instruction pointer is within the call.
+    pub calls: bool,
+    /// For the walker to say where the first frame was that it has met whole.
+    pub outset: &'t Cell<Outset>,
     /// The guard's place for this thread: 0, or while it walks where its stack is to be unwound to.
     pub walking: &'t AtomicUsize,
+}
+
+/// Where a walk met its first whole frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Outset {
+    /// In that frame's code, within the call that it has made; 0 if it is the interrupted one.
+    pub pc: usize,
+    /// There is a frame before it, which is just being made or taken down.
+    pub before: bool,
 }
 
 /// Room for so many frames.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use vouch_recording::{Id, Tally};
 use vouch_sample::{Answer, Head, Reason};
 use vouch_signal::lane::{Lane, Word};
-use vouch_signal::record::{Sample, longest};
+use vouch_signal::record::{Origin, Sample, longest};
 use vouch_signal::stay::Post;
 use vouch_walk::context::Registers;
 use vouch_walk::walker::RawFrame;
@@ -82,32 +82,35 @@ impl Bench {
 
     /// Publishes a sample as a handler does.
     pub fn publish(&self, head: &Head, accounts: &[Result<&[(usize, i32)], Reason>]) {
-        self.publish_all(head, accounts.iter().map(|account| (*account, None, 0)));
+        let walkers = (0..).map(|walker| Origin { walker, compared: true, ..Origin::FIRST });
+        self.publish_all(head, walkers.zip(accounts).map(|(origin, account)| (*account, origin, 0)));
     }
 
     /// Publishes a sample that was interrupted at this pc, whose walk failed, with what strategies have recovered: the number of
     /// each, and the walk.
-    pub fn publish_recovered(&self, head: &Head, pc: usize, recovered: &[(u32, &[(usize, i32)])]) {
-        let failed = (Err(Reason::UNKNOWN_JAVA), None, pc);
-        let recovered = recovered.iter().map(|(strategy, walk)| (Ok(*walk), Some(*strategy), 0));
+    pub fn publish_recovered(&self, head: &Head, pc: usize, recovered: &[(u16, &[(usize, i32)])]) {
+        let failed = (Err(Reason::UNKNOWN_JAVA), Origin::FIRST, pc);
+        let recovered = recovered
+            .iter()
+            .map(|(strategy, walk)| (Ok(*walk), Origin { strategy: Some(*strategy), ..Origin::FIRST }, 0));
         self.publish_all(head, std::iter::once(failed).chain(recovered));
     }
 
-    fn publish_all<'f>(
+    pub fn publish_all<'f>(
         &self,
         head: &Head,
-        accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Option<u32>, usize)>,
+        accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
     ) {
         const MOST: usize = 4;
-        let mut sample = Sample::new(self.lane.claim(longest(1, MOST, DEPTH + 1)).unwrap());
-        for (account, strategy, pc) in accounts {
+        let mut sample = Sample::new(self.lane.claim(longest(3, MOST, DEPTH + 1)).unwrap());
+        for (account, origin, pc) in accounts {
             let frames = account.unwrap_or_default();
             for (at, &(method, bci)) in frames.iter().take(DEPTH + 1).enumerate() {
                 // SAFETY: the claim has room for one frame more than the depth.
                 unsafe { sample.room().add(at).write(RawFrame { bci, method }) };
             }
             let answer: Answer = account.map(|frames| u32::try_from(frames.len()).unwrap());
-            sample.add(answer, strategy, pc);
+            sample.add(answer, origin, pc);
         }
         sample.publish(head);
     }

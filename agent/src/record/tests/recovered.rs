@@ -38,8 +38,8 @@ fn id(method: usize) -> vouch_sample::MethodId {
     vouch_sample::MethodId(method)
 }
 
-fn strategy(name: &str) -> u32 {
-    u32::try_from(ALL.iter().position(|known| known.name == name).unwrap()).unwrap()
+fn strategy(name: &str) -> u16 {
+    u16::try_from(ALL.iter().position(|known| known.name == name).unwrap()).unwrap()
 }
 
 fn report(bench: &Bench, strategy: &str) -> RecoveryReport {

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use super::Registers;
+use super::{Interpreting, Registers};
 
 /// A walk cannot be left here.
 pub const GUARDS: bool = false;
@@ -64,4 +64,12 @@ pub unsafe fn repair(_: *mut c_void, _: Registers) {}
 /// It does nothing.
 pub unsafe fn registers(_: *mut c_void) -> Registers {
     Registers::default()
+}
+
+/// Nor this.
+///
+/// # Safety
+/// It does nothing.
+pub unsafe fn interpreting(_: *mut c_void) -> Interpreting {
+    Interpreting::default()
 }

@@ -4,7 +4,7 @@ use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use super::Registers;
+use super::{Interpreting, Registers};
 
 /// A walk can be left here.
 pub const GUARDS: bool = true;
@@ -160,6 +160,16 @@ pub unsafe fn registers(context: *mut c_void) -> Registers {
     // SAFETY: by the caller's promise.
     let get = |register| unsafe { get(context, register) };
     Registers { pc: get(libc::REG_RIP), sp: get(libc::REG_RSP), fp: get(libc::REG_RBP) }
+}
+
+/// What the interpreter has in the registers that it keeps, if the thread is in it.
+///
+/// # Safety
+/// `context` must be a ucontext.
+pub unsafe fn interpreting(context: *mut c_void) -> Interpreting {
+    // SAFETY: by the caller's promise.
+    let get = |register| unsafe { get(context, register) };
+    Interpreting { bytecode: get(libc::REG_R13), method: get(libc::REG_RBX), returns: get(libc::REG_RAX) }
 }
 
 /// Has a context say that the thread stands there.

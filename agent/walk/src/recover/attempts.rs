@@ -36,7 +36,7 @@ pub struct Attempts<'r> {
 pub struct Recovered {
     pub answer: Answer,
     /// The number of its strategy.
-    pub strategy: u32,
+    pub strategy: u16,
     /// Where the walk began.
     pub pc: usize,
 }
@@ -80,7 +80,7 @@ impl Attempts<'_> {
             let answer = unsafe { guard::walk(&attempt, subject, room) };
             (self.strategy, self.number) =
                 if ended.get() { (this.wrapping_add(1), 0) } else { (this, number.get()) };
-            if answer == Err(Reason::CRASHED) {
+            if answer == Err(Reason::CRASHED) && walker.runs_jvm() {
                 crashed.fetch_add(1, Ordering::Relaxed);
             }
             let pc = pc.get();
@@ -93,7 +93,7 @@ impl Attempts<'_> {
                 tried.fetch_add(1, Ordering::Relaxed);
             }
             if answer.is_ok() {
-                return Some(Recovered { answer, strategy: u32::try_from(this).unwrap_or(u32::MAX), pc });
+                return Some(Recovered { answer, strategy: u16::try_from(this).unwrap_or(u16::MAX), pc });
             }
         }
         None
@@ -119,6 +119,14 @@ unsafe impl Sync for Attempt<'_> {}
 
 // SAFETY: the other walker keeps the promise; nothing is written but by it.
 unsafe impl Walker for Attempt<'_> {
+    fn name(&self) -> &'static str {
+        self.walker.name()
+    }
+
+    fn runs_jvm(&self) -> bool {
+        self.walker.runs_jvm()
+    }
+
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         // SAFETY: the context is a ucontext and the JNIEnv the thread's, by the caller's promise.
         let scene = unsafe { Scene::of(registers(subject.context), subject, self.ground) };
@@ -138,7 +146,7 @@ unsafe impl Walker for Attempt<'_> {
         unsafe {
             let mut copy = subject.context.cast::<libc::ucontext_t>().read();
             repair((&raw mut copy).cast(), candidate);
-            let repaired = Subject { context: (&raw mut copy).cast(), ..*subject };
+            let repaired = Subject { context: (&raw mut copy).cast(), calls: true, ..*subject };
             self.walker.walk(&repaired, room)
         }
     }

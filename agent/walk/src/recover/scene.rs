@@ -7,6 +7,8 @@ use core::ops::Range;
 use super::Ground;
 use crate::blobs::Blob;
 use crate::context::Registers;
+use crate::memory::Live;
+use crate::own::follows_call;
 use crate::walker::Subject;
 
 /// A thread that was interrupted.
@@ -49,9 +51,16 @@ impl<'g> Scene<'g> {
 
     /// True for what lies in the code of a method that may be running. Of one that was given up for good nothing may be asked.
     pub fn is_method(&self, address: usize) -> bool {
-        // SAFETY: words of the code cache, whose places are from the JVM's own tables; what faults is ended by the guard.
-        let word = |at: usize| Some(unsafe { (at as *const usize).read_volatile() });
-        self.ground.blobs.at(address, word) == Some(Blob::Method)
+        // SAFETY: a scene is to be used under the guard.
+        let memory = unsafe { Live::guarded() };
+        self.ground.blobs.at(address, &memory) == Some(Blob::Method)
+    }
+
+    /// True if a call ends at this address of a method's code. (The interpreter's return addresses are entries of its own, behind no
+    /// call.)
+    pub fn follows_call(pc: usize) -> bool {
+        // SAFETY: as above.
+        follows_call(&unsafe { Live::guarded() }, pc)
     }
 
     /// True for what lies in the interpreter's.

@@ -90,27 +90,7 @@ fn calling(scene: &Scene<'_>, pc: usize) -> Option<usize> {
         return Some(pc);
     }
     let within = pc.wrapping_sub(1);
-    (scene.is_method(within) && follows_call(pc)).then_some(within)
-}
-
-/// True if a call ends at this address of code. (The interpreter's return addresses are entries of its own, behind no call.)
-fn follows_call(pc: usize) -> bool {
-    // SAFETY: in a method's code, by the caller, and before any method's code lies its head.
-    let byte = |back: usize| unsafe { (pc.wrapping_sub(back) as *const u8).read_volatile() };
-    // call r/m: FF /2, and as many bytes more as its operand needs.
-    let indirect = |back: usize| {
-        let operand = byte(back.wrapping_sub(1));
-        let length = match (operand >> 6, operand & 7) {
-            (3, _) | (0, 0..=3 | 6..) => 2,
-            (0, 4) | (1, 0..=3 | 5..) => 3,
-            (1, _) => 4,
-            (2, 4) => 7,
-            _ => 6,
-        };
-        byte(back) == 0xff && operand & 0x38 == 0x10 && length == back
-    };
-    // call rel32.
-    byte(5) == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(indirect)
+    (scene.is_method(within) && Scene::follows_call(pc)).then_some(within)
 }
 
 #[cfg(test)]
@@ -120,6 +100,7 @@ mod tests {
     use crate::blobs::Blobs;
     use crate::recover::Ground;
     use crate::walker::Subject;
+    use core::cell::Cell;
     use core::sync::atomic::AtomicUsize;
     use std::boxed::Box;
     use std::vec::Vec;
@@ -204,9 +185,15 @@ mod tests {
                 },
                 interpreter: self.code(56)..self.code(64),
             };
-            let walking = AtomicUsize::new(0);
+            let (walking, outset) = (AtomicUsize::new(0), Cell::default());
             let env = self.jvms.as_ptr().cast_mut().cast();
-            let subject = Subject { env, context: core::ptr::null_mut(), walking: &walking };
+            let subject = Subject {
+                env,
+                context: core::ptr::null_mut(),
+                calls: false,
+                outset: &outset,
+                walking: &walking,
+            };
             // SAFETY: the ground says where things lie in this thread.
             let scene = unsafe { Scene::of(at, &subject, &ground) }?;
             let strategy = ALL.iter().find(|known| known.name == strategy).unwrap();

@@ -1,0 +1,221 @@
+//! What our own walker needs to know of a JVM, from the tables that every HotSpot exports: a name that is not there, or has moved to
+//! where nobody knows, is a sentence, and then there is no such walker.
+//!
+//! Three times HotSpot has changed how a compiled method leads to its debug information: until JDK 9 by numbers in its head, then
+//! by some pointers, and since JDK 25 by memory of its own. Which one it is the names tell.
+
+use std::ops::Range;
+
+use vouch_walk::own::layout::{
+    AnchorLayout, BlobLayout, CompiledLayout, EntryLayout, InterpreterLayout, Layout, MethodLayout, Number,
+    Place, UpcallLayout, Verified,
+};
+use vouch_walk::own::{WALKS, slots};
+use vouch_walk::recover::Ground;
+
+use super::HotSpot;
+use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_type, text_of};
+
+/// Reads the tables, or says what is missing.
+pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layout, String> {
+    if !WALKS {
+        return Err("nobody knows yet what frames look like on this processor".to_owned());
+    }
+    let table = Table::of(hotspot).ok_or("this JVM exports no tables of its own layout")?;
+    let tables = Tables { hotspot, table };
+    let version = tables.version()?;
+    Ok(Layout {
+        ground: ground.clone(),
+        state: code.state,
+        in_java: tables.constant("_thread_in_Java")?,
+        blob: tables.blob()?,
+        compiled: tables.compiled(version)?,
+        method: tables.method(version)?,
+        entry: EntryLayout {
+            returns: tables.still("StubRoutines", "_call_stub_return_address")?,
+            holder: slots::HOLDER,
+            anchor: tables.offset("JavaCallWrapper", "_anchor")?,
+        },
+        anchor: AnchorLayout {
+            sp: tables.offset("JavaFrameAnchor", "_last_Java_sp")?,
+            pc: tables.offset("JavaFrameAnchor", "_last_Java_pc")?,
+            fp: tables.offset("JavaFrameAnchor", "_last_Java_fp")?,
+        },
+        interpreter: InterpreterLayout {
+            bytecode: slots::BYTECODE[usize::from(version >= 9)],
+            entries: tables.entries(code)?,
+        },
+        upcall: tables.upcall(),
+    })
+}
+
+struct Tables<'h> {
+    hotspot: &'h HotSpot,
+    table: Table,
+}
+
+impl Tables<'_> {
+    fn offset(&self, of: &str, name: &str) -> Result<usize, String> {
+        self.table.offset(of, name).ok_or_else(|| format!("this JVM does not tell where {of}::{name} is"))
+    }
+
+    /// The value of a static field that is set once.
+    fn still(&self, of: &str, name: &str) -> Result<usize, String> {
+        let value = self.table.address(of, name).and_then(read);
+        value.ok_or_else(|| format!("this JVM does not tell what {of}::{name} is"))
+    }
+
+    fn constant(&self, name: &str) -> Result<i32, String> {
+        constant(self.hotspot, name).ok_or_else(|| format!("this JVM does not tell what {name} is"))
+    }
+
+    fn size(&self, of: &str) -> Result<usize, String> {
+        size_of_type(self.hotspot, of).ok_or_else(|| format!("this JVM does not tell how large a {of} is"))
+    }
+
+    /// Of the JDK. Those that counted from 1.0 on say 25 of HotSpot and 8 of Java.
+    fn version(&self) -> Result<u32, String> {
+        let major = self.table.address("Abstract_VM_Version", "_vm_major_version").and_then(read_half);
+        let major = major.ok_or("this JVM does not tell its version")?;
+        let old = self.table.offset("nmethod", "_deoptimize_offset").is_some();
+        Ok(if old { 8 } else { major })
+    }
+
+    fn place(&self, of: &str, pointer: Option<&str>, behind: Option<&str>) -> Result<Place, String> {
+        let offset = |name: Option<&str>| name.map(|name| self.offset(of, name)).transpose();
+        Ok(Place { pointer: offset(pointer)?, behind: offset(behind)?.map(Number::int) })
+    }
+
+    fn blob(&self) -> Result<BlobLayout, String> {
+        let complete = self.offset("CodeBlob", "_frame_complete_offset")?;
+        let in_numbers = self.table.offset("CodeBlob", "_code_offset").is_some();
+        // The number shrank together with the others around it.
+        let short = self.table.offset("CodeBlob", "_mutable_data").is_some();
+        Ok(BlobLayout {
+            frame_size: self.offset("CodeBlob", "_frame_size")?,
+            complete: Number { at: complete, bytes: if short { 2 } else { 4 } },
+            code: if in_numbers {
+                self.place("CodeBlob", None, Some("_code_offset"))?
+            } else {
+                self.place("CodeBlob", Some("_code_begin"), None)?
+            },
+        })
+    }
+
+    fn compiled(&self, version: u32) -> Result<CompiledLayout, String> {
+        let common = CompiledLayout {
+            original: self.offset("nmethod", "_orig_pc_offset")?,
+            // JDK-8292758.
+            zeroless: version >= 20,
+            // Since JDK-8068945 such calls are like all others.
+            keeps_sp: constant(self.hotspot, "PcDesc::PCDESC_is_method_handle_invoke")
+                .filter(|_| version < 9),
+            ..CompiledLayout::default()
+        };
+        if self.table.offset("nmethod", "_immutable_data").is_some() {
+            self.with_memory_of_its_own(&common)
+        } else if self.table.offset("CompiledMethod", "_scopes_data_begin").is_some() {
+            self.with_pointers(&common)
+        } else {
+            self.with_numbers(&common)
+        }
+    }
+
+    fn with_memory_of_its_own(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+        let in_it = |name| self.place("nmethod", Some("_immutable_data"), Some(name));
+        let mutable = self.offset("CodeBlob", "_mutable_data")?;
+        let relocations = self.offset("CodeBlob", "_relocation_size")?;
+        let verified = Number { at: self.offset("nmethod", "_verified_entry_offset")?, bytes: 2 };
+        let handler = ["_deopt_handler_offset", "_deopt_handler_entry_offset"]
+            .into_iter()
+            .find_map(|name| self.place("nmethod", None, Some(name)).ok());
+        Ok(CompiledLayout {
+            method: self.offset("nmethod", "_method")?,
+            verified: Verified::BehindCode(verified),
+            pcs: in_it("_scopes_pcs_offset")?,
+            pcs_end: in_it("_scopes_data_offset")?,
+            scopes: in_it("_scopes_data_offset")?,
+            metadata: Place { pointer: Some(mutable), behind: Some(Number::int(relocations)) },
+            given_up: [
+                Some(handler.ok_or("this JVM does not tell where code goes that was given up")?),
+                self.place("nmethod", None, Some("_deopt_mh_handler_offset")).ok(),
+            ],
+            ..*common
+        })
+    }
+
+    fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+        let pointer = |name| self.place("CompiledMethod", Some(name), None);
+        let number = |name| self.place("nmethod", None, Some(name));
+        Ok(CompiledLayout {
+            method: self.offset("CompiledMethod", "_method")?,
+            verified: Verified::Pointer(self.offset("nmethod", "_verified_entry_point")?),
+            pcs: number("_scopes_pcs_offset")?,
+            pcs_end: number("_dependencies_offset")?,
+            scopes: pointer("_scopes_data_begin")?,
+            metadata: number("_metadata_offset")?,
+            given_up: [Some(pointer("_deopt_handler_begin")?), pointer("_deopt_mh_handler_begin").ok()],
+            ..*common
+        })
+    }
+
+    fn with_numbers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+        let number = |name| self.place("nmethod", None, Some(name));
+        Ok(CompiledLayout {
+            method: self.offset("nmethod", "_method")?,
+            verified: Verified::Pointer(self.offset("nmethod", "_verified_entry_point")?),
+            pcs: number("_scopes_pcs_offset")?,
+            pcs_end: number("_dependencies_offset")?,
+            scopes: number("_scopes_data_offset")?,
+            metadata: number("_metadata_offset")?,
+            given_up: [Some(number("_deoptimize_offset")?), number("_deoptimize_mh_offset").ok()],
+            ..*common
+        })
+    }
+
+    fn method(&self, version: u32) -> Result<MethodLayout, String> {
+        Ok(MethodLayout {
+            constant: self.offset("Method", "_constMethod")?,
+            flags: self.offset("Method", "_access_flags")?,
+            pool: self.offset("ConstMethod", "_constants")?,
+            number: self.offset("ConstMethod", "_method_idnum")?,
+            code_size: self.offset("ConstMethod", "_code_size")?,
+            code: self.size("ConstMethod")?,
+            class: self.offset("ConstantPool", "_pool_holder")?,
+            ids: self.offset("InstanceKlass", "_methods_jmethod_ids")?,
+            // From then on an id is a number.
+            leads_back: version < 26,
+        })
+    }
+
+    /// The interpreter's code that makes the frames of methods: pieces that lie behind one another, by what HotSpot calls them.
+    fn entries(&self, code: &CodeLayout) -> Result<Range<usize>, String> {
+        const PIECES: usize = 10_000;
+        let (size, name) =
+            (self.offset("InterpreterCodelet", "_size")?, self.offset("InterpreterCodelet", "_description")?);
+        let (mut at, end) = code.interpreter;
+        let mut entries: Option<Range<usize>> = None;
+        for _ in 0..PIECES {
+            let length = read_half(at + size).and_then(|length| usize::try_from(length).ok());
+            let Some(next) = length.filter(|length| *length > 0).map(|length| at + length) else { break };
+            if next > end {
+                break;
+            }
+            let is_entry = read(at + name).filter(|text| *text != 0).and_then(text_of);
+            if is_entry.is_some_and(|text| text.starts_with("method entry point")) {
+                let begin = entries.map_or(at, |entries| entries.start);
+                entries = Some(begin..next);
+            }
+            at = next;
+        }
+        entries.ok_or_else(|| "this JVM's interpreter has no entries of the names that are known".to_owned())
+    }
+
+    fn upcall(&self) -> Option<UpcallLayout> {
+        Some(UpcallLayout {
+            kind: self.table.offset("CodeBlob", "_kind")?,
+            upcall: u8::try_from(constant(self.hotspot, "CodeBlobKind::Upcall")?).ok()?,
+            anchor: self.table.offset("UpcallStub", "_frame_data_offset")?,
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! Two accounts of one sample, by our own walker and by AsyncGetCallTrace: how they differ, and which one is taken.
+//!
+//! Where they are the same there is nothing to choose. Where they differ proof is asked about both. It must never take the one that
+//! proof refutes where it does not refute the other.
+
+use std::collections::BTreeMap;
+
+use vouch_report::AgreementReport;
+use vouch_sample::Frame;
+
+/// How two accounts differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Difference {
+    Same,
+    /// The same methods, in one of them elsewhere.
+    Line,
+    /// One goes on where the other ends, or has frames on top that the other has not.
+    AsgctLonger,
+    OwnLonger,
+    /// Other methods.
+    Method,
+    /// One alone has a stack.
+    AsgctAlone,
+    OwnAlone,
+    /// None has.
+    Neither,
+}
+
+impl Difference {
+    /// Between our own walker's frames and AsyncGetCallTrace's.
+    pub fn of(own: &[Frame], asgct: &[Frame]) -> Self {
+        let holds = |long: &[Frame], short: &[Frame]| {
+            long.len() > short.len() && (long.starts_with(short) || long.ends_with(short))
+        };
+        let methods = |frames: &[Frame]| frames.iter().map(|frame| frame.method()).collect::<Vec<_>>();
+        match (own, asgct) {
+            ([], []) => Self::Neither,
+            _ if own == asgct => Self::Same,
+            (_, []) => Self::OwnAlone,
+            ([], _) => Self::AsgctAlone,
+            _ if holds(asgct, own) => Self::AsgctLonger,
+            _ if holds(own, asgct) => Self::OwnLonger,
+            _ if asgct.len() == own.len() && methods(asgct) == methods(own) => Self::Line,
+            _ => Self::Method,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Line => "other_line",
+            Self::AsgctLonger => "asgct_longer",
+            Self::OwnLonger => "own_longer",
+            Self::Method => "other_method",
+            Self::AsgctAlone => "asgct_alone",
+            Self::OwnAlone => "own_alone",
+            Self::Neither => "neither",
+        }
+    }
+}
+
+/// How often they differed in which way.
+#[derive(Debug, Default)]
+pub struct Agreement(BTreeMap<Difference, AgreementReport>);
+
+impl Agreement {
+    /// A sample with two accounts, and which of them proof refutes.
+    pub fn count(&mut self, difference: Difference, own_refuted: bool, asgct_refuted: bool) {
+        let row = self.0.entry(difference).or_default();
+        row.samples += 1;
+        row.own_refuted += u64::from(own_refuted);
+        row.asgct_refuted += u64::from(asgct_refuted);
+    }
+
+    pub fn report(&self) -> BTreeMap<String, AgreementReport> {
+        self.0.iter().map(|(difference, row)| (difference.name().to_owned(), *row)).collect()
+    }
+}

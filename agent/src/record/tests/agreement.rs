@@ -1,0 +1,96 @@
+//! Samples with two accounts: which one is taken, and how their differences are counted.
+
+use vouch_report::AgreementReport;
+use vouch_sample::{ENTRY, Head, NATIVE, Reason};
+use vouch_signal::record::Origin;
+
+use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
+use super::witness::at_once;
+use super::{WHOLE, WRONG};
+use crate::jvm::pretend::STEP;
+use crate::jvm::{Top, TopFrame};
+
+type Walk = Result<&'static [(usize, i32)], Reason>;
+
+const NONE: Walk = Err(Reason::UNKNOWN_JAVA);
+const PROVEN: &str = "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1";
+
+/// What is shown of a sample that our own walker and AsyncGetCallTrace tell of like this, and how that is counted.
+fn told(own: Walk, asgct: Walk) -> (Vec<String>, String, AgreementReport) {
+    let mut bench = Bench::new();
+    bench.publish(&bench.head(10), &[own, asgct]);
+    bench.drain();
+    let (kind, counted) = bench.recorder.agreement().pop_first().unwrap();
+    (bench.shown(), kind, counted)
+}
+
+#[test]
+fn of_two_accounts_the_one_is_taken_that_is_not_refuted() {
+    const WRONG_TOO: [(usize, i32); 3] = [(WRITE, 0), (STORE, STEP), (MAIN, 0)];
+    let refuted = |stacks: &[String]| stacks[0].contains("[refuted");
+    for (own, asgct, kind, own_refuted, asgct_refuted) in [
+        (&WHOLE, &WRONG, "other_line", 0, 1),
+        (&WRONG, &WHOLE, "other_line", 1, 0),
+        (&WRONG, &WRONG_TOO, "other_line", 1, 1),
+        (&WHOLE, &WHOLE, "same", 0, 0),
+    ] {
+        let (shown, difference, counted) = told(Ok(own), Ok(asgct));
+        assert_eq!((difference.as_str(), counted.samples), (kind, 1));
+        assert_eq!((counted.own_refuted, counted.asgct_refuted), (own_refuted, asgct_refuted));
+        let both = own_refuted + asgct_refuted == 2;
+        assert_eq!(refuted(&shown), both, "{shown:?}");
+        assert!(both || shown == [PROVEN]);
+    }
+}
+
+#[test]
+fn a_walker_that_has_no_stack_leaves_the_word_to_the_other() {
+    let (shown, kind, _) = told(NONE, Ok(&WHOLE));
+    assert_eq!((shown, kind.as_str()), (vec![PROVEN.to_owned()], "asgct_alone"));
+    let (shown, kind, _) = told(Ok(&WHOLE), NONE);
+    assert_eq!((shown, kind.as_str()), (vec![PROVEN.to_owned()], "own_alone"));
+    // Of two reasons it is AsyncGetCallTrace's.
+    let (shown, kind, _) = told(NONE, Err(Reason::NOT_WALKABLE_JAVA));
+    assert_eq!((shown, kind.as_str()), (vec!["main: [no stack: not_walkable_Java] 1".to_owned()], "neither"));
+}
+
+#[test]
+fn differences_are_told_apart() {
+    const SHORT: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
+    const NATIVE_LEAF: [(usize, i32); 3] = [(READ, NATIVE), (STORE, STEP), (MAIN, 0)];
+    for (own, asgct, kind) in [
+        (&WHOLE[..], &SHORT[..], "own_longer"),
+        (&SHORT, &WHOLE, "asgct_longer"),
+        (&WHOLE, &WHOLE[..1], "own_longer"),
+        (&WHOLE, &NATIVE_LEAF, "other_method"),
+        (&[(AGAIN, 0), (AGAIN, 0)], &[(AGAIN, 0), (AGAIN, STEP)], "other_line"),
+    ] {
+        assert_eq!(told(Ok(own), Ok(asgct)).1, kind);
+    }
+}
+
+#[test]
+fn what_was_not_asked_to_be_compared_is_not_counted() {
+    let mut bench = Bench::new();
+    let second = Origin { walker: 1, ..Origin::FIRST };
+    bench.publish_all(&bench.head(10), [(NONE, Origin::FIRST, 0), (Ok(&WHOLE[..]), second, 0)].into_iter());
+    bench.drain();
+    assert_eq!(bench.shown(), [PROVEN]);
+    assert!(bench.recorder.agreement().is_empty());
+}
+
+#[test]
+fn a_method_that_is_left_may_take_its_caller_along_before_the_witness_comes() {
+    let walk = [(WRITE, ENTRY), (STORE, 0), (MAIN, 0)];
+    for (begun, fate) in [(None, 1), (Some(true), 0)] {
+        let mut bench = Bench::new();
+        bench.jvm.stack = Some(at_once(&[(LOST, 0), (MAIN, 0)], false));
+        // One frame is all that compiled code has there: the interrupted one's, or its caller's.
+        bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
+        let head = Head { witnessed: true, ..bench.head(10) };
+        bench.publish_all(&head, std::iter::once((Ok(&walk[..]), Origin { begun, ..Origin::FIRST }, 7)));
+        bench.stay(&head);
+        bench.drain();
+        assert_eq!(bench.tally().samples.refuted, fate, "{begun:?}");
+    }
+}

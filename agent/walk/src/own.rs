@@ -1,0 +1,81 @@
+//! Our own walker: it reads frames, code blobs and debug information as HotSpot lays them out, and calls nobody.
+//!
+//! Where AsyncGetCallTrace gives up, or finds what is not there, this is a second opinion: by another way, from the same thread.
+//! It knows a frame that is whole, one that is just being made or taken down, one whose code was given up under it, and the way
+//! from Java through the VM back into Java. It never guesses: a frame is left as its code says, and a caller is one only where
+//! the debug information has a call at exactly that address. Where that does not lead on, there is no stack.
+//!
+//! * [`layout`] is where this JVM has what.
+//! * [`stack`] walks, from the place where the thread was interrupted or has left Java to its first frame.
+//! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`] is how these are told.
+//! * [`processor`] is what depends on it: frames that are not whole, and the interpreter's.
+//!
+//! All of it reads [`Memory`] and nothing else, so that it can be tried on any words.
+
+mod compiled;
+mod frames;
+mod interpreted;
+pub mod layout;
+mod method;
+#[cfg_attr(target_arch = "x86_64", path = "own/x86_64.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "own/other.rs")]
+mod processor;
+mod stack;
+#[cfg(test)]
+mod tests;
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use vouch_sample::{Answer, Reason};
+
+use crate::context::{interpreting, registers};
+use crate::memory::Live;
+use crate::walker::{Room, Subject, Walker};
+use frames::Frames;
+use layout::Layout;
+use stack::Interrupted;
+
+pub use processor::{WALKS, follows_call, slots};
+
+/// The walker of that name.
+#[derive(Debug)]
+pub struct Own {
+    layout: Layout,
+    /// It has said something else of a stack than the JVM: it walks no more.
+    pub wrong: AtomicBool,
+    /// Its faults would end the JVM: it does not walk.
+    pub unguarded: AtomicBool,
+}
+
+impl Own {
+    #[must_use]
+    pub fn new(layout: Layout) -> Self {
+        Self { layout, wrong: AtomicBool::new(false), unguarded: AtomicBool::new(false) }
+    }
+}
+
+// SAFETY: it only reads, under the guard, and writes what there is room for.
+unsafe impl Walker for Own {
+    fn name(&self) -> &'static str {
+        "own"
+    }
+
+    fn runs_jvm(&self) -> bool {
+        false
+    }
+
+    unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
+        if self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed) {
+            return Err(Reason::STOPPED);
+        }
+        // SAFETY: the context is a ucontext, by the caller's promise; who calls is the guard.
+        let (at, interpreting, memory) =
+            unsafe { (registers(subject.context), interpreting(subject.context), Live::guarded()) };
+        // SAFETY: room for so many frames, by the caller's promise.
+        let mut frames = unsafe { Frames::of(room) };
+        let interrupted = Interrupted { at, interpreting, calls: subject.calls };
+        let answer = stack::walk(&memory, &self.layout, subject.env as usize, interrupted, &mut frames);
+        subject.outset.set(frames.outset());
+        answer
+    }
+}

@@ -1,0 +1,148 @@
+//! A frame of a compiled method: which methods were inlined there, by the debug information at its pc.
+//!
+//! For each place where a thread can be stopped the compiler has written down where in which methods that is: a *description*
+//! by pc, which leads to a *scope*, which leads to that of its caller. Numbers in it are of one to five bytes.
+
+use vouch_sample::ENTRY;
+
+use super::frames::Frames;
+use super::layout::{CompiledLayout, Layout, Place, Verified};
+use super::method::Method;
+use crate::memory::Memory;
+
+/// Bytes of a description: where, its scope, the objects in it, its flags.
+const DESCRIPTION: usize = 16;
+const SCOPE: usize = 4;
+const FLAGS: usize = 12;
+/// More are never inlined into one another.
+const INLINED: usize = 1 << 10;
+
+/// Which description of a pc is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// That of a call that returns to the pc.
+    Exact,
+    /// The next one: of an instruction anywhere.
+    Next,
+}
+
+/// A compiled method that is running.
+#[derive(Debug, Clone, Copy)]
+pub struct Compiled {
+    pub blob: usize,
+    pub code: usize,
+    method: Method,
+}
+
+impl Compiled {
+    pub fn at(memory: &impl Memory, layout: &Layout, blob: usize) -> Option<Self> {
+        let code = layout.blob.code.of(memory, blob)?;
+        let method = memory.word(blob.wrapping_add(layout.compiled.method))?;
+        Some(Self { blob, code, method: Method::at(memory, &layout.method, method)? })
+    }
+
+    /// True if it is the code around a native method: nothing is described there.
+    pub fn is_native(self, memory: &impl Memory, layout: &Layout) -> Option<bool> {
+        self.method.is_native(memory, &layout.method)
+    }
+
+    /// Adds the frame of the method itself, which has not begun, has ended or is native.
+    pub fn add_itself(self, memory: &impl Memory, layout: &Layout, frames: &mut Frames<'_>) -> Option<()> {
+        frames.push(self.method.frame(memory, &layout.method, ENTRY)?);
+        Some(())
+    }
+
+    /// True if it is certain that the method was meant to be called: before that it is only compared with what was.
+    pub fn is_entered(self, memory: &impl Memory, layout: &Layout, pc: usize) -> Option<bool> {
+        Some(match layout.compiled.verified {
+            Verified::Pointer(pointer) => memory.word(self.blob.wrapping_add(pointer))? <= pc,
+            Verified::BehindCode(number) => self.code.wrapping_add(number.of(memory, self.blob)?) <= pc,
+        })
+    }
+
+    /// The description of a pc: where it lies.
+    pub fn description(
+        self,
+        memory: &impl Memory,
+        layout: &CompiledLayout,
+        pc: usize,
+        which: Which,
+    ) -> Option<Description> {
+        let (begin, end) = (layout.pcs.of(memory, self.blob)?, layout.pcs_end.of(memory, self.blob)?);
+        let sought = i32::try_from(pc.checked_sub(self.code)?).ok()?;
+        let at = |index: usize| begin.wrapping_add(index.wrapping_mul(DESCRIPTION));
+        // They are in order; the first and the last are no places.
+        let (mut low, mut high) = (0_usize, end.checked_sub(begin)?.wrapping_div(DESCRIPTION));
+        let count = high;
+        while low < high {
+            let middle = low.wrapping_add(high.wrapping_sub(low) >> 1);
+            if memory.int(at(middle))? < sought {
+                low = middle.wrapping_add(1);
+            } else {
+                high = middle;
+            }
+        }
+        let found = at(low);
+        let is = low < count && (which == Which::Next || memory.int(found)? == sought);
+        let scope = usize::try_from(memory.int(found.wrapping_add(SCOPE))?).ok()?;
+        let flags = memory.int(found.wrapping_add(FLAGS))?;
+        (is && scope != 0).then_some(Description { scope, flags })
+    }
+
+    /// Adds the frames that are one there, innermost first.
+    pub fn add(
+        self,
+        memory: &impl Memory,
+        layout: &Layout,
+        description: Description,
+        frames: &mut Frames<'_>,
+    ) -> Option<()> {
+        let scopes = layout.compiled.scopes.of(memory, self.blob)?;
+        let metadata = layout.compiled.metadata.of(memory, self.blob)?;
+        let mut scope = description.scope;
+        for _ in 0..INLINED {
+            let mut at = scopes.wrapping_add(scope);
+            let mut number = || number(memory, &mut at, layout.compiled.zeroless);
+            let (caller, method, bci) = (number()?, number()?, number()?);
+            let method = usize::try_from(method).ok()?.checked_sub(1)?.wrapping_mul(size_of::<usize>());
+            let method = memory.word(metadata.wrapping_add(method))?;
+            let bci = bci.cast_signed().wrapping_add(ENTRY);
+            frames.push(Method::at(memory, &layout.method, method)?.frame(memory, &layout.method, bci)?);
+            if caller == 0 {
+                return Some(());
+            }
+            scope = usize::try_from(caller).ok()?;
+        }
+        None
+    }
+
+    /// True if `pc` is where the frames of code return to that was given up under them.
+    pub fn given_up(self, memory: &impl Memory, layout: &CompiledLayout, pc: usize) -> bool {
+        let is = |place: Place| place.of(memory, self.blob) == Some(pc);
+        layout.given_up.into_iter().flatten().any(is)
+    }
+}
+
+/// What is known at a pc.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    scope: usize,
+    pub flags: i32,
+}
+
+/// A number of one to five bytes: of each but the last the low six bits count, and it is no less than 192.
+fn number(memory: &impl Memory, at: &mut usize, zeroless: bool) -> Option<u32> {
+    const LOW: u32 = 6;
+    const HIGH: u32 = 192;
+    let less = u32::from(zeroless);
+    let mut sum = 0_u32;
+    for index in 0..5_u32 {
+        let byte = u32::from(memory.byte(*at)?);
+        *at = at.wrapping_add(1);
+        sum = sum.wrapping_add(byte.checked_sub(less)?.wrapping_shl(index.wrapping_mul(LOW)));
+        if byte < HIGH {
+            break;
+        }
+    }
+    Some(sum)
+}

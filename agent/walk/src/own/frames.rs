@@ -1,0 +1,51 @@
+//! The frames of a walk as they are found: never more than there is room for.
+
+use core::marker::PhantomData;
+
+use crate::walker::{Outset, RawFrame, Room};
+
+/// Room that is being filled.
+#[derive(Debug)]
+pub struct Frames<'r> {
+    room: Room,
+    count: u32,
+    outset: Outset,
+    lent: PhantomData<&'r mut [RawFrame]>,
+}
+
+impl Frames<'_> {
+    /// None yet.
+    ///
+    /// # Safety
+    /// The room must be as large as it says, and nobody else's while this lives.
+    pub unsafe fn of(room: Room) -> Self {
+        Self { room, count: 0, outset: Outset::default(), lent: PhantomData }
+    }
+
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub fn outset(&self) -> Outset {
+        self.outset
+    }
+
+    /// The first whole frame has called from there: what is on top, if there is anything, is not.
+    pub fn set_out(&mut self, pc: usize) {
+        self.outset = Outset { pc: pc.wrapping_sub(1), before: self.count > 0 };
+    }
+
+    /// True if there is no room for another one.
+    pub fn full(&self) -> bool {
+        i64::from(self.count) >= i64::from(self.room.depth)
+    }
+
+    /// Adds a frame, if there is room.
+    pub fn push(&mut self, frame: RawFrame) {
+        if !self.full() {
+            // SAFETY: less than `depth`, of which there is room, by the promise of `of`.
+            unsafe { self.room.frames.add(self.count as usize).write(frame) };
+            self.count = self.count.wrapping_add(1);
+        }
+    }
+}

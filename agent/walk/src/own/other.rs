@@ -1,0 +1,32 @@
+//! Any other processor: nobody knows yet what its frames look like, so nothing is walked.
+
+use crate::memory::Memory;
+
+pub const WALKS: bool = false;
+
+/// As on x86-64, so that the rest can be read by a compiler; no layout is made where nothing is walked.
+pub mod slots {
+    pub const SENDER: usize = 1;
+    pub const METHOD: usize = 3;
+    pub const BYTECODE: [usize; 2] = [7, 8];
+    pub const HOLDER: usize = 6;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Whole,
+    Returning,
+    Pushed,
+}
+
+pub fn shape(_: &impl Memory, _: usize, _: bool) -> Option<Shape> {
+    None
+}
+
+pub fn stub_shape(_: &impl Memory, _: usize) -> Option<Shape> {
+    None
+}
+
+pub fn follows_call(_: &impl Memory, _: usize) -> bool {
+    false
+}

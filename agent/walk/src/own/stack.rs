@@ -1,0 +1,270 @@
+//! From one frame to its caller, until the frame that the thread began with.
+//!
+//! Each caller stands further out on the thread's own stack than what it called: so a walk comes to an end.
+
+use core::cell::Cell;
+use core::ops::Range;
+
+use vouch_sample::{Answer, Reason};
+
+use super::compiled::{Compiled, Which};
+use super::frames::Frames;
+use super::interpreted;
+use super::layout::{AnchorLayout, Layout, Number};
+use super::processor::{Shape, follows_call, shape, stub_shape};
+use crate::blobs::Blob;
+use crate::context::{Interpreting, Registers as Position};
+use crate::memory::Memory;
+
+const WORD: usize = size_of::<usize>();
+/// Frames without a method between two with one are few.
+const STUBS: usize = 64;
+
+/// A thread where it was interrupted.
+#[derive(Debug, Clone, Copy)]
+pub struct Interrupted {
+    pub at: Position,
+    /// What the interpreter keeps, if it was that.
+    pub interpreting: Interpreting,
+    /// It was not interrupted there: it has called somebody, and the address is within the call.
+    pub calls: bool,
+}
+
+/// What of the thread's stack may be read.
+#[derive(Debug)]
+pub struct Stack<'m, M> {
+    memory: &'m M,
+    range: Range<usize>,
+}
+
+impl<M: Memory> Stack<'_, M> {
+    /// A word of it.
+    pub fn word(&self, at: usize) -> Option<usize> {
+        if self.range.contains(&at) { self.memory.word(at) } else { None }
+    }
+}
+
+/// How a frame is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Met {
+    /// The thread was interrupted in it.
+    Interrupted,
+    /// It has called what was met before, and goes on at this address.
+    Called,
+    /// It has called what has no method, or was left out: of such a call nothing may be described. The address is where it goes on.
+    Calling,
+}
+
+/// Where to go on.
+enum Next {
+    Caller(Position),
+    /// There is none: the thread's first.
+    Nobody,
+}
+
+/// Walks the thread whose JNIEnv this is.
+pub fn walk<M: Memory>(
+    memory: &M,
+    layout: &Layout,
+    env: usize,
+    interrupted: Interrupted,
+    frames: &mut Frames<'_>,
+) -> Answer {
+    let thread = env.wrapping_sub(layout.ground.env);
+    let Interrupted { at, interpreting, calls } = interrupted;
+    let field = |offset: usize| memory.word(thread.wrapping_add(offset));
+    let ground = &layout.ground;
+    let (base, size) = (field(ground.stack_base), field(ground.stack_size));
+    let (Some(base), Some(size)) = (base, size) else { return Err(Reason::UNKNOWN_STATE) };
+    // Below where it stands there is nothing of its own any more.
+    if at.sp >= base || at.sp < base.saturating_sub(size) {
+        return Err(Reason::UNKNOWN_JAVA);
+    }
+    let stack = Stack { memory, range: at.sp..base };
+    let walk = Walk { memory, layout, stack, interpreting, whole: Cell::new(false) };
+    let left = walk.left(field(ground.last_sp), field(ground.last_pc), field(ground.last_fp));
+    let (mut here, mut met) = match left {
+        Left::At(position) => (position, Met::Called),
+        Left::Unsaid => return Err(Reason::UNKNOWN_JAVA),
+        Left::No if calls => (Position { pc: at.pc.wrapping_add(1), ..at }, Met::Calling),
+        Left::No if memory.int(thread.wrapping_add(layout.state)) == Some(layout.in_java) => {
+            (at, Met::Interrupted)
+        }
+        Left::No => return Err(Reason::NO_JAVA_FRAME),
+    };
+    let mut stubs = 0_usize;
+    loop {
+        let before = frames.count();
+        let Some(next) = walk.leave(here, met, frames) else {
+            return Err(if met == Met::Interrupted {
+                Reason::UNKNOWN_JAVA
+            } else {
+                Reason::NOT_WALKABLE_JAVA
+            });
+        };
+        if frames.full() {
+            break;
+        }
+        let Next::Caller(caller) = next else { break };
+        if met == Met::Interrupted && !walk.whole.get() {
+            frames.set_out(caller.pc);
+        }
+        stubs = if frames.count() == before { stubs.wrapping_add(1) } else { 0 };
+        if caller.sp <= here.sp || stubs > STUBS {
+            return Err(Reason::NOT_WALKABLE_JAVA);
+        }
+        let without = frames.count() == 0 && met == Met::Interrupted;
+        (here, met) = (caller, if without { Met::Calling } else { Met::Called });
+    }
+    if frames.count() == 0 { Err(Reason::NO_JAVA_FRAME) } else { Ok(frames.count()) }
+}
+
+/// Whether a thread has left Java.
+enum Left {
+    No,
+    At(Position),
+    /// It has, and has not said from where.
+    Unsaid,
+}
+
+/// A walk.
+struct Walk<'w, M> {
+    memory: &'w M,
+    layout: &'w Layout,
+    stack: Stack<'w, M>,
+    interpreting: Interpreting,
+    /// The frame that was met last is a method's, and whole.
+    whole: Cell<bool>,
+}
+
+impl<M: Memory> Walk<'_, M> {
+    /// Where a thread has left Java, by what it said of it.
+    fn left(&self, sp: Option<usize>, pc: Option<usize>, fp: Option<usize>) -> Left {
+        let (Some(sp), Some(pc), Some(fp)) = (sp, pc, fp) else { return Left::Unsaid };
+        if sp == 0 {
+            return Left::No;
+        }
+        // Where it has not said the address, that is what the call has pushed.
+        let pc = if pc == 0 { self.stack.word(sp.wrapping_sub(WORD)) } else { Some(pc) };
+        pc.map_or(Left::Unsaid, |pc| Left::At(Position { pc, sp, fp }))
+    }
+
+    /// Adds what stands there, if it has methods, and says who called it. `None` if that cannot be told.
+    fn leave(&self, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
+        let Self { memory, layout, stack, .. } = self;
+        if layout.ground.interpreter.contains(&here.pc) {
+            let live = (met == Met::Interrupted).then_some(self.interpreting);
+            let left = interpreted::leave(*memory, layout, stack, here, live, frames)?;
+            self.whole.set(left.whole);
+            return Some(Next::Caller(left.caller));
+        }
+        if met != Met::Interrupted && here.pc == layout.entry.returns {
+            let holder = stack.word(here.fp.wrapping_sub(layout.entry.holder.wrapping_mul(WORD)))?;
+            return self.anchor(holder.wrapping_add(layout.entry.anchor), &layout.anchor);
+        }
+        match layout.ground.blobs.find(here.pc, *memory)? {
+            (_, Blob::Dead) => None,
+            (blob, Blob::Method) => self.method(Compiled::at(*memory, layout, blob)?, here, met, frames),
+            (blob, Blob::Other) => self.stub(blob, here, met),
+        }
+    }
+
+    /// Who called what began there.
+    fn anchor(&self, anchor: usize, layout: &AnchorLayout) -> Option<Next> {
+        let field = |offset: usize| self.stack.word(anchor.wrapping_add(offset));
+        match self.left(field(layout.sp), field(layout.pc), field(layout.fp)) {
+            Left::No => Some(Next::Nobody),
+            Left::At(position) => Some(Next::Caller(position)),
+            Left::Unsaid => None,
+        }
+    }
+
+    fn method(&self, method: Compiled, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
+        let Self { memory, layout, .. } = self;
+        let memory = *memory;
+        let shape = match met {
+            Met::Interrupted => self.shape(method.blob, here.pc)?,
+            Met::Called | Met::Calling => Shape::Whole,
+        };
+        let is_native = method.is_native(memory, layout)?;
+        if is_native && Number::int(layout.blob.frame_size).of(memory, method.blob)? == 0 {
+            // What links a method handle to its method goes on there, and is nobody's frame.
+            return self.sender(method.blob, here, Shape::Returning);
+        }
+        let mut sp = here.sp;
+        if is_native || shape != Shape::Whole {
+            if met == Met::Interrupted && !method.is_entered(memory, layout, here.pc)? {
+                return None;
+            }
+            method.add_itself(memory, layout, frames)?;
+        } else {
+            let (pc, which) = match met {
+                // What is described there is what ends there: the instruction that is about to be done ends later.
+                Met::Interrupted => (here.pc.wrapping_add(1), Which::Next),
+                Met::Called | Met::Calling if method.given_up(memory, &layout.compiled, here.pc) => {
+                    let original = Number::int(layout.compiled.original).of(memory, method.blob)?;
+                    (self.stack.word(sp.wrapping_add(original))?, Which::Exact)
+                }
+                Met::Calling if follows_call(memory, here.pc) => (here.pc, Which::Next),
+                Met::Calling => return None,
+                Met::Called => (here.pc, Which::Exact),
+            };
+            let description = method.description(memory, &layout.compiled, pc, which)?;
+            if met != Met::Interrupted
+                && layout.compiled.keeps_sp.is_some_and(|flag| description.flags & flag != 0)
+            {
+                sp = here.fp;
+            }
+            method.add(memory, layout, description, frames)?;
+            self.whole.set(true);
+        }
+        self.sender(method.blob, Position { sp, ..here }, shape)
+    }
+
+    /// Code of the JVM's own.
+    fn stub(&self, blob: usize, here: Position, met: Met) -> Option<Next> {
+        let Self { memory, layout, .. } = self;
+        let upcall =
+            layout.upcall.filter(|upcall| memory.byte(blob.wrapping_add(upcall.kind)) == Some(upcall.upcall));
+        if let Some(upcall) = upcall {
+            let anchor = Number::int(upcall.anchor).of(*memory, blob)?;
+            return if met == Met::Called {
+                self.anchor(here.sp.wrapping_add(anchor), &layout.anchor)
+            } else {
+                None
+            };
+        }
+        let sized = Number::int(layout.blob.frame_size).of(*memory, blob)? > 0;
+        let shape = match met {
+            Met::Called | Met::Calling if sized => Shape::Whole,
+            Met::Interrupted if sized => self.shape(blob, here.pc)?,
+            Met::Interrupted => stub_shape(*memory, here.pc)?,
+            Met::Called | Met::Calling => return None,
+        };
+        self.sender(blob, here, shape)
+    }
+
+    /// How much of the frame there is.
+    fn shape(&self, blob: usize, pc: usize) -> Option<Shape> {
+        let Self { memory, layout, .. } = self;
+        let code = layout.blob.code.of(*memory, blob)?;
+        let complete = layout.blob.complete.of(*memory, blob)?;
+        shape(*memory, pc, pc.checked_sub(code)? >= complete)
+    }
+
+    /// Who has called the frame of this blob.
+    fn sender(&self, blob: usize, here: Position, shape: Shape) -> Option<Next> {
+        let Self { memory, layout, stack, .. } = self;
+        let words = |words: usize| here.sp.wrapping_add(words.wrapping_mul(WORD));
+        let (end, fp) = match shape {
+            Shape::Whole => {
+                let size = Number::int(layout.blob.frame_size).of(*memory, blob)?;
+                (words(size), stack.word(words(size.checked_sub(2)?))?)
+            }
+            Shape::Returning => (words(1), here.fp),
+            Shape::Pushed => (words(2), stack.word(here.sp)?),
+        };
+        let pc = stack.word(end.wrapping_sub(WORD))?;
+        Some(Next::Caller(Position { pc, sp: end, fp }))
+    }
+}

@@ -1,0 +1,163 @@
+/*
+ * Vouch's own walker knows what AsyncGetCallTrace does not: at which line the interpreter is (not where it last called somebody), a
+ * method that is just being entered or left, and a thread that is somewhere in the VM. With both asked the report says how they
+ * differed. What the own walker says is held to the bytecode, and to the JVM's own word, as all else is.
+ *
+ * @test
+ * @summary our own walker has the stacks that AsyncGetCallTrace has not, and the lines
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=200 OwnWalker
+ */
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Vm;
+
+public class OwnWalker {
+    private static final String[] KINDS = {"same", "other_line", "asgct_longer", "own_longer", "other_method", "asgct_alone", "own_alone", "neither"};
+
+    public static void main(String[] args) {
+        lines();
+        // A method that is all beginning and end, in the frames of its callers: not inlined.
+        everything("compiled", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,OwnWalker$Calls::calls");
+        everything("interpreted", "-Xint");
+        alone();
+    }
+
+    /** A loop without a call, interpreted: the time is the loop's, and not that of the call before it. */
+    private static void lines() {
+        Run run = Vm.with("walker=own").flags("-Xint").run(Lines.class).ok();
+        int call = Integer.parseInt(run.out.get(0));
+        List<Sample> samples = run.profile().samples();
+        long all = samples.stream().filter(sample -> sample.leaf().function.equals("OwnWalker$Lines.loop")).count();
+        long looping = samples.stream()
+            .filter(sample -> sample.leaf().function.equals("OwnWalker$Lines.loop"))
+            .filter(sample -> sample.leaf().line == call + 1 || sample.leaf().line == call + 2)
+            .count();
+        Check.atLeast(100, all, "samples of the loop");
+        Check.atLeast(0.95 * all, looping, "of them, at the loop's own lines");
+        // AsyncGetCallTrace, asked about the same samples, has another line: else this shows nothing.
+        Report both = Vm.with("walker=both").flags("-Xint").run(Lines.class).ok().report();
+        Check.atLeast(100, agreement(both, "other_line", "samples"), "samples of which AsyncGetCallTrace has another line");
+    }
+
+    /** Calls, exceptions and what the VM does for a program: next to nothing is without a stack that holds. */
+    private static void everything(String mode, String... flags) {
+        Report without = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags(flags).run(Calls.class).ok().report();
+        Report with = Vm.with("walker=both,witness=200/s,threads=^" + THREAD + "$").flags(flags).run(Calls.class).ok().report();
+        Check.atLeast(0.02 * javaSamples(without), bad(without), mode + " samples that AsyncGetCallTrace has no right stack for");
+        Check.atMost(0.25 * bad(without) / javaSamples(without) * javaSamples(with), bad(with), mode + " samples without a stack that holds");
+        Check.equal(0L, agreement(without, "same", "samples"), "accounts that were compared without a second walker");
+        long compared = 0;
+        for (Map.Entry<String, JsonElement> kind : with.json.getAsJsonObject("agreement").entrySet()) {
+            Check.that(Arrays.asList(KINDS).contains(kind.getKey()), "an unknown difference: " + kind);
+            compared += kind.getValue().getAsJsonObject().get("samples").getAsLong();
+        }
+        long alone = agreement(with, "own_alone", "samples");
+        Check.atLeast(0.2 * bad(without) * compared / javaSamples(without), alone, mode + " samples that the own walker alone has a stack for");
+        Check.atMost(0.02 * alone, agreement(with, "own_alone", "own_refuted"), "of them, that proof refutes");
+        long methods = agreement(with, "same", "samples") + agreement(with, "other_line", "samples");
+        Check.atLeast(0.3 * compared, methods, mode + " samples that both have the same methods for");
+        JsonObject grade = with.json.getAsJsonObject("witness").getAsJsonObject("all_but_top");
+        long asked = grade.get("asked").getAsLong();
+        if (Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1) {
+            Check.atLeast(10, asked, "stacks that the JVM itself was asked about");
+        }
+        Check.atMost(Math.max(1, 0.02 * asked), asked - grade.get("agreed").getAsLong(), "of them, that differed");
+    }
+
+    /** AsyncGetCallTrace is not needed. */
+    private static void alone() {
+        Report report = Vm.with("walker=own,threads=^" + THREAD + "$").run(Calls.class).ok().report();
+        Check.atMost(0.02 * javaSamples(report), bad(report), "samples without a stack that holds, by the own walker alone");
+        Check.that(report.engineNotes().stream().noneMatch(note -> note.contains("own walker") && note.contains("no more")),
+            "the own walker was switched off: " + report.engineNotes());
+    }
+
+    private static long bad(Report report) {
+        return report.samples("unwalked") + report.samples("refuted");
+    }
+
+    private static long javaSamples(Report report) {
+        return report.walked() + report.samples("unwalked");
+    }
+
+    private static long agreement(Report report, String kind, String key) {
+        JsonObject row = report.json.getAsJsonObject("agreement").getAsJsonObject(kind);
+        return row == null ? 0 : row.get(key).getAsLong();
+    }
+
+    private static final String THREAD = "worker";
+
+    static class Lines {
+        public static void main(String[] args) {
+            long end = Burn.cpuNanos() + 1_000_000_000L;
+            while (Burn.cpuNanos() < end) {
+                Burn.sink += loop(100_000);
+            }
+        }
+
+        private static long loop(int steps) {
+            long value = called(steps);
+            for (int i = 0; i < steps; i++) {
+                value = value * 31 + (value >>> 7 ^ i);
+            }
+            return value;
+        }
+
+        private static boolean told;
+
+        /** Says once at which line it is called. */
+        private static long called(int steps) {
+            if (!told) {
+                told = true;
+                System.out.println(new Throwable().getStackTrace()[1].getLineNumber());
+            }
+            return steps;
+        }
+    }
+
+    static class Calls {
+        static volatile int sink;
+
+        public static void main(String[] args) throws InterruptedException {
+            Thread thread = new Thread(Calls::work, THREAD);
+            thread.start();
+            thread.join();
+        }
+
+        private static void work() {
+            long end = Burn.cpuNanos() + 1_500_000_000L;
+            StringBuilder text = new StringBuilder();
+            while (Burn.cpuNanos() < end) {
+                sink = calls(20) + thrown(20);
+                text.append(sink);
+                if (text.length() > 1_000) {
+                    text.delete(0, 900);
+                }
+            }
+        }
+
+        private static int calls(int left) {
+            return left < 2 ? left : calls(left - 1) + calls(left - 2);
+        }
+
+        private static int thrown(int left) {
+            if (left == 0) {
+                return new Throwable().getStackTrace().length;
+            }
+            return thrown(left - 1);
+        }
+    }
+}
