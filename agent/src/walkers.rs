@@ -56,8 +56,14 @@ pub fn of(
 ) -> Walkers {
     let asgct: &'static dyn Walker = Box::leak(Box::new(hotspot.asgct));
     let alone = |walker| Walkers { list: vec![walker].leak(), compare: 1, own: None, missing: None };
-    // Its faults are to end its walk and nothing else.
-    let own = if guard::unguarded().is_some() { Err("walks are not guarded") } else { own };
+    let own = own.and_then(|own| match () {
+        // Its faults are to end its walk and nothing else.
+        () if guard::unguarded().is_some() => Err("walks are not guarded"),
+        () if own.wrong.load(Ordering::Relaxed) => {
+            Err("our own walker has told a stack that the JVM does not have")
+        }
+        () => Ok(own),
+    });
     if let Some((how, every)) = broken {
         let whole = own.ok().filter(|_| wish == WalkerWish::Own).map_or(asgct, |own| own as &dyn Walker);
         return alone(Box::leak(Box::new(Broken::new(whole, how, every, guard::past_end()))));
@@ -89,7 +95,8 @@ const DEEPEST: usize = 1 << 10;
 /// Holds our own walker to what the JVM says of the calling thread's stack: at the first occasion, the second, the fourth and so on.
 /// If they say something else it walks no more.
 pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
-    if !IN_USE.load(Ordering::Relaxed) || own.wrong.load(Ordering::Relaxed) {
+    let stopped = own.wrong.load(Ordering::Relaxed) || own.unguarded.load(Ordering::Relaxed);
+    if !IN_USE.load(Ordering::Relaxed) || stopped {
         return;
     }
     let occasion = OCCASIONS.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
@@ -101,10 +108,12 @@ pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
     // The walk before the witness, which would make ids that are lacking.
     // SAFETY: slot and JNIEnv are the calling thread's.
     let walk = unsafe { Question { walker: own, slot, env: env.get_raw().cast() }.direct(&mut walked) };
+    // That it finds none says nothing about those that it finds.
+    let Ok(walk) = walk else { return };
     let mut room = Vec::new();
     let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room) else { return };
     let witness: Vec<_> = room[..count].iter().map(|f| rules::of_witness(f.method, f.location)).collect();
-    if count < DEEPEST && !agrees(walk.as_deref().unwrap_or_default(), &witness) {
+    if count < DEEPEST && !agrees(&walk, &witness) {
         own.wrong.store(true, Ordering::Relaxed);
     }
 }
@@ -134,7 +143,7 @@ mod tests {
         assert!(agrees(&STACK));
         assert!(agrees(&[(1, NATIVE), (2, 7), (3, 9), (4, 1)]), "the carrier behind a virtual thread");
         assert!(agrees(&[(1, NATIVE), (0, 7)]), "nobody knows whose frame that is");
-        for wrong in [&[][..], &STACK[..2], &[(1, NATIVE), (2, 8), (3, 9)], &[(1, NATIVE), (3, 7), (2, 9)]] {
+        for wrong in [&STACK[..2], &[(1, NATIVE), (2, 8), (3, 9)], &[(1, NATIVE), (3, 7), (2, 9)]] {
             assert!(!agrees(wrong), "{wrong:?}");
         }
     }

@@ -8,11 +8,11 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_sample::{Answer, Head, Reason};
+use vouch_sample::{Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
-use vouch_walk::recover::Recovery;
+use vouch_walk::recover::{Recovery, is_curable};
 use vouch_walk::walker::{Outset, Room, Subject, Walker};
 
 use crate::ask;
@@ -225,7 +225,7 @@ fn walk(
     (pc, context): (usize, *mut c_void),
 ) -> bool {
     let outset = Cell::default();
-    let subject = match subject(sampler, slot, context, &outset) {
+    let subject = match subject(slot, context, &outset) {
         Ok(subject) => subject,
         Err(why) => {
             sample.add(Err(why), Origin::FIRST, pc);
@@ -234,18 +234,24 @@ fn walk(
     };
     let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
     let compared = number.checked_rem(sampler.compare.into()) == Some(0);
-    let (mut walked, mut first) = (false, None);
+    let (mut walked, mut curable) = (false, None);
     let mut origin = Origin { compared, ..Origin::FIRST };
     for walker in sampler.walkers {
         if walked && !compared {
             break;
         }
         outset.set(Outset::default());
-        // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it dies; the claim has
-        // room for depth + 1 frames in each account; the context is the kernel's.
-        let answer = unsafe { guard::walk(*walker, &subject, Room { frames: sample.room(), depth }) };
+        // Each of those was left halfway.
+        let stopped = walker.runs_jvm() && sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES;
+        let answer = if stopped {
+            Err(Reason::STOPPED)
+        } else {
+            // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it dies; the claim has
+            // room for depth + 1 frames in each account; the context is the kernel's.
+            unsafe { guard::walk(*walker, &subject, Room { frames: sample.room(), depth }) }
+        };
         let Outset { pc: called, before } = outset.get();
-        let (begun, at) = if called == 0 { (None, pc) } else { (Some(before), called) };
+        let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
         sample.add(answer, Origin { begun, ..origin }, at);
         if answer == Err(Reason::CRASHED) {
             let counters = &sampler.counters;
@@ -253,14 +259,14 @@ fn walk(
             crashed.fetch_add(1, Ordering::Relaxed);
         }
         walked |= answer.is_ok();
-        first = first.or(Some((*walker, answer)));
+        curable = curable.or(answer.err().filter(|why| is_curable(*why)).map(|_| *walker));
         origin.walker = origin.walker.wrapping_add(1);
     }
     // SAFETY: as above.
-    walked || unsafe { recover(sampler, &subject, sample, first) }
+    walked || unsafe { recover(sampler, &subject, sample, curable) }
 }
 
-/// Has the first walker walk from repaired contexts, if its reason can be cured; true if that gave a stack.
+/// Has the first walker whose reason can be cured walk from repaired contexts; true if that gave a stack.
 ///
 /// # Safety
 /// The subject must be the calling thread, as its signal's handler was given it.
@@ -268,12 +274,10 @@ unsafe fn recover(
     sampler: &Sampler,
     subject: &Subject<'_>,
     sample: &mut Sample<'_, '_>,
-    first: Option<(&dyn Walker, Answer)>,
+    curable: Option<&dyn Walker>,
 ) -> bool {
-    let Some((walker, Err(why))) = first else { return false };
-    let Some(mut attempts) = sampler.recovery.as_ref().and_then(|recovery| recovery.attempts(why)) else {
-        return false;
-    };
+    let Some(walker) = curable else { return false };
+    let Some(mut attempts) = sampler.recovery.as_ref().and_then(Recovery::attempts) else { return false };
     let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
     let mut recovered = 0;
     while recovered < RECOVERED {
@@ -288,16 +292,12 @@ unsafe fn recover(
 
 /// The interrupted thread, to be walked; or why it cannot be.
 fn subject<'t>(
-    sampler: &Sampler,
     slot: Option<&'t Slot>,
     context: *mut c_void,
     outset: &'t Cell<Outset>,
 ) -> Result<Subject<'t>, Reason> {
     let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
     let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
-    if sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES {
-        return Err(Reason::STOPPED);
-    }
     Ok(Subject { env, context, calls: false, outset, walking: slot.walking() })
 }
 

@@ -43,11 +43,19 @@ pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layou
         },
         interpreter: InterpreterLayout {
             bytecode: slots::BYTECODE[usize::from(version >= 9)],
-            entries: tables.entries(code)?,
+            // Since JDK 21 those of native methods have a word before it.
+            entries: tables.pieces(code, |name| name.contains("method entry point"))?,
+            returns: [
+                tables.pieces(code, |name| RETURNS.contains(&name))?,
+                tables.pieces(code, |name| name == "deoptimization entry points")?,
+            ],
         },
         upcall: tables.upcall(),
     })
 }
+
+/// The pieces of the interpreter that callees return to.
+const RETURNS: [&str; 2] = ["return entry points", "invoke return entry points"];
 
 struct Tables<'h> {
     hotspot: &'h HotSpot,
@@ -188,27 +196,27 @@ impl Tables<'_> {
         })
     }
 
-    /// The interpreter's code that makes the frames of methods: pieces that lie behind one another, by what HotSpot calls them.
-    fn entries(&self, code: &CodeLayout) -> Result<Range<usize>, String> {
+    /// From the first piece of the interpreter's code to the last that has such a name of HotSpot's.
+    fn pieces(&self, code: &CodeLayout, is: impl Fn(&str) -> bool) -> Result<Range<usize>, String> {
         const PIECES: usize = 10_000;
         let (size, name) =
             (self.offset("InterpreterCodelet", "_size")?, self.offset("InterpreterCodelet", "_description")?);
         let (mut at, end) = code.interpreter;
-        let mut entries: Option<Range<usize>> = None;
+        let mut pieces: Option<Range<usize>> = None;
         for _ in 0..PIECES {
             let length = read_half(at + size).and_then(|length| usize::try_from(length).ok());
             let Some(next) = length.filter(|length| *length > 0).map(|length| at + length) else { break };
             if next > end {
                 break;
             }
-            let is_entry = read(at + name).filter(|text| *text != 0).and_then(text_of);
-            if is_entry.is_some_and(|text| text.starts_with("method entry point")) {
-                let begin = entries.map_or(at, |entries| entries.start);
-                entries = Some(begin..next);
+            let text = read(at + name).filter(|text| *text != 0).and_then(text_of);
+            if text.is_some_and(&is) {
+                let begin = pieces.map_or(at, |pieces| pieces.start);
+                pieces = Some(begin..next);
             }
             at = next;
         }
-        entries.ok_or_else(|| "this JVM's interpreter has no entries of the names that are known".to_owned())
+        pieces.ok_or_else(|| "this JVM's interpreter has no pieces of the names that are known".to_owned())
     }
 
     fn upcall(&self) -> Option<UpcallLayout> {

@@ -13,9 +13,10 @@ pub use processor::{
 /// What the interpreter keeps in registers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Interpreting {
-    /// Where it is in the bytecode; while a method is being entered, its caller's stack pointer.
+    /// Where it is in the bytecode; while a method is being entered, its caller's stack pointer; while one is being left, where to.
     pub bytecode: usize,
-    /// The method that is being entered, and where that returns to, while it is not on the stack.
+    /// The method that is being entered, and where that returns to, while it is not on the stack; while one is being left, its
+    /// caller's stack pointer.
     pub method: usize,
     pub returns: usize,
 }

@@ -52,12 +52,12 @@ impl Compiled {
         Some(())
     }
 
-    /// True if it is certain that the method was meant to be called: before that it is only compared with what was.
-    pub fn is_entered(self, memory: &impl Memory, layout: &Layout, pc: usize) -> Option<bool> {
-        Some(match layout.compiled.verified {
-            Verified::Pointer(pointer) => memory.word(self.blob.wrapping_add(pointer))? <= pc,
-            Verified::BehindCode(number) => self.code.wrapping_add(number.of(memory, self.blob)?) <= pc,
-        })
+    /// Where it is entered by who knows that it is meant: before that it is only compared with what was.
+    pub fn verified(self, memory: &impl Memory, layout: &Layout) -> Option<usize> {
+        match layout.compiled.verified {
+            Verified::Pointer(pointer) => memory.word(self.blob.wrapping_add(pointer)),
+            Verified::BehindCode(number) => Some(self.code.wrapping_add(number.of(memory, self.blob)?)),
+        }
     }
 
     /// The description of a pc: where it lies.

@@ -1,19 +1,23 @@
 //! A frame of the interpreter: its parts lie at fixed distances from its frame pointer.
 //!
-//! While a method is entered its frame is not there yet, and the frame pointer is the caller's: then the method is in a register. It
-//! must never take the caller for the method that is being entered.
+//! While a method is entered or left its frame is not there, and the frame pointer is a caller's: of the next interpreted one, however
+//! many compiled ones are in between. It must never take that for the method that is on top. What tells them apart is a slot that
+//! has a word for as long as the frame's method has called another one.
 
 use vouch_sample::{ENTRY, NATIVE};
 
 use super::frames::Frames;
 use super::layout::Layout;
 use super::method::Method;
-use super::processor::{follows_call, slots};
-use super::stack::Stack;
+use super::processor::{follows_call, leaves, slots};
+use super::stack::{Met, Stack};
+use crate::blobs::Blob;
 use crate::context::{Interpreting, Registers};
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
+/// A caller's stack ends where its callee's begins, but for what it was called with, and for what a method handle takes away.
+const NEAR: usize = 1 << 12;
 
 /// A frame that was left.
 #[derive(Debug, Clone, Copy)]
@@ -23,56 +27,123 @@ pub struct Left {
     pub whole: bool,
 }
 
-/// Adds the frame, and says where its caller stands. What the registers have is told where the thread was interrupted there.
-pub fn leave<M: Memory>(
-    memory: &M,
-    layout: &Layout,
-    stack: &Stack<'_, M>,
-    here: Registers,
-    live: Option<Interpreting>,
-    frames: &mut Frames<'_>,
-) -> Option<Left> {
-    let slot = |words: usize| stack.word(here.fp.wrapping_sub(words.wrapping_mul(WORD)));
-    let method = slot(slots::METHOD).and_then(|method| Method::at(memory, &layout.method, method));
-    let current = live.and_then(|live| method?.bci(memory, &layout.method, live.bytecode));
-    if let Some(live) = live
-        && current.is_none()
-        && layout.interpreter.entries.contains(&here.pc)
-        && slot(slots::METHOD) != Some(live.method)
-    {
-        let caller = enter(memory, layout, stack, here, live, frames)?;
-        return Some(Left { caller, whole: false });
-    }
-    let method = method?;
-    let bci = match current {
-        _ if method.is_native(memory, &layout.method)? => NATIVE,
-        Some(bci) => bci,
-        // Where it was when it last called somebody, or came back.
-        None => method.bci(memory, &layout.method, slot(layout.interpreter.bytecode)?)?,
-    };
-    frames.push(method.frame(memory, &layout.method, bci)?);
-    let caller = Registers {
-        pc: stack.word(here.fp.wrapping_add(WORD))?,
-        sp: slot(slots::SENDER)?,
-        fp: stack.word(here.fp)?,
-    };
-    // What it was called with may lie above its own frame's end.
-    (here.fp >= here.sp && caller.sp > here.fp).then_some(Left { caller, whole: true })
+/// A frame of the interpreter, or where there may be one.
+#[derive(Debug)]
+pub struct Interpreted<'w, M> {
+    pub memory: &'w M,
+    pub layout: &'w Layout,
+    pub stack: &'w Stack<'w, M>,
+    pub here: Registers,
 }
 
-/// The same for a method that is being entered. Its frame's return address is on top, or taken off to make room for its locals.
-fn enter<M: Memory>(
-    memory: &M,
-    layout: &Layout,
-    stack: &Stack<'_, M>,
-    here: Registers,
-    live: Interpreting,
-    frames: &mut Frames<'_>,
-) -> Option<Registers> {
-    let returns = |pc: &usize| {
-        layout.ground.interpreter.contains(pc) || *pc == layout.entry.returns || follows_call(memory, *pc)
-    };
-    let pc = stack.word(here.sp).filter(returns).or(Some(live.returns).filter(returns))?;
-    frames.push(Method::at(memory, &layout.method, live.method)?.frame(memory, &layout.method, ENTRY)?);
-    (live.bytecode > here.sp).then_some(Registers { pc, sp: live.bytecode, fp: here.fp })
+/// How much of a frame there is on top.
+enum Part {
+    Whole,
+    /// Its method is in a register.
+    Entering,
+    /// Its method cannot be told any more.
+    Leaving,
+}
+
+impl<M: Memory> Interpreted<'_, M> {
+    /// Adds the frame, and says where its caller stands. What the registers have is told where the thread was interrupted there.
+    pub fn leave(&self, met: Met, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
+        let entries = &self.layout.interpreter.entries;
+        let part = match met {
+            Met::Interrupted if entries.contains(&self.here.pc) && self.calls() => Part::Entering,
+            Met::Interrupted if self.calls() && !self.is_coming_or_going(live) => Part::Leaving,
+            Met::Interrupted | Met::Left => Part::Whole,
+            // Only where calls come back.
+            Met::Called | Met::Calling if self.has_called()? => Part::Whole,
+            Met::Called | Met::Calling => return None,
+        };
+        match part {
+            Part::Whole => self.whole(if met == Met::Interrupted { Some(live) } else { None }, frames),
+            Part::Entering => self.entered(live, frames),
+            Part::Leaving => self.left(live),
+        }
+    }
+
+    fn slot(&self, words: usize) -> Option<usize> {
+        self.stack.word(self.here.fp.wrapping_sub(words.wrapping_mul(WORD)))
+    }
+
+    /// The frame's method has called another one. One that is just being made has not, and has no such slot yet.
+    fn calls(&self) -> bool {
+        self.slot(slots::LAST_SP) != Some(0) || self.slot(slots::METHOD).is_none()
+    }
+
+    /// The frame's method is about to go to another one, whose caller's stack pointer is ready; or has come back from there.
+    fn is_coming_or_going(&self, live: Interpreting) -> bool {
+        self.layout.interpreter.is_returned_to(self.here.pc)
+            || live.bytecode == self.here.sp.wrapping_add(WORD)
+    }
+
+    /// The frame's method has called another one, and that with its stack where the callee says.
+    fn has_called(&self) -> Option<bool> {
+        let Registers { pc, sp, fp } = self.here;
+        let word = self.slot(slots::LAST_SP)?;
+        // Since JDK 22 in words, from the frame pointer down.
+        let relative = fp.wrapping_add(word.wrapping_mul(WORD));
+        let last = if word.cast_signed() < 0 { relative } else { word };
+        let near = last <= fp && last.saturating_add(NEAR) > sp && last < sp.saturating_add(NEAR);
+        Some(self.layout.interpreter.is_returned_to(pc) && word != 0 && near)
+    }
+
+    fn whole(&self, live: Option<Interpreting>, frames: &mut Frames<'_>) -> Option<Left> {
+        let Self { memory, layout, stack, here } = *self;
+        let method = Method::at(memory, &layout.method, self.slot(slots::METHOD)?)?;
+        let current = live.and_then(|live| method.bci(memory, &layout.method, live.bytecode));
+        let bci = match current {
+            _ if method.is_native(memory, &layout.method)? => NATIVE,
+            Some(bci) => bci,
+            // Where it was when it last called somebody, or came back.
+            None => method.bci(memory, &layout.method, self.slot(layout.interpreter.bytecode)?)?,
+        };
+        frames.push(method.frame(memory, &layout.method, bci)?);
+        let caller = Registers {
+            pc: stack.word(here.fp.wrapping_add(WORD))?,
+            sp: self.slot(slots::SENDER)?,
+            fp: stack.word(here.fp)?,
+        };
+        // What it was called with may lie above its own frame's end.
+        (here.fp >= here.sp && caller.sp > here.fp).then_some(Left { caller, whole: true })
+    }
+
+    /// A method that is being entered. Its frame's return address is on top, or taken off to make room for its locals.
+    fn entered(&self, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
+        let Self { memory, layout, stack, here } = *self;
+        let method = Method::at(memory, &layout.method, live.method)?;
+        // The frame pointer is its own already.
+        let begun = here.fp >= here.sp
+            && stack.word(here.fp.wrapping_add(WORD)) == Some(live.returns)
+            && self.returns(live.returns);
+        let caller = if begun {
+            let sp = self.slot(slots::SENDER).unwrap_or(live.bytecode);
+            Registers { pc: live.returns, sp, fp: stack.word(here.fp)? }
+        } else {
+            let top = stack.word(here.sp).filter(|pc| self.returns(*pc));
+            let pc = top.or(Some(live.returns).filter(|pc| self.returns(*pc)))?;
+            Registers { pc, sp: live.bytecode, fp: here.fp }
+        };
+        frames.push(method.frame(memory, &layout.method, ENTRY)?);
+        (caller.sp > here.sp).then_some(Left { caller, whole: false })
+    }
+
+    /// Who called a method that is being left. What is kept to come back with is in the registers.
+    fn left(&self, live: Interpreting) -> Option<Left> {
+        let Self { memory, stack, here, .. } = *self;
+        let top = if leaves(memory, here.pc) { stack.word(here.sp) } else { None };
+        let pc = top.or(Some(live.bytecode)).filter(|pc| self.returns(*pc))?;
+        let caller = Registers { pc, sp: live.method, fp: here.fp };
+        (caller.sp >= here.sp).then_some(Left { caller, whole: false })
+    }
+
+    /// True if a method may return there.
+    fn returns(&self, pc: usize) -> bool {
+        let Self { memory, layout, .. } = *self;
+        layout.interpreter.is_returned_to(pc)
+            || pc == layout.entry.returns
+            || layout.ground.blobs.at(pc, memory) == Some(Blob::Method) && follows_call(memory, pc)
+    }
 }

@@ -73,6 +73,16 @@ pub struct InterpreterLayout {
     pub bytecode: usize,
     /// Its code that makes the frames of methods.
     pub entries: Range<usize>,
+    /// That which callees return to: of its own frames, and of those that it got when compiled code was given up.
+    pub returns: [Range<usize>; 2],
+}
+
+impl InterpreterLayout {
+    /// True if a callee may return there.
+    #[must_use]
+    pub fn is_returned_to(&self, pc: usize) -> bool {
+        self.returns.iter().any(|piece| piece.contains(&pc))
+    }
 }
 
 /// Any code blob.

@@ -7,6 +7,7 @@ pub const WALKS: bool = false;
 /// As on x86-64, so that the rest can be read by a compiler; no layout is made where nothing is walked.
 pub mod slots {
     pub const SENDER: usize = 1;
+    pub const LAST_SP: usize = 2;
     pub const METHOD: usize = 3;
     pub const BYTECODE: [usize; 2] = [7, 8];
     pub const HOLDER: usize = 6;
@@ -15,12 +16,21 @@ pub mod slots {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Whole,
+    Unsaved,
     Returning,
     Pushed,
 }
 
-pub fn shape(_: &impl Memory, _: usize, _: bool) -> Option<Shape> {
+pub fn prologue(_: &impl Memory, _: usize, _: usize) -> Option<Shape> {
     None
+}
+
+pub fn shape(_: &impl Memory, _: usize) -> Option<Shape> {
+    None
+}
+
+pub fn leaves(_: &impl Memory, _: usize) -> bool {
+    false
 }
 
 pub fn stub_shape(_: &impl Memory, _: usize) -> Option<Shape> {

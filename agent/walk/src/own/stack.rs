@@ -9,9 +9,9 @@ use vouch_sample::{Answer, Reason};
 
 use super::compiled::{Compiled, Which};
 use super::frames::Frames;
-use super::interpreted;
+use super::interpreted::Interpreted;
 use super::layout::{AnchorLayout, Layout, Number};
-use super::processor::{Shape, follows_call, shape, stub_shape};
+use super::processor::{Shape, follows_call, prologue, shape, stub_shape};
 use crate::blobs::Blob;
 use crate::context::{Interpreting, Registers as Position};
 use crate::memory::Memory;
@@ -46,9 +46,11 @@ impl<M: Memory> Stack<'_, M> {
 
 /// How a frame is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Met {
+pub enum Met {
     /// The thread was interrupted in it.
     Interrupted,
+    /// The thread has left Java from there, and has said so.
+    Left,
     /// It has called what was met before, and goes on at this address.
     Called,
     /// It has called what has no method, or was left out: of such a call nothing may be described. The address is where it goes on.
@@ -58,6 +60,8 @@ enum Met {
 /// Where to go on.
 enum Next {
     Caller(Position),
+    /// Where the thread has left Java, as it has said.
+    Left(Position),
     /// There is none: the thread's first.
     Nobody,
 }
@@ -84,7 +88,7 @@ pub fn walk<M: Memory>(
     let walk = Walk { memory, layout, stack, interpreting, whole: Cell::new(false) };
     let left = walk.left(field(ground.last_sp), field(ground.last_pc), field(ground.last_fp));
     let (mut here, mut met) = match left {
-        Left::At(position) => (position, Met::Called),
+        Left::At(position) => (position, Met::Left),
         Left::Unsaid => return Err(Reason::UNKNOWN_JAVA),
         Left::No if calls => (Position { pc: at.pc.wrapping_add(1), ..at }, Met::Calling),
         Left::No if memory.int(thread.wrapping_add(layout.state)) == Some(layout.in_java) => {
@@ -105,16 +109,26 @@ pub fn walk<M: Memory>(
         if frames.full() {
             break;
         }
-        let Next::Caller(caller) = next else { break };
+        let (caller, left) = match next {
+            Next::Caller(caller) => (caller, false),
+            Next::Left(caller) => (caller, true),
+            Next::Nobody => break,
+        };
         if met == Met::Interrupted && !walk.whole.get() {
             frames.set_out(caller.pc);
         }
         stubs = if frames.count() == before { stubs.wrapping_add(1) } else { 0 };
-        if caller.sp <= here.sp || stubs > STUBS {
+        // What is interrupted may have taken down all that was its own.
+        let further = caller.sp > here.sp || caller.sp == here.sp && met == Met::Interrupted;
+        if !further || stubs > STUBS {
             return Err(Reason::NOT_WALKABLE_JAVA);
         }
         let without = frames.count() == 0 && met == Met::Interrupted;
-        (here, met) = (caller, if without { Met::Calling } else { Met::Called });
+        (here, met) = match (left, without) {
+            (true, _) => (caller, Met::Left),
+            (false, true) => (caller, Met::Calling),
+            (false, false) => (caller, Met::Called),
+        };
     }
     if frames.count() == 0 { Err(Reason::NO_JAVA_FRAME) } else { Ok(frames.count()) }
 }
@@ -153,12 +167,12 @@ impl<M: Memory> Walk<'_, M> {
     fn leave(&self, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
         let Self { memory, layout, stack, .. } = self;
         if layout.ground.interpreter.contains(&here.pc) {
-            let live = (met == Met::Interrupted).then_some(self.interpreting);
-            let left = interpreted::leave(*memory, layout, stack, here, live, frames)?;
+            let frame = Interpreted { memory: *memory, layout, stack, here };
+            let left = frame.leave(met, self.interpreting, frames)?;
             self.whole.set(left.whole);
             return Some(Next::Caller(left.caller));
         }
-        if met != Met::Interrupted && here.pc == layout.entry.returns {
+        if matches!(met, Met::Called | Met::Calling) && here.pc == layout.entry.returns {
             let holder = stack.word(here.fp.wrapping_sub(layout.entry.holder.wrapping_mul(WORD)))?;
             return self.anchor(holder.wrapping_add(layout.entry.anchor), &layout.anchor);
         }
@@ -174,7 +188,7 @@ impl<M: Memory> Walk<'_, M> {
         let field = |offset: usize| self.stack.word(anchor.wrapping_add(offset));
         match self.left(field(layout.sp), field(layout.pc), field(layout.fp)) {
             Left::No => Some(Next::Nobody),
-            Left::At(position) => Some(Next::Caller(position)),
+            Left::At(position) => Some(Next::Left(position)),
             Left::Unsaid => None,
         }
     }
@@ -183,8 +197,8 @@ impl<M: Memory> Walk<'_, M> {
         let Self { memory, layout, .. } = self;
         let memory = *memory;
         let shape = match met {
-            Met::Interrupted => self.shape(method.blob, here.pc)?,
-            Met::Called | Met::Calling => Shape::Whole,
+            Met::Interrupted => self.shape(method.blob, method.verified(memory, layout)?, here.pc)?,
+            Met::Left | Met::Called | Met::Calling => Shape::Whole,
         };
         let is_native = method.is_native(memory, layout)?;
         if is_native && Number::int(layout.blob.frame_size).of(memory, method.blob)? == 0 {
@@ -193,7 +207,13 @@ impl<M: Memory> Walk<'_, M> {
         }
         let mut sp = here.sp;
         if is_native || shape != Shape::Whole {
-            if met == Met::Interrupted && !method.is_entered(memory, layout, here.pc)? {
+            let sure = match met {
+                // Before it is only compared with what was meant to be called.
+                Met::Interrupted => here.pc >= method.verified(memory, layout)?,
+                Met::Left => true,
+                Met::Called | Met::Calling => follows_call(memory, here.pc),
+            };
+            if !sure {
                 return None;
             }
             method.add_itself(memory, layout, frames)?;
@@ -201,13 +221,15 @@ impl<M: Memory> Walk<'_, M> {
             let (pc, which) = match met {
                 // What is described there is what ends there: the instruction that is about to be done ends later.
                 Met::Interrupted => (here.pc.wrapping_add(1), Which::Next),
-                Met::Called | Met::Calling if method.given_up(memory, &layout.compiled, here.pc) => {
+                Met::Left | Met::Called | Met::Calling
+                    if method.given_up(memory, &layout.compiled, here.pc) =>
+                {
                     let original = Number::int(layout.compiled.original).of(memory, method.blob)?;
                     (self.stack.word(sp.wrapping_add(original))?, Which::Exact)
                 }
                 Met::Calling if follows_call(memory, here.pc) => (here.pc, Which::Next),
                 Met::Calling => return None,
-                Met::Called => (here.pc, Which::Exact),
+                Met::Left | Met::Called => (here.pc, Which::Exact),
             };
             let description = method.description(memory, &layout.compiled, pc, which)?;
             if met != Met::Interrupted
@@ -236,20 +258,24 @@ impl<M: Memory> Walk<'_, M> {
         }
         let sized = Number::int(layout.blob.frame_size).of(*memory, blob)? > 0;
         let shape = match met {
-            Met::Called | Met::Calling if sized => Shape::Whole,
-            Met::Interrupted if sized => self.shape(blob, here.pc)?,
+            Met::Left | Met::Called | Met::Calling if sized => Shape::Whole,
+            Met::Interrupted if sized => {
+                let shape = self.shape(blob, layout.blob.code.of(*memory, blob)?, here.pc)?;
+                // Its stack pointer moves while it saves registers, and while it takes them back.
+                (shape != Shape::Whole).then_some(shape)?
+            }
             Met::Interrupted => stub_shape(*memory, here.pc)?,
-            Met::Called | Met::Calling => return None,
+            Met::Left | Met::Called | Met::Calling => return None,
         };
         self.sender(blob, here, shape)
     }
 
-    /// How much of the frame there is.
-    fn shape(&self, blob: usize, pc: usize) -> Option<Shape> {
+    /// How much of the frame there is that is made from `begin` on.
+    fn shape(&self, blob: usize, begin: usize, pc: usize) -> Option<Shape> {
         let Self { memory, layout, .. } = self;
         let code = layout.blob.code.of(*memory, blob)?;
         let complete = layout.blob.complete.of(*memory, blob)?;
-        shape(*memory, pc, pc.checked_sub(code)? >= complete)
+        if pc.checked_sub(code)? >= complete { shape(*memory, pc) } else { prologue(*memory, begin, pc) }
     }
 
     /// Who has called the frame of this blob.
@@ -261,6 +287,7 @@ impl<M: Memory> Walk<'_, M> {
                 let size = Number::int(layout.blob.frame_size).of(*memory, blob)?;
                 (words(size), stack.word(words(size.checked_sub(2)?))?)
             }
+            Shape::Unsaved => (words(Number::int(layout.blob.frame_size).of(*memory, blob)?), here.fp),
             Shape::Returning => (words(1), here.fp),
             Shape::Pushed => (words(2), stack.word(here.sp)?),
         };

@@ -34,6 +34,8 @@ const BASE: usize = STACK + 0x1000;
 const INTERPRETER: usize = 0x50_0000;
 /// Its first code makes frames.
 const ENTRIES: usize = INTERPRETER + 0x100;
+/// And further on it is returned to.
+const BACK: usize = INTERPRETER + 0x200;
 /// Where Java returns to that the VM has called.
 const RETURNS: usize = 0x60_0000;
 const IN_JAVA: usize = 8;
@@ -94,7 +96,11 @@ fn layout() -> Layout {
         },
         entry: EntryLayout { returns: RETURNS, holder: 6, anchor: 8 },
         anchor,
-        interpreter: InterpreterLayout { bytecode: 8, entries: INTERPRETER..ENTRIES },
+        interpreter: InterpreterLayout {
+            bytecode: 8,
+            entries: INTERPRETER..ENTRIES,
+            returns: [BACK..BACK + 0x40, BACK + 0x80..BACK + 0xc0],
+        },
         upcall: Some(UpcallLayout { kind: 72, upcall: 11, anchor: 76 }),
     }
 }
@@ -325,8 +331,9 @@ fn thread() -> Thread {
     let outer_code = jvm.compiled(outer[2], &[(0x18, &[(outer[2], 1)]), (CALL, &chain)]);
     // Frame pointers that were saved: nobody's, and the interpreted frame's.
     jvm.push(OUTER - 2 * WORD, &[0x77, outer_code + CALL]);
-    jvm.push(SLOTS - 0x80 - 2 * WORD, &[SLOTS, ENTRIES + 8]);
+    jvm.push(SLOTS - 0x80 - 2 * WORD, &[SLOTS, BACK + 8]);
     jvm.put(SLOTS - 8 * WORD, interpreted.bytecode(12));
+    jvm.put(SLOTS - 2 * WORD, SLOTS - 0x80);
     jvm.put(SLOTS - 3 * WORD, interpreted.at);
     let first = SLOTS + 0x200;
     jvm.push(SLOTS, &jvm.begin(first));
@@ -348,6 +355,18 @@ impl Thread {
     fn at(&self, offset: usize, sp: usize) -> Interrupted {
         Jvm::interrupted(self.leaf_code + offset, sp, 0x99)
     }
+
+    /// The interpreted one is on top: it has called nobody.
+    fn interpreting(self) -> Self {
+        self.jvm.put(SLOTS - 2 * WORD, 0);
+        self
+    }
+}
+
+/// Interrupted in the interpreter, with that in its registers.
+fn interpreting(pc: usize, sp: usize, bytecode: usize, method: usize, returns: usize) -> Interrupted {
+    let interpreting = Interpreting { bytecode, method, returns };
+    Interrupted { at: Registers { pc, sp, fp: SLOTS }, interpreting, calls: false }
 }
 
 #[test]
@@ -375,12 +394,42 @@ fn a_frame_that_is_being_made_or_taken_down_is_known_by_its_code() {
         assert_eq!((answer, frames), (Ok(5), thread.with(entry)), "at {at:x}");
         assert_eq!(outset, Outset { pc: thread.outer_code + CALL - 1, before: true });
     }
-    // The frame is all there before the frame pointer is kept, and while the stack pointer is moved back.
+    // The frame is all there while the stack pointer is not moved back.
     for at in [0xd, 0x10, 0x40] {
         assert_eq!(thread.jvm.walk(thread.at(at, LEAF)).2, Outset::default(), "at {at:x}");
     }
+    // What is unknown may be anything.
+    put(0xd, &[0xf4]);
+    assert_eq!(thread.jvm.walk(thread.at(0xe, LEAF)).0, Err(Reason::UNKNOWN_JAVA));
+    assert_eq!(thread.jvm.walk(thread.at(0xb, LEAF)).0, Err(Reason::UNKNOWN_JAVA), "amidst an instruction");
     // Nobody knows whether it is the right method.
     assert_eq!(thread.jvm.walk(thread.at(7, back)).0, Err(Reason::UNKNOWN_JAVA));
+}
+
+#[test]
+fn a_frame_that_is_made_at_once_and_then_may_not_be_entered_is_known_by_its_code() {
+    let thread = thread();
+    let entry = thread.with(thread.leaf.frame(ENTRY));
+    // sub rsp, 40; mov [rsp + 32], rbp; cmp dword [r15 + 8], 1; jne; add rsp, 40; leave; cmp qword [r15 + 8], 0; jne; ret.
+    let code =
+        [0x48, 0x81, 0xec, 40, 0, 0, 0, 0x48, 0x89, 0x6c, 0x24, 32, 0x41, 0x81, 0x7f, 8, 1, 0, 0, 0, 0x75, 9];
+    thread.jvm.put_bytes(thread.leaf_code + 8, &code);
+    thread.jvm.put_numbers(thread.leaf_code - CODE, &[(20, 8 + code.len())]);
+    // The caller's frame pointer is where it was, and then in the frame: the interpreted method can be told by it alone.
+    thread.jvm.put(LEAF + 4 * WORD, 0x99);
+    for (at, sp) in [(0, OUTER - WORD), (7, LEAF), (12, LEAF), (20, LEAF), (22, LEAF)] {
+        let (answer, frames, _) = thread.jvm.walk(thread.at(8 + at, sp));
+        assert!(answer.is_ok(), "at {at}");
+        assert_eq!(frames[1..], entry[1..], "at {at}");
+    }
+    thread
+        .jvm
+        .put_bytes(thread.leaf_code + 0x40, &[0xc9, 0x49, 0x83, 0x7f, 8, 0, 0x0f, 0x85, 1, 0, 0, 0, 0xc3]);
+    for at in [0x41, 0x46, 0x4c] {
+        assert_eq!(thread.jvm.frames(thread.at(at, OUTER - WORD)), entry, "at {at:x}");
+    }
+    thread.jvm.put_bytes(thread.leaf_code + 0x40, &[0x5d, 0xe9]);
+    assert_eq!(thread.jvm.frames(thread.at(0x41, OUTER - WORD)), entry);
 }
 
 #[test]
@@ -397,8 +446,12 @@ fn code_that_was_given_up_goes_on_where_its_frame_says() {
 
 #[test]
 fn a_caller_is_one_only_where_a_call_is_described() {
-    let thread = thread();
-    for wrong in [thread.outer_code + CALL - 1, 0, 0x1234_5678, LOW + 15 * BLOCK, usize::MAX] {
+    let mut thread = thread();
+    let native = thread.jvm.method(true);
+    let wrapper = thread.jvm.blob(*b"native n", SIZE, 16);
+    thread.jvm.put(wrapper - CODE + 32, native.at);
+    for wrong in [thread.outer_code + CALL - 1, wrapper + 0x20, 0, 0x1234_5678, LOW + 15 * BLOCK, usize::MAX]
+    {
         thread.jvm.put(OUTER - WORD, wrong);
         assert_eq!(thread.jvm.walk(thread.at(0x20, LEAF)).0, Err(Reason::NOT_WALKABLE_JAVA), "{wrong:x}");
     }
@@ -410,41 +463,103 @@ fn a_caller_is_one_only_where_a_call_is_described() {
 
 #[test]
 fn the_interpreter_knows_best_itself_where_it_is() {
-    let Thread { jvm, interpreted, .. } = thread();
-    let at = |pc, bytecode, sp| {
-        let Interrupted { at, interpreting, calls } = Jvm::interrupted(pc, sp, SLOTS);
-        jvm.frames(Interrupted { at, interpreting: Interpreting { bytecode, ..interpreting }, calls })
-    };
+    let Thread { jvm, interpreted, .. } = thread().interpreting();
+    let at = |pc, bytecode, sp| jvm.frames(interpreting(pc, sp, bytecode, 3, 5));
     let sp = SLOTS - 0x80;
     assert_eq!(at(ENTRIES + 4, interpreted.bytecode(55), sp), [interpreted.frame(55)]);
     // In between it has something else there: it has just come back.
     assert_eq!(at(ENTRIES + 4, interpreted.bytecode(100), sp), [interpreted.frame(12)]);
     assert_eq!(at(ENTRIES + 4, sp, sp), [interpreted.frame(12)]);
+    // It is about to call somebody, or is called back: the slot that says so is written before, and emptied afterwards.
+    jvm.put(SLOTS - 2 * WORD, sp);
+    assert_eq!(at(ENTRIES + 4, sp, sp - WORD), [interpreted.frame(12)]);
+    assert_eq!(at(BACK + 4, 1, sp), [interpreted.frame(12)]);
+    jvm.put(SLOTS - 2 * WORD, 0);
     jvm.put(interpreted.at + 8, 0x100);
     assert_eq!(at(ENTRIES + 4, sp, sp), [interpreted.frame(NATIVE)]);
 }
 
 #[test]
 fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
-    let Thread { mut jvm, interpreted, .. } = thread();
+    let Thread { mut jvm, interpreted, outer_code, .. } = thread();
     let called = jvm.method(false);
     let sp = SLOTS - 0x80;
     let enter = |jvm: &Jvm, top, returns| {
         jvm.put(sp, top);
-        let at = Jvm::interrupted(INTERPRETER + 4, sp, SLOTS);
-        let interpreting = Interpreting { bytecode: sp + 8, method: called.at, returns };
-        jvm.walk(Interrupted { interpreting, ..at })
+        jvm.walk(interpreting(INTERPRETER + 4, sp, sp + 8, called.at, returns))
     };
     let both = [called.frame(ENTRY), interpreted.frame(12)];
-    for (top, returns) in [(ENTRIES + 8, 1), (1, ENTRIES + 8)] {
+    for (top, returns) in [(BACK + 8, 1), (1, BACK + 8), (1, BACK + 0x88)] {
         let (_, frames, outset) = enter(&jvm, top, returns);
-        assert_eq!((frames, outset), (both.to_vec(), Outset { pc: ENTRIES + 7, before: true }));
+        assert_eq!((frames, outset), (both.to_vec(), Outset { pc: top.max(returns) - 1, before: true }));
     }
     assert_eq!(enter(&jvm, 1, 1).0, Err(Reason::UNKNOWN_JAVA), "it returns nowhere");
-    // Once the frame is there the method is its own.
+    assert_eq!(enter(&jvm, ENTRIES + 8, 1).0, Err(Reason::UNKNOWN_JAVA), "nobody calls from there");
+    // What is on top is an argument, and is never taken for an address of code.
+    let seeming = METADATA + 0x8000;
+    jvm.push(seeming - WORD, &[0xe8 << 24, 0]);
+    for argument in [0x7777_0000, seeming, outer_code + CALL] {
+        assert_eq!(enter(&jvm, argument, BACK + 8).1, both, "{argument:x}");
+    }
+    // So if the method calls itself.
     jvm.put(SLOTS - 3 * WORD, called.at);
-    jvm.put(SLOTS - 8 * WORD, called.bytecode(0));
-    assert_eq!(enter(&jvm, ENTRIES + 8, 1).1, [called.frame(0)]);
+    jvm.put(SLOTS - 8 * WORD, called.bytecode(9));
+    assert_eq!(enter(&jvm, BACK + 8, 1).1, [called.frame(ENTRY), called.frame(9)]);
+    // Its own frame is begun: first with its frame pointer, then with what is kept of its caller's stack.
+    let begun = sp - 2 * WORD;
+    jvm.push(begun, &[SLOTS, BACK + 8]);
+    let at = |sp, bytecode| {
+        let Interrupted { at, interpreting, calls } =
+            interpreting(INTERPRETER + 4, sp, bytecode, called.at, BACK + 8);
+        jvm.walk(Interrupted { at: Registers { fp: begun, ..at }, interpreting, calls }).1
+    };
+    let sender = sp;
+    assert_eq!(at(begun, sender), [called.frame(ENTRY), called.frame(9)]);
+    jvm.push(begun - 2 * WORD, &[0, sender]);
+    assert_eq!(at(begun - 2 * WORD, called.bytecode(0)), [called.frame(ENTRY), called.frame(9)]);
+    // Once the method is kept there it is the frame's.
+    jvm.put(begun - 3 * WORD, called.at);
+    assert_eq!(at(begun - 3 * WORD, called.bytecode(0)), [called.frame(0), called.frame(9)]);
+}
+
+#[test]
+fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
+    // It was called by compiled code, which keeps the frame pointer of the interpreted method behind it.
+    let thread = thread();
+    let back = thread.leaf_code + 0x30;
+    thread.jvm.put_bytes(back - 5, &[0xe8]);
+    let pc = ENTRIES + 0x40;
+    thread.jvm.put_bytes(pc - 1, &[0xc9, 0x41, 0x5d, 0x48, 0x8b, 0xe3, 0x41, 0xff, 0xe5]);
+    let expected = thread.with(thread.leaf.frame(70));
+    let outset = Outset { pc: back - 1, before: false };
+    let walk = |pc, sp, bytecode| thread.jvm.walk(interpreting(pc, sp, bytecode, LEAF, 5));
+    // What it returns to is on top, and then in a register, which may still be read as a place in its caller's bytecode.
+    thread.jvm.put(LEAF - 2 * WORD, back);
+    for bytecode in [1, thread.interpreted.bytecode(20)] {
+        assert_eq!(walk(pc, LEAF - 2 * WORD, bytecode), (Ok(5), expected.clone(), outset));
+    }
+    for (at, sp) in [(2, LEAF - WORD), (5, LEAF)] {
+        assert_eq!(walk(pc + at, sp, back), (Ok(5), expected.clone(), outset), "at {at}");
+    }
+    assert_eq!(walk(pc + 5, LEAF, 0x7777_0000).0, Err(Reason::UNKNOWN_JAVA), "it returns nowhere");
+}
+
+#[test]
+fn a_frame_of_the_interpreter_is_a_caller_only_where_it_has_called_from() {
+    let thread = thread();
+    let walk = |pc, last| {
+        thread.jvm.put(SLOTS - 0x80 - WORD, pc);
+        thread.jvm.put(SLOTS - 2 * WORD, last);
+        thread.jvm.walk(thread.at(0x20, LEAF)).0
+    };
+    let sp = SLOTS - 0x80;
+    assert_eq!(walk(BACK + 8, sp), Ok(5));
+    // Arguments lie in between, and newer versions count in words.
+    assert_eq!(walk(BACK + 0x88, sp + 5 * WORD), Ok(5));
+    assert_eq!(walk(BACK + 8, (-16_isize).cast_unsigned()), Ok(5));
+    for (pc, last) in [(BACK + 8, 0), (ENTRIES + 8, sp), (BACK + 8, SLOTS + 8), (BACK + 8, sp - 0x2000)] {
+        assert_eq!(walk(pc, last), Err(Reason::NOT_WALKABLE_JAVA), "{pc:x} {last:x}");
+    }
 }
 
 #[test]
@@ -482,7 +597,7 @@ fn what_java_called_through_the_vm_or_a_foreign_function_goes_on_behind_that() {
     let (inner, first) = (STACK + 0x80, STACK + 0xd8);
     thread.jvm.put(inner - 3 * WORD, thread.interpreted.at);
     thread.jvm.put(inner - 8 * WORD, thread.interpreted.bytecode(5));
-    thread.jvm.push(inner - WORD, &[inner + 16, first, RETURNS]);
+    thread.jvm.push(inner - 2 * WORD, &[0, inner + 16, first, RETURNS]);
     let holder = STACK + 0xe0;
     thread.jvm.put(first - 6 * WORD, holder);
     thread.jvm.push(holder + 8, &[LEAF, thread.leaf_code + 0x30, 0]);
@@ -512,7 +627,15 @@ fn code_of_the_jvms_own_has_a_frame_of_its_size_or_one_that_its_code_shows() {
     // The frame pointer that was saved is nobody's.
     thread.jvm.push(LEAF - 2 * WORD, &[0x99, back]);
     let at = |pc, sp| thread.jvm.walk(Jvm::interrupted(pc, sp, 0x99));
-    assert_eq!(at(runtime + 0x20, LEAF - SIZE * WORD), (Ok(5), expected.clone(), outset));
+    thread.jvm.put_bytes(runtime, &[0x55, 0x48, 0x8b, 0xec]);
+    thread.jvm.put_bytes(runtime + 0x30, &[0xc3]);
+    assert_eq!(at(runtime + 4, LEAF - 2 * WORD), (Ok(5), expected.clone(), outset));
+    assert_eq!(at(runtime + 0x30, LEAF - WORD), (Ok(5), expected.clone(), outset));
+    assert_eq!(
+        at(runtime + 0x20, LEAF - SIZE * WORD).0,
+        Err(Reason::UNKNOWN_JAVA),
+        "it moves its stack pointer"
+    );
     assert_eq!(at(runtime, LEAF - WORD), (Ok(5), expected.clone(), outset));
     thread.jvm.put_bytes(stub + 0x20, &[0x55, 0x48, 0x89, 0xe5]);
     assert_eq!(at(stub + 0x20, LEAF - WORD), (Ok(5), expected.clone(), outset));
@@ -572,7 +695,9 @@ fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
             thread.jvm.put(at, value);
         }
         let near = |value: usize, by: usize| value.wrapping_add(by % 128).wrapping_sub(64);
-        let pc = [thread.leaf_code + next() % 0x80, INTERPRETER + next() % 0x200, next()][next() % 3];
+        let code = thread.leaf_code;
+        let pc = [code + 0x10 + next() % 0x20, code + next() % 0x80, INTERPRETER + next() % 0x300, next()]
+            [next() % 4];
         let (sp, fp) =
             if next() % 2 == 0 { (LEAF, SLOTS) } else { (near(LEAF, next()), near(SLOTS, next())) };
         let at = Registers { pc, sp, fp };

@@ -9,6 +9,8 @@ pub const WALKS: bool = true;
 pub mod slots {
     /// The caller's stack pointer, before it made room for the callee's locals.
     pub const SENDER: usize = 1;
+    /// Its stack pointer when it called another method; 0 when none is called.
+    pub const LAST_SP: usize = 2;
     pub const METHOD: usize = 3;
     /// Where it is in the bytecode: until JDK 9, and since then.
     pub const BYTECODE: [usize; 2] = [7, 8];
@@ -20,6 +22,8 @@ pub mod slots {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Whole,
+    /// As large as it will be, but the caller's frame pointer is still in its register.
+    Unsaved,
     /// The return address alone, on top.
     Returning,
     /// The return address, and the caller's frame pointer on top.
@@ -28,37 +32,101 @@ pub enum Shape {
 
 const PUSH_FP: u8 = 0x55;
 const POP_FP: u8 = 0x5d;
+const LEAVE: u8 = 0xc9;
 const RETURN: u8 = 0xc3;
-/// sub rsp, of one byte and of four; add likewise.
-const MAKE: [[u8; 3]; 2] = [[0x48, 0x83, 0xec], [0x48, 0x81, 0xec]];
+const JUMP: u8 = 0xe9;
+/// add rsp, of one byte and of four.
 const DROP: [[u8; 3]; 2] = [[0x48, 0x83, 0xc4], [0x48, 0x81, 0xc4]];
 /// mov rbp, rsp, as two assemblers write it.
 const SET_FP: [[u8; 3]; 2] = [[0x48, 0x8b, 0xec], [0x48, 0x89, 0xe5]];
-/// What looks at the poll behind the frame: cmp rsp, [r15 + …]; mov r10, [r15 + …], of one byte and of four; and how long it is.
-const POLLS: [([u8; 3], usize); 4] =
-    [([0x49, 0x3b, 0x67], 4), ([0x49, 0x3b, 0xa7], 7), ([0x4d, 0x8b, 0x57], 4), ([0x4d, 0x8b, 0x97], 7)];
-/// And what comes behind that: ja; test [r10], eax. Older code has one instruction: test eax, [rip + …].
-const AFTER_POLL: [&[u8]; 2] = [&[0x0f, 0x87], &[0x41, 0x85, 0x02]];
+/// What looks at the poll, or for an exception, behind the frame: cmp rsp, [r15 + …]; mov r10, [r15 + …]; cmp [r15 + …], 0: each of
+/// one byte and of four; and how long it is.
+const POLLS: [([u8; 3], usize); 6] = [
+    ([0x49, 0x3b, 0x67], 4),
+    ([0x49, 0x3b, 0xa7], 7),
+    ([0x4d, 0x8b, 0x57], 4),
+    ([0x4d, 0x8b, 0x97], 7),
+    ([0x49, 0x83, 0x7f], 5),
+    ([0x49, 0x83, 0xbf], 8),
+];
+/// And what comes behind that: ja; test [r10], eax; jne. Older code has one instruction: test eax, [rip + …].
+const AFTER_POLL: [&[u8]; 3] = [&[0x0f, 0x87], &[0x41, 0x85, 0x02], &[0x0f, 0x85]];
 const POLL_PAGE: [u8; 2] = [0x85, 0x05];
+/// The interpreter takes what it returns to from the stack: leave; pop r13.
+const LEAVES: [u8; 2] = [0x41, 0x5d];
 
-/// The frame at an interrupted instruction of code that makes one; behind this point it has been made.
-pub fn shape(memory: &impl Memory, pc: usize, made: bool) -> Option<Shape> {
+/// What an instruction does that makes a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Makes {
+    Nothing,
+    Push,
+    Room,
+    Saved,
+}
+
+/// The instructions that make frames: their first bytes, how long they are, what they do. None is the beginning of another one.
+const MAKING: [(&[u8], usize, Makes); 22] = [
+    // mov [rsp - …], eax: whether the stack is large enough.
+    (&[0x89, 0x84, 0x24], 7, Makes::Nothing),
+    (&[0x55], 1, Makes::Push),
+    (&SET_FP[0], 3, Makes::Nothing),
+    (&SET_FP[1], 3, Makes::Nothing),
+    // sub rsp, of one byte and of four.
+    (&[0x48, 0x83, 0xec], 4, Makes::Room),
+    (&[0x48, 0x81, 0xec], 7, Makes::Room),
+    // mov [rsp + …], rbp, likewise.
+    (&[0x48, 0x89, 0x6c, 0x24], 5, Makes::Saved),
+    (&[0x48, 0x89, 0xac, 0x24], 8, Makes::Saved),
+    // Whether the code may still be entered: cmp [r15 + …], …; a jump, of one byte and of four.
+    (&[0x41, 0x81, 0x7f], 8, Makes::Nothing),
+    (&[0x41, 0x81, 0xbf], 11, Makes::Nothing),
+    (&[0x74], 2, Makes::Nothing),
+    (&[0x75], 2, Makes::Nothing),
+    (&[0x0f, 0x84], 6, Makes::Nothing),
+    (&[0x0f, 0x85], 6, Makes::Nothing),
+    // Nothing at all, of one byte and of more.
+    (&[0x90], 1, Makes::Nothing),
+    (&[0x66, 0x90], 2, Makes::Nothing),
+    (&[0x0f, 0x1f, 0x00], 3, Makes::Nothing),
+    (&[0x0f, 0x1f, 0x40], 4, Makes::Nothing),
+    (&[0x0f, 0x1f, 0x44], 5, Makes::Nothing),
+    (&[0x66, 0x0f, 0x1f, 0x44], 6, Makes::Nothing),
+    (&[0x0f, 0x1f, 0x80], 7, Makes::Nothing),
+    (&[0x0f, 0x1f, 0x84], 8, Makes::Nothing),
+];
+/// More are never needed.
+const INSTRUCTIONS: usize = 32;
+
+/// The frame at an interrupted instruction of code that is making it: which of the instructions before have been done. `None` where
+/// one of them is not known.
+pub fn prologue(memory: &impl Memory, begin: usize, pc: usize) -> Option<Shape> {
+    let (mut at, mut shape) = (begin, Shape::Returning);
+    for _ in 0..INSTRUCTIONS {
+        if at >= pc {
+            break;
+        }
+        let (_, length, makes) = MAKING.iter().find(|(bytes, ..)| is(memory, at, bytes))?;
+        shape = match (makes, shape) {
+            (Makes::Push, Shape::Returning) => Shape::Pushed,
+            (Makes::Room, Shape::Pushed) | (Makes::Saved, Shape::Unsaved | Shape::Whole) => Shape::Whole,
+            (Makes::Room, Shape::Returning) => Shape::Unsaved,
+            (Makes::Nothing, shape) => shape,
+            _ => return None,
+        };
+        at = at.wrapping_add(*length);
+    }
+    (at == pc || pc < begin).then_some(shape)
+}
+
+/// The frame at an interrupted instruction behind that.
+pub fn shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let byte = |at: usize| memory.byte(at);
     let before = |back: usize, what: &[u8]| is(memory, pc.wrapping_sub(back), what);
-    if !made {
-        let has_room = before(4, &MAKE[0]) || before(7, &MAKE[1]);
-        let pushed = byte(pc.wrapping_sub(1))? == PUSH_FP || SET_FP.iter().any(|set| before(3, set));
-        return Some(match (has_room, pushed) {
-            (true, _) => Shape::Whole,
-            (false, true) => Shape::Pushed,
-            (false, false) => Shape::Returning,
-        });
-    }
     let at = |what: &[u8]| is(memory, pc, what);
-    let popped = |back: usize| byte(pc.wrapping_sub(back).wrapping_sub(1)) == Some(POP_FP);
+    let popped = |back: usize| matches!(byte(pc.wrapping_sub(back).wrapping_sub(1)), Some(POP_FP | LEAVE));
     let after_poll = || POLLS.iter().any(|(poll, length)| before(*length, poll) && popped(*length));
     let returning = byte(pc)? == RETURN
-        || (POLLS.iter().any(|(poll, _)| at(poll)) || at(&POLL_PAGE)) && popped(0)
+        || (POLLS.iter().any(|(poll, _)| at(poll)) || at(&POLL_PAGE) || at(&[JUMP])) && popped(0)
         || AFTER_POLL.iter().any(|after| at(after)) && after_poll();
     let pushed = byte(pc)? == POP_FP && (before(4, &DROP[0]) || before(7, &DROP[1]));
     Some(match (returning, pushed) {
@@ -66,6 +134,11 @@ pub fn shape(memory: &impl Memory, pc: usize, made: bool) -> Option<Shape> {
         (false, true) => Shape::Pushed,
         (false, false) => Shape::Whole,
     })
+}
+
+/// True where the interpreter has taken a frame down, and what it returns to is on top.
+pub fn leaves(memory: &impl Memory, pc: usize) -> bool {
+    memory.byte(pc.wrapping_sub(1)) == Some(LEAVE) && is(memory, pc, &LEAVES)
 }
 
 /// The frame at an interrupted instruction of code of which no size of a frame is known; `None` if it does not tell.

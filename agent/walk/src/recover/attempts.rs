@@ -41,17 +41,22 @@ pub struct Recovered {
     pub pc: usize,
 }
 
+/// True if a walk that failed for this reason may have a stack from another context.
+#[must_use]
+pub fn is_curable(why: Reason) -> bool {
+    // Of a thread outside of Java AsyncGetCallTrace does not look at the context.
+    matches!(why, Reason::UNKNOWN_JAVA | Reason::NOT_WALKABLE_JAVA)
+}
+
 impl Recovery {
-    /// What can be tried for a sample whose walk failed for this reason; `None` if nothing can.
-    pub fn attempts(&self, why: Reason) -> Option<Attempts<'_>> {
-        // Of a thread outside of Java AsyncGetCallTrace does not look at the context.
-        let curable = matches!(why, Reason::UNKNOWN_JAVA | Reason::NOT_WALKABLE_JAVA);
+    /// What can be tried for a sample; `None` if nothing can any more.
+    pub fn attempts(&self) -> Option<Attempts<'_>> {
         let stopped =
             self.stopped.load(Ordering::Relaxed) || self.crashed.load(Ordering::Relaxed) >= MOST_CRASHES;
         // By the CPU clock: a handler may be preempted like anything else.
         let begun = clock(libc::CLOCK_THREAD_CPUTIME_ID);
         let first = Attempts { recovery: self, strategy: 0, number: 0, walked: 0, begun, late: false };
-        (curable && !stopped).then_some(first)
+        (!stopped).then_some(first)
     }
 }
 
