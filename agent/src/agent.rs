@@ -34,7 +34,7 @@ pub struct Agent {
     pub jvmti: Jvmti,
     pub hotspot: HotSpot,
     pub resolver: Resolver,
-    /// Whom the truth lab asks.
+    /// AsyncGetCallTrace, as the truth lab asks it.
     asked: Mutex<Walkers>,
     places: OnceCell<Places>,
     program: OnceCell<Program>,
@@ -93,12 +93,17 @@ impl Agent {
         Self { jvmti, hotspot, resolver, asked, places, program, state: Mutex::default() }
     }
 
-    /// Whom the truth lab asks.
-    pub fn asked(&self) -> &'static dyn Walker {
-        self.asked.lock().list[0]
+    /// Whom the truth lab asks: AsyncGetCallTrace, and our own walker where it can walk.
+    pub fn asked(&self) -> Vec<&'static dyn Walker> {
+        let mut asked = vec![self.asked.lock().list[0]];
+        let own = self.places.get().and_then(|places| places.own.as_ref().ok());
+        if let Some(own) = own.and_then(|own| walkers::able(own).ok()) {
+            asked.push(own);
+        }
+        asked
     }
 
-    /// Breaks whom the truth lab asks, or mends it.
+    /// Breaks AsyncGetCallTrace as the truth lab asks it, or mends it.
     pub fn break_walker(&self, how: Option<Break>) {
         *self.asked.lock() = Self::asgct(&self.hotspot, how.map(|how| (how, 1)));
     }

@@ -1,6 +1,6 @@
-//! The truth lab: one thread's stack as the walker tells it, and at the same moment as GetStackTrace does.
+//! The truth lab: one thread's stack as AsyncGetCallTrace tells it and as our own walker does, and at the same moment as GetStackTrace.
 //!
-//! It serves the natives of the Java class `dev.vouch.Oracle`, with a recording or without. The walk always comes
+//! It serves the natives of the Java class `dev.vouch.Oracle`, with a recording or without. The walks always come
 //! before the witness, which makes the method ids that a walk may be lacking. It must never be on the way of an
 //! ordinary sample.
 
@@ -14,7 +14,7 @@ use jni::JNIEnv;
 use jni::objects::JObject;
 use parking_lot::Mutex;
 use vouch_sample::{Frame, Reason};
-use vouch_walk::walker::RawFrame;
+use vouch_walk::walker::{RawFrame, Walker};
 use vouch_witness::{Comparison, Difference, compare, rules};
 
 use crate::agent::Agent;
@@ -35,14 +35,15 @@ pub enum Way {
     Suspended,
 }
 
-/// The answer of the walker: frames, or why not.
+/// The answer of a walker: frames, or why not.
 #[derive(Debug)]
 struct Walk {
+    walker: &'static dyn Walker,
     way: Way,
     frames: Result<Vec<Frame>, Reason>,
 }
 
-/// Two accounts of one moment.
+/// The accounts of one moment.
 #[derive(Debug)]
 pub struct Asked {
     walks: Vec<Walk>,
@@ -80,15 +81,18 @@ fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refu
     let mut desk = DESK.lock();
     let own: *mut c_void = env.get_raw().cast();
     let slot = registry().slots().find(own_tid()).ok_or(Refusal::Gone)?;
-    let own = Question { walker: agent.asked(), slot, env: own };
-    // SAFETY: slot and JNIEnv are the calling thread's.
-    let direct = unsafe { own.direct(desk.walked(limit)) };
-    let direct = Walk { way: Way::Direct, frames: direct };
-    // SAFETY: as above.
-    let signal = unsafe { own.signalled(own_tid(), desk.walked(limit)) }.ok_or(Refusal::Silent)?;
-    let signal = Walk { way: Way::Signal, frames: signal };
+    let mut walks = Vec::new();
+    for walker in agent.asked() {
+        let question = Question { walker, slot, env: own };
+        // SAFETY: slot and JNIEnv are the calling thread's.
+        let frames = unsafe { question.direct(desk.walked(limit)) };
+        walks.push(Walk { walker, way: Way::Direct, frames });
+        // SAFETY: as above.
+        let frames = unsafe { question.signalled(own_tid(), desk.walked(limit)) }.ok_or(Refusal::Silent)?;
+        walks.push(Walk { walker, way: Way::Signal, frames });
+    }
     let witness = desk.witness(agent, std::ptr::null_mut())?;
-    Ok(Asked { walks: vec![direct, signal], witness, limit })
+    Ok(Asked { walks, witness, limit })
 }
 
 /// Another thread, held where it stands.
@@ -110,13 +114,17 @@ fn ask_other(
     }
     agent.jvmti.suspend(thread.as_raw()).map_err(|_| Refusal::Gone)?;
     // From here to `resume` nothing may wait for what the thread could hold.
-    // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it does.
-    let walk = unsafe { Question { walker: agent.asked(), slot, env }.signalled(tid, desk.walked(limit)) };
+    let mut walks = Vec::new();
+    for walker in agent.asked() {
+        // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it does.
+        let frames = unsafe { Question { walker, slot, env }.signalled(tid, desk.walked(limit)) };
+        walks.push(frames.map(|frames| Walk { walker, way: Way::Suspended, frames }));
+    }
     let witness = desk.witness(agent, thread.as_raw());
     let resumed = agent.jvmti.resume(thread.as_raw());
     debug_assert!(resumed.is_ok(), "the thread was suspended by us");
-    let walk = Walk { way: Way::Suspended, frames: walk.ok_or(Refusal::Silent)? };
-    Ok(Asked { walks: vec![walk], witness: witness?, limit })
+    let walks: Option<Vec<_>> = walks.into_iter().collect();
+    Ok(Asked { walks: walks.ok_or(Refusal::Silent)?, witness: witness?, limit })
 }
 
 impl Desk {
@@ -140,8 +148,13 @@ impl Asked {
     }
 
     /// True if no walk differs from the witness.
-    pub fn agrees(&self) -> bool {
+    fn agrees(&self) -> bool {
         self.compared().all(|(_, comparison)| comparison.differences.is_empty())
+    }
+
+    /// The same of AsyncGetCallTrace's walks alone.
+    fn asgct_agrees(&self) -> bool {
+        self.compared().all(|(walk, comparison)| !walk.walker.runs_jvm() || comparison.differences.is_empty())
     }
 }
 

@@ -56,14 +56,7 @@ pub fn of(
 ) -> Walkers {
     let asgct: &'static dyn Walker = Box::leak(Box::new(hotspot.asgct));
     let alone = |walker| Walkers { list: vec![walker].leak(), compare: 1, own: None, missing: None };
-    let own = own.and_then(|own| match () {
-        // Its faults are to end its walk and nothing else.
-        () if guard::unguarded().is_some() => Err("walks are not guarded"),
-        () if own.wrong.load(Ordering::Relaxed) => {
-            Err("our own walker has told a stack that the JVM does not have")
-        }
-        () => Ok(own),
-    });
+    let own = own.and_then(able);
     if let Some((how, every)) = broken {
         let whole = own.ok().filter(|_| wish == WalkerWish::Own).map_or(asgct, |own| own as &dyn Walker);
         return alone(Box::leak(Box::new(Broken::new(whole, how, every, guard::past_end()))));
@@ -82,6 +75,18 @@ pub fn of(
             let missing = Some(format!("AsyncGetCallTrace alone has walked: {why}"));
             Walkers { missing, ..alone(asgct) }
         }
+    }
+}
+
+/// Our own walker, if nothing speaks against its walking.
+pub fn able<'w>(own: &'static Own) -> Result<&'static Own, &'w str> {
+    match () {
+        // Its faults are to end its walk and nothing else.
+        () if guard::unguarded().is_some() => Err("walks are not guarded"),
+        () if own.wrong.load(Ordering::Relaxed) => {
+            Err("our own walker has told a stack that the JVM does not have")
+        }
+        () => Ok(own),
     }
 }
 

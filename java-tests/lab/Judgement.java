@@ -37,8 +37,11 @@ public class Judgement {
         Check.that(fresh.exit != 0, "a difference that was not expected passes");
         Check.contains(String.join("\n", fresh.err), "Recursion.static-cut-cold (xint): new: direct:cut", "what is said of it");
 
-        Check.equal(0, judged(Recursion.class, "Recursion.*-cut-cold | xint | 8- | cut | none known | made up").exit,
-            "exit code where all that differs is expected");
+        String all = "Recursion.*-cut-cold | xint | 8- | cut own:cut | none known | made up";
+        Check.equal(0, judged(Recursion.class, all).exit, "exit code where all that differs is expected");
+        Run own = judged(Recursion.class, all.replace(" own:cut", ""));
+        Check.that(own.exit != 0, "a difference of the own walker's that was not expected passes");
+        Check.contains(String.join("\n", own.err), "Recursion.static-cut-cold (xint): new: own-direct:cut", "what is said of it");
 
         for (String wrong : new String[] {
             "Nosuch.static | all | 8- | cut | none known | made up", "Direct.static | all,xint | 8- | cut | none known | made up",

@@ -20,6 +20,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -120,18 +121,22 @@ public class Suspended extends Scenario {
             }
         }
         Map<String, String> examples = new TreeMap<>();
-        Map<String, Long> found = ask(Integer.getInteger("lab.questions"), examples);
+        Map<String, Map<String, Long>> found = ask(Integer.getInteger("lab.questions"), examples);
         String failure = failed;
         if (server != null) {
             server.stop(0);
         }
         Ask.trigger(failure == null, "the program failed: " + failure);
-        found.forEach((kinds, count) -> Ask.tally(examples.get(kinds), count));
+        found.forEach((way, tally) -> tally.forEach((kinds, count) -> Ask.tally(way, kinds, count, examples.get(way + kinds))));
     }
 
     /** Asks about one thread after the other until there are enough answers. */
-    private static Map<String, Long> ask(int questions, Map<String, String> examples) {
-        Map<String, Long> found = new TreeMap<>();
+    private static Map<String, Map<String, Long>> ask(int questions, Map<String, String> examples) {
+        Map<String, Map<String, Long>> found = new TreeMap<>();
+        List<String> ways = new ArrayList<>(WAYS);
+        // Where our own walker cannot walk there is nothing to say of it.
+        ways.removeIf(way -> way.startsWith("own") && Ask.kinds(Oracle.self(DEPTH), "own-direct") == null);
+        ways.forEach(way -> found.put(way, new TreeMap<>()));
         Thread[] threads = new Thread[0];
         int at = 0;
         long answers = 0;
@@ -146,16 +151,25 @@ public class Suspended extends Scenario {
                 LockSupport.parkNanos(PAUSE_NS);
             }
             String difference = Oracle.difference(threads[at], DEPTH);
-            String kinds = difference == null ? "same" : Ask.kinds(difference);
             // A thread may have ended meanwhile.
-            if (kinds != null) {
-                answers++;
-                found.merge(kinds, 1L, Long::sum);
-                examples.putIfAbsent(kinds, difference == null ? kinds : difference);
+            boolean answered = false;
+            for (String way : ways) {
+                String kinds = difference == null ? "same" : Ask.kinds(difference, way);
+                if (kinds != null) {
+                    answered = true;
+                    found.get(way).merge(kinds, 1L, Long::sum);
+                    if (!kinds.equals("same")) {
+                        examples.putIfAbsent(way + kinds, difference);
+                    }
+                }
             }
+            answers += answered ? 1 : 0;
         }
         return found;
     }
+
+    /** AsyncGetCallTrace, and Vouch's own walker. */
+    private static final List<String> WAYS = Arrays.asList("suspended", "own-suspended");
 
     private static Thread[] others() {
         Thread[] all = new Thread[1000];

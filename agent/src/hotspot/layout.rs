@@ -85,8 +85,15 @@ impl Tables<'_> {
     fn version(&self) -> Result<u32, String> {
         let major = self.table.address("Abstract_VM_Version", "_vm_major_version").and_then(read_half);
         let major = major.ok_or("this JVM does not tell its version")?;
-        let old = self.table.offset("nmethod", "_deoptimize_offset").is_some();
-        Ok(if old { 8 } else { major })
+        if self.table.offset("nmethod", "_deoptimize_offset").is_none() {
+            return Ok(major);
+        }
+        // JDK-8068945: before, who called a method handle kept the stack pointer in the frame pointer.
+        let update = self.table.address("Abstract_VM_Version", "_vm_minor_version").and_then(read_half);
+        match update {
+            Some(60..) => Ok(8),
+            _ => Err("nobody has tried this on a JDK 8 before its update 60".to_owned()),
+        }
     }
 
     fn place(&self, of: &str, pointer: Option<&str>, behind: Option<&str>) -> Result<Place, String> {
@@ -115,9 +122,6 @@ impl Tables<'_> {
             original: self.offset("nmethod", "_orig_pc_offset")?,
             // JDK-8292758.
             zeroless: version >= 20,
-            // Since JDK-8068945 such calls are like all others.
-            keeps_sp: constant(self.hotspot, "PcDesc::PCDESC_is_method_handle_invoke")
-                .filter(|_| version < 9),
             ..CompiledLayout::default()
         };
         if self.table.offset("nmethod", "_immutable_data").is_some() {

@@ -1,6 +1,6 @@
 //! An answer as text, for `dev.vouch.lab.Answer` to read.
 //!
-//! For each way to walk a line `WAY TAB KINDS TAB WALK TAB WITNESS`; behind it, indented by a tab, the two accounts side
+//! For each way to walk a line `WAY TAB KINDS TAB WALK TAB WITNESS`, where those of our own walker begin with `own-`; behind it, indented by a tab, the two accounts side
 //! by side. Methods are named here, after both accounts were taken.
 
 use std::fmt::Write as _;
@@ -24,8 +24,9 @@ pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>)
     for (walk, comparison) in asked.compared() {
         let frames = walk.frames.as_deref().unwrap_or_default();
         let (way, kinds) = (walk.way.name(), kinds(&comparison));
+        let whose = if walk.walker.runs_jvm() { "" } else { "own-" };
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{way}\t{kinds}\t{}\t{}", frames.len(), asked.witness.len());
+        let _ = writeln!(text, "{whose}{way}\t{kinds}\t{}\t{}", frames.len(), asked.witness.len());
         for row in &comparison.rows {
             let (mark, ours, theirs) = match *row {
                 Row::Same { walk, witness } => ('=', Some(walk), Some(witness)),

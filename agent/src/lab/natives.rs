@@ -81,7 +81,7 @@ pub extern "system" fn Java_MyPackage_ASGCTBaseTest_checkAsyncGetCallTraceCall(
     guard(JNI_FALSE, || {
         let Some(agent) = agent() else { return JNI_FALSE };
         let asked = ask_self(agent, &env, DEEP);
-        if asked.as_ref().is_ok_and(super::Asked::agrees) {
+        if asked.as_ref().is_ok_and(super::Asked::asgct_agrees) {
             return JNI_TRUE;
         }
         say(&answer::text(agent, &mut env, &asked));

@@ -13,7 +13,6 @@ use crate::memory::Memory;
 /// Bytes of a description: where, its scope, the objects in it, its flags.
 const DESCRIPTION: usize = 16;
 const SCOPE: usize = 4;
-const FLAGS: usize = 12;
 /// More are never inlined into one another.
 const INLINED: usize = 1 << 10;
 
@@ -60,14 +59,14 @@ impl Compiled {
         }
     }
 
-    /// The description of a pc: where it lies.
-    pub fn description(
+    /// The scope that the description of a pc leads to.
+    pub fn scope(
         self,
         memory: &impl Memory,
         layout: &CompiledLayout,
         pc: usize,
         which: Which,
-    ) -> Option<Description> {
+    ) -> Option<usize> {
         let (begin, end) = (layout.pcs.of(memory, self.blob)?, layout.pcs_end.of(memory, self.blob)?);
         let sought = i32::try_from(pc.checked_sub(self.code)?).ok()?;
         let at = |index: usize| begin.wrapping_add(index.wrapping_mul(DESCRIPTION));
@@ -85,8 +84,7 @@ impl Compiled {
         let found = at(low);
         let is = low < count && (which == Which::Next || memory.int(found)? == sought);
         let scope = usize::try_from(memory.int(found.wrapping_add(SCOPE))?).ok()?;
-        let flags = memory.int(found.wrapping_add(FLAGS))?;
-        (is && scope != 0).then_some(Description { scope, flags })
+        (is && scope != 0).then_some(scope)
     }
 
     /// Adds the frames that are one there, innermost first.
@@ -94,12 +92,12 @@ impl Compiled {
         self,
         memory: &impl Memory,
         layout: &Layout,
-        description: Description,
+        innermost: usize,
         frames: &mut Frames<'_>,
     ) -> Option<()> {
         let scopes = layout.compiled.scopes.of(memory, self.blob)?;
         let metadata = layout.compiled.metadata.of(memory, self.blob)?;
-        let mut scope = description.scope;
+        let mut scope = innermost;
         for _ in 0..INLINED {
             let mut at = scopes.wrapping_add(scope);
             let mut number = || number(memory, &mut at, layout.compiled.zeroless);
@@ -121,13 +119,6 @@ impl Compiled {
         let is = |place: Place| place.of(memory, self.blob) == Some(pc);
         layout.given_up.into_iter().flatten().any(is)
     }
-}
-
-/// What is known at a pc.
-#[derive(Debug, Clone, Copy)]
-pub struct Description {
-    scope: usize,
-    pub flags: i32,
 }
 
 /// A number of one to five bytes: of each but the last the low six bits count, and it is no less than 192.

@@ -111,8 +111,6 @@ pub struct CompiledLayout {
     pub given_up: [Option<Place>; 2],
     /// Numbers are written without a byte that is 0.
     pub zeroless: bool,
-    /// The flag of a call that keeps the stack pointer in the frame pointer.
-    pub keeps_sp: Option<i32>,
 }
 
 /// How a method is entered.

@@ -47,8 +47,28 @@ impl Method {
             return Some(0);
         }
         let id = memory.word(ids.wrapping_add(number.wrapping_add(1).wrapping_mul(size_of::<usize>())))?;
-        let its = id != 0 && (!layout.leads_back || memory.word(id)? == self.method);
+        let its = id != 0
+            && (!layout.leads_back || self.is_led_back_to(memory, layout, memory.word(id)?, number)?);
         Some(if its { id } else { 0 })
+    }
+
+    /// True if that is the method itself, or what has taken its place and number: its class was redefined, and it was not changed.
+    fn is_led_back_to(
+        self,
+        memory: &impl Memory,
+        layout: &MethodLayout,
+        method: usize,
+        number: usize,
+    ) -> Option<bool> {
+        if method == self.method {
+            return Some(true);
+        }
+        let constant = memory.word(method.wrapping_add(layout.constant))?;
+        let class = |constant: usize| {
+            memory.word(memory.word(constant.wrapping_add(layout.pool))?.wrapping_add(layout.class))
+        };
+        let its = usize::from(memory.short(constant.wrapping_add(layout.number))?);
+        Some(its == number && class(constant)? == class(self.constant)?)
     }
 
     /// The place in its bytecode that lies at this address.

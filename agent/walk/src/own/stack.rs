@@ -205,7 +205,6 @@ impl<M: Memory> Walk<'_, M> {
             // What links a method handle to its method goes on there, and is nobody's frame.
             return self.sender(method.blob, here, Shape::Returning);
         }
-        let mut sp = here.sp;
         if is_native || shape != Shape::Whole {
             let sure = match met {
                 // Before it is only compared with what was meant to be called.
@@ -225,22 +224,17 @@ impl<M: Memory> Walk<'_, M> {
                     if method.given_up(memory, &layout.compiled, here.pc) =>
                 {
                     let original = Number::int(layout.compiled.original).of(memory, method.blob)?;
-                    (self.stack.word(sp.wrapping_add(original))?, Which::Exact)
+                    (self.stack.word(here.sp.wrapping_add(original))?, Which::Exact)
                 }
                 Met::Calling if follows_call(memory, here.pc) => (here.pc, Which::Next),
                 Met::Calling => return None,
                 Met::Left | Met::Called => (here.pc, Which::Exact),
             };
-            let description = method.description(memory, &layout.compiled, pc, which)?;
-            if met != Met::Interrupted
-                && layout.compiled.keeps_sp.is_some_and(|flag| description.flags & flag != 0)
-            {
-                sp = here.fp;
-            }
-            method.add(memory, layout, description, frames)?;
+            let scope = method.scope(memory, &layout.compiled, pc, which)?;
+            method.add(memory, layout, scope, frames)?;
             self.whole.set(true);
         }
-        self.sender(method.blob, Position { sp, ..here }, shape)
+        self.sender(method.blob, here, shape)
     }
 
     /// Code of the JVM's own.

@@ -36,19 +36,23 @@ public final class Ask {
         say("answer", Oracle.other(thread, depth));
     }
 
-    /** So many answers of one kind at once, about other threads: an example of them, or "same". */
-    public static void tally(String example, long count) {
-        String kinds = kinds(example);
-        say("tally", (kinds == null ? "same" : kinds) + "\t" + count);
-        if (kinds != null) {
+    /** So many answers of these kinds at once, by this way, about other threads; an example of them, or null. */
+    public static void tally(String way, String kinds, long count, String example) {
+        say("tally", way + "\t" + kinds + "\t" + count);
+        if (example != null) {
             say("answer", example);
         }
     }
 
-    /** The kinds of an answer about another thread, joined by commas; null if there was no answer. */
-    public static String kinds(String answer) {
-        String[] words = answer.split("\t", 3);
-        return words[0].equals("suspended") ? words[1] : null;
+    /** The kinds that an answer has for a way, joined by commas; null if it has not that way. */
+    public static String kinds(String answer, String way) {
+        for (String line : answer.split("\n")) {
+            String[] words = line.split("\t");
+            if (words[0].equals(way)) {
+                return words[1];
+            }
+        }
+        return null;
     }
 
     /** Of each way of an answer the way and its kinds, joined by semicolons. */

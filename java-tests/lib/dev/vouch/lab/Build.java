@@ -50,22 +50,37 @@ final class Build {
             return news;
         }
 
-        /** The kinds of difference over all ways; an outcome without a comparison stands for itself. */
+        /** AsyncGetCallTrace's kinds of difference over all ways; an outcome without a comparison stands for itself. */
         TreeSet<String> kinds() {
-            TreeSet<String> kinds = new TreeSet<>();
-            ways().entrySet().forEach(way -> way.getValue().getAsJsonObject().getAsJsonArray("kinds")
-                .forEach(kind -> kinds.add(kind.getAsString())));
+            TreeSet<String> kinds = kinds(false);
             if (!outcome().equals("same") && !outcome().equals("differs")) {
                 kinds.add(outcome());
             }
             return kinds;
         }
 
-        /** `walk/witness` of the first way that differs; empty if there is none. */
+        /** The same of our own walker, without outcomes. */
+        TreeSet<String> ownKinds() {
+            return kinds(true);
+        }
+
+        /** True if our own walker was asked and had no difference. */
+        boolean ownAgrees() {
+            return ways().keySet().stream().anyMatch(Result::isOwn) && ownKinds().isEmpty();
+        }
+
+        private TreeSet<String> kinds(boolean own) {
+            TreeSet<String> kinds = new TreeSet<>();
+            ways().entrySet().stream().filter(way -> Result.isOwn(way.getKey()) == own)
+                .forEach(way -> way.getValue().getAsJsonObject().getAsJsonArray("kinds").forEach(kind -> kinds.add(kind.getAsString())));
+            return kinds;
+        }
+
+        /** `walk/witness` of AsyncGetCallTrace's first way that differs; empty if there is none. */
         String counts() {
             for (String way : ways().keySet()) {
                 JsonObject data = ways().getAsJsonObject(way);
-                if (data.getAsJsonArray("kinds").size() > 0 && !data.has("counts")) {
+                if (!Result.isOwn(way) && data.getAsJsonArray("kinds").size() > 0 && !data.has("counts")) {
                     return data.get("walk").getAsInt() + "/" + data.get("witness").getAsInt();
                 }
             }

@@ -19,10 +19,10 @@ final class Expectations {
     static final String FILE = "lab/expectations.txt";
 
     private static final List<String> MODES = Arrays.asList("all", "mixed", "xint", "xcomp", "c1", "hidden");
-    private static final Pattern KIND = Pattern.compile("\\??((direct|signal|suspended):)?(truncated|gap|extra|wrong_method|wrong_bci|"
+    private static final Pattern KIND = Pattern.compile("\\??((own|(own-)?(direct|signal|suspended)):)?(truncated|gap|extra|wrong_method|wrong_bci|"
         + "null_method|nativeness|cut|unwalked:\\w+|crashed|hung|died|refused|untriggered)");
 
-    /** One line of the table. */
+    /** A kind in a line of the table. */
     static final class Row {
         final int line;
         final String scenario;
@@ -36,9 +36,7 @@ final class Expectations {
         final String bug;
         final String why;
 
-        private Row(int line, String text) {
-            String[] cells = text.split("\\s*\\|\\s*", -1);
-            Check.equal(6, cells.length, FILE + ":" + line + ": cells of a row (scenario.case | modes | jdks | kind | bug | why)");
+        private Row(int line, String[] cells, String oneKind) {
             this.line = line;
             int dot = cells[0].indexOf('.');
             Check.that(dot > 0, FILE + ":" + line + ": the first cell must be Scenario.case, is " + cells[0]);
@@ -50,17 +48,28 @@ final class Expectations {
                 Check.that(MODES.contains(mode), place + "there is no mode " + mode + "; the modes are " + MODES + ", with spaces between");
             }
             Check.that(cells[2].matches("\\d+(-\\d*)?"), place + "JDKs are written 17, 8-11 or 21-, not " + cells[2]);
-            Check.that(KIND.matcher(cells[3]).matches(), place + "there is no kind " + cells[3] + "; they are like " + KIND);
+            Check.that(KIND.matcher(oneKind).matches(), place + "there is no kind " + oneKind + "; they are like " + KIND);
             Path scenarios = Paths.get(System.getProperty("test.src", "."));
             Check.that(Files.exists(scenarios.resolve(scenario + ".java")), place + "there is no scenario " + scenario);
             String[] jdks = cells[2].split("-", -1);
             firstJdk = Integer.parseInt(jdks[0]);
             lastJdk = jdks.length == 1 ? firstJdk : jdks[1].isEmpty() ? Integer.MAX_VALUE : Integer.parseInt(jdks[1]);
-            mayBe = cells[3].startsWith("?");
-            kind = mayBe ? cells[3].substring(1) : cells[3];
+            mayBe = oneKind.startsWith("?");
+            kind = mayBe ? oneKind.substring(1) : oneKind;
             bug = cells[4];
             why = cells[5];
             Check.that(!bug.isEmpty() && !why.isEmpty(), FILE + ":" + line + ": a row says which bug it belongs to, or \"none known\", and why");
+        }
+
+        /** One for each kind that the line has. */
+        private static List<Row> of(int line, String text) {
+            String[] cells = text.split("\\s*\\|\\s*", -1);
+            Check.equal(6, cells.length, FILE + ":" + line + ": cells of a row (scenario.case | modes | jdks | kinds | bug | why)");
+            List<Row> rows = new ArrayList<>();
+            for (String kind : cells[3].split(" ")) {
+                rows.add(new Row(line, cells, kind));
+            }
+            return rows;
         }
 
         private boolean concerns(Result result, int jdk) {
@@ -72,9 +81,13 @@ final class Expectations {
             return oneCase.matches("\\Q" + name.replace("*", "\\E.*\\Q") + "\\E");
         }
 
-        /** True if `found` (`WAY:KIND`, or an outcome) is what the row means; without a way it means every way. */
+        /**
+         * True if `found` (`WAY:KIND`, or an outcome) is what the row means; without a way it means every way of
+         * AsyncGetCallTrace's, and with `own` every way of our own walker's.
+         */
         boolean covers(String found) {
-            return found.equals(kind) || found.substring(found.indexOf(':') + 1).equals(kind);
+            String bare = found.substring(found.indexOf(':') + 1);
+            return found.equals(kind) || (Result.isOwn(found) ? "own:" + bare : bare).equals(kind);
         }
     }
 
@@ -89,7 +102,7 @@ final class Expectations {
             for (String text : Files.readAllLines(file, StandardCharsets.UTF_8)) {
                 line++;
                 if (!text.trim().isEmpty() && !text.startsWith("#")) {
-                    all.rows.add(new Row(line, text.trim()));
+                    all.rows.addAll(Row.of(line, text.trim()));
                 }
             }
         } catch (IOException error) {

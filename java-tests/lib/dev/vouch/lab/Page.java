@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Function;
 
 import com.google.gson.JsonObject;
 
@@ -35,7 +36,8 @@ final class Page {
         line("`nativeness` native taken for Java or the reverse; `cut` the walk ended at the depth asked for; `unwalked` no frames.");
         line("A cell has the kind, frames of the walk / of the witness in the first mode that differs, and the modes if it is not");
         line("all of them (mixed, xint, xcomp, c1, and mixed with hidden frames shown). `=` is no difference, `–` the case does");
-        line("not exist there, an empty cell was not run.");
+        line("not exist there, an empty cell was not run. Behind `own` stands the same of Vouch's own walker (`docs/walkers.md`), which");
+        line("was asked at the same moment: `own =` where it agrees with the witness, though AsyncGetCallTrace does not.");
         builds();
         news();
         differences();
@@ -53,18 +55,19 @@ final class Page {
         line("");
         line("## The builds");
         line("");
-        line("| build | cases × modes | agree | differ as known | news | cannot exist there |");
-        line("|---|---|---|---|---|---|");
+        line("| build | cases × modes | agree | differ as known | of these the own walker agrees | news | cannot exist there |");
+        line("|---|---|---|---|---|---|---|");
         for (Build build : builds) {
             if (build.missing != null) {
-                line("| " + build.label + " | not run: " + build.missing + " | | | | |");
+                line("| " + build.label + " | not run: " + build.missing + " | | | | | |");
                 continue;
             }
             long unfit = build.rows.stream().filter(row -> row.outcome().equals("unfit")).count();
             long same = build.rows.stream().filter(row -> row.outcome().equals("same") && row.news().isEmpty()).count();
             long news = build.rows.stream().filter(row -> !row.news().isEmpty()).count();
             long known = build.rows.size() - unfit - same - news;
-            line("| " + build.label + " | " + build.rows.size() + " | " + same + " | " + known + " | " + news + " | " + unfit + " |");
+            long mended = build.rows.stream().filter(row -> row.news().isEmpty() && !row.kinds().isEmpty() && row.ownAgrees()).count();
+            line("| " + build.label + " | " + build.rows.size() + " | " + same + " | " + known + " | " + mended + " | " + news + " | " + unfit + " |");
         }
     }
 
@@ -104,7 +107,8 @@ final class Page {
     }
 
     private boolean differs(String name) {
-        return builds.stream().anyMatch(build -> rows(build, name).stream().anyMatch(row -> !row.outcome().equals("unfit") && !(row.kinds().isEmpty() && row.news().isEmpty())));
+        return builds.stream().anyMatch(build -> rows(build, name).stream().anyMatch(row -> !row.outcome().equals("unfit")
+            && !(row.kinds().isEmpty() && row.ownKinds().isEmpty() && row.news().isEmpty())));
     }
 
     private void differences() {
@@ -120,30 +124,30 @@ final class Page {
         }
     }
 
-    /** One case on one build: its kinds with the modes in which they were seen. */
+    /** One case on one build: its kinds with the modes in which they were seen, of AsyncGetCallTrace and of our own walker. */
     private static String cell(List<Build.Row> rows) {
+        List<Build.Row> asked = new ArrayList<>(rows);
+        asked.removeIf(row -> row.outcome().equals("unfit"));
+        if (asked.isEmpty()) {
+            return rows.isEmpty() ? "" : "–";
+        }
+        String walk = kinds(asked, Build.Row::kinds);
+        String own = kinds(asked, Build.Row::ownKinds);
+        String counts = asked.stream().map(Build.Row::counts).filter(one -> !one.isEmpty()).findFirst().orElse("");
+        String text = walk.isEmpty() ? "=" : walk + (counts.isEmpty() ? "" : " " + counts);
+        if (!own.isEmpty()) {
+            return text + "; own " + own;
+        }
+        return walk.isEmpty() || !asked.stream().allMatch(Build.Row::ownAgrees) ? text : text + "; own =";
+    }
+
+    /** The kinds of difference, each with the modes in which it was seen if that is not all of them. */
+    private static String kinds(List<Build.Row> asked, Function<Build.Row, Set<String>> kinds) {
         Map<String, Set<String>> modes = new TreeMap<>();
-        String counts = "";
-        int unfit = 0;
-        int asked = 0;
-        for (Build.Row row : rows) {
-            if (row.outcome().equals("unfit")) {
-                unfit++;
-                continue;
-            }
-            asked++;
-            row.kinds().forEach(kind -> modes.computeIfAbsent(kind, key -> new LinkedHashSet<>()).add(row.mode()));
-            counts = counts.isEmpty() ? row.counts() : counts;
-        }
-        if (modes.isEmpty()) {
-            return asked > 0 ? "=" : unfit > 0 ? "–" : "";
-        }
+        asked.forEach(row -> kinds.apply(row).forEach(kind -> modes.computeIfAbsent(kind, key -> new LinkedHashSet<>()).add(row.mode())));
         List<String> parts = new ArrayList<>();
-        for (Map.Entry<String, Set<String>> kind : modes.entrySet()) {
-            boolean everywhere = kind.getValue().size() == asked;
-            parts.add(kind.getKey() + (everywhere ? "" : " (" + String.join(", ", kind.getValue()) + ")"));
-        }
-        return String.join(", ", parts) + (counts.isEmpty() ? "" : " " + counts);
+        modes.forEach((kind, seen) -> parts.add(kind + (seen.size() == asked.size() ? "" : " (" + String.join(", ", seen) + ")")));
+        return String.join(", ", parts);
     }
 
     private void agreements() {
@@ -169,24 +173,29 @@ final class Page {
         line("A thread that stands in the VM, at a safepoint, is where AsyncGetCallTrace does worst; one that uses the processor,");
         line("as a profiler finds it, is seldom there.");
         for (String name : new String[] {"Suspended.javac", "Suspended.server"}) {
-            Set<String> kinds = new TreeSet<>();
-            builds.forEach(build -> counts(build, name).keySet().forEach(kinds::add));
-            if (kinds.isEmpty()) {
-                continue;
-            }
-            header(name);
-            for (String kind : kinds) {
-                StringBuilder cells = new StringBuilder("| " + kind.replace(",", " + ") + " |");
-                builds.forEach(build -> cells.append(' ').append(counts(build, name).getOrDefault(kind, "")).append(" |"));
-                line(cells.toString());
-            }
+            tallies(name, name, "suspended");
+            tallies(name + ", own walker", name, "own-suspended");
         }
     }
 
-    private static Map<String, String> counts(Build build, String name) {
+    private void tallies(String title, String name, String way) {
+        Set<String> kinds = new TreeSet<>();
+        builds.forEach(build -> counts(build, name, way).keySet().forEach(kinds::add));
+        if (kinds.isEmpty()) {
+            return;
+        }
+        header(title);
+        for (String kind : kinds) {
+            StringBuilder cells = new StringBuilder("| " + kind.replace(",", " + ") + " |");
+            builds.forEach(build -> cells.append(' ').append(counts(build, name, way).getOrDefault(kind, "")).append(" |"));
+            line(cells.toString());
+        }
+    }
+
+    private static Map<String, String> counts(Build build, String name, String asked) {
         Map<String, String> counts = new TreeMap<>();
         for (Build.Row row : rows(build, name)) {
-            JsonObject way = row.ways().getAsJsonObject("suspended");
+            JsonObject way = row.ways().getAsJsonObject(asked);
             if (way != null && way.has("counts")) {
                 way.getAsJsonObject("counts").entrySet().forEach(one -> counts.put(one.getKey(), one.getValue().getAsString()));
             }
@@ -207,11 +216,18 @@ final class Page {
             failure.description.forEach(this::line);
             Set<String> seen = new LinkedHashSet<>();
             builds.forEach(build -> build.rows.stream()
-                .filter(row -> failure.isShownBy(row.name()) && row.outcome().equals("differs")).forEach(row -> seen.add(build.column())));
+                .filter(row -> failure.isShownBy(row.name()) && !row.kinds().isEmpty() && row.outcome().equals("differs"))
+                .forEach(row -> seen.add(build.column())));
+            Set<String> mended = new LinkedHashSet<>(seen);
+            builds.forEach(build -> build.rows.stream()
+                .filter(row -> failure.isShownBy(row.name()) && !row.kinds().isEmpty() && !row.ownAgrees()).forEach(row -> mended.remove(build.column())));
             line("");
             boolean asked = builds.stream().anyMatch(build -> build.rows.stream().anyMatch(row -> failure.isShownBy(row.name())));
             String where = seen.isEmpty() ? (asked ? "Seen on none of these builds" : "Not asked in this run") : "Seen on " + String.join(", ", seen);
             line(where + "; the cases: " + String.join(", ", failure.cases) + ".");
+            if (!mended.isEmpty()) {
+                line("Vouch's own walker is right in all of them on " + String.join(", ", mended) + ".");
+            }
             String options = (failure.agent.equals("lab") ? "" : "agent option `" + failure.agent + "` ") + (failure.flags.isEmpty() ? "" : "`" + failure.flags + "`");
             line("`java-tests/lab/minimal/" + failure.file + "` shows " + failure.shows + (options.isEmpty() ? "" : ", with " + options.trim()) + ":");
             line("");
