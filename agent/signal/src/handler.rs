@@ -211,8 +211,9 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
 /// handler returns. So the thread rests until the walk is a tenth of its time; the next sample weighs as much more.
 fn rest_if_dear(slot: &Slot, period: u64, now: u64, took: u64) {
     const SHARE: u64 = 10;
-    if took.saturating_mul(SHARE) > period {
-        slot.rest(now.saturating_add(took.saturating_mul(SHARE - 1)));
+    let lasts = slot.lasting(took);
+    if lasts.saturating_mul(SHARE) > period {
+        slot.rest(now.saturating_add(lasts.saturating_mul(SHARE - 1)));
     }
 }
 
