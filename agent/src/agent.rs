@@ -115,10 +115,6 @@ impl Agent {
     /// A class is prepared, by the calling thread.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
         self.resolver.prepared(env, class);
-        // GetStackTrace makes the ids that the truth lab wants to see missing.
-        if self.resolver.late_ids() {
-            return;
-        }
         if let Some(Ok(own)) = self.places.get().map(|places| &places.own) {
             walkers::hold(own, self.jvmti, env);
         }
@@ -242,7 +238,7 @@ impl Agent {
         }
         let nowhere = Places::default();
         let places = self.places.get().unwrap_or(&nowhere);
-        let own = places.own.as_ref().map_or_else(|why| Err(why.as_str()), |own| Ok(*own));
+        let own = places.own.as_ref().copied().map_err(String::as_str);
         let walkers = walkers::of(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
         let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, places)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;

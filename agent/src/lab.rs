@@ -15,7 +15,7 @@ use jni::objects::JObject;
 use parking_lot::Mutex;
 use vouch_sample::{Frame, Reason};
 use vouch_walk::walker::{RawFrame, Walker};
-use vouch_witness::{Comparison, Difference, compare, rules};
+use vouch_witness::{Comparison, Difference, compare};
 
 use crate::agent::Agent;
 use crate::clock::own_tid;
@@ -137,7 +137,7 @@ impl Desk {
 
     fn witness(&mut self, agent: &Agent, thread: jni_sys::jobject) -> Result<Vec<Frame>, Refusal> {
         let count = agent.jvmti.stack_trace(thread, &mut self.room).map_err(|_| Refusal::NoWitness)?;
-        Ok(self.room[..count].iter().map(|f| rules::of_witness(f.method, f.location)).collect())
+        Ok(self.room[..count].iter().map(|frame| frame.frame()).collect())
     }
 }
 

@@ -64,11 +64,6 @@ impl Resolver {
         }
     }
 
-    /// True if no class is taken in before a sample needs it.
-    pub fn late_ids(&self) -> bool {
-        self.late_ids
-    }
-
     /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already.
     pub fn begin(&self, env: &mut JNIEnv<'_>) {
         self.loaders.get_or_init(|| Loaders::of(env));

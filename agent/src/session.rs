@@ -112,25 +112,6 @@ impl Session {
         rig.open_events();
         rig.open();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
-        if truth.is_some() {
-            return Ok(Self {
-                plan,
-                rig,
-                recorder,
-                questions,
-                walkers,
-                unrecovered,
-                truth,
-                said_stopped: false,
-                started,
-            });
-        }
-        registry().begin_sampling(Sampling {
-            engine: plan.choice.engine,
-            interval: options.interval,
-            filter: options.threads.clone(),
-            paused: false,
-        });
         let session = Self {
             plan,
             rig,
@@ -142,7 +123,17 @@ impl Session {
             said_stopped: false,
             started,
         };
-        match session.plan.choice.engine.arm_process(session.plan.options.interval) {
+        if session.truth.is_some() {
+            return Ok(session);
+        }
+        let options = &session.plan.options;
+        registry().begin_sampling(Sampling {
+            engine: session.plan.choice.engine,
+            interval: options.interval,
+            filter: options.threads.clone(),
+            paused: false,
+        });
+        match session.plan.choice.engine.arm_process(options.interval) {
             Ok(()) => Ok(session),
             Err(error) => {
                 session.silence();

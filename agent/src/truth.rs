@@ -9,7 +9,6 @@ use std::time::Duration;
 use jni::JNIEnv;
 use jni::objects::JObject;
 use vouch_sample::{Frame, Head, Walk};
-use vouch_witness::rules;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock;
@@ -79,6 +78,6 @@ impl Truth {
             witnessed: false,
         };
         let frames = self.room[..count].iter();
-        Some((head, frames.map(|frame| rules::of_witness(frame.method, frame.location)).collect()))
+        Some((head, frames.map(|frame| frame.frame()).collect()))
     }
 }

@@ -9,7 +9,7 @@ use vouch_sample::Frame;
 use vouch_walk::broken::{Break, Broken};
 use vouch_walk::own::Own;
 use vouch_walk::walker::{RawFrame, Walker};
-use vouch_witness::{compare, rules};
+use vouch_witness::compare;
 
 use crate::clock::own_tid;
 use crate::facade::Jvmti;
@@ -117,7 +117,7 @@ pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let Ok(walk) = walk else { return };
     let mut room = Vec::new();
     let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room) else { return };
-    let witness: Vec<_> = room[..count].iter().map(|f| rules::of_witness(f.method, f.location)).collect();
+    let witness: Vec<_> = room[..count].iter().map(|frame| frame.frame()).collect();
     if count < DEEPEST && !agrees(&walk, &witness) {
         own.wrong.store(true, Ordering::Relaxed);
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use jni::JNIEnv;
 use jni::objects::JObject;
 use jvmti_sys::jvmtiEnv;
+use vouch_signal::usual::Usual;
 
 use crate::facade::{Jvmti, Result};
 use crate::fault::guard;
@@ -69,15 +70,8 @@ pub fn end() {
     }
 }
 
-/// How long a thing lasts that has just taken so much time: no longer than it usually does. Once a machine holds up whatever it runs,
-/// and charges it for that: then hundreds of times as long would be lost.
-fn lasting(took: u64, usual: &mut u64) -> u64 {
-    *usual = (3 * *usual + took) / 4;
-    took.min(*usual)
-}
-
 fn run(duties: &Duties, mut env: JNIEnv<'_>) {
-    let (mut next_look, mut usual) = (Instant::now(), 0);
+    let (mut next_look, usual) = (Instant::now(), Usual::default());
     loop {
         let pause = (duties.tend)(&mut env);
         wait(pause);
@@ -88,27 +82,8 @@ fn run(duties: &Duties, mut env: JNIEnv<'_>) {
         if now >= next_look {
             let before = cpu();
             (duties.look)(&mut env);
-            let lasts = lasting(cpu().saturating_sub(before), &mut usual);
+            let lasts = usual.lasting(cpu().saturating_sub(before));
             next_look = now + LOOK.max(Duration::from_nanos(lasts) * LOOK_SHARE);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_lasts_long_once_is_not_taken_to_last_long() {
-        let mut usual = 0;
-        for _ in 0..20 {
-            lasting(100, &mut usual);
-        }
-        assert!(lasting(4_000, &mut usual) < 1_100);
-        assert_eq!(lasting(100, &mut usual), 100);
-        for _ in 0..20 {
-            lasting(4_000, &mut usual);
-        }
-        assert!(lasting(4_000, &mut usual) > 3_900);
     }
 }

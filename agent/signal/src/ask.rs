@@ -71,13 +71,8 @@ impl Ask {
         if !mine {
             return;
         }
-        let subject = Subject {
-            env: self.env,
-            context,
-            calls: false,
-            outset: &Cell::default(),
-            walking: self.slot.walking(),
-        };
+        let outset = Cell::default();
+        let subject = Subject::interrupted(self.env, context, &outset, self.slot.walking());
         // SAFETY: by the promise made to `new`; `context` is the kernel's, of this thread.
         let answer = unsafe { guard::walk(self.walker, &subject, self.room) };
         self.told.store(number_of(answer), Ordering::Relaxed);

@@ -73,6 +73,12 @@ impl Sampler {
         let recovered = if self.recovery.is_some() { RECOVERED } else { 0 };
         longest(self.walkers.len(), recovered, self.depth.saturating_add(1))
     }
+
+    /// The room that the claim has for one account.
+    fn room(&self, sample: &mut Sample<'_, '_>) -> Room {
+        let depth = i32::try_from(self.depth.saturating_add(1)).unwrap_or(i32::MAX);
+        Room { frames: sample.room(), depth }
+    }
 }
 
 /// What the handler counts.
@@ -211,7 +217,7 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
 /// handler returns. So the thread rests until the walk is a tenth of its time; the next sample weighs as much more.
 fn rest_if_dear(slot: &Slot, period: u64, now: u64, took: u64) {
     const SHARE: u64 = 10;
-    let lasts = slot.lasting(took);
+    let lasts = slot.usual.lasting(took);
     if lasts.saturating_mul(SHARE) > period {
         slot.rest(now.saturating_add(lasts.saturating_mul(SHARE - 1)));
     }
@@ -233,7 +239,6 @@ fn walk(
             return false;
         }
     };
-    let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
     let compared = number.checked_rem(sampler.compare.into()) == Some(0);
     let (mut walked, mut curable) = (false, None);
     let mut origin = Origin { compared, ..Origin::FIRST };
@@ -249,7 +254,7 @@ fn walk(
         } else {
             // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it dies; the claim has
             // room for depth + 1 frames in each account; the context is the kernel's.
-            unsafe { guard::walk(*walker, &subject, Room { frames: sample.room(), depth }) }
+            unsafe { guard::walk(*walker, &subject, sampler.room(sample)) }
         };
         let Outset { pc: called, before } = outset.get();
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
@@ -279,12 +284,10 @@ unsafe fn recover(
 ) -> bool {
     let Some(walker) = curable else { return false };
     let Some(mut attempts) = sampler.recovery.as_ref().and_then(Recovery::attempts) else { return false };
-    let depth = i32::try_from(sampler.depth.saturating_add(1)).unwrap_or(i32::MAX);
     let mut recovered = 0;
     while recovered < RECOVERED {
-        let room = Room { frames: sample.room(), depth };
         // SAFETY: as of its walk; the claim has room for so many more accounts.
-        let Some(it) = (unsafe { attempts.next(walker, subject, room) }) else { break };
+        let Some(it) = (unsafe { attempts.next(walker, subject, sampler.room(sample)) }) else { break };
         sample.add(it.answer, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);
         recovered = recovered.wrapping_add(1);
     }
@@ -299,7 +302,7 @@ fn subject<'t>(
 ) -> Result<Subject<'t>, Reason> {
     let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
     let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
-    Ok(Subject { env, context, calls: false, outset, walking: slot.walking() })
+    Ok(Subject::interrupted(env, context, outset, slot.walking()))
 }
 
 /// Room for the longest sample.

@@ -11,6 +11,7 @@
 //! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
 //! * [`event`] is how what happened meanwhile goes the same way, from outside of a signal, too.
 //! * [`stay`] keeps a thread in its handler until the JVM is told to stop it.
+//! * [`usual`] is how long walks usually take.
 //! * [`ask`] is a single question, outside of a recording.
 //! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
 //!
@@ -40,3 +41,5 @@ pub mod slots;
 #[cfg(not(loom))]
 pub mod stay;
 mod sync;
+#[cfg(not(loom))]
+pub mod usual;

@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use vouch_walk::guard;
 
 use crate::dues::Dues;
+use crate::usual::Usual;
 
 /// The key of a slot that was never used: a search ends here.
 const EMPTY: u32 = 0;
@@ -42,7 +43,7 @@ pub struct Slot {
     /// The CPU time before which no further sample is taken: the last one was dear.
     rest_until: AtomicU64,
     /// How long its walks usually take, in nanoseconds.
-    usual: AtomicU64,
+    pub usual: Usual,
     /// Signals that no sample stands for yet, where signals are counted and not the clock.
     signals: AtomicU32,
     /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while it runs.
@@ -136,15 +137,6 @@ impl Slot {
         cpu < self.rest_until.load(Ordering::Relaxed)
     }
 
-    /// How long a walk lasts that has just taken so much of the thread's time: no longer than its walks usually do. Once a machine holds
-    /// up whatever it runs, and charges it for that: then ten times as long would be lost.
-    pub fn lasting(&self, took: u64) -> u64 {
-        // Only the thread itself comes here.
-        let usual = self.usual.load(Ordering::Relaxed).saturating_mul(3).saturating_add(took) / 4;
-        self.usual.store(usual, Ordering::Relaxed);
-        took.min(usual)
-    }
-
     /// Takes no samples of this thread before its CPU clock reaches `until`.
     pub fn rest(&self, until: u64) {
         self.rest_until.store(until, Ordering::Relaxed);
@@ -191,7 +183,7 @@ impl Slot {
         self.late.store(0, Ordering::Relaxed);
         self.dues.begin(0, 1);
         self.rest_until.store(0, Ordering::Relaxed);
-        self.usual.store(0, Ordering::Relaxed);
+        self.usual.forget();
         self.signals.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
         self.walking.store(0, Ordering::Relaxed);
@@ -320,20 +312,6 @@ mod tests {
             }
             assert!(slots.find(5_000).is_none());
         }
-    }
-
-    #[test]
-    fn a_walk_that_was_held_up_once_is_not_taken_for_one_that_lasts() {
-        let slot = Slot::default();
-        for _ in 0..20 {
-            slot.lasting(100);
-        }
-        assert!(slot.lasting(4_000) < 1_100);
-        assert_eq!(slot.lasting(100), 100);
-        for _ in 0..20 {
-            slot.lasting(4_000);
-        }
-        assert!(slot.lasting(4_000) > 3_900);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::mem::offset_of;
 
 use jni_sys::jint;
 use jvmti_sys::{jthread, jvmtiFrameInfo};
-use vouch_sample::MethodId;
+use vouch_sample::{Frame, MethodId};
+use vouch_witness::rules;
 
 use super::{Jvmti, Result, call};
 
@@ -18,6 +19,13 @@ pub struct StackFrame {
     pub method: MethodId,
     /// The bytecode index; -1 in a native method.
     pub location: i64,
+}
+
+impl StackFrame {
+    /// As a walk would have it.
+    pub fn frame(self) -> Frame {
+        rules::of_witness(self.method, self.location)
+    }
 }
 
 const _: () = assert!(

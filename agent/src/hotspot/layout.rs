@@ -41,15 +41,7 @@ pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layou
             pc: tables.offset("JavaFrameAnchor", "_last_Java_pc")?,
             fp: tables.offset("JavaFrameAnchor", "_last_Java_fp")?,
         },
-        interpreter: InterpreterLayout {
-            bytecode: slots::BYTECODE[usize::from(version >= 9)],
-            // Since JDK 21 those of native methods have a word before it.
-            entries: tables.pieces(code, |name| name.contains("method entry point"))?,
-            returns: [
-                tables.pieces(code, |name| RETURNS.contains(&name))?,
-                tables.pieces(code, |name| name == "deoptimization entry points")?,
-            ],
-        },
+        interpreter: tables.interpreter(version, code)?,
         upcall: tables.upcall(),
     })
 }
@@ -200,27 +192,38 @@ impl Tables<'_> {
         })
     }
 
-    /// From the first piece of the interpreter's code to the last that has such a name of HotSpot's.
-    fn pieces(&self, code: &CodeLayout, is: impl Fn(&str) -> bool) -> Result<Range<usize>, String> {
+    fn interpreter(&self, version: u32, code: &CodeLayout) -> Result<InterpreterLayout, String> {
+        let pieces = self.pieces(code)?;
+        Ok(InterpreterLayout {
+            bytecode: slots::BYTECODE[usize::from(version >= 9)],
+            // Since JDK 21 those of native methods have a word before it.
+            entries: all_that(&pieces, |name| name.contains("method entry point"))?,
+            returns: [
+                all_that(&pieces, |name| RETURNS.contains(&name))?,
+                all_that(&pieces, |name| name == "deoptimization entry points")?,
+            ],
+        })
+    }
+
+    /// The pieces of the interpreter's code that have a name of HotSpot's.
+    fn pieces(&self, code: &CodeLayout) -> Result<Vec<Piece>, String> {
         const PIECES: usize = 10_000;
         let (size, name) =
             (self.offset("InterpreterCodelet", "_size")?, self.offset("InterpreterCodelet", "_description")?);
         let (mut at, end) = code.interpreter;
-        let mut pieces: Option<Range<usize>> = None;
+        let mut pieces = Vec::new();
         for _ in 0..PIECES {
             let length = read_half(at + size).and_then(|length| usize::try_from(length).ok());
             let Some(next) = length.filter(|length| *length > 0).map(|length| at + length) else { break };
             if next > end {
                 break;
             }
-            let text = read(at + name).filter(|text| *text != 0).and_then(text_of);
-            if text.is_some_and(&is) {
-                let begin = pieces.map_or(at, |pieces| pieces.start);
-                pieces = Some(begin..next);
+            if let Some(name) = read(at + name).filter(|text| *text != 0).and_then(text_of) {
+                pieces.push((at..next, name));
             }
             at = next;
         }
-        pieces.ok_or_else(|| "this JVM's interpreter has no pieces of the names that are known".to_owned())
+        Ok(pieces)
     }
 
     fn upcall(&self) -> Option<UpcallLayout> {
@@ -230,4 +233,14 @@ impl Tables<'_> {
             anchor: self.table.offset("UpcallStub", "_frame_data_offset")?,
         })
     }
+}
+
+/// Where a piece of the interpreter's code lies, and its name.
+type Piece = (Range<usize>, &'static str);
+
+/// From the first piece to the last that has such a name.
+fn all_that(pieces: &[Piece], is: impl Fn(&str) -> bool) -> Result<Range<usize>, String> {
+    let mut found = pieces.iter().filter(|(_, name)| is(name)).map(|(place, _)| place);
+    let first = found.next().ok_or("this JVM's interpreter has no pieces of the names that are known")?;
+    Ok(first.start..found.next_back().unwrap_or(first).end)
 }

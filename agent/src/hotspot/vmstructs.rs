@@ -128,7 +128,7 @@ pub fn flag(hotspot: &HotSpot, name: &str) -> Option<bool> {
     let size = size_of_type(hotspot, kind)?;
     let place = |index: usize| flags + index * size;
     // The last of them is a sentinel without a name.
-    let found = (0..count).find(|index| text_at(place(*index) + text) == Some(name))?;
+    let found = (0..count).find(|index| is_text(still(place(*index) + text), name))?;
     // SAFETY: the address of a flag's value, which is a C++ bool.
     Some(unsafe { (still(place(found) + value) as *const u8).read() } != 0)
 }
@@ -167,7 +167,7 @@ impl Table {
     }
 
     fn entry(&self, type_name: &str, field_name: &str) -> Option<usize> {
-        self.rows.of_type(type_name).find(|entry| text_at(entry + self.field_name) == Some(field_name))
+        self.rows.of_type(type_name).find(|entry| is_text(still(entry + self.field_name), field_name))
     }
 }
 
@@ -210,19 +210,24 @@ impl Rows {
         // The tables have some 3,000 entries; the bound is against one that never ends.
         let entries = (0..100_000_usize).map(move |index| self.entry + index * self.stride);
         // The last entry has no type name.
-        let named = entries.map_while(move |entry| text_at(entry + self.type_name).map(|name| (entry, name)));
-        named.filter(move |(_, found)| *found == name).map(|(entry, _)| entry)
+        let named = entries
+            .map(move |entry| (entry, still(entry + self.type_name)))
+            .take_while(|(_, text)| *text != 0);
+        named.filter(move |(_, text)| is_text(*text, name)).map(|(entry, _)| entry)
     }
 }
 
-/// The C string that the pointer at `address` leads to.
-fn text_at(address: usize) -> Option<&'static str> {
-    Some(still(address)).filter(|pointer| *pointer != 0).and_then(text_of)
+/// Whether the C string that lies at `pointer` is this one. Most differ in their first bytes, and thousands are asked: none is
+/// measured first.
+fn is_text(pointer: usize, text: &str) -> bool {
+    // SAFETY: see `text_of`; no byte is read behind one that differs, and so none behind the string's end, which is a zero.
+    let byte = |index: usize| unsafe { (pointer as *const u8).add(index).read() };
+    pointer != 0 && text.bytes().chain([0]).enumerate().all(|(index, wanted)| byte(index) == wanted)
 }
 
 /// The C string that lies at an address.
 pub(super) fn text_of(pointer: usize) -> Option<&'static str> {
-    // SAFETY: names in the exported tables, and those of the interpreter's parts, are string constants of the JVM's library, which is
+    // SAFETY: names in the exported tables, those of the flags, and those of the interpreter's parts, are string constants of the JVM's library, which is
     // never unloaded.
     unsafe { CStr::from_ptr(pointer as *const c_char) }.to_str().ok()
 }

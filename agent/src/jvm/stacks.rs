@@ -7,7 +7,6 @@ use std::fmt;
 
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
-use vouch_witness::rules;
 
 use super::Witnessed;
 use crate::clock;
@@ -58,8 +57,7 @@ impl Stacks {
         let same = self.registry.slot(tid, serial).is_some_and(|(_, place)| place == java_thread);
         let _ = env.delete_local_ref(thread);
         let count = asked.ok().filter(|count| *count > 0 && same)?;
-        let frames = self.room[..count].iter();
-        let frames = frames.map(|frame| rules::of_witness(frame.method, frame.location)).collect();
+        let frames = self.room[..count].iter().map(|frame| frame.frame()).collect();
         Some(Witnessed { frames, exact, at_once: self.room.len() == roomy })
     }
 

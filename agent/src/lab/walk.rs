@@ -39,13 +39,8 @@ impl Question {
         // SAFETY: writes one ucontext; nobody jumps back into it.
         unsafe { libc::getcontext(&raw mut context) };
         let context = (&raw mut context).cast();
-        let subject = Subject {
-            env: self.env,
-            context,
-            calls: false,
-            outset: &Cell::default(),
-            walking: self.slot.walking(),
-        };
+        let outset = Cell::default();
+        let subject = Subject::interrupted(self.env, context, &outset, self.slot.walking());
         // SAFETY: the context is this thread's, just taken, and `room` has as many frames as it says; the rest is the caller's promise.
         let answer = unsafe { walk(self.walker, &subject, room_of(room)) };
         walked(answer, room)

@@ -1,7 +1,6 @@
-//! Two accounts of one sample, by our own walker and by AsyncGetCallTrace: how they differ, and which one is taken.
+//! Two accounts of one sample, by our own walker and by AsyncGetCallTrace: how they differ, and which of them proof refutes.
 //!
-//! Where they are the same there is nothing to choose. Where they differ proof is asked about both. It must never take the one that
-//! proof refutes where it does not refute the other.
+//! It counts. It must never choose between them: that is done where samples are recorded.
 
 use std::collections::BTreeMap;
 

@@ -27,10 +27,6 @@ pub struct Asgct(pub AsyncGetCallTrace);
 
 // SAFETY: AsyncGetCallTrace is made for a handler, and is told how much room there is; what it says is cut to that.
 unsafe impl Walker for Asgct {
-    fn name(&self) -> &'static str {
-        "asgct"
-    }
-
     fn runs_jvm(&self) -> bool {
         true
     }

@@ -68,10 +68,6 @@ impl Broken {
 
 // SAFETY: the other one keeps the promise, and a frame more is written only where there is room for it.
 unsafe impl Walker for Broken {
-    fn name(&self) -> &'static str {
-        self.whole.name()
-    }
-
     fn runs_jvm(&self) -> bool {
         self.whole.runs_jvm()
     }

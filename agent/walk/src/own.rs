@@ -56,10 +56,6 @@ impl Own {
 
 // SAFETY: it only reads, under the guard, and writes what there is room for.
 unsafe impl Walker for Own {
-    fn name(&self) -> &'static str {
-        "own"
-    }
-
     fn runs_jvm(&self) -> bool {
         false
     }

@@ -16,9 +16,6 @@ use vouch_sample::{Answer, Frame, MethodId};
 /// It must write no more frames than there is room for, and have written as many as it says; and it must do nothing that a
 /// handler of a signal may not, since it can be left anywhere.
 pub unsafe trait Walker: Debug + Sync {
-    /// As options and reports name it.
-    fn name(&self) -> &'static str;
-
     /// True if it runs the JVM's own code, which a walk that is ended leaves halfway.
     fn runs_jvm(&self) -> bool;
 
@@ -43,6 +40,18 @@ pub struct Subject<'t> {
     pub outset: &'t Cell<Outset>,
     /// The guard's place for this thread: 0, or while it walks where its stack is to be unwound to.
     pub walking: &'t AtomicUsize,
+}
+
+impl<'t> Subject<'t> {
+    /// A thread that stands where it was interrupted.
+    pub fn interrupted(
+        env: *mut c_void,
+        context: *mut c_void,
+        outset: &'t Cell<Outset>,
+        walking: &'t AtomicUsize,
+    ) -> Self {
+        Self { env, context, calls: false, outset, walking }
+    }
 }
 
 /// Where a walk met its first whole frame.

@@ -36,31 +36,18 @@ pub struct Interpreted<'w, M> {
     pub here: Registers,
 }
 
-/// How much of a frame there is on top.
-enum Part {
-    Whole,
-    /// Its method is in a register.
-    Entering,
-    /// Its method cannot be told any more.
-    Leaving,
-}
-
 impl<M: Memory> Interpreted<'_, M> {
     /// Adds the frame, and says where its caller stands. What the registers have is told where the thread was interrupted there.
     pub fn leave(&self, met: Met, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
         let entries = &self.layout.interpreter.entries;
-        let part = match met {
-            Met::Interrupted if entries.contains(&self.here.pc) && self.calls() => Part::Entering,
-            Met::Interrupted if self.calls() && !self.is_coming_or_going(live) => Part::Leaving,
-            Met::Interrupted | Met::Left => Part::Whole,
+        match met {
+            Met::Interrupted if entries.contains(&self.here.pc) && self.calls() => self.entered(live, frames),
+            Met::Interrupted if self.calls() && !self.is_coming_or_going(live) => self.left(live),
+            Met::Interrupted => self.whole(Some(live), frames),
+            Met::Left => self.whole(None, frames),
             // Only where calls come back.
-            Met::Called | Met::Calling if self.has_called()? => Part::Whole,
-            Met::Called | Met::Calling => return None,
-        };
-        match part {
-            Part::Whole => self.whole(if met == Met::Interrupted { Some(live) } else { None }, frames),
-            Part::Entering => self.entered(live, frames),
-            Part::Leaving => self.left(live),
+            Met::Called | Met::Calling if self.has_called()? => self.whole(None, frames),
+            Met::Called | Met::Calling => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Any other processor: nobody knows yet what its frames look like, so nothing is walked.
 
+use super::stack::Shape;
 use crate::memory::Memory;
 
 pub const WALKS: bool = false;
@@ -11,14 +12,6 @@ pub mod slots {
     pub const METHOD: usize = 3;
     pub const BYTECODE: [usize; 2] = [7, 8];
     pub const HOLDER: usize = 6;
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    Whole,
-    Unsaved,
-    Returning,
-    Pushed,
 }
 
 pub fn prologue(_: &impl Memory, _: usize, _: usize) -> Option<Shape> {

@@ -11,7 +11,7 @@ use super::compiled::{Compiled, Which};
 use super::frames::Frames;
 use super::interpreted::Interpreted;
 use super::layout::{AnchorLayout, Layout, Number};
-use super::processor::{Shape, follows_call, prologue, shape, stub_shape};
+use super::processor::{follows_call, prologue, shape, stub_shape};
 use crate::blobs::Blob;
 use crate::context::{Interpreting, Registers as Position};
 use crate::memory::Memory;
@@ -42,6 +42,18 @@ impl<M: Memory> Stack<'_, M> {
     pub fn word(&self, at: usize) -> Option<usize> {
         if self.range.contains(&at) { self.memory.word(at) } else { None }
     }
+}
+
+/// How much of a frame there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Whole,
+    /// As large as it will be, but the caller's frame pointer is still in its register.
+    Unsaved,
+    /// The return address alone, on top.
+    Returning,
+    /// The return address, and the caller's frame pointer on top.
+    Pushed,
 }
 
 /// How a frame is met.

@@ -1,5 +1,6 @@
 //! x86-64: frames that are just being made or taken down, told by the instructions around them, and the interpreter's.
 
+use super::stack::Shape;
 use crate::memory::Memory;
 
 /// This processor's frames are known.
@@ -16,18 +17,6 @@ pub mod slots {
     pub const BYTECODE: [usize; 2] = [7, 8];
     /// In a frame that begins what the VM has called: who holds the anchor.
     pub const HOLDER: usize = 6;
-}
-
-/// How much of a frame there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    Whole,
-    /// As large as it will be, but the caller's frame pointer is still in its register.
-    Unsaved,
-    /// The return address alone, on top.
-    Returning,
-    /// The return address, and the caller's frame pointer on top.
-    Pushed,
 }
 
 const PUSH_FP: u8 = 0x55;

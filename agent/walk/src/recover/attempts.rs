@@ -124,10 +124,6 @@ unsafe impl Sync for Attempt<'_> {}
 
 // SAFETY: the other walker keeps the promise; nothing is written but by it.
 unsafe impl Walker for Attempt<'_> {
-    fn name(&self) -> &'static str {
-        self.walker.name()
-    }
-
     fn runs_jvm(&self) -> bool {
         self.walker.runs_jvm()
     }
