@@ -22,6 +22,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use vouch_proof::Verdict;
 use vouch_recording::{Category, Fate, Mark, Recording, Sample, StackId, ThreadId};
 use vouch_report::{AgreementReport, EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{Frame, Head, Meant, Reason, Walk};
@@ -312,7 +313,7 @@ impl Recorder {
         self.meant.clear();
         jvm.meant(frames, head.time, &mut self.meant);
         let Self { walks, witness, meant, .. } = self;
-        walks.refutes(meant, head.serial, jvm, |jvm| witness.present_root(head, jvm))
+        walks.refutes(meant, head.serial, Verdict::is_refuted, jvm, |jvm| witness.present_root(head, jvm))
     }
 
     /// Takes in a sample with what was recovered of it, unless that is refuted.
@@ -328,7 +329,8 @@ impl Recorder {
         jvm.meant(frames, head.time, &mut self.meant);
         let began = repair.put_back(head, frames, &mut self.meant, &mut self.walks.prover, jvm);
         let Self { walks, witness, meant, .. } = self;
-        if walks.refutes(meant, head.serial, jvm, |jvm| witness.present_root(head, jvm)) {
+        let against = Verdict::fails_a_guess;
+        if walks.refutes(meant, head.serial, against, jvm, |jvm| witness.present_root(head, jvm)) {
             self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
             return false;
         }
@@ -369,6 +371,9 @@ impl Recorder {
         let (track, _) = self.tracks.of(head, &mut self.recording);
         // Before all else: the thread runs on.
         let account = head.witnessed.then(|| self.witness.take(head, frames, began, self.depth, jvm));
+        if !head.witnessed && frames.iter().any(|frame| frame.method().is_none()) {
+            self.witness.make_ids(head, jvm);
+        }
         self.meant.clear();
         jvm.meant(frames, head.time, &mut self.meant);
         let judged = self.judge(head, began, jvm);

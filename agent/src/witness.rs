@@ -16,6 +16,7 @@ use vouch_recording::Fate;
 use vouch_report::WitnessReport;
 use vouch_sample::{Frame, Head, Meaning, MethodId};
 use vouch_signal::stay::{Post, Stay};
+use vouch_signal::usual::Usual;
 use vouch_witness::{agrees_outside, compare, outside, root_side, rules};
 
 use crate::clock;
@@ -27,6 +28,8 @@ use crate::record::Began;
 const SPARING: u32 = 1_250;
 /// And never less than this.
 const LEAST: Duration = Duration::from_millis(100);
+/// As much longer is the time between two askings for ids alone.
+const IDS_SPARING: u32 = 500;
 /// While a mark waits to be taken there is nothing to look at.
 const PENDING: Duration = Duration::from_secs(1);
 
@@ -42,6 +45,9 @@ pub struct Witness {
     /// What the one at hand has taken so far.
     spent: Duration,
     carriers: Carriers,
+    /// When a thread may be asked about for ids alone, and how long that usually takes.
+    next_ids: Instant,
+    usual: Usual,
 }
 
 /// The JVM's own account of the same moment as a walk.
@@ -153,6 +159,8 @@ impl Witness {
             answered: None,
             spent: Duration::ZERO,
             carriers: Carriers::default(),
+            next_ids: Instant::now(),
+            usual: Usual::default(),
         }
     }
 
@@ -308,5 +316,19 @@ impl Witness {
         }
         let root = jvm.stack(head.tid, head.serial, &mut || ())?.frames.pop()?;
         Some(jvm.meaning(root.method(), u64::MAX))
+    }
+
+    /// A walk of this thread's has a frame whose method has no id, for it was redefined while it ran. The JVM makes one for each method
+    /// that it tells of: asked once, the walks that come find it.
+    pub fn make_ids(&mut self, head: &Head, jvm: &mut dyn Jvm) {
+        if self.wish == Witnessing::Off || Instant::now() < self.next_ids {
+            return;
+        }
+        let begun = clock::own_cpu();
+        jvm.stack(head.tid, head.serial, &mut || ());
+        let took = cost(begun);
+        self.counts.took_ms += millis(took);
+        let lasts = self.usual.lasting(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        self.next_ids = Instant::now() + Duration::from_nanos(lasts) * IDS_SPARING;
     }
 }

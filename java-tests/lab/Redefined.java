@@ -12,29 +12,20 @@
  * @run main/timeout=300 Redefined
  */
 
-import java.io.IOException;
-import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.lang.instrument.ClassDefinition;
 import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.util.concurrent.CountDownLatch;
-import java.util.jar.Attributes;
-import java.util.jar.JarOutputStream;
-import java.util.jar.Manifest;
 
 import dev.vouch.lab.Ask;
 import dev.vouch.lab.Lab;
 import dev.vouch.lab.Mode;
 import dev.vouch.lab.Scenario;
 import dev.vouch.test.Anew;
+import dev.vouch.test.JavaAgent;
 import dev.vouch.lab.Warm;
 
 public class Redefined extends Scenario {
-    private static final byte BIPUSH = 0x10;
     private static final byte NUMBER = 77;
     private static final Runnable NOTHING = Warm.anything(0);
 
@@ -63,27 +54,10 @@ public class Redefined extends Scenario {
     /** The compiled cases have a JVM each, so that the code that was thrown away was theirs. */
     @Override
     protected String[] flags(String name) {
-        String agent = "-javaagent:" + jar();
+        String agent = JavaAgent.option(Redefined.class);
         return name.startsWith("compiled")
             ? new String[] {agent, "-XX:+PrintCompilation", "-XX:CompileCommand=dontinline,Redefined$Target::inner", "-Dlab.case=" + name}
             : new String[] {agent};
-    }
-
-    /** A jar with nothing but the manifest that makes this class, which is on the class path, a Java agent. */
-    private static Path jar() {
-        Path jar = Paths.get("redefined.jar").toAbsolutePath();
-        Manifest manifest = new Manifest();
-        Attributes attributes = manifest.getMainAttributes();
-        attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");
-        attributes.putValue("Premain-Class", Redefined.class.getName());
-        attributes.putValue("Can-Redefine-Classes", "true");
-        attributes.putValue("Can-Retransform-Classes", "true");
-        try (OutputStream out = Files.newOutputStream(jar)) {
-            new JarOutputStream(out, manifest).close();
-            return jar;
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
     }
 
     @Override
@@ -189,13 +163,7 @@ public class Redefined extends Scenario {
     /** Target's bytecode with another number. */
     static byte[] bytecode(byte number) {
         byte[] code = Anew.bytecode(Target.class);
-        int found = 0;
-        for (int i = 0; i + 1 < code.length; i++) {
-            if (code[i] == BIPUSH && code[i + 1] == NUMBER) {
-                code[i + 1] = number;
-                found++;
-            }
-        }
+        int found = Anew.renumber(code, NUMBER, number);
         Ask.trigger(found == 1, "the class file has not one bipush 77");
         return code;
     }

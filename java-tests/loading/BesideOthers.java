@@ -10,32 +10,24 @@
  */
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.security.ProtectionDomain;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.jar.Attributes;
-import java.util.jar.JarEntry;
-import java.util.jar.JarOutputStream;
-import java.util.jar.Manifest;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.JavaAgent;
 import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
 public class BesideOthers {
     public static void main(String[] args) throws IOException {
-        Path jar = agentJar();
-        List<String> others = new ArrayList<>(Arrays.asList("-javaagent:" + jar,
+        List<String> others = new ArrayList<>(Arrays.asList(JavaAgent.option(Premain.class),
             "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"));
         boolean flightRecorder = Files.exists(Vm.jdk().resolve("bin/jfr")) || Files.exists(Vm.jdk().resolve("lib/jfr.jar"));
         if (flightRecorder) {
@@ -78,26 +70,6 @@ public class BesideOthers {
             "JFR did not ask for SIGPROF: " + run.out);
         run.report().checkConserved("main");
         run.profile().track("main").checkRan("BesideOthers$Program.burn", run.number("cpu_ms"));
-    }
-
-    private static Path agentJar() throws IOException {
-        Path jar = Paths.get("agent.jar").toAbsolutePath();
-        Manifest manifest = new Manifest();
-        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
-        manifest.getMainAttributes().putValue("Premain-Class", Premain.class.getName());
-        manifest.getMainAttributes().putValue("Can-Retransform-Classes", "true");
-        try (OutputStream file = Files.newOutputStream(jar); JarOutputStream out = new JarOutputStream(file, manifest)) {
-            for (String name : new String[] {"BesideOthers$Premain.class"}) {
-                out.putNextEntry(new JarEntry(name));
-                try (InputStream in = BesideOthers.class.getResourceAsStream(name)) {
-                    byte[] bytes = new byte[8192];
-                    for (int read = in.read(bytes); read > 0; read = in.read(bytes)) {
-                        out.write(bytes, 0, read);
-                    }
-                }
-            }
-        }
-        return jar;
     }
 
     /** Hands every class back as a copy of itself, and so has the JVM define it anew. */

@@ -20,6 +20,8 @@ declare -A workload_packages=(
 workload_drivers=$top/java-tests/workloads
 workload_jars=$tools/workloads
 workload_classes=$top/target/workload-classes
+# An agent beside any of them, under which classes are redefined all the time.
+workload_storm=$workload_classes/storm.jar
 workload_sources=$top/target/workload-sources
 
 # workload_jar PACKAGE: where its jar lies. The version is in the name, so another one is fetched anew.
@@ -82,6 +84,8 @@ build_workloads() {
   jdks_clean "$1/bin/javac" -nowarn -Xlint:-options -XDsuppressNotes -g --release 8 -encoding UTF-8 -cp "${path#:}" \
     -d "$workload_classes" "$workload_drivers"/*.java >"$logs/workloads.log" 2>&1 \
     || { echo "the workloads do not compile: see ${logs#"$top"/}/workloads.log"; return 1; }
+  printf 'Premain-Class: Storm\nCan-Retransform-Classes: true\n' >"$workload_classes/storm.mf"
+  (cd "$workload_classes" && jdks_clean "$1/bin/jar" cfm "$workload_storm" storm.mf Storm*.class) || return 1
   touch "$stamp"
 }
 

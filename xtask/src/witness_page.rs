@@ -28,7 +28,7 @@ pub fn page(reports: &[Of]) -> String {
         sums
     };
     let programs = by(|of| vec![of.program.clone(), format!("{:>2}", of.major)]);
-    let modes = by(|of| vec![of.mode.clone()]);
+    let modes = by(|of| vec![of.mode.split('.').next().unwrap_or_default().to_owned()]);
     let all = by(|_| vec!["all".to_owned()]).remove(&vec!["all".to_owned()]).unwrap_or_default();
     let head = [
         "asked",
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn runs_are_added_up_by_program_by_mode_and_in_all() {
         let page = page(&[
-            witnessed(25, "z", "mix", 1),
+            witnessed(25, "z.1", "mix", 1),
             witnessed(25, "g1", "mix", 0),
             witnessed(8, "g1", "mix", 2),
         ]);

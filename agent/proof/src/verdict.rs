@@ -99,4 +99,10 @@ impl Verdict {
     pub fn is_refuted(self) -> bool {
         matches!(self, Self::Refuted(_))
     }
+
+    /// True if a stack that is a guess cannot stand with it: refuted, or excused by code that nobody can read any more, which would
+    /// excuse any.
+    pub fn fails_a_guess(self) -> bool {
+        self.is_refuted() || self == Self::Explained(Explanation::Redefined)
+    }
 }

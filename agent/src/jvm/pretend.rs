@@ -26,6 +26,8 @@ pub struct Pretend {
     pub code: HashMap<usize, CodeAt>,
     /// How often it was asked.
     pub asked: u32,
+    /// All classes have been redefined, as often as nobody knows.
+    pub redefined: bool,
 }
 
 #[derive(Debug)]
@@ -126,7 +128,7 @@ impl Jvm for Pretend {
     }
 
     fn was_redefined(&mut self, _: &Method) -> bool {
-        false
+        self.redefined
     }
 
     fn relation(&mut self, _: &Method, _: &[Method], _: &Method) -> Relation {

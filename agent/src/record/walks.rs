@@ -181,11 +181,12 @@ impl Walks {
         }
     }
 
-    /// True if proof speaks against a walk that is a guess. One that it refutes is nobody's stack, and leaves no trace.
+    /// True if proof speaks against a walk, which verdicts of this kind do. That walk is nobody's stack, and leaves no trace.
     pub fn refutes(
         &mut self,
         walk: &[Meant],
         serial: u32,
+        against: fn(Verdict) -> bool,
         jvm: &mut dyn Jvm,
         witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
     ) -> bool {
@@ -196,8 +197,8 @@ impl Walks {
         let by_edges = match known {
             Ok(placed) => matches!(placed.standing, Standing::Refuted(_)),
             Err(_) => {
-                frames.first().is_some_and(|leaf| prover.leaf(*leaf, jvm).is_refuted())
-                    || frames.windows(2).any(|pair| prover.guess(pair[1], pair[0].method(), jvm).is_refuted())
+                frames.first().is_some_and(|leaf| against(prover.leaf(*leaf, jvm)))
+                    || frames.windows(2).any(|pair| against(prover.guess(pair[1], pair[0].method(), jvm)))
             }
         };
         if by_edges {

@@ -76,6 +76,18 @@ fn where_none_is_allowed_the_sample_has_no_stack_and_the_jvm_is_not_blamed() {
 }
 
 #[test]
+fn what_excuses_any_stack_is_too_little_for_one_that_is_a_guess() {
+    let mut bench = bench();
+    bench.jvm.redefined = true;
+    bench.publish_recovered(&bench.head(10), STUB, &[(strategy("probe"), &WRONG), (strategy("top"), &WHOLE)]);
+    bench.drain();
+    assert_eq!((bench.tally().samples.proven, report(&bench, "probe").refuted), (1, 1));
+    // Which the walk that nobody had to repair is not.
+    bench.sample(20, &WRONG);
+    assert_eq!((bench.tally().samples.plausible, bench.tally().samples.refuted), (1, 0));
+}
+
+#[test]
 fn a_candidate_is_refuted_as_the_same_walk_of_the_jvms_was() {
     let mut bench = bench();
     bench.sample(10, &WRONG);

@@ -22,6 +22,22 @@ fn a_root_that_the_witness_confirms_is_right() {
     assert_eq!((bench.tally().samples.refuted, bench.jvm.asked), (1, 0));
 }
 
+#[test]
+fn the_jvm_is_asked_about_a_thread_of_which_a_method_has_no_id() {
+    const REDEFINED: [(usize, i32); 3] = [(WRITE, 0), (0, 0), (MAIN, 0)];
+    for (wish, times) in [(Witnessing::Auto, 1), (Witnessing::Off, 0)] {
+        let mut bench = Bench::with(Refuted::Isolate, wish, &[]);
+        bench.sample(10, &WHOLE);
+        assert_eq!(bench.jvm.asked, 0);
+        bench.sample(20, &REDEFINED);
+        assert_eq!(
+            (bench.jvm.asked, bench.recorder.witness.counts().asked),
+            (times, 0),
+            "that is no witness"
+        );
+    }
+}
+
 fn frame(method: usize, bci: i32) -> Frame {
     Frame::of(MethodId(method), bci)
 }

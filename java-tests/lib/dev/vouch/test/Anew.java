@@ -10,6 +10,8 @@ import java.io.UncheckedIOException;
  * can be redefined or dropped without harm to the test.
  */
 public final class Anew extends ClassLoader {
+    private static final byte BIPUSH = 0x10;
+
     private final String own;
 
     public Anew(Class<?> type) {
@@ -39,6 +41,18 @@ public final class Anew extends ClassLoader {
     /** The class file of a class of the test's. */
     public static byte[] bytecode(Class<?> type) {
         return bytecode(type.getClassLoader(), type.getName());
+    }
+
+    /** Makes each `bipush FROM` of a class file a `bipush TO`, which is another version of the class; how many there were. */
+    public static int renumber(byte[] file, int from, int to) {
+        int found = 0;
+        for (int i = 0; i + 1 < file.length; i++) {
+            if (file[i] == BIPUSH && file[i + 1] == from) {
+                file[i + 1] = (byte) to;
+                found++;
+            }
+        }
+        return found;
     }
 
     private static byte[] bytecode(ClassLoader loader, String name) {

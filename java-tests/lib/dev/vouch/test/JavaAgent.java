@@ -1,0 +1,33 @@
+package dev.vouch.test;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.jar.Attributes;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
+
+/** Makes a class that is on the class path a Java agent. */
+public final class JavaAgent {
+    private JavaAgent() {}
+
+    /** The JVM option under which this class's `premain` is called with what can redefine classes. */
+    public static String option(Class<?> premain) {
+        Path jar = Paths.get(premain.getName() + ".jar").toAbsolutePath();
+        Manifest manifest = new Manifest();
+        Attributes attributes = manifest.getMainAttributes();
+        attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        attributes.putValue("Premain-Class", premain.getName());
+        attributes.putValue("Can-Redefine-Classes", "true");
+        attributes.putValue("Can-Retransform-Classes", "true");
+        try (OutputStream out = Files.newOutputStream(jar)) {
+            new JarOutputStream(out, manifest).close();
+            return "-javaagent:" + jar;
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+}
