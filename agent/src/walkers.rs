@@ -2,9 +2,10 @@
 //!
 //! The handler asks them in their order. A list must never change under a handler: whoever wants others makes a new one.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use jni::JNIEnv;
+use parking_lot::Mutex;
 use vouch_sample::Frame;
 use vouch_walk::broken::{Break, Broken};
 use vouch_walk::own::Own;
@@ -58,13 +59,20 @@ pub fn of(
     let alone = |walker| Walkers { list: vec![walker].leak(), compare: 1, own: None, missing: None };
     let own = own.and_then(able);
     if let Some((how, every)) = broken {
-        let whole = own.ok().filter(|_| wish == WalkerWish::Own).map_or(asgct, |own| own as &dyn Walker);
-        return alone(Box::leak(Box::new(Broken::new(whole, how, every, guard::past_end()))));
+        let own = own.ok().filter(|_| wish == WalkerWish::Own);
+        let whole = own.map_or(asgct, |own| own as &dyn Walker);
+        let broken: &'static Broken = Box::leak(Box::new(Broken::new(whole, how, every, guard::past_end())));
+        if own.is_some() {
+            *HELD.lock() = Some(broken);
+        }
+        return Walkers { own, ..alone(broken) };
     }
     if wish == WalkerWish::Asgct {
         return alone(asgct);
     }
-    IN_USE.fetch_or(own.is_ok(), Ordering::Relaxed);
+    if let Ok(own) = own {
+        *HELD.lock() = Some(own);
+    }
     match (own, wish) {
         (Ok(own), WalkerWish::Own) => Walkers { own: Some(own), ..alone(own) },
         (Ok(own), _) => {
@@ -90,8 +98,9 @@ pub fn able<'w>(own: &'static Own) -> Result<&'static Own, &'w str> {
     }
 }
 
-/// Our own walker walks for a recording. The truth lab has to see the JVM without what GetStackTrace repairs.
-static IN_USE: AtomicBool = AtomicBool::new(false);
+/// Our own walker, as it has walked for a recording. If none has, GetStackTrace is not asked: the truth lab has to see the JVM
+/// without what that repairs.
+static HELD: Mutex<Option<&'static dyn Walker>> = Mutex::new(None);
 /// How often there was an occasion to hold our own walker to the JVM's word.
 static OCCASIONS: AtomicU32 = AtomicU32::new(0);
 /// The deepest stack that is held to it.
@@ -101,7 +110,8 @@ const DEEPEST: usize = 1 << 10;
 /// If they say something else it walks no more.
 pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let stopped = own.wrong.load(Ordering::Relaxed) || own.unguarded.load(Ordering::Relaxed);
-    if !IN_USE.load(Ordering::Relaxed) || stopped {
+    let Some(walker) = *HELD.lock() else { return };
+    if stopped {
         return;
     }
     let occasion = OCCASIONS.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
@@ -112,7 +122,7 @@ pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let mut walked = vec![RawFrame::EMPTY; DEEPEST];
     // The walk before the witness, which would make ids that are lacking.
     // SAFETY: slot and JNIEnv are the calling thread's.
-    let walk = unsafe { Question { walker: own, slot, env: env.get_raw().cast() }.direct(&mut walked) };
+    let walk = unsafe { Question { walker, slot, env: env.get_raw().cast() }.direct(&mut walked) };
     // That it finds none says nothing about those that it finds.
     let Ok(walk) = walk else { return };
     let mut room = Vec::new();

@@ -33,6 +33,7 @@ public class OwnWalker {
         everything("compiled", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,OwnWalker$Calls::calls");
         everything("interpreted", "-Xint");
         alone();
+        wrong();
     }
 
     /** A loop without a call, interpreted: the time is the loop's, and not that of the call before it. */
@@ -84,6 +85,14 @@ public class OwnWalker {
         Check.atMost(0.02 * javaSamples(report), bad(report), "samples without a stack that holds, by the own walker alone");
         Check.that(report.engineNotes().stream().noneMatch(note -> note.contains("own walker") && note.contains("no more")),
             "the own walker was switched off: " + report.engineNotes());
+    }
+
+    /** It has another stack than the JVM, for it is broken on purpose: it finds that out by itself, walks no more, and says so. */
+    private static void wrong() {
+        Report report = Vm.with("walker=own,recovery=off,break=gap,threads=^" + THREAD + "$").run(Calls.class).ok().report();
+        Check.that(report.engineNotes().stream().anyMatch(note -> note.contains("own walker") && note.contains("walked no more")),
+            "nobody noticed that the own walker is wrong: " + report.engineNotes());
+        Check.atLeast(0.9 * javaSamples(report), report.unwalkedCodes().getOrDefault("stopped", 0L), "samples that it had no stack for since");
     }
 
     private static long astray(Report report) {

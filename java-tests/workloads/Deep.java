@@ -1,9 +1,12 @@
 /**
- * Recursion, 1,500 frames deep, in two threads: two methods by turns, of which the innermost does the work. Arguments: seconds.
+ * Recursion, 1,500 frames deep (or -Ddepth), in two threads: two methods by turns, of which the innermost does the work, so that most of
+ * the time is spent at the bottom. Arguments: seconds.
  */
 public final class Deep {
-    private static final int DEPTH = 1_500;
-    private static final int TIMES = 400;
+    private static final int DEPTH = Integer.getInteger("depth", 1_500);
+    /** What the innermost does takes longer than to get there and back. */
+    private static final int STEPS = Math.max(20_000, 13 * DEPTH);
+    private static final int TIMES = 8_000_000 / STEPS;
 
     private Deep() {}
 
@@ -25,7 +28,7 @@ public final class Deep {
 
     private static long sum(int seed) {
         long sum = 0;
-        for (int i = 0; i < 20_000; i++) {
+        for (int i = 0; i < STEPS; i++) {
             sum += (i ^ seed) % 7;
         }
         return sum;

@@ -3,6 +3,7 @@
 //!     xtask trust-page MAJOR-PROGRAM.json…         tables of fates, refutations, power and cost
 //!     xtask witness-page MAJOR-MODE-PROGRAM.json… tables of what the JVM itself said of the stacks
 //!     xtask recovery-page MAJOR-MODE.RUN-PROGRAM.json|collapsed… tables of bad stacks with recovery and without
+//!     xtask depth-page MAJOR-MODE.WALKER.DEPTH.RUN-deep.json… a table of what a sample costs by depth
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -10,6 +11,7 @@
 //! It must never write a figure that is in none of its files.
 #![forbid(unsafe_code)]
 
+mod depth_page;
 mod peer;
 mod recovery_page;
 mod report;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         Some("trust-page") => |files| Ok(trust_page::page(&reports(files)?)),
         Some("witness-page") => |files| Ok(witness_page::page(&reports(files)?)),
         Some("recovery-page") => recovery_page::page,
+        Some("depth-page") => |files| depth_page::page(&reports(files)?),
         Some("true-stacks") => |files| Ok(true_stacks::lines(&reports(files)?)),
         Some("true-stacks-page") => |files| Ok(true_stacks::page(&reports(files)?)),
         Some("true-stacks-refuted") => {
@@ -35,7 +38,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask trust-page|witness-page|recovery-page|true-stacks|true-stacks-page|true-stacks-refuted \
+                "usage: cargo xtask trust-page|witness-page|recovery-page|depth-page|true-stacks|true-stacks-page|true-stacks-refuted \
                  FILE…"
             );
             return ExitCode::from(2);

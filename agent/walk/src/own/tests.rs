@@ -679,13 +679,14 @@ fn a_method_whose_class_was_redefined_has_no_id_and_never_another_ones() {
 
 #[test]
 fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
-    let mut random = 7_u64;
+    let mut random: u64 = told("VOUCH_WALK_SEED").unwrap_or(7);
     let mut next = move || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(random >> 20).unwrap()
     };
     let (mut ended, mut walked) = (0, 0);
-    for _ in 0..rounds() {
+    // As many as the environment says, for a run at night.
+    for _ in 0..told("VOUCH_WALK_ROUNDS").unwrap_or(4_000) {
         let thread = thread();
         let places: Vec<usize> = thread.jvm.words.borrow().keys().copied().collect();
         for _ in 0..next() % 12 {
@@ -722,7 +723,6 @@ fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
     assert!(walked > 100 && ended > 100, "{walked} stacks and {ended} ends say little");
 }
 
-/// How many damaged threads are walked: as many as the environment says, for a run at night.
-fn rounds() -> usize {
-    std::env::var("VOUCH_WALK_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(4_000)
+fn told<T: std::str::FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok()?.parse().ok()
 }
