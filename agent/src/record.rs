@@ -88,6 +88,8 @@ pub struct Recorder {
     unwalked: BTreeMap<String, u64>,
     recovered: Recovered,
     agreement: Agreement,
+    /// Samples whose stack is by the first walker, and by the second.
+    walked_by: [u64; 2],
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
     dropped: (u64, u64),
@@ -118,6 +120,7 @@ impl Recorder {
             unwalked: BTreeMap::new(),
             recovered: Recovered::default(),
             agreement: Agreement::default(),
+            walked_by: [0; 2],
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
                 .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
@@ -189,6 +192,11 @@ impl Recorder {
     ) -> BTreeMap<String, RecoveryReport> {
         let tried = |at: usize| recovery.map_or(0, |recovery| recovery.tried[at].load(Relaxed));
         self.recovered.report(tried, interval.as_secs_f64() * 1_000.0)
+    }
+
+    /// How many samples have their stack by which of these walkers.
+    pub fn walked_by(&self, walkers: &[&'static str]) -> BTreeMap<String, u64> {
+        walkers.iter().zip(self.walked_by).map(|(name, count)| ((*name).to_owned(), count)).collect()
     }
 
     /// How the accounts of two walkers differed.
@@ -305,6 +313,9 @@ impl Recorder {
             self.other = other;
         }
         taken.answer.map_err(|why| (why, taken.pc))?;
+        if let Some(count) = self.walked_by.get_mut(usize::from(taken.origin.walker)) {
+            *count += 1;
+        }
         Ok(Began::of(&taken, jvm))
     }
 

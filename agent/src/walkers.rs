@@ -39,6 +39,15 @@ pub struct Walkers {
 }
 
 impl Walkers {
+    /// Their names in the report, in the order in which they are asked.
+    pub fn names(&self) -> &'static [&'static str] {
+        match (self.own, self.list.len()) {
+            (None, _) => &["asgct"],
+            (Some(_), 1) => &["own"],
+            (Some(_), _) => &["own", "asgct"],
+        }
+    }
+
     /// True if our own was among them and was found wrong.
     pub fn wrong(&self) -> bool {
         self.own.is_some_and(|own| own.wrong.load(Ordering::Relaxed))

@@ -65,6 +65,8 @@ public class OwnWalker {
             Check.that(Arrays.asList(KINDS).contains(kind.getKey()), "an unknown difference: " + kind);
             compared += kind.getValue().getAsJsonObject().get("samples").getAsLong();
         }
+        long own = with.json.getAsJsonObject("walked_by").get("own").getAsLong();
+        Check.atLeast(0.9 * with.walked(), own, mode + " samples whose stack is by the own walker");
         long alone = agreement(with, "own_alone", "samples");
         Check.atLeast(0.2 * bad(without) * compared / javaSamples(without), alone, mode + " samples that the own walker alone has a stack for");
         Check.atMost(Math.max(2, 0.02 * alone), agreement(with, "own_alone", "own_refuted"), "of them, that proof refutes");

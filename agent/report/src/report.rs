@@ -57,6 +57,9 @@ pub struct Run {
     /// By strategy.
     #[serde(default)]
     pub recovery: BTreeMap<String, RecoveryReport>,
+    /// How many samples have their stack by which walker; those by a strategy of recovery are in `recovery`.
+    #[serde(default)]
+    pub walked_by: BTreeMap<String, u64>,
     /// How the accounts of two walkers differed, where there were two.
     #[serde(default)]
     pub agreement: BTreeMap<String, AgreementReport>,

@@ -93,6 +93,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
         },
         refuted: session.recorder.refuted(),
         recovery: session.recorder.recovered(session.rig.recovery(), interval),
+        walked_by: session.recorder.walked_by(session.walkers.names()),
         agreement: session.recorder.agreement(),
         edges: session.recorder.edges(),
         refutations: session.recorder.refutations(),

@@ -80,6 +80,24 @@ fn what_was_not_asked_to_be_compared_is_not_counted() {
 }
 
 #[test]
+fn each_stack_is_told_to_be_by_the_walker_whose_it_is() {
+    let mut bench = Bench::new();
+    let accounts: [[Walk; 2]; 5] = [
+        [Ok(&WHOLE), Ok(&WHOLE)],
+        [Ok(&WHOLE), NONE],
+        [Ok(&WRONG), Ok(&WHOLE)],
+        [NONE, Ok(&WHOLE)],
+        [NONE, NONE],
+    ];
+    for accounts in &accounts {
+        bench.publish(&bench.head(10), accounts);
+    }
+    bench.drain();
+    let by = bench.recorder.walked_by(&["own", "asgct"]);
+    assert_eq!((by["own"], by["asgct"], bench.tally().samples.proven), (2, 2, 4));
+}
+
+#[test]
 fn a_method_that_is_left_may_take_its_caller_along_before_the_witness_comes() {
     let walk = [(WRITE, ENTRY), (STORE, 0), (MAIN, 0)];
     for (begun, fate) in [(None, 1), (Some(true), 0)] {
