@@ -6,7 +6,7 @@ use vouch_report::{float, grouped};
 
 use crate::report::{Of, table};
 
-/// By mode, JDK and depth: the handler's median time of each run, in nanoseconds, by walker.
+/// By mode, JDK and depth: the time that nine of ten handlers of a run took at most, in nanoseconds, by walker.
 type Costs = BTreeMap<(String, u32, u32), BTreeMap<String, Vec<u64>>>;
 
 /// The table of these runs, whose mode is `MODE.WALKER.DEPTH.RUN`.
@@ -19,7 +19,7 @@ pub fn page(reports: &[Of]) -> Result<String, String> {
         };
         let depth = depth.parse().map_err(|_| format!("'{depth}' is no depth"))?;
         let walkers = costs.entry((mode.to_owned(), of.major, depth)).or_default();
-        walkers.entry(walker.to_owned()).or_default().push(of.report.run.handler_ns.p50);
+        walkers.entry(walker.to_owned()).or_default().push(of.report.run.handler_ns.p90);
     }
     let head = ["code", "JDK", "frames", "AsyncGetCallTrace", "own walker", "own / AsyncGetCallTrace"];
     let rows = costs.into_iter().map(|((mode, major, depth), walkers)| {
@@ -52,7 +52,7 @@ mod tests {
 
     fn cost(mode: &str, nanos: u64) -> Of {
         let mut of = report(25, mode, "deep");
-        of.report.run.handler_ns.p50 = nanos;
+        of.report.run.handler_ns.p90 = nanos;
         of
     }
 
