@@ -24,7 +24,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use vouch_proof::Verdict;
 use vouch_recording::{Category, Fate, Mark, Recording, Sample, StackId, ThreadId};
-use vouch_report::{AgreementReport, EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
+use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{Frame, Head, Meant, Reason, Walk};
 use vouch_signal::event;
 use vouch_signal::handler::Counters;
@@ -88,8 +88,6 @@ pub struct Recorder {
     unwalked: BTreeMap<String, u64>,
     recovered: Recovered,
     agreement: Agreement,
-    /// Samples whose stack is by the first walker, and by the second.
-    walked_by: [u64; 2],
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
     dropped: (u64, u64),
@@ -120,7 +118,6 @@ impl Recorder {
             unwalked: BTreeMap::new(),
             recovered: Recovered::default(),
             agreement: Agreement::default(),
-            walked_by: [0; 2],
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
                 .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
@@ -194,14 +191,9 @@ impl Recorder {
         self.recovered.report(tried, interval.as_secs_f64() * 1_000.0)
     }
 
-    /// How many samples have their stack by which of these walkers.
-    pub fn walked_by(&self, walkers: &[&'static str]) -> BTreeMap<String, u64> {
-        walkers.iter().zip(self.walked_by).map(|(name, count)| ((*name).to_owned(), count)).collect()
-    }
-
-    /// How the accounts of two walkers differed.
-    pub fn agreement(&self) -> BTreeMap<String, AgreementReport> {
-        self.agreement.report()
+    /// How the accounts of two walkers differed, and whose was taken.
+    pub fn agreement(&self) -> &Agreement {
+        &self.agreement
     }
 
     /// Handler times, and their sum.
@@ -313,9 +305,7 @@ impl Recorder {
             self.other = other;
         }
         taken.answer.map_err(|why| (why, taken.pc))?;
-        if let Some(count) = self.walked_by.get_mut(usize::from(taken.origin.walker)) {
-            *count += 1;
-        }
+        self.agreement.taken(taken.origin.walker);
         Ok(Began::of(&taken, jvm))
     }
 

@@ -71,7 +71,8 @@ pub fn of(
         let own = own.ok().filter(|_| wish == WalkerWish::Own);
         let whole = own.map_or(asgct, |own| own as &dyn Walker);
         let broken: &'static Broken = Box::leak(Box::new(Broken::new(whole, how, every, guard::past_end())));
-        if own.is_some() {
+        // What becomes of a context that no thread had says nothing of who walks it.
+        if own.is_some() && how.spoils() {
             *HELD.lock() = Some(broken);
         }
         return Walkers { own, ..alone(broken) };

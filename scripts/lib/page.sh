@@ -1,6 +1,6 @@
 # Parts of documents that are written from a run: what stands between two comments, `<!-- NAME -->` and `<!-- end of NAME -->`.
 # To be sourced. It must never touch what stands outside of them.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # `page` is the sourcing script's
 
 # put_into FILE NAME: replaces the part by stdin.
 put_into() {
@@ -12,4 +12,11 @@ put_into() {
     /^<!-- $2 -->\$/{p;r $text
     d};/^<!-- end of $2 -->\$/p;d}" "$1"
   rm -f "$text"
+}
+
+# tell FILE NAME TEXT TABLES: the part anew, with the text before the tables; where no page is wanted the tables alone, to be read here.
+tell() {
+  [[ -n $page ]] || { printf '%s\n' "$4"; return; }
+  { printf '\n%s\n\n%s\n\n' "$3" "$4"; } | put_into "$1" "$2"
+  echo "$1 has the tables"
 }

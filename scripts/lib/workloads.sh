@@ -131,3 +131,6 @@ workload() (
   ((code != 3)) || code=1 # what -XX:+ExitOnOutOfMemoryError gives
   exit "$code"
 )
+
+# figure REPORT NAME: the first figure of this name in a trust report.
+figure() { grep -o "\"$2\": *[0-9]*" "$1" | head -n 1 | grep -o '[0-9]*$'; }

@@ -47,7 +47,7 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
             sum.plausible += it.plausible;
             sum.refuted += it.refuted;
         }
-        let kind = named.mode.split('.').next().unwrap_or_default().to_owned();
+        let kind = named.kind().to_owned();
         programs.entry((named.program, named.major)).or_default().entry(kind).or_default().push(bad);
     }
     let head = ["program", "JDK"].into_iter().chain(KINDS.map(|(_, column)| column));

@@ -37,6 +37,11 @@ impl Of {
         Ok(Self { major, mode: mode.to_owned(), program: program.to_owned(), report })
     }
 
+    /// The mode without the number of the run, where the name has one: `z` of `z.2`.
+    pub fn kind(&self) -> &str {
+        self.mode.split('.').next().unwrap_or_default()
+    }
+
     /// Distinct edges that rest on an explanation.
     pub fn explained(&self) -> u64 {
         self.report.run.edges.explained.values().sum()

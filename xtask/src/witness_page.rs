@@ -28,7 +28,7 @@ pub fn page(reports: &[Of]) -> String {
         sums
     };
     let programs = by(|of| vec![of.program.clone(), format!("{:>2}", of.major)]);
-    let modes = by(|of| vec![of.mode.split('.').next().unwrap_or_default().to_owned()]);
+    let modes = by(|of| vec![of.kind().to_owned()]);
     let all = by(|_| vec!["all".to_owned()]).remove(&vec!["all".to_owned()]).unwrap_or_default();
     let head = [
         "asked",

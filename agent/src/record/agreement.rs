@@ -1,4 +1,5 @@
-//! Two accounts of one sample, by our own walker and by AsyncGetCallTrace: how they differ, and which of them proof refutes.
+//! Two accounts of one sample, by our own walker and by AsyncGetCallTrace: how they differ, which of them proof refutes, and whose is
+//! taken.
 //!
 //! It counts. It must never choose between them: that is done where samples are recorded.
 
@@ -58,20 +59,36 @@ impl Difference {
     }
 }
 
-/// How often they differed in which way.
+/// How often they differed in which way, and how often whose was taken.
 #[derive(Debug, Default)]
-pub struct Agreement(BTreeMap<Difference, AgreementReport>);
+pub struct Agreement {
+    differences: BTreeMap<Difference, AgreementReport>,
+    /// By the number of the walker.
+    taken: [u64; 2],
+}
 
 impl Agreement {
     /// A sample with two accounts, and which of them proof refutes.
     pub fn count(&mut self, difference: Difference, own_refuted: bool, asgct_refuted: bool) {
-        let row = self.0.entry(difference).or_default();
+        let row = self.differences.entry(difference).or_default();
         row.samples += 1;
         row.own_refuted += u64::from(own_refuted);
         row.asgct_refuted += u64::from(asgct_refuted);
     }
 
+    /// A sample has its stack by this walker.
+    pub fn taken(&mut self, walker: u8) {
+        if let Some(count) = self.taken.get_mut(usize::from(walker)) {
+            *count += 1;
+        }
+    }
+
+    /// How many samples have their stack by which of these walkers.
+    pub fn walked_by(&self, walkers: &[&'static str]) -> BTreeMap<String, u64> {
+        walkers.iter().zip(self.taken).map(|(name, count)| ((*name).to_owned(), count)).collect()
+    }
+
     pub fn report(&self) -> BTreeMap<String, AgreementReport> {
-        self.0.iter().map(|(difference, row)| (difference.name().to_owned(), *row)).collect()
+        self.differences.iter().map(|(difference, row)| (difference.name().to_owned(), *row)).collect()
     }
 }

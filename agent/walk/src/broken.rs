@@ -28,6 +28,14 @@ pub enum Break {
     Damaged,
 }
 
+impl Break {
+    /// True if the true walker walks as it would, and what it wrote is spoilt.
+    #[must_use]
+    pub fn spoils(self) -> bool {
+        !matches!(self, Self::Crashed | Self::Damaged)
+    }
+}
+
 /// Every way, by its name.
 pub const WAYS: [(&str, Break); 10] = [
     ("truncated", Break::Truncated),
@@ -74,7 +82,7 @@ unsafe impl Walker for Broken {
 
     /// The reason of a failed walk is left as it is.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
-        if matches!(self.how, Break::Crashed | Break::Damaged) {
+        if !self.how.spoils() {
             let turn = self.turn().map(|number| number.checked_div(self.every).unwrap_or(0));
             return match turn {
                 Some(turn) if self.how == Break::Crashed => {

@@ -20,7 +20,7 @@ fn told(own: Walk, asgct: Walk) -> (Vec<String>, String, AgreementReport) {
     let mut bench = Bench::new();
     bench.publish(&bench.head(10), &[own, asgct]);
     bench.drain();
-    let (kind, counted) = bench.recorder.agreement().pop_first().unwrap();
+    let (kind, counted) = bench.recorder.agreement().report().pop_first().unwrap();
     (bench.shown(), kind, counted)
 }
 
@@ -76,7 +76,7 @@ fn what_was_not_asked_to_be_compared_is_not_counted() {
     bench.publish_all(&bench.head(10), [(NONE, Origin::FIRST, 0), (Ok(&WHOLE[..]), second, 0)].into_iter());
     bench.drain();
     assert_eq!(bench.shown(), [PROVEN]);
-    assert!(bench.recorder.agreement().is_empty());
+    assert!(bench.recorder.agreement().report().is_empty());
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn each_stack_is_told_to_be_by_the_walker_whose_it_is() {
         bench.publish(&bench.head(10), accounts);
     }
     bench.drain();
-    let by = bench.recorder.walked_by(&["own", "asgct"]);
+    let by = bench.recorder.agreement().walked_by(&["own", "asgct"]);
     assert_eq!((by["own"], by["asgct"], bench.tally().samples.proven), (2, 2, 4));
 }
 
