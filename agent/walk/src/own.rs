@@ -8,10 +8,12 @@
 //! * [`layout`] is where this JVM has what.
 //! * [`stack`] walks, from the place where the thread was interrupted or has left Java to its first frame.
 //! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`] is how these are told.
+//! * [`again`] is what spares a walk what it has found out already.
 //! * [`processor`] is what depends on it: frames that are not whole, and the interpreter's.
 //!
 //! All of it reads [`Memory`] and nothing else, so that it can be tried on any words.
 
+mod again;
 mod compiled;
 mod frames;
 mod interpreted;

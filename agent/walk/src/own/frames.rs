@@ -48,4 +48,16 @@ impl Frames<'_> {
             self.count = self.count.wrapping_add(1);
         }
     }
+
+    /// Adds so many of them once more, from this one on.
+    pub fn repeat(&mut self, first: u32, count: u32) {
+        let end = first.wrapping_add(count);
+        if end > self.count {
+            return;
+        }
+        for index in first..end {
+            // SAFETY: less than `count`: it was written.
+            self.push(unsafe { self.room.frames.add(index as usize).read() });
+        }
+    }
 }

@@ -7,6 +7,7 @@ use core::ops::Range;
 
 use vouch_sample::{Answer, Reason};
 
+use super::again::Again;
 use super::compiled::{Compiled, Which};
 use super::frames::Frames;
 use super::interpreted::Interpreted;
@@ -97,7 +98,7 @@ pub fn walk<M: Memory>(
         return Err(Reason::UNKNOWN_JAVA);
     }
     let stack = Stack { memory, range: at.sp..base };
-    let walk = Walk { memory, layout, stack, interpreting, whole: Cell::new(false) };
+    let walk = Walk { memory, layout, stack, interpreting, whole: Cell::new(false), again: Again::default() };
     let left = walk.left(field(ground.last_sp), field(ground.last_pc), field(ground.last_fp));
     let (mut here, mut met) = match left {
         Left::At(position) => (position, Met::Left),
@@ -161,6 +162,7 @@ struct Walk<'w, M> {
     interpreting: Interpreting,
     /// The frame that was met last is a method's, and whole.
     whole: Cell<bool>,
+    again: Again,
 }
 
 impl<M: Memory> Walk<'_, M> {
@@ -178,6 +180,9 @@ impl<M: Memory> Walk<'_, M> {
     /// Adds what stands there, if it has methods, and says who called it. `None` if that cannot be told.
     fn leave(&self, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
         let Self { memory, layout, stack, .. } = self;
+        if let Some(size) = if met == Met::Called { self.again.add(here.pc, frames) } else { None } {
+            return self.sized(size, here);
+        }
         if layout.ground.interpreter.contains(&here.pc) {
             let frame = Interpreted { memory: *memory, layout, stack, here };
             let left = frame.leave(met, self.interpreting, frames)?;
@@ -243,8 +248,14 @@ impl<M: Memory> Walk<'_, M> {
                 Met::Left | Met::Called => (here.pc, Which::Exact),
             };
             let scope = method.scope(memory, &layout.compiled, pc, which)?;
+            let first = frames.count();
             method.add(memory, layout, scope, frames)?;
             self.whole.set(true);
+            if met == Met::Called {
+                let size = Number::int(layout.blob.frame_size).of(memory, method.blob)?;
+                self.again.remember(pc, size, first, frames);
+                return self.sized(size, here);
+            }
         }
         self.sender(method.blob, here, shape)
     }
@@ -289,15 +300,19 @@ impl<M: Memory> Walk<'_, M> {
         let Self { memory, layout, stack, .. } = self;
         let words = |words: usize| here.sp.wrapping_add(words.wrapping_mul(WORD));
         let (end, fp) = match shape {
-            Shape::Whole => {
-                let size = Number::int(layout.blob.frame_size).of(*memory, blob)?;
-                (words(size), stack.word(words(size.checked_sub(2)?))?)
-            }
+            Shape::Whole => return self.sized(Number::int(layout.blob.frame_size).of(*memory, blob)?, here),
             Shape::Unsaved => (words(Number::int(layout.blob.frame_size).of(*memory, blob)?), here.fp),
             Shape::Returning => (words(1), here.fp),
             Shape::Pushed => (words(2), stack.word(here.sp)?),
         };
         let pc = stack.word(end.wrapping_sub(WORD))?;
         Some(Next::Caller(Position { pc, sp: end, fp }))
+    }
+    /// Who has called a whole frame of so many words.
+    fn sized(&self, size: usize, here: Position) -> Option<Next> {
+        let sp = here.sp.wrapping_add(size.wrapping_mul(WORD));
+        let word = |back: usize| self.stack.word(sp.wrapping_sub(back.wrapping_mul(WORD)));
+        size.checked_sub(2)?;
+        Some(Next::Caller(Position { pc: word(1)?, sp, fp: word(2)? }))
     }
 }
