@@ -3,7 +3,7 @@
 //! Called in normal context, on threads that are attached. An exception that a question raises is cleared: it must
 //! never reach the program.
 
-use jni::objects::{JObject, JString, JValueOwned};
+use jni::objects::{JObject, JObjectArray, JString, JValueOwned};
 use jni::{JNIEnv, errors};
 use jni_sys::jobject;
 
@@ -28,6 +28,22 @@ pub fn text(env: &mut JNIEnv<'_>, string: JObject<'_>) -> Option<String> {
     let string = JString::from(string);
     let text = env.get_string(&string).map(String::from);
     cleared(env, text)
+}
+
+/// The texts of an array of strings; `None` if one of them cannot be had.
+pub fn texts(env: &mut JNIEnv<'_>, array: &JObjectArray<'_>) -> Option<Vec<String>> {
+    let length = env.get_array_length(array);
+    (0..cleared(env, length)?)
+        .map(|at| {
+            let element = env.get_object_array_element(array, at);
+            let string = cleared(env, element)?;
+            let raw = string.as_raw();
+            let text = text(env, string);
+            // SAFETY: JNI gave this local reference a moment ago, and nobody uses it any more.
+            let _ = env.delete_local_ref(unsafe { JObject::from_raw(raw) });
+            text
+        })
+        .collect()
 }
 
 /// Calls a method without arguments that gives an object; `None` for null and for an exception.

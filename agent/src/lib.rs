@@ -12,6 +12,7 @@ mod agent;
 mod callbacks;
 mod clock;
 mod compiled;
+mod contexts;
 mod engine;
 mod events;
 mod facade;

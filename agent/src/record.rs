@@ -3,6 +3,7 @@
 //! Every entry ends as exactly one sample of exactly one fate.
 
 mod agreement;
+mod contexts;
 mod names;
 mod offences;
 mod outside;
@@ -32,12 +33,14 @@ use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{accounts, head};
 use vouch_walk::recover::Recovery;
 
+use crate::contexts::Contexts;
 use crate::events::Rows;
 use crate::jvm::Jvm;
 use crate::options::Refuted;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
 use agreement::{Agreement, Difference};
+use contexts::Met;
 use names::{Names, stand_in};
 use offences::{Contradiction, Disputed};
 use recovered::{Leaf, Recovered, Repair};
@@ -80,6 +83,7 @@ pub struct Recorder {
     tracks: Tracks,
     walks: Walks,
     names: Names,
+    contexts: Met,
     events: Rows,
     /// Events of kinds that nobody knows.
     events_lost: u64,
@@ -103,6 +107,7 @@ impl Recorder {
         refuted: Refuted,
         witness: Witness,
         registry: &'static Registry,
+        contexts: &'static Contexts,
         events: Rows,
     ) -> Self {
         Self {
@@ -112,6 +117,7 @@ impl Recorder {
             tracks: Tracks::new(registry),
             walks: Walks::new(depth, registry),
             names: Names::default(),
+            contexts: Met::new(contexts),
             events,
             events_lost: 0,
             shown: Shown::new(refuted),
@@ -345,7 +351,9 @@ impl Recorder {
     }
 
     fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, fate: Fate) {
-        let sample = Sample { time_ns: head.time, cpu_ns: head.cpu, stack, weight: head.weight, fate };
+        let context = self.contexts.of(head.context, &mut self.recording);
+        let Head { time: time_ns, cpu: cpu_ns, weight, .. } = *head;
+        let sample = Sample { time_ns, cpu_ns, stack, weight, fate, context };
         self.recording.sample(track, sample);
     }
 
@@ -354,7 +362,7 @@ impl Recorder {
         for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
             let why = if java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
             let Debt { weight, time, cpu } = debt;
-            let head = Head { time, cpu, tid, serial, weight, took: 0, witnessed: false };
+            let head = Head { time, cpu, tid, serial, weight, took: 0, context: 0, witnessed: false };
             self.take_none(&head, why);
         }
     }

@@ -64,24 +64,27 @@ impl Resolver {
         }
     }
 
-    /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already.
-    pub fn begin(&self, env: &mut JNIEnv<'_>) {
+    /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already; each class is shown with its
+    /// signature.
+    pub fn begin(&self, env: &mut JNIEnv<'_>, show: impl Fn(&mut JNIEnv<'_>, jclass, &str)) {
         self.loaders.get_or_init(|| Loaders::of(env));
         java::expect_many_references(env);
         let Ok(classes) = self.jvmti.loaded_classes() else { return };
         for class in classes.iter() {
-            self.prepared(env, *class);
+            if let Some(signature) = self.prepared(env, *class) {
+                show(env, *class, &signature);
+            }
             // SAFETY: JVMTI gave this local reference to the calling thread; it is not used again.
             let _ = env.delete_local_ref(unsafe { java::object(env, *class) });
         }
     }
 
     /// A class has been prepared, and none of its methods has run yet: their ids must come to be now, for a walk
-    /// finds none otherwise.
-    pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
+    /// finds none otherwise. Gives the class's signature.
+    pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) -> Option<String> {
         // A class that is loaded and not yet prepared is refused here, and comes again when it is.
         if self.late_ids || self.jvmti.class_methods(class).is_err() {
-            return;
+            return None;
         }
         let signature = self.jvmti.class_signature(class).unwrap_or_default();
         let stays = self.stays(env, class);
@@ -93,6 +96,7 @@ impl Resolver {
                 self.pending.lock().push(Pending { class, since: clock::monotonic() });
             }
         }
+        Some(signature)
     }
 
     /// Names the classes that wait, and lets them go.

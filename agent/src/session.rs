@@ -20,6 +20,7 @@ use vouch_walk::own::Own;
 use vouch_walk::recover::Ground;
 
 use crate::clock;
+use crate::contexts::contexts;
 use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
@@ -104,7 +105,8 @@ impl Session {
         };
         let rig = Rig::new(&walkers, recovery, options.depth, options.interval, user_only, places.polls);
         let witness = Witness::new(options.witness);
-        let recorder = Recorder::new(options.depth, options.refuted, witness, registry(), events::ROWS);
+        let recorder =
+            Recorder::new(options.depth, options.refuted, witness, registry(), contexts(), events::ROWS);
         let questions = Questions::new(jvmti, hotspot, registry(), places.code);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);

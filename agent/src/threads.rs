@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use vouch_signal::slots::{Slot, Slots};
 
 use crate::clock;
+use crate::contexts::{Cell, contexts};
 
 pub use life::{Life, NameId};
 pub use live::Debt;
@@ -119,10 +120,19 @@ impl Registry {
         self.with_known(tid, |live, life, arming| {
             // The JVM gives the place to another thread soon, maybe before this one leaves.
             live.java_thread = 0;
+            live.give_cell_back();
             if arming.sampling.is_some() {
                 life.ran_until(cpu);
             }
         });
+    }
+
+    /// Where the calling thread's Java code says whose work it does.
+    pub fn cell(&self, tid: u32) -> &'static Cell {
+        let mut cell = None;
+        self.with_live(tid, |live, _, _| cell = Some(live.cell()));
+        // An entry whose life is lacking is none that Java code could run on.
+        cell.unwrap_or_else(|| contexts().cell())
     }
 
     /// The thread with this id and serial has this name since `now`.
@@ -299,6 +309,7 @@ impl Registry {
     fn forget(&self, inner: &mut Inner, tid: u32) {
         let Some(mut live) = inner.live.remove(&tid) else { return };
         live.disarm();
+        live.give_cell_back();
         self.slots.remove(tid);
         let Inner { lives, arming, .. } = inner;
         if let Some(life) = lives.get_mut(&live.serial) {

@@ -75,6 +75,7 @@ impl Truth {
             serial,
             weight: 1,
             took: 0,
+            context: 0,
             witnessed: false,
         };
         let frames = self.room[..count].iter();

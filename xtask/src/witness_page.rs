@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use vouch_report::{WitnessPower, WitnessReport, float, grouped};
+use vouch_report::{WitnessPower, WitnessReport, float, grouped, wilson};
 
 use crate::report::{Of, share, table};
 
@@ -105,17 +105,9 @@ fn rate(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.0} ppm", part / whole * 1e6) } else { "-".to_owned() }
 }
 
-/// Wilson's interval for a share of so many, at 95 %: it does not shrink to nothing where none was found.
+/// The interval of a share of so many.
 fn interval(part: u64, whole: u64) -> (f64, f64) {
-    const Z: f64 = 1.96;
-    if whole == 0 {
-        return (0.0, 1.0);
-    }
-    let (count, share) = (float(whole), float(part) / float(whole));
-    let middle = share + Z * Z / (2.0 * count);
-    let width = Z * (share * (1.0 - share) / count + Z * Z / (4.0 * count * count)).sqrt();
-    let scale = 1.0 + Z * Z / count;
-    (((middle - width) / scale).max(0.0), (middle + width) / scale)
+    wilson(float(part) / float(whole.max(1)), float(whole))
 }
 
 #[cfg(test)]

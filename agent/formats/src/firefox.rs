@@ -3,6 +3,7 @@
 //! It must never build the document: it is written as a stream, one track's samples at a time.
 
 mod categories;
+mod contexts;
 mod json;
 mod markers;
 mod meta;
@@ -77,6 +78,7 @@ struct TrackColumns<'a> {
 
 impl<'a> TrackColumns<'a> {
     fn new(recording: &'a Recording, track: &'a Track<'a>, first: bool, meta: &'a Meta) -> Self {
+        let interval_ns = meta.report.run.interval_ns;
         Self {
             name: &track.name,
             is_main_thread: track.is_main,
@@ -89,8 +91,8 @@ impl<'a> TrackColumns<'a> {
             paused_ranges: [],
             pid: meta.pid.to_string(),
             tid: &track.tid,
-            samples: SampleColumns::of(&track.threads, meta.report.run.interval_ns, meta.ended_ns),
-            markers: MarkerColumns::of(recording, &track.threads, first),
+            samples: SampleColumns::of(&track.threads, interval_ns, meta.ended_ns),
+            markers: MarkerColumns::of(recording, &track.threads, first, interval_ns),
         }
     }
 }

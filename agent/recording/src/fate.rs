@@ -23,6 +23,11 @@ pub enum Fate {
 }
 
 impl Fate {
+    /// True if its thread ran Java.
+    pub fn is_java(self) -> bool {
+        matches!(self, Self::Proven | Self::Plausible | Self::Refuted | Self::Unwalked)
+    }
+
     /// Its name in the report.
     pub fn name(self) -> &'static str {
         match self {

@@ -51,4 +51,8 @@ ids! {
     RefutationId;
     /// A kind of marks.
     MarkKindId;
+    /// A class of contexts.
+    ContextKindId;
+    /// A context, and through what it is nested in all around it.
+    ContextId;
 }

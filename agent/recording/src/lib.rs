@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod category;
+mod contexts;
 mod fate;
 mod ids;
 mod marks;
@@ -21,9 +22,11 @@ mod table;
 mod thread;
 
 pub use category::{Category, VmPart};
+pub use contexts::{ContextField, ContextKind, ContextRow, Contexts, Weighed};
 pub use fate::{ByFate, Fate, Tally};
 pub use ids::{
-    FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId,
+    ContextId, ContextKindId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId, StackId,
+    StringId, ThreadId,
 };
 pub use marks::{Figure, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
 pub use recording::Recording;

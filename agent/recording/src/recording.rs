@@ -4,9 +4,11 @@
 
 use std::num::NonZeroU32;
 
+use crate::contexts::{ContextKind, ContextRow, Contexts};
 use crate::fate::{Fate, Tally};
 use crate::ids::{
-    FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId, StackId, StringId, ThreadId,
+    ContextId, ContextKindId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId, StackId,
+    StringId, ThreadId,
 };
 use crate::marks::{Mark, MarkKind, MarkKinds};
 use crate::refutations::{Refutation, RefutationTable};
@@ -26,6 +28,7 @@ pub struct Recording {
     stacks: Table<StackRow, StackId>,
     refutations: RefutationTable,
     threads: Vec<Thread>,
+    contexts: Contexts,
     mark_kinds: MarkKinds,
     /// Of all of the process.
     marks: Vec<Mark>,
@@ -112,7 +115,27 @@ impl Recording {
 
     pub fn sample(&mut self, thread: ThreadId, sample: Sample) {
         self.tally.add(sample.fate, 1, sample.weight.into());
+        self.contexts.weigh(sample.context, sample.fate.is_java(), sample.weight);
         self.threads[thread.row()].push(sample);
+    }
+
+    /// A text that is to be used as an id, as in a context's values.
+    pub fn string(&mut self, text: &str) -> StringId {
+        self.strings.intern(text)
+    }
+
+    /// A class of contexts. Each is to be told once.
+    pub fn context_kind(&mut self, kind: ContextKind) -> ContextKindId {
+        self.contexts.add_kind(kind)
+    }
+
+    /// A context within one that is known, or none. Each is to be told once.
+    pub fn context(&mut self, row: ContextRow) -> ContextId {
+        self.contexts.add(row)
+    }
+
+    pub fn contexts(&self) -> &Contexts {
+        &self.contexts
     }
 
     /// A kind of marks; a kind whose key is known is the known one.
@@ -195,6 +218,7 @@ impl Recording {
             + self.frames.bytes()
             + self.stacks.bytes()
             + self.refutations.bytes()
+            + self.contexts.bytes()
             + (self.marks.capacity() * size_of::<Mark>()) as u64
             + self.threads.iter().map(Thread::bytes).sum::<u64>()
     }

@@ -32,6 +32,10 @@ impl StringTable {
         self.rows.iter().map(AsRef::as_ref)
     }
 
+    pub fn get(&self, id: StringId) -> &str {
+        &self.rows[id.row()]
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         // Two counters and the allocator's own word stand beside each text.
         let texts = self.text_bytes + self.rows.len() * 3 * size_of::<usize>();

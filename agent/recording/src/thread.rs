@@ -4,7 +4,7 @@
 //! writes. A stored sample must stay within 32 bytes: there are millions.
 
 use crate::fate::{Fate, Tally};
-use crate::ids::{RefutationId, StackId};
+use crate::ids::{ContextId, RefutationId, StackId};
 use crate::marks::Mark;
 
 /// One sample, with what became of it.
@@ -18,6 +18,8 @@ pub struct Sample {
     /// How many intervals the sample stands for.
     pub weight: u32,
     pub fate: Fate,
+    /// Whose work the thread did, if the program has told.
+    pub context: Option<ContextId>,
 }
 
 /// A sample as it is kept: its fate is counted already.
@@ -27,6 +29,13 @@ pub struct Stored {
     pub cpu_ns: u64,
     pub stack: StackId,
     pub weight: u32,
+}
+
+/// From this sample of a thread's on, its samples have this context.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    from: usize,
+    context: Option<ContextId>,
 }
 
 /// When a sample was refuted, and how.
@@ -47,6 +56,8 @@ pub struct Thread {
     pub(crate) cpu_ns: Option<u64>,
     pub(crate) tally: Tally,
     samples: Vec<Stored>,
+    /// Where their contexts change: most programs have none, and must not pay for them.
+    changes: Vec<Change>,
     refuted: Vec<Refuted>,
     marks: Vec<Mark>,
     /// The weight of the stored samples.
@@ -63,6 +74,7 @@ impl Thread {
             cpu_ns: None,
             tally: Tally::default(),
             samples: Vec::new(),
+            changes: Vec::new(),
             refuted: Vec::new(),
             marks: Vec::new(),
             weight: 0,
@@ -70,9 +82,12 @@ impl Thread {
     }
 
     pub(crate) fn push(&mut self, sample: Sample) {
-        let Sample { time_ns, cpu_ns, stack, weight, fate } = sample;
+        let Sample { time_ns, cpu_ns, stack, weight, fate, context } = sample;
         self.tally.add(fate, 1, weight.into());
         self.weight += u64::from(weight);
+        if self.changes.last().and_then(|change| change.context) != context {
+            self.changes.push(Change { from: self.samples.len(), context });
+        }
         if self.samples.len() == self.samples.capacity() {
             // A quarter more, not twice as much: 24 bytes a sample stay within 30.
             self.samples.reserve_exact((self.samples.len() / 4).max(4));
@@ -130,6 +145,18 @@ impl Thread {
         &self.samples
     }
 
+    /// The same, each with its context.
+    pub fn samples_in_contexts(&self) -> impl Iterator<Item = (&Stored, Option<ContextId>)> {
+        let mut changes = self.changes.iter().peekable();
+        let mut context = None;
+        self.samples.iter().enumerate().map(move |(at, sample)| {
+            if let Some(change) = changes.next_if(|change| change.from == at) {
+                context = change.context;
+            }
+            (sample, context)
+        })
+    }
+
     /// Of the samples that are kept, in intervals.
     pub fn weight(&self) -> u64 {
         self.weight
@@ -137,8 +164,9 @@ impl Thread {
 
     pub(crate) fn bytes(&self) -> u64 {
         let samples = self.samples.capacity() * size_of::<Stored>();
+        let changes = self.changes.capacity() * size_of::<Change>();
         let refuted = self.refuted.capacity() * size_of::<Refuted>();
         let marks = self.marks.capacity() * size_of::<Mark>();
-        (samples + refuted + marks + self.name.capacity() + size_of::<Self>()) as u64
+        (samples + changes + refuted + marks + self.name.capacity() + size_of::<Self>()) as u64
     }
 }

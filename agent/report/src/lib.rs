@@ -6,12 +6,16 @@
 //! What this crate never does: know a JVM, read a clock, open a file.
 #![forbid(unsafe_code)]
 
+mod contexts;
+mod interval;
 mod proof;
 mod report;
 mod summary;
 mod text;
 mod time;
 
+pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
+pub use interval::wilson;
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 pub use report::{
     AgreementReport, Delivered, GradeReport, HandlerTime, Rate, RecoveryReport, Run, Signals, ThreadReport,

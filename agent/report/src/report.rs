@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, Write};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vouch_recording::{ByFate, Recording, Thread};
 
+use crate::contexts::ContextsReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport, WitnessPower};
 use crate::time::{float, millis};
 
@@ -20,6 +21,9 @@ pub struct TrustReport {
     pub samples: Signals<u64>,
     pub weight_ms: Signals<f64>,
     pub conservation: Conservation,
+    /// Whose CPU time it was, as far as the program has told.
+    #[serde(default)]
+    pub contexts: ContextsReport,
     pub threads: Vec<ThreadReport>,
     pub bytes_recorded: u64,
 }
@@ -74,6 +78,9 @@ pub struct Run {
     pub names_lost: u64,
     /// Samples of which less of the stack is kept than was asked for, since all stacks together may take no more room.
     pub stacks_cut: u64,
+    /// Contexts that the program named and there was no room for.
+    #[serde(skip)]
+    pub contexts_left_out: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
@@ -300,12 +307,14 @@ impl TrustReport {
         // Those whose time the kernel told.
         let charged = threads.iter().filter_map(|thread| Some((thread.cpu_ms?, thread.sampled_ms)));
         let (cpu, sampled) = charged.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+        let contexts = ContextsReport::of(recording, interval_ns, run.contexts_left_out);
         let Delivered { signals, weight } = run.delivered;
         Self {
             run,
             samples: Signals { signals, fates: tally.samples },
             weight_ms: Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) },
             conservation: Conservation::of(cpu, sampled),
+            contexts,
             threads,
             bytes_recorded: recording.bytes(),
         }
@@ -320,6 +329,6 @@ impl TrustReport {
     }
 }
 
-fn intervals_ms(weight: u64, interval_ns: u64) -> f64 {
+pub(crate) fn intervals_ms(weight: u64, interval_ns: u64) -> f64 {
     millis(weight.saturating_mul(interval_ns))
 }

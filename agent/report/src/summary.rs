@@ -31,6 +31,7 @@ impl TrustReport {
     pub fn summary(&self, files: Files<'_>) -> String {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.sum_is_wrong());
+        lines.extend(self.contexts.line());
         lines.extend(self.without_stack());
         lines.extend(self.worst());
         lines.extend(self.checks());
@@ -47,6 +48,7 @@ impl TrustReport {
         let rows = [
             ("Samples", Some(self.size())),
             ("Fates", Some(self.fates())),
+            ("Contexts", self.contexts.line()),
             ("Sum", self.sum_is_wrong()),
             ("Unwalked", self.reasons()),
             ("Recovered", self.recovered()),

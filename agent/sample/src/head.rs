@@ -15,6 +15,8 @@ pub struct Head {
     pub weight: u32,
     /// What the handler took, in nanoseconds of CPU time.
     pub took: u32,
+    /// The number of the context that the thread worked for, as the program has told; 0: none.
+    pub context: u32,
     /// The agent is to witness it.
     pub witnessed: bool,
 }

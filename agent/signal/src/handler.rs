@@ -142,7 +142,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
     let walked = walk(sampler, slot, &mut sample, number, (at.pc, context));
-    let serial = slot.map_or(0, Slot::serial);
+    let (serial, context) = slot.map_or((0, 0), |slot| (slot.serial(), slot.context()));
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
@@ -151,7 +151,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
     let witnessed = slot.filter(|_| walked && take_wish(sampler));
-    let head = Head { time, cpu, tid, serial, weight, took, witnessed: witnessed.is_some() };
+    let head = Head { time, cpu, tid, serial, weight, took, context, witnessed: witnessed.is_some() };
     let Some(slot) = witnessed else {
         sample.publish(&head);
         return;

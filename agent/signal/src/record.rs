@@ -106,7 +106,7 @@ impl<'l, 'm> Sample<'l, 'm> {
         claim.set(2, head.cpu);
         claim.set(3, pair(head.tid, head.serial));
         claim.set(4, pair(head.weight, head.took));
-        claim.set(5, u64::from(head.witnessed));
+        claim.set(5, pair(u32::from(head.witnessed), head.context));
         claim.publish(next);
     }
 }
@@ -116,6 +116,7 @@ impl<'l, 'm> Sample<'l, 'm> {
 pub fn head(entry: &Entry<'_>) -> Option<Head> {
     let (tid, serial) = split(entry.word(3)?);
     let (weight, took) = split(entry.word(4)?);
+    let (witnessed, context) = split(entry.word(5)?);
     Some(Head {
         time: entry.word(1)?,
         cpu: entry.word(2)?,
@@ -123,7 +124,8 @@ pub fn head(entry: &Entry<'_>) -> Option<Head> {
         serial,
         weight,
         took,
-        witnessed: entry.word(5)? != 0,
+        context,
+        witnessed: witnessed != 0,
     })
 }
 
@@ -189,6 +191,7 @@ mod tests {
         serial: 3,
         weight: 9,
         took: u32::MAX,
+        context: u32::MAX - 1,
         witnessed: true,
     };
 

@@ -28,6 +28,8 @@ pub struct Slot {
     serial: AtomicU32,
     /// The thread's JNIEnv, put here at ThreadStart and taken away at ThreadEnd. Null: nothing to walk.
     env: AtomicPtr<c_void>,
+    /// The word in which the thread's Java code has the number of its context. Null: it has told of none yet.
+    context: AtomicPtr<AtomicU32>,
     /// 1: the thread is none of ours to sample, or not armed.
     excluded: AtomicU32,
     /// The weight that the agent owes the thread at its end: the next signal from the thread itself has it.
@@ -68,6 +70,20 @@ impl Slot {
     /// Lets the handler walk this thread's Java stack, until `set_env` with null.
     pub fn set_env(&self, env: *mut c_void) {
         self.env.store(env, Ordering::Release);
+    }
+
+    /// The number of the context that the thread works for; 0: none.
+    #[inline]
+    pub fn context(&self) -> u32 {
+        let word = self.context.load(Ordering::Acquire);
+        // SAFETY: null, or a word that is never freed, by the promise of `set_context`.
+        unsafe { word.as_ref() }.map_or(0, |word| word.load(Ordering::Relaxed))
+    }
+
+    /// From here on the thread's context stands in this word; `None`: it has none any more.
+    pub fn set_context(&self, word: Option<&'static AtomicU32>) {
+        let word = word.map_or(null_mut(), |word| core::ptr::from_ref(word).cast_mut());
+        self.context.store(word, Ordering::Release);
     }
 
     /// True if signals of this thread are not to be taken as samples.
@@ -176,6 +192,7 @@ impl Slot {
     fn reset(&self, serial: u32) {
         self.serial.store(serial, Ordering::Relaxed);
         self.env.store(null_mut(), Ordering::Relaxed);
+        self.context.store(null_mut(), Ordering::Relaxed);
         self.excluded.store(1, Ordering::Relaxed);
         self.owed.store(0, Ordering::Relaxed);
         self.beginning.store(0, Ordering::Relaxed);
@@ -333,10 +350,13 @@ mod tests {
         let slots = Slots::new(table(8));
         let old = slots.insert(7, 1).unwrap();
         old.set_env(8 as *mut c_void);
+        static WORD: AtomicU32 = AtomicU32::new(11);
+        old.set_context(Some(&WORD));
+        assert_eq!(old.context(), 11);
         old.owe(3);
         old.dues.answer(5);
         let new = slots.insert(7, 2).unwrap();
-        assert!(new.env().is_null());
+        assert!(new.env().is_null() && new.context() == 0);
         assert_eq!((new.serial(), new.take_owed(), new.dues.due(10, 1)), (2, 0, 10));
     }
 

@@ -10,6 +10,7 @@ use vouch_walk::recover;
 
 use super::{Moment, Session, command_line};
 use crate::clock::{nanos, seconds};
+use crate::contexts::contexts;
 use crate::engine::Choice;
 use crate::facade::Jvmti;
 use crate::governor;
@@ -105,6 +106,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
         },
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
+        contexts_left_out: contexts().lost(),
     };
     TrustReport::of(&session.recorder.recording, run)
 }

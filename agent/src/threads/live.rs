@@ -12,6 +12,7 @@ use vouch_signal::slots::Slot;
 
 use super::{Arming, Life, Sampling, Unsignalled, signal};
 use crate::clock;
+use crate::contexts::{Cell, contexts};
 use crate::engine::Armed;
 
 /// A thread that exists.
@@ -24,6 +25,8 @@ pub struct Live {
     come: Option<Come>,
     /// Where the JVM keeps its side of a Java thread, as a number; 0 if unknown.
     pub java_thread: usize,
+    /// Where the thread's Java code says whose work it does.
+    cell: Option<&'static Cell>,
     /// The agent's own: never sampled, never shown.
     pub own: bool,
 }
@@ -46,7 +49,25 @@ pub struct Debt {
 
 impl Live {
     pub fn new(serial: u32, slot: Option<&'static Slot>) -> Self {
-        Self { serial, slot, armed: None, come: None, java_thread: 0, own: false }
+        Self { serial, slot, armed: None, come: None, java_thread: 0, cell: None, own: false }
+    }
+
+    /// The cell of the thread's context, which it gets if it has none.
+    pub fn cell(&mut self) -> &'static Cell {
+        let cell = *self.cell.get_or_insert_with(|| contexts().cell());
+        if let Some(slot) = self.slot {
+            slot.set_context(Some(cell.word()));
+        }
+        cell
+    }
+
+    /// The thread runs no Java any more: its cell is another one's.
+    pub fn give_cell_back(&mut self) {
+        let Some(cell) = self.cell.take() else { return };
+        if let Some(slot) = self.slot {
+            slot.set_context(None);
+        }
+        contexts().give_back(cell);
     }
 
     /// Arms or disarms the thread, by what is known of it.

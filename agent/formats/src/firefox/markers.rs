@@ -1,14 +1,19 @@
-//! Marks in the timeline: at each refuted sample what contradicts it, and what happened beside the samples.
+//! Marks in the timeline: at each refuted sample what contradicts it, what happened beside the samples, and whose work it was.
 //!
 //! No field may be called `cause` or `type`: the front-end takes these for its own, and shows an error page.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use vouch_recording::{
-    Category, Figure, Mark, MarkKindRow, Recording, RefutationRow, Refuted, StringId, Thread, Unit,
+    Category, ContextField, ContextKind, Figure, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
+    StringId, Thread, Unit,
 };
 
 use super::categories::index;
+use super::contexts::{Span, SpanData, field_key, marker_type, spans};
 use super::json::{Column, Row};
 use super::time::Micros;
 
@@ -25,6 +30,7 @@ pub struct MarkerColumns<'a> {
 enum Marker<'a> {
     Refuted(Refuted),
     Mark(&'a Mark),
+    Context(Span),
 }
 
 impl Marker<'_> {
@@ -32,6 +38,7 @@ impl Marker<'_> {
         match self {
             Self::Refuted(refuted) => refuted.time_ns,
             Self::Mark(mark) => mark.began_ns,
+            Self::Context(span) => span.began_ns,
         }
     }
 
@@ -40,6 +47,7 @@ impl Marker<'_> {
         match self {
             Self::Refuted(_) => None,
             Self::Mark(mark) => Some(mark.ended_ns).filter(|ended| *ended > mark.began_ns),
+            Self::Context(span) => Some(span.ended_ns),
         }
     }
 
@@ -47,18 +55,21 @@ impl Marker<'_> {
         match self {
             Self::Refuted(_) => Category::Refuted,
             Self::Mark(_) => Category::Other,
+            Self::Context(_) => Category::Application,
         }
     }
 }
 
 impl<'a> MarkerColumns<'a> {
     /// Those of these threads; what happened to all of the process stands in the first track.
-    pub fn of(recording: &'a Recording, threads: &[&'a Thread], first: bool) -> Self {
+    pub fn of(recording: &'a Recording, threads: &[&'a Thread], first: bool, interval_ns: u64) -> Self {
         let refuted = threads.iter().flat_map(|thread| thread.refuted()).copied().map(Marker::Refuted);
         let of_all = if first { recording.marks() } else { &[] };
         let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).map(Marker::Mark);
-        let mut markers: Vec<Marker<'_>> = refuted.chain(marks).collect();
-        markers.sort_by_key(|marker| marker.began_ns());
+        let spans = threads.iter().flat_map(|thread| spans(recording.contexts(), thread, interval_ns));
+        let mut markers: Vec<Marker<'_>> = refuted.chain(marks).chain(spans.map(Marker::Context)).collect();
+        // Of those that begin together the one around the others first.
+        markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));
         Self { recording, markers }
     }
 
@@ -66,6 +77,10 @@ impl<'a> MarkerColumns<'a> {
         match marker {
             Marker::Refuted(_) => self.recording.refutations().marker().map(Row),
             Marker::Mark(mark) => Some(Row(self.kind(mark).name)),
+            Marker::Context(span) => {
+                let contexts = self.recording.contexts();
+                Some(Row(contexts.kind(contexts.get(span.context).kind).label))
+            }
         }
     }
 
@@ -79,6 +94,7 @@ impl<'a> MarkerColumns<'a> {
                 Data::Refuted(RefutedData { r#type: REFUTED, number, kind, caller, bci, expected, found })
             }
             Marker::Mark(mark) => Data::Mark(MarkData { kind: self.kind(mark), mark }),
+            Marker::Context(span) => Data::Context(SpanData(self.recording.contexts().get(span.context))),
         }
     }
 
@@ -113,6 +129,7 @@ impl Serialize for MarkerColumns<'_> {
 enum Data<'a> {
     Refuted(RefutedData),
     Mark(MarkData<'a>),
+    Context(SpanData<'a>),
 }
 
 #[derive(Serialize)]
@@ -146,59 +163,88 @@ impl Serialize for MarkData<'_> {
 /// How the front-end is to show a kind of markers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Schema {
-    name: &'static str,
+pub struct Schema<'a> {
+    name: Cow<'a, str>,
     display: [&'static str; 3],
     #[serde(skip_serializing_if = "Option::is_none")]
-    table_label: Option<&'static str>,
-    chart_label: &'static str,
-    tooltip_label: &'static str,
+    table_label: Option<Cow<'a, str>>,
+    chart_label: Cow<'a, str>,
+    tooltip_label: Cow<'a, str>,
     description: &'static str,
-    fields: Vec<Field>,
+    fields: Vec<Field<'a>>,
 }
 
 #[derive(Serialize)]
-struct Field {
-    key: &'static str,
-    label: &'static str,
+struct Field<'a> {
+    key: Cow<'a, str>,
+    label: Cow<'a, str>,
     format: &'static str,
 }
 
-impl From<&Figure> for Field {
+impl From<&Figure> for Field<'_> {
     fn from(figure: &Figure) -> Self {
         let format = match figure.unit {
             Unit::Count => "integer",
             Unit::Nanoseconds => "nanoseconds",
         };
-        Self { key: figure.key, label: figure.label, format }
+        Self { key: figure.key.into(), label: figure.label.into(), format }
     }
 }
 
 /// Those of all markers that the recording can have.
-pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema> {
-    std::iter::once(refuted()).chain(recording.mark_kinds().rows().iter().map(|row| Schema {
-        name: row.kind.key,
+pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
+    let marks = recording.mark_kinds().rows().iter().map(|row| Schema {
+        name: row.kind.key.into(),
         display: DISPLAY,
         table_label: None,
-        chart_label: row.kind.label,
-        tooltip_label: row.kind.label,
+        chart_label: row.kind.label.into(),
+        tooltip_label: row.kind.label.into(),
         description: row.kind.description,
         fields: row.kind.figures.iter().map(Field::from).collect(),
-    }))
+    });
+    let contexts = recording.contexts().kinds().iter().enumerate();
+    let contexts = contexts.map(|(row, kind)| context(recording, row, kind));
+    std::iter::once(refuted()).chain(marks).chain(contexts)
+}
+
+/// All that it says stands in its label: the marker chart is read like a table.
+fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Schema<'a> {
+    let text = |id| recording.strings().get(id);
+    let values: Vec<String> =
+        (0..kind.fields.len()).map(|at| format!("{{marker.data.{}}}", field_key(at))).collect();
+    let values = values.join(", ");
+    let field = |(at, field): (usize, &ContextField)| Field {
+        key: field_key(at).into(),
+        label: text(field.label).into(),
+        format: "unique-string",
+    };
+    Schema {
+        name: marker_type(row).into(),
+        display: DISPLAY,
+        table_label: Some(values.clone().into()),
+        chart_label: values.clone().into(),
+        tooltip_label: format!("{}: {values}", text(kind.label)).into(),
+        description: "What the program did its work for, from the first to the last of its samples in a row.",
+        fields: kind.fields.iter().enumerate().map(field).collect(),
+    }
 }
 
 const DISPLAY: [&str; 3] = ["marker-chart", "marker-table", "timeline-overview"];
 
-fn refuted() -> Schema {
-    let field = |key, label, format| Field { key, label, format };
+fn refuted() -> Schema<'static> {
+    let field = |key: &'static str, label: &'static str, format| Field {
+        key: key.into(),
+        label: label.into(),
+        format,
+    };
     Schema {
-        name: REFUTED,
+        name: REFUTED.into(),
         display: DISPLAY,
         table_label: Some(
-            "{marker.data.kind}: {marker.data.caller} at {marker.data.bci}, found {marker.data.found}",
+            "{marker.data.kind}: {marker.data.caller} at {marker.data.bci}, found {marker.data.found}".into(),
         ),
-        chart_label: "{marker.data.kind}",
-        tooltip_label: "A stack that cannot be: {marker.data.kind}",
+        chart_label: "{marker.data.kind}".into(),
+        tooltip_label: "A stack that cannot be: {marker.data.kind}".into(),
         description: "A sample whose stack the bytecode contradicts. `vouch explain FILE NUMBER` shows the place.",
         fields: vec![
             field("number", "Number", "integer"),

@@ -7,6 +7,7 @@ use vouch_recording::Recording;
 use vouch_report::{TrustReport, float};
 
 use super::categories::{CATEGORIES, CategoryEntry};
+use super::contexts::ContextTable;
 use super::markers::{Schema, schemas};
 use super::time::Micros;
 use super::tracks::{self, Track};
@@ -50,11 +51,14 @@ pub struct MetaColumns<'a> {
     #[serde(rename = "CPUName")]
     cpu_name: &'a str,
     categories: &'static [CategoryEntry],
-    marker_schema: Vec<Schema>,
+    marker_schema: Vec<Schema<'a>>,
     sample_units: SampleUnits,
     extra: [Section; 1],
     /// The front-end passes it over; `vouch explain` reads it.
     vouch: &'a TrustReport,
+    /// What the samples' own column of contexts has its numbers of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vouch_contexts: Option<ContextTable<'a>>,
 }
 
 #[derive(Serialize)]
@@ -81,7 +85,7 @@ struct Entry {
 }
 
 impl<'a> MetaColumns<'a> {
-    pub fn new(recording: &Recording, meta: &'a Meta, tracks: &[Track<'_>]) -> Self {
+    pub fn new(recording: &'a Recording, meta: &'a Meta, tracks: &[Track<'_>]) -> Self {
         // The front-end cuts off what lies outside of the recorded range: a sample that was under way when
         // recording ended widens it.
         let times = || tracks.iter().flat_map(|track| &track.threads).flat_map(|thread| thread.samples());
@@ -118,6 +122,7 @@ impl<'a> MetaColumns<'a> {
             sample_units: SampleUnits { time: "ms", event_delay: "ms", thread_cpu_delta: "µs" },
             extra: [Section { label: "Vouch", entries }],
             vouch: &meta.report,
+            vouch_contexts: Some(ContextTable(recording)).filter(|_| !recording.contexts().rows().is_empty()),
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use vouch_recording::{StackId, Stored, Thread};
+use vouch_recording::{ContextId, StackId, Thread};
 
 use super::json::{Column, Row as Numbered};
 use super::time::Micros;
@@ -21,11 +21,12 @@ struct Row {
     /// None: idle from here to the next row.
     stack: Option<StackId>,
     weight: u32,
+    context: Option<ContextId>,
 }
 
 impl Row {
     fn idle(time_us: u64) -> Self {
-        Self { time: Micros(time_us), cpu_us: 0, stack: None, weight: 0 }
+        Self { time: Micros(time_us), cpu_us: 0, stack: None, weight: 0, context: None }
     }
 }
 
@@ -36,7 +37,7 @@ impl SampleColumns {
     pub fn of(threads: &[&Thread], interval_ns: u64, until_ns: u64) -> Self {
         let mut rows = Vec::with_capacity(threads.iter().map(|thread| thread.samples().len()).sum());
         for thread in threads {
-            push_thread(&mut rows, thread.samples(), interval_ns);
+            push_thread(&mut rows, thread, interval_ns);
         }
         // Where threads share a track, one works while another sleeps.
         if let [thread] = threads {
@@ -54,13 +55,14 @@ impl SampleColumns {
 }
 
 /// Adds one thread's samples, in the order of time.
-fn push_thread(rows: &mut Vec<Row>, samples: &[Stored], interval_ns: u64) {
+fn push_thread(rows: &mut Vec<Row>, thread: &Thread, interval_ns: u64) {
     let first = rows.len();
-    rows.extend(samples.iter().map(|sample| Row {
+    rows.extend(thread.samples_in_contexts().map(|(sample, context)| Row {
         time: Micros::from_nanos(sample.time_ns),
         cpu_us: Micros::from_nanos(sample.cpu_ns).0,
         stack: Some(sample.stack),
         weight: sample.weight,
+        context,
     }));
     let rows = &mut rows[first..];
     rows.sort_by_key(|row| (row.time, row.cpu_us));
@@ -102,7 +104,8 @@ fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64
 impl Serialize for SampleColumns {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let weights = Column(|| self.0.iter().map(|row| row.weight));
-        let mut table = serializer.serialize_struct("samples", 6)?;
+        let in_contexts = self.0.iter().any(|row| row.context.is_some());
+        let mut table = serializer.serialize_struct("samples", 6 + usize::from(in_contexts))?;
         table.serialize_field("length", &self.0.len())?;
         table.serialize_field("stack", &Column(|| self.0.iter().map(|row| row.stack.map(Numbered))))?;
         table.serialize_field("timeDeltas", &Column(|| self.time_deltas()))?;
@@ -110,6 +113,13 @@ impl Serialize for SampleColumns {
         table.serialize_field("weight", &self.0.iter().any(|row| row.weight != 1).then_some(weights))?;
         table.serialize_field("weightType", "samples")?;
         table.serialize_field("threadCPUDelta", &Column(|| self.0.iter().map(|row| row.cpu_us)))?;
+        if in_contexts {
+            // No column of the front-end's: see `meta.vouchContexts`.
+            table.serialize_field(
+                "vouchContext",
+                &Column(|| self.0.iter().map(|row| row.context.map(Numbered))),
+            )?;
+        }
         table.end()
     }
 }

@@ -26,7 +26,14 @@ pub fn stack(recording: &mut Recording, names: &[&str]) -> StackId {
 
 /// A plausible sample of weight 1, so many nanoseconds into the recording.
 pub fn sample(into_ns: u64, stack: StackId) -> Sample {
-    Sample { time_ns: START_NS + into_ns, cpu_ns: into_ns, stack, weight: 1, fate: Fate::Plausible }
+    Sample {
+        time_ns: START_NS + into_ns,
+        cpu_ns: into_ns,
+        stack,
+        weight: 1,
+        fate: Fate::Plausible,
+        context: None,
+    }
 }
 
 /// A thread with as many samples of the stack.

@@ -12,6 +12,7 @@ use vouch_signal::stay::Post;
 use vouch_walk::context::Registers;
 use vouch_walk::walker::RawFrame;
 
+use crate::contexts::Contexts;
 use crate::engine::Engine;
 use crate::events::Rows;
 use crate::jvm::Jvm;
@@ -36,6 +37,7 @@ pub const AGAIN: usize = 6;
 pub struct Bench {
     pub recorder: Recorder,
     pub registry: &'static Registry,
+    pub contexts: &'static Contexts,
     pub jvm: Pretend,
     pub lane: Lane<'static>,
     pub serial: u32,
@@ -62,9 +64,10 @@ impl Bench {
         let registry: &Registry = Box::leak(Box::new(Registry::new(256)));
         let (engine, interval) = (Engine::Itimer, Duration::from_millis(1));
         registry.begin_sampling(Sampling { engine, interval, filter: None, paused: false });
-        let recorder = Recorder::new(DEPTH, refuted, Witness::new(witnessing), registry, rows);
+        let contexts: &Contexts = Box::leak(Box::default());
+        let recorder = Recorder::new(DEPTH, refuted, Witness::new(witnessing), registry, contexts, rows);
         let lane = Lane::new(Vec::leak((0..4_096).map(|_| Word::default()).collect()));
-        let mut bench = Self { recorder, registry, jvm: program(), lane, serial: 0 };
+        let mut bench = Self { recorder, registry, contexts, jvm: program(), lane, serial: 0 };
         bench.serial = bench.thread(TID, 0, "main");
         bench
     }
@@ -77,7 +80,16 @@ impl Bench {
     }
 
     pub fn head(&self, time: u64) -> Head {
-        Head { time, cpu: time, tid: TID, serial: self.serial, weight: 1, took: 700, witnessed: false }
+        Head {
+            time,
+            cpu: time,
+            tid: TID,
+            serial: self.serial,
+            weight: 1,
+            took: 700,
+            context: 0,
+            witnessed: false,
+        }
     }
 
     /// Publishes a sample as a handler does.

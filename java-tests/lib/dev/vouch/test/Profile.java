@@ -33,6 +33,7 @@ public final class Profile {
     public final List<Track> tracks;
 
     private final List<Frame> frames = new ArrayList<>();
+    private final Contexts contexts;
     private final int[] stackFrame;
     private final int[] stackParent;
     private final int[] stackDepth;
@@ -43,6 +44,7 @@ public final class Profile {
         Check.equal(66, meta.get("preprocessedProfileVersion").getAsInt(), "version of the profile");
         JsonObject shared = file.getAsJsonObject("shared");
         readFrames(shared);
+        contexts = new Contexts(meta.getAsJsonObject("vouchContexts"), shared.getAsJsonArray("stringArray"));
         JsonObject stacks = shared.getAsJsonObject("stackTable");
         int count = stacks.get("length").getAsInt();
         stackFrame = ints(stacks, "frame", count);
@@ -137,6 +139,10 @@ public final class Profile {
         Map<String, Long> weights = new LinkedHashMap<>();
         samples.forEach(sample -> weights.merge(sample.leaf().function, sample.weight, Long::sum));
         return weights;
+    }
+
+    Contexts contexts() {
+        return contexts;
     }
 
     int stacks() {

@@ -16,13 +16,16 @@ public final class Sample {
 
     private final Profile profile;
     private final int stack;
+    /** The number of the context that its thread worked for; -1: none. */
+    private final int context;
 
-    Sample(Profile profile, int stack, double timeMs, long weight, long cpuUs) {
+    Sample(Profile profile, int stack, double timeMs, long weight, long cpuUs, int context) {
         this.profile = profile;
         this.stack = stack;
         this.timeMs = timeMs;
         this.weight = weight;
         this.cpuUs = cpuUs;
+        this.context = context;
     }
 
     public Frame leaf() {
@@ -64,6 +67,11 @@ public final class Sample {
                 return frames.size();
             }
         };
+    }
+
+    /** What the innermost context that has such a field says of it; null if there is none. */
+    public String says(String field) {
+        return profile.contexts().says(context, field);
     }
 
     /** True if the function is anywhere in the stack. */

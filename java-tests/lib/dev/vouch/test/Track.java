@@ -41,6 +41,7 @@ public final class Track {
         JsonArray deltas = table.getAsJsonArray("timeDeltas");
         Check.equal(count, deltas.size(), "cells in column timeDeltas");
         JsonElement weights = table.get("weight");
+        JsonArray contexts = table.getAsJsonArray("vouchContext");
         List<Sample> samples = new ArrayList<>(count);
         double time = 0;
         for (int row = 0; row < count; row++) {
@@ -56,7 +57,8 @@ public final class Track {
             }
             int stack = stacks.get(row).getAsInt();
             Check.between(0, stack, profile.stacks() - 1, "stack of a sample");
-            samples.add(new Sample(profile, stack, time, weight, cpu[row]));
+            boolean none = contexts == null || contexts.get(row).isJsonNull();
+            samples.add(new Sample(profile, stack, time, weight, cpu[row], none ? -1 : contexts.get(row).getAsInt()));
         }
         return samples;
     }

@@ -1,0 +1,133 @@
+//! Contexts: whose work the threads did, as the program itself has told, and what each stands for.
+//!
+//! A context may be nested in another one, which has an earlier row. It must never be said of a sample that the program did not
+//! take in it: what carries none is counted apart.
+
+use crate::ids::{ContextId, ContextKindId, Id, StringId};
+
+/// A class of contexts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextKind {
+    /// The class.
+    pub class: StringId,
+    pub label: StringId,
+    pub fields: Vec<ContextField>,
+}
+
+/// What a context says in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextField {
+    /// Its name in the program.
+    pub key: StringId,
+    pub label: StringId,
+}
+
+/// A context, as the table keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextRow {
+    /// What it is nested in.
+    pub outer: Option<ContextId>,
+    pub kind: ContextKindId,
+    /// As many as its kind has fields.
+    pub values: Vec<StringId>,
+}
+
+/// Samples, what they weigh together, and the sum of the squares of that: from the two comes how sure a share can be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Weighed {
+    pub samples: u64,
+    pub weight: u64,
+    pub squares: u64,
+}
+
+impl Weighed {
+    pub(crate) fn add(&mut self, weight: u32) {
+        let weight = u64::from(weight);
+        self.samples += 1;
+        self.weight += weight;
+        self.squares = self.squares.saturating_add(weight.saturating_mul(weight));
+    }
+
+    /// Both together.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            samples: self.samples + other.samples,
+            weight: self.weight + other.weight,
+            squares: self.squares.saturating_add(other.squares),
+        }
+    }
+}
+
+/// All contexts, in the order in which samples met them.
+#[derive(Debug, Default)]
+pub struct Contexts {
+    kinds: Vec<ContextKind>,
+    rows: Vec<ContextRow>,
+    weighed: Vec<Weighed>,
+    /// Samples of threads that ran Java and had no context.
+    without: Weighed,
+}
+
+impl Contexts {
+    pub(crate) fn add_kind(&mut self, kind: ContextKind) -> ContextKindId {
+        self.kinds.push(kind);
+        ContextKindId::from_row(self.kinds.len() - 1)
+    }
+
+    pub(crate) fn add(&mut self, row: ContextRow) -> ContextId {
+        debug_assert!(row.values.len() == self.kind(row.kind).fields.len());
+        self.rows.push(row);
+        self.weighed.push(Weighed::default());
+        ContextId::from_row(self.rows.len() - 1)
+    }
+
+    pub(crate) fn weigh(&mut self, context: Option<ContextId>, java: bool, weight: u32) {
+        match context {
+            Some(context) => self.weighed[context.row()].add(weight),
+            None if java => self.without.add(weight),
+            None => {}
+        }
+    }
+
+    pub fn kinds(&self) -> &[ContextKind] {
+        &self.kinds
+    }
+
+    pub fn kind(&self, id: ContextKindId) -> &ContextKind {
+        &self.kinds[id.row()]
+    }
+
+    pub fn rows(&self) -> &[ContextRow] {
+        &self.rows
+    }
+
+    pub fn get(&self, id: ContextId) -> &ContextRow {
+        &self.rows[id.row()]
+    }
+
+    /// What the samples weigh that were taken in this context, and in none within it.
+    pub fn weighed(&self, id: ContextId) -> Weighed {
+        self.weighed[id.row()]
+    }
+
+    /// The same of threads that ran Java and had none.
+    pub fn without(&self) -> Weighed {
+        self.without
+    }
+
+    /// All of them.
+    pub fn ids(&self) -> impl Iterator<Item = ContextId> + use<> {
+        (0..self.rows.len()).map(ContextId::from_row)
+    }
+
+    /// A context and what it is nested in, from the inside.
+    pub fn outwards(&self, id: Option<ContextId>) -> impl Iterator<Item = ContextId> {
+        std::iter::successors(id, |id| self.get(*id).outer)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        let values: usize = self.rows.iter().map(|row| row.values.capacity()).sum();
+        let rows = self.rows.capacity() * (size_of::<ContextRow>() + size_of::<Weighed>());
+        (rows + values * size_of::<StringId>()) as u64
+    }
+}

@@ -1,0 +1,196 @@
+//! Whose CPU time it was: what the samples in the program's contexts stand for, by kind, field and value.
+//!
+//! A sample counts for the innermost context of each kind that it was taken in, and once: so the values of a field add up to their
+//! kind's. It must never be guessed whose a sample without a context is.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+use vouch_recording::{ContextField, ContextKind, Id, Recording, StringId, Weighed};
+
+use crate::interval::wilson;
+use crate::report::intervals_ms;
+use crate::text::percent;
+use crate::time::float;
+
+/// So many values of a field are told apart in a report.
+const DEAREST: usize = 10;
+/// And so many of all fields in one line.
+const IN_A_LINE: usize = 3;
+
+/// What the program's contexts are known to have cost.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContextsReport {
+    /// CPU time of samples with a context, and of those without one whose thread ran Java.
+    pub with_ms: f64,
+    pub without_ms: f64,
+    /// How many contexts samples have met.
+    pub met: u64,
+    /// How often the program named one that there was no room for.
+    pub left_out: u64,
+    /// The dearest first.
+    pub kinds: Vec<KindReport>,
+}
+
+/// A class of contexts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct KindReport {
+    pub class: String,
+    pub label: String,
+    pub samples: u64,
+    pub cpu_ms: f64,
+    pub fields: Vec<FieldReport>,
+}
+
+/// One field of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FieldReport {
+    pub key: String,
+    pub label: String,
+    /// How many values samples have met.
+    pub distinct: u64,
+    /// The dearest of them, and what all others cost.
+    pub values: Vec<ValueReport>,
+    pub others_ms: f64,
+}
+
+/// One value of it, with the interval in which its CPU time lies in 95 of 100 cases.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ValueReport {
+    pub value: String,
+    pub samples: u64,
+    pub cpu_ms: f64,
+    pub least_ms: f64,
+    pub most_ms: f64,
+}
+
+impl ContextsReport {
+    pub(crate) fn of(recording: &Recording, interval_ns: u64, left_out: u64) -> Self {
+        let contexts = recording.contexts();
+        let mut kinds = vec![Weighed::default(); contexts.kinds().len()];
+        let mut values: HashMap<(usize, usize, StringId), Weighed> = HashMap::new();
+        let (mut with, mut met) = (Weighed::default(), 0);
+        for id in contexts.ids() {
+            let weighed = contexts.weighed(id);
+            met += u64::from(weighed.samples > 0);
+            with = with.and(weighed);
+            let mut counted = Vec::new();
+            for row in contexts.outwards(Some(id)).map(|id| contexts.get(id)) {
+                let kind = row.kind.row();
+                if counted.contains(&kind) {
+                    continue;
+                }
+                counted.push(kind);
+                kinds[kind] = kinds[kind].and(weighed);
+                for (field, value) in row.values.iter().enumerate() {
+                    let of_value = values.entry((kind, field, *value)).or_default();
+                    *of_value = of_value.and(weighed);
+                }
+            }
+        }
+        let mut fields: BTreeMap<(usize, usize), Vec<(StringId, Weighed)>> = BTreeMap::new();
+        for ((kind, field, value), weighed) in values {
+            fields.entry((kind, field)).or_default().push((value, weighed));
+        }
+        let all = with.and(contexts.without());
+        let told = Told { recording, interval_ns, all };
+        let mut kinds: Vec<KindReport> = contexts
+            .kinds()
+            .iter()
+            .zip(kinds)
+            .enumerate()
+            .map(|(at, (kind, weighed))| told.kind(kind, weighed, |field| fields.remove(&(at, field))))
+            .collect();
+        kinds.sort_by(|one, other| other.cpu_ms.total_cmp(&one.cpu_ms));
+        Self {
+            with_ms: intervals_ms(with.weight, interval_ns),
+            without_ms: intervals_ms(contexts.without().weight, interval_ns),
+            met,
+            left_out,
+            kinds,
+        }
+    }
+
+    /// In a line; `None` if the program has told of none.
+    pub(crate) fn line(&self) -> Option<String> {
+        let left_out = match self.left_out {
+            0 => None,
+            lost => Some(format!("{} contexts found no room", crate::text::grouped(lost))),
+        };
+        let all = self.with_ms + self.without_ms;
+        let share = |ms: f64| percent(100.0 * ms / all);
+        let dearest = self.kinds.iter().find_map(|kind| {
+            let field = kind.fields.iter().find(|field| field.distinct > 1).or(kind.fields.first())?;
+            let values = field.values.iter().take(IN_A_LINE);
+            let values: Vec<String> =
+                values.map(|value| format!("{} {}", value.value, share(value.cpu_ms))).collect();
+            let rest = if field.distinct > 3 { ", and others" } else { "" };
+            Some(format!("{} {}: {}{rest}", kind.label, field.label, values.join(", ")))
+        });
+        let told = (all > 0.0 && self.met > 0).then(|| format!("{} in a context", share(self.with_ms)));
+        let parts: Vec<String> =
+            [told, dearest.filter(|_| self.met > 0), left_out].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// What all of them are told by.
+struct Told<'r> {
+    recording: &'r Recording,
+    interval_ns: u64,
+    /// All samples of threads that ran Java.
+    all: Weighed,
+}
+
+impl Told<'_> {
+    fn text(&self, id: StringId) -> String {
+        self.recording.strings().get(id).to_owned()
+    }
+
+    fn kind(
+        &self,
+        kind: &ContextKind,
+        weighed: Weighed,
+        mut values: impl FnMut(usize) -> Option<Vec<(StringId, Weighed)>>,
+    ) -> KindReport {
+        let fields = kind.fields.iter().enumerate();
+        KindReport {
+            class: self.text(kind.class),
+            label: self.text(kind.label),
+            samples: weighed.samples,
+            cpu_ms: intervals_ms(weighed.weight, self.interval_ns),
+            fields: fields.map(|(at, field)| self.field(*field, values(at).unwrap_or_default())).collect(),
+        }
+    }
+
+    fn field(&self, field: ContextField, mut values: Vec<(StringId, Weighed)>) -> FieldReport {
+        values.retain(|(_, weighed)| weighed.samples > 0);
+        values.sort_by_key(|(value, weighed)| (Reverse(weighed.weight), *value));
+        let distinct = values.len() as u64;
+        let others = values.split_off(values.len().min(DEAREST));
+        let others: u64 = others.iter().map(|(_, weighed)| weighed.weight).sum();
+        FieldReport {
+            key: self.text(field.key),
+            label: self.text(field.label),
+            distinct,
+            values: values.into_iter().map(|(value, weighed)| self.value(value, weighed)).collect(),
+            others_ms: intervals_ms(others, self.interval_ns),
+        }
+    }
+
+    fn value(&self, value: StringId, weighed: Weighed) -> ValueReport {
+        let (of, squares) = (float(self.all.weight), float(self.all.squares));
+        // Samples of different weights are worth fewer of the same.
+        let (least, most) = wilson(float(weighed.weight) / of, of * of / squares);
+        let all_ms = intervals_ms(self.all.weight, self.interval_ns);
+        ValueReport {
+            value: self.text(value),
+            samples: weighed.samples,
+            cpu_ms: intervals_ms(weighed.weight, self.interval_ns),
+            least_ms: (least * all_ms * 1000.0).round() / 1000.0,
+            most_ms: (most * all_ms * 1000.0).round() / 1000.0,
+        }
+    }
+}

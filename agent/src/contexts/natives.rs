@@ -1,0 +1,124 @@
+//! The natives of the Java library `dev.vouch`: what its class `Agent` calls. Each only guards against panics and passes on.
+//!
+//! They are called for what is new alone: a thread's first context, a context that is met for the first time.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use jni::objects::{JClass, JObjectArray, JString, JValue};
+use jni::{JNIEnv, NativeMethod};
+use jni_sys::{JNI_TRUE, jclass, jint, jobject};
+
+use super::{Context, Kind, Refusal, contexts};
+use crate::clock;
+use crate::facade::Jvmti;
+use crate::fault::guard;
+use crate::java;
+use crate::threads::registry;
+
+/// What both sides have agreed upon.
+const PROTOCOL: jint = 1;
+/// In the place of a number: there are too many, so none need be asked for any more.
+const FULL: jint = -1;
+/// The class whose natives these are, as the JVM writes it.
+const CLASS: &str = "Ldev/vouch/Agent;";
+
+/// A class has been prepared, or was when the agent came. If it is the library's it gets its natives: there is one of each class
+/// loader that has loaded it. One that has looked for the agent in vain is told that it is there.
+pub fn met(jvmti: Jvmti, env: &mut JNIEnv<'_>, class: jclass, signature: &str) {
+    if signature != CLASS {
+        return;
+    }
+    let initialized = jvmti.is_initialized(class);
+    // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
+    let class = unsafe { JClass::from_raw(class) };
+    let bound = env.register_native_methods(&class, &methods());
+    if java::cleared(env, bound).is_some() && initialized {
+        let told = env
+            .get_static_field_id(&class, "here", "Z")
+            .and_then(|here| env.set_static_field(&class, here, JValue::Bool(JNI_TRUE)));
+        java::cleared(env, told);
+    }
+}
+
+fn methods() -> [NativeMethod; 5] {
+    let method = |name: &str, signature: &str, native: *const c_void| NativeMethod {
+        name: name.into(),
+        sig: signature.into(),
+        fn_ptr: native.cast_mut(),
+    };
+    let kind = "(Ljava/lang/String;Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/String;)I";
+    [
+        method("protocol", "()I", protocol as *const c_void),
+        method("cell", "()Ljava/nio/ByteBuffer;", cell as *const c_void),
+        method("kind", kind, self::kind as *const c_void),
+        method("context", "(II[Ljava/lang/String;)I", context as *const c_void),
+        method("lost", "()V", lost as *const c_void),
+    ]
+}
+
+extern "system" fn protocol(_: JNIEnv<'_>, _: JClass<'_>) -> jint {
+    PROTOCOL
+}
+
+/// The calling thread's cell, as a direct buffer; null if there is none to be had.
+extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
+    guard(None, || {
+        let cell = registry().cell(clock::own_tid());
+        let word = cell.word().as_ptr();
+        // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as long as that runs Java.
+        let buffer = unsafe { env.new_direct_byte_buffer(word.cast(), size_of::<u32>()) };
+        java::cleared(&env, buffer).map(|buffer| buffer.into_raw())
+    })
+    .unwrap_or(null_mut())
+}
+
+/// The number of a class of contexts.
+extern "system" fn kind(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+    class: JString<'_>,
+    label: JString<'_>,
+    keys: JObjectArray<'_>,
+    labels: JObjectArray<'_>,
+) -> jint {
+    numbered(|| {
+        let class = java::text(&mut env, class.into())?;
+        let label = java::text(&mut env, label.into())?;
+        let (keys, labels) = (java::texts(&mut env, &keys)?, java::texts(&mut env, &labels)?);
+        Some(
+            contexts()
+                .kind(Kind { class, label, fields: keys.into_iter().zip(labels).collect() })
+                .cast_signed(),
+        )
+    })
+}
+
+/// The number of a context within another one.
+extern "system" fn context(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+    outer: jint,
+    kind: jint,
+    values: JObjectArray<'_>,
+) -> jint {
+    numbered(|| {
+        let values = java::texts(&mut env, &values)?;
+        let (outer, kind) = (outer.cast_unsigned(), kind.cast_unsigned());
+        match contexts().number(Context { outer, kind, values }) {
+            Ok(number) => Some(number.cast_signed()),
+            Err(Refusal::Full) => Some(FULL),
+            Err(Refusal::ThisOne) => None,
+        }
+    })
+}
+
+/// A context was left out.
+extern "system" fn lost(_: JNIEnv<'_>, _: JClass<'_>) {
+    guard((), || contexts().lose());
+}
+
+/// A number as Java has it; 0 for none.
+fn numbered(number: impl FnOnce() -> Option<jint>) -> jint {
+    guard(None, number).unwrap_or(0)
+}

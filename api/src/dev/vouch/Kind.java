@@ -1,0 +1,203 @@
+package dev.vouch;
+
+import java.lang.reflect.AccessibleObject;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * A class of contexts: what its objects say, and which of them the agent knows.
+ *
+ * It lives as long as the class, and keeps none of its objects for longer. It must never keep more of them than the agent does.
+ */
+final class Kind {
+    /** So many contexts, in all that they are nested in, are told apart; the agent has the same limit. */
+    private static final int MOST = 1 << 16;
+    private static final int LONGEST = 200;
+
+    /** Kinds of the JDK's classes, which outlive this one; of all others, with the class. */
+    private static final ConcurrentHashMap<Class<?>, Kind> OF_JDK = new ConcurrentHashMap<>();
+    private static final ClassValue<Kind> OF = new ClassValue<Kind>() {
+        @Override
+        protected Kind computeValue(Class<?> type) {
+            return new Kind(type);
+        }
+    };
+
+    private static final Method IS_VIRTUAL = find(Thread.class, "isVirtual");
+    private static final Method IS_RECORD = find(Class.class, "isRecord");
+
+    /** By their numbers, those that this class loader's Vouch has made. */
+    private static volatile Scope[] scopes = new Scope[64];
+    /** The agent has told that there are too many. */
+    private static volatile boolean full;
+
+    private final int number;
+    /** What is read of a context; none: its text. */
+    private final Field[] fields;
+    /** Two of them are one if they are equal; else, if they say the same. */
+    private final boolean byEquals;
+    private final ConcurrentHashMap<Object, Known> known = new ConcurrentHashMap<>();
+
+    /** A context that has been met, wherever that was. */
+    private static final class Known {
+        /** The last scope of it, which is mostly the next one, too. */
+        private volatile Scope last;
+        private final ConcurrentHashMap<Integer, Scope> byOuter = new ConcurrentHashMap<>(2);
+    }
+
+    private Kind(Class<?> type) {
+        fields = fields(type);
+        byEquals = find(type, "equals", Object.class).getDeclaringClass() != Object.class;
+        Label label = type.getAnnotation(Label.class);
+        String[] keys = {"value"};
+        String[] labels = keys;
+        if (fields.length > 0) {
+            keys = Arrays.stream(fields).map(Field::getName).toArray(String[]::new);
+            labels = Arrays.stream(fields).map(Kind::label).toArray(String[]::new);
+        }
+        number = Agent.kind(type.getName(), label == null ? name(type) : label.value(), keys, labels);
+    }
+
+    static Kind of(Object context) {
+        Class<?> type = context instanceof Enum ? ((Enum<?>) context).getDeclaringClass() : context.getClass();
+        return type.getClassLoader() == null ? OF_JDK.computeIfAbsent(type, Kind::new) : OF.get(type);
+    }
+
+    /** The scope of this context inside of another one; {@link Scope#NONE} if there are too many. */
+    Scope scope(Object context, int outer) {
+        Object key = byEquals ? context : Arrays.asList(values(context));
+        Known met = known.get(key);
+        if (met != null) {
+            Scope last = met.last;
+            if (last != null && last.outer == outer) {
+                return last;
+            }
+            Scope scope = met.byOuter.get(outer);
+            if (scope != null) {
+                met.last = scope;
+                return scope;
+            }
+        }
+        return learn(context, key, outer);
+    }
+
+    private Scope learn(Object context, Object key, int outer) {
+        int made = full || number == 0 ? 0 : Agent.context(outer, number, values(context));
+        if (made <= 0) {
+            full |= made == Agent.FULL;
+            Agent.lost();
+            return Scope.NONE;
+        }
+        Known met = known.size() < MOST ? known.computeIfAbsent(key, added -> new Known()) : new Known();
+        Scope scope = met.byOuter.computeIfAbsent(outer, inside -> numbered(made, outer));
+        met.last = scope;
+        return scope;
+    }
+
+    /** The one scope of this number. */
+    private static synchronized Scope numbered(int number, int outer) {
+        Scope[] all = scopes;
+        if (number >= all.length) {
+            all = Arrays.copyOf(all, Math.max(number + 1, 2 * all.length));
+        }
+        if (all[number] == null) {
+            all[number] = new Scope(number, outer);
+        }
+        scopes = all;
+        return all[number];
+    }
+
+    /** True if this context lies somewhere inside of another one. */
+    static boolean isInside(int context, int other) {
+        Scope[] all = scopes;
+        while (context > 0 && context < all.length && all[context] != null) {
+            context = all[context].outer;
+            if (context == other) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** What a context says, in the order of its fields. */
+    private String[] values(Object context) {
+        if (fields.length == 0) {
+            return new String[] {text(context)};
+        }
+        String[] values = new String[fields.length];
+        for (int i = 0; i < values.length; i++) {
+            try {
+                values[i] = text(fields[i].get(context));
+            } catch (IllegalAccessException closed) {
+                throw new IllegalStateException(closed);
+            }
+        }
+        return values;
+    }
+
+    private static String text(Object value) {
+        String text = String.valueOf(value);
+        return text.length() <= LONGEST ? text : text.substring(0, LONGEST) + "…";
+    }
+
+    /** The fields to read: those of a record, or those that have a label; none if they cannot be read. */
+    private static Field[] fields(Class<?> type) {
+        List<Field> fields = new ArrayList<>();
+        boolean all = isRecord(type);
+        for (Class<?> owner = type; owner != null && owner != Object.class; owner = owner.getSuperclass()) {
+            for (Field field : owner.getDeclaredFields()) {
+                if (!Modifier.isStatic(field.getModifiers()) && (all || field.isAnnotationPresent(Label.class))) {
+                    fields.add(field);
+                }
+            }
+        }
+        Field[] found = fields.toArray(new Field[0]);
+        try {
+            AccessibleObject.setAccessible(found, true);
+        } catch (RuntimeException closed) {
+            return new Field[0];
+        }
+        return found;
+    }
+
+    private static String label(Field field) {
+        Label label = field.getAnnotation(Label.class);
+        return label == null ? field.getName() : label.value();
+    }
+
+    /** A class's name without what it lies in. */
+    private static String name(Class<?> type) {
+        String name = type.getName();
+        return name.substring(Math.max(name.lastIndexOf('.'), name.lastIndexOf('$')) + 1);
+    }
+
+    static boolean isVirtual(Thread thread) {
+        return answers(IS_VIRTUAL, thread);
+    }
+
+    private static boolean isRecord(Class<?> type) {
+        return answers(IS_RECORD, type);
+    }
+
+    private static boolean answers(Method question, Object of) {
+        try {
+            return question != null && (Boolean) question.invoke(of);
+        } catch (ReflectiveOperationException impossible) {
+            return false;
+        }
+    }
+
+    /** A public method; null on a JDK that has none of this name. */
+    private static Method find(Class<?> type, String name, Class<?>... parameters) {
+        try {
+            return type.getMethod(name, parameters);
+        } catch (NoSuchMethodException absent) {
+            return null;
+        }
+    }
+}

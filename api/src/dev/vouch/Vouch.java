@@ -1,0 +1,81 @@
+package dev.vouch;
+
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Executor;
+
+/**
+ * Tells the profiler Vouch whose work a thread does.
+ *
+ * <pre>{@code
+ * record Request(String user, String action, String file) {}
+ *
+ * try (Scope scope = Vouch.with(new Request("moe", "store", name))) {
+ *     store(name);
+ * }
+ * }</pre>
+ *
+ * Each sample that is taken of the thread inside of the block carries the context, and those that it is nested in. Where the agent
+ * is not loaded a call does nothing, and the JIT removes it; an agent that is attached later is found.
+ *
+ * <p>A context is any object whose class says what there is to know of it:
+ * <ul>
+ * <li>a record: each component;
+ * <li>a class with fields that have a {@link Label}: these;
+ * <li>anything else, as a string or an enum's constant: its {@code toString()}.
+ * </ul>
+ * It must not change while it is in use. Two that are {@linkplain Object#equals equal} are one. A class that leaves {@code equals}
+ * as it is gets compared by what it says, which takes longer.
+ *
+ * <p>Nothing here throws, or waits for anybody.
+ */
+public final class Vouch {
+    private Vouch() {}
+
+    /**
+     * From here on the calling thread works for {@code context}, inside of what it worked for before, until the scope is closed.
+     *
+     * <p>Contexts that are more than the agent keeps apart (65,536, with what they are nested in) are left out: samples then carry
+     * what is around them, and the report says how often that was.
+     *
+     * @param context what the work is for; null changes nothing
+     * @return what ends it, on the same thread
+     */
+    public static Scope with(Object context) {
+        return Agent.here ? Scope.enter(context) : Scope.NONE;
+    }
+
+    /**
+     * The same work, to be done by another thread for whom the calling thread works now.
+     *
+     * @param work what is to be done
+     * @return what does it in the present context, and then takes its thread back to where that was
+     */
+    public static Runnable wrap(Runnable work) {
+        Objects.requireNonNull(work);
+        return Agent.here ? new Carried.Task(work) : work;
+    }
+
+    /**
+     * The same work, to be done by another thread for whom the calling thread works now.
+     *
+     * @param <T> what comes of it
+     * @param work what is to be done
+     * @return what does it in the present context, and then takes its thread back to where that was
+     */
+    public static <T> Callable<T> wrap(Callable<T> work) {
+        Objects.requireNonNull(work);
+        return Agent.here ? new Carried.Call<>(work) : work;
+    }
+
+    /**
+     * An executor that does each task for whom the thread worked that gave it. A {@code CompletableFuture} whose stages are given to
+     * it carries the context along.
+     *
+     * @param executor who does the work
+     * @return the same, with contexts
+     */
+    public static Executor wrap(Executor executor) {
+        return new Carried.Carrier(Objects.requireNonNull(executor));
+    }
+}

@@ -1,0 +1,150 @@
+/*
+ * The program names its contexts from its first moment, and the agent is attached later, stopped, and started again: a service that
+ * must not be restarted. Before the agent is there nothing costs anything or fails; from then on contexts are seen, also those of a
+ * second copy of the library (each web application brings its own), and also in a second recording, which has to learn them anew.
+ *
+ * @test
+ * @summary contexts of a program that the agent is attached to, stopped in, and started in again
+ * @key attach
+ * @library /lib /api/src
+ * @build dev.vouch.test.* dev.vouch.Vouch
+ * @run main/timeout=200 Attached
+ */
+
+import java.io.File;
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Scanner;
+
+import dev.vouch.Scope;
+import dev.vouch.Vouch;
+import dev.vouch.test.Attach;
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Running;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Vm;
+
+public class Attached {
+    public static void main(String[] args) {
+        try (Running child = Vm.without().start(Service.class)) {
+            child.awaitOut("ready");
+            try (Attach attach = Attach.to(child)) {
+                Path first = child.dir.resolve("first.json");
+                Path second = child.dir.resolve("second.json");
+                attach.must("out=" + first + ",interval=1ms");
+                work(child, "first");
+                attach.must("stop");
+                work(child, "unseen");
+                attach.must("out=" + second + ",interval=1ms");
+                work(child, "second");
+                attach.must("stop");
+                check(Profile.read(first), "first", true);
+                check(Profile.read(second), "second", false);
+            }
+            child.stdin().println("exit");
+            child.waitFor().ok();
+        }
+    }
+
+    private static void work(Running child, String name) {
+        child.stdin().println(name);
+        child.awaitOut("done " + name);
+    }
+
+    private static void check(Profile profile, String name, boolean copied) {
+        long own = 0;
+        long copy = 0;
+        for (Sample sample : profile.samples()) {
+            String said = sample.says("value");
+            if (said == null) {
+                // A name that was asked for before there was an agent is none.
+                continue;
+            }
+            if (sample.leaf().subcategory.equals("proven")) {
+                boolean byCopy = said.equals("copy of " + name);
+                Check.that(byCopy || said.equals(name), "context of " + sample + ": " + said);
+                Check.that(sample.has("Attached$Service.work"), "work in " + sample);
+                own += byCopy ? 0 : 1;
+                copy += byCopy ? 1 : 0;
+            }
+        }
+        Check.that(own > 0, "no sample of " + name);
+        Check.that(copy > 0, "no sample of the second copy of the library in " + name);
+    }
+
+    static class Service {
+        public static void main(String[] args) throws Exception {
+            Runnable same = new Same();
+            try (Scope early = Vouch.with("early")) {
+                Check.that(Vouch.wrap(same) == same, "without the agent work is wrapped");
+                Check.that(early == Vouch.with("another"), "without the agent scopes are made");
+                Runnable copy = copy();
+                System.out.println("ready");
+                Scanner in = new Scanner(System.in);
+                for (String line = in.nextLine(); !line.equals("exit"); line = in.nextLine()) {
+                    name = line;
+                    same.run();
+                    System.setProperty("attached.name", line);
+                    copy.run();
+                    System.out.println("done " + line);
+                }
+            }
+        }
+
+        static String name;
+
+        static final class Same implements Runnable {
+            @Override
+            public void run() {
+                try (Scope scope = Vouch.with(name)) {
+                    work();
+                }
+            }
+        }
+
+        static void work() {
+            Burn.millis(40);
+        }
+
+        /** By another class loader, which shares nothing with this one. */
+        private static Runnable copy() throws Exception {
+            List<URL> path = new ArrayList<>();
+            for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+                path.add(url(entry));
+            }
+            ClassLoader loader = new URLClassLoader(path.toArray(new URL[0]), null) {
+                @Override
+                protected Class<?> findClass(String name) throws ClassNotFoundException {
+                    // The JDK's own, where the parent has not all of it.
+                    return name.startsWith("java.") ? ClassLoader.getSystemClassLoader().loadClass(name) : super.findClass(name);
+                }
+            };
+            java.lang.reflect.Constructor<?> made = loader.loadClass("Attached$Copy").getDeclaredConstructor();
+            made.setAccessible(true);
+            return (Runnable) made.newInstance();
+        }
+
+        private static URL url(String entry) throws MalformedURLException {
+            return new File(entry).toURI().toURL();
+        }
+    }
+
+    static final class Copy implements Runnable {
+        Copy() {
+            Vouch.with("before the agent").close();
+        }
+
+        @Override
+        public void run() {
+            try (Scope scope = Vouch.with("copy of " + System.getProperty("attached.name"))) {
+                Service.work();
+            }
+        }
+    }
+}
