@@ -9,6 +9,7 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::error::Category;
 
@@ -46,8 +47,8 @@ impl Against {
     }
 }
 
-/// What is against the stacks of the trust report that a file is, or carries.
-pub fn against(file: &Path) -> Result<Against, String> {
+/// Reads what is asked for of a JSON file, packed or not; `other` says that it is something else. A mistake is a sentence.
+pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Result<D, String> {
     let name = file.display();
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
     let mut bytes = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
@@ -63,9 +64,16 @@ pub fn against(file: &Path) -> Result<Against, String> {
         Category::Eof | Category::Syntax => {
             format!("{name} is no JSON, so neither a trust report nor a profile: {error}")
         }
-        Category::Data => neither(file),
+        Category::Data => other(file),
     })?;
-    match document.ok_or_else(|| neither(file))? {
+    document.ok_or_else(|| other(file))
+}
+
+/// What is against the stacks of the trust report that a file is, or carries.
+pub fn against(file: &Path) -> Result<Against, String> {
+    let name = file.display();
+    let document: Document = read(file, neither)?;
+    match document {
         Document { vouch: Some(Value::String(_)), refutations, witness, .. } => {
             Against::of(refutations, witness).ok_or_else(|| {
                 format!("{name} is a trust report without refutations, an older Vouch's: record again")
@@ -99,13 +107,13 @@ fn is_damage(error: &serde_json::Error) -> bool {
 
 /// Reads all of it: what is cut short is to be told, wherever the key stands. `None`: a list, whose items must not be taken for
 /// the fields.
-fn parse(mut bytes: impl BufRead) -> serde_json::Result<Option<Document>> {
+fn parse<D: DeserializeOwned>(mut bytes: impl BufRead) -> serde_json::Result<Option<D>> {
     let begins = bytes.fill_buf().map_err(serde_json::Error::io)?.trim_ascii_start().first().copied();
     if begins == Some(b'[') {
         return Ok(None);
     }
     let mut documents = serde_json::Deserializer::from_reader(bytes);
-    let document = Document::deserialize(&mut documents)?;
+    let document = D::deserialize(&mut documents)?;
     documents.end()?;
     Ok(Some(document))
 }

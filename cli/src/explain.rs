@@ -6,11 +6,10 @@ use std::str::FromStr;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 use vouch_proof::Refutation;
-use vouch_report::{LISTED, RefutationReport, readable};
+use vouch_report::{LISTED, RefutationReport, plain, readable};
 use vouch_sample::NATIVE;
 
 use crate::document::{self, Against};
-use crate::readable::plain;
 
 /// How many of them the list shows.
 const SHOWN: usize = 20;

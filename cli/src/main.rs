@@ -6,7 +6,8 @@
 
 mod document;
 mod explain;
-mod readable;
+mod profile;
+mod top;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -35,12 +36,20 @@ enum Verb {
         #[arg(allow_negative_numbers = true)]
         which: Option<Which>,
     },
+    /// Where the CPU time went: by method, or by what the program said it was for
+    Top {
+        /// A profile (.json, .json.gz) of Vouch's
+        file: PathBuf,
+        #[command(flatten)]
+        question: top::Question,
+    },
 }
 
 fn main() -> ExitCode {
     let Arguments { verb } = Arguments::parse();
     let told = match verb {
         Verb::Explain { file, which } => explain::explain(&file, which),
+        Verb::Top { file, question } => top::top(&file, &question),
     };
     match told {
         Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
@@ -55,6 +64,6 @@ fn main() -> ExitCode {
 
 /// Says it. That nobody reads stderr must not become a panic, and a file's name may hold what a terminal would obey.
 fn refuse(mistake: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "vouch: {}", readable::plain(mistake));
+    let _ = writeln!(io::stderr(), "vouch: {}", vouch_report::plain(mistake));
     ExitCode::FAILURE
 }

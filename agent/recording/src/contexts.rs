@@ -41,7 +41,8 @@ pub struct Weighed {
 }
 
 impl Weighed {
-    pub(crate) fn add(&mut self, weight: u32) {
+    /// One sample more.
+    pub fn add(&mut self, weight: u32) {
         let weight = u64::from(weight);
         self.samples += 1;
         self.weight += weight;
@@ -49,6 +50,7 @@ impl Weighed {
     }
 
     /// Both together.
+    #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
             samples: self.samples + other.samples,

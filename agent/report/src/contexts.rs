@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use vouch_recording::{ContextField, ContextKind, Id, Recording, StringId, Weighed};
 
-use crate::interval::wilson;
+use crate::interval::share;
 use crate::report::intervals_ms;
-use crate::text::percent;
-use crate::time::float;
+use crate::text::{grouped, percent, plain, shortened};
 
 /// So many values of a field are told apart in a report.
 const DEAREST: usize = 10;
-/// And so many of all fields in one line.
+/// And so many in one line, each of which takes no more than so many characters.
 const IN_A_LINE: usize = 3;
+const WIDEST: usize = 40;
 
 /// What the program's contexts are known to have cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -117,19 +117,20 @@ impl ContextsReport {
     pub(crate) fn line(&self) -> Option<String> {
         let left_out = match self.left_out {
             0 => None,
-            lost => Some(format!("{} contexts found no room", crate::text::grouped(lost))),
+            lost => Some(format!("{} contexts found no room", grouped(lost))),
         };
         let all = self.with_ms + self.without_ms;
-        let share = |ms: f64| percent(100.0 * ms / all);
+        let of_all = |ms: f64| percent(100.0 * ms / all);
         let dearest = self.kinds.iter().find_map(|kind| {
             let field = kind.fields.iter().find(|field| field.distinct > 1).or(kind.fields.first())?;
             let values = field.values.iter().take(IN_A_LINE);
-            let values: Vec<String> =
-                values.map(|value| format!("{} {}", value.value, share(value.cpu_ms))).collect();
+            let values: Vec<String> = values
+                .map(|value| format!("{} {}", shortened(&value.value, WIDEST), of_all(value.cpu_ms)))
+                .collect();
             let rest = if field.distinct > 3 { ", and others" } else { "" };
-            Some(format!("{} {}: {}{rest}", kind.label, field.label, values.join(", ")))
+            Some(plain(&format!("{} {}: {}{rest}", kind.label, field.label, values.join(", "))))
         });
-        let told = (all > 0.0 && self.met > 0).then(|| format!("{} in a context", share(self.with_ms)));
+        let told = (all > 0.0 && self.met > 0).then(|| format!("{} in a context", of_all(self.with_ms)));
         let parts: Vec<String> =
             [told, dearest.filter(|_| self.met > 0), left_out].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -181,9 +182,7 @@ impl Told<'_> {
     }
 
     fn value(&self, value: StringId, weighed: Weighed) -> ValueReport {
-        let (of, squares) = (float(self.all.weight), float(self.all.squares));
-        // Samples of different weights are worth fewer of the same.
-        let (least, most) = wilson(float(weighed.weight) / of, of * of / squares);
+        let (_, (least, most)) = share(weighed, self.all);
         let all_ms = intervals_ms(self.all.weight, self.interval_ns);
         ValueReport {
             value: self.text(value),

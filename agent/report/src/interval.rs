@@ -1,5 +1,9 @@
 //! How sure a share can be that was counted.
 
+use vouch_recording::Weighed;
+
+use crate::time::float;
+
 /// Wilson's interval for a share of so many, at 95 %: it does not shrink to nothing where none was found.
 pub fn wilson(share: f64, count: f64) -> (f64, f64) {
     const Z: f64 = 1.96;
@@ -10,6 +14,13 @@ pub fn wilson(share: f64, count: f64) -> (f64, f64) {
     let width = Z * (share * (1.0 - share) / count + Z * Z / (4.0 * count * count)).max(0.0).sqrt();
     let scale = 1.0 + Z * Z / count;
     (((middle - width) / scale).max(0.0), ((middle + width) / scale).min(1.0))
+}
+
+/// The share of some samples in all of them, and its interval. Samples of different weights are worth fewer of the same.
+pub fn share(part: Weighed, all: Weighed) -> (f64, (f64, f64)) {
+    let (of, squares) = (float(all.weight), float(all.squares));
+    let share = float(part.weight) / of.max(1.0);
+    (share, wilson(share, of * of / squares.max(1.0)))
 }
 
 #[cfg(test)]
@@ -26,5 +37,23 @@ mod tests {
         near(wilson(1.0, 100.0), (0.963, 1.0));
         near(wilson(0.3, 0.0), (0.0, 1.0));
         near(wilson(0.3, 1e9), (0.3, 0.3));
+    }
+
+    #[test]
+    fn heavy_samples_are_worth_fewer() {
+        let mut sums = [Weighed::default(); 3];
+        let [part, even, uneven] = &mut sums;
+        for at in 0..100 {
+            even.add(4);
+            uneven.add(if at % 2 == 0 { 1 } else { 7 });
+        }
+        (0..25).for_each(|_| part.add(4));
+        let width = |all: Weighed| {
+            let (share, (least, most)) = share(*part, all);
+            assert!((share - 0.25).abs() < 1e-9, "{share}");
+            most - least
+        };
+        assert!(width(*uneven) > 1.2 * width(*even));
+        assert_eq!(share(Weighed::default(), Weighed::default()), (0.0, (0.0, 1.0)));
     }
 }

@@ -15,12 +15,13 @@ mod text;
 mod time;
 
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
-pub use interval::wilson;
+pub use interval::{share, wilson};
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 pub use report::{
     AgreementReport, Delivered, GradeReport, HandlerTime, Rate, RecoveryReport, Run, Signals, ThreadReport,
     TrustReport, WitnessReport,
 };
 pub use summary::Files;
-pub use text::{grouped, readable};
+pub use text::{grouped, percent, plain, readable, shortened};
 pub use time::{float, micros};
+pub use vouch_recording::Weighed;

@@ -26,7 +26,7 @@ pub(crate) fn duration(ms: f64) -> String {
 }
 
 /// A share, with as many figures as mean something; what is not all is never shown as all.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     if share < 100.0 && share > 99.9 {
         format!("{:.2} %", (share * 100.0).floor() / 100.0)
     } else {
@@ -78,6 +78,24 @@ fn parameter(types: &str) -> Option<(String, usize)> {
         }
         _ => return None,
     })
+}
+
+/// A text on one line, without what a terminal would obey: names and values may hold any character.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|letter| if obeyed(letter) { '\u{fffd}' } else { letter }).collect()
+}
+
+/// Control characters, line separators, and what turns the direction of writing.
+fn obeyed(letter: char) -> bool {
+    letter.is_control() || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text of at most so many characters.
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 /// A text on one line.

@@ -78,7 +78,7 @@ fn the_keys_are_those_that_tools_read() {
     proven_report().write(&mut json).unwrap();
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
-    let expected = "agent_cpu_ms agreement bytes_recorded command conservation cpu_ms edges engine engine_notes engine_stopped handler_ns \
+    let expected = "agent_cpu_ms agreement bytes_recorded command conservation contexts cpu_ms edges engine engine_notes engine_stopped handler_ns \
                     interval_us jdk names_lost power rate recovery refutations refuted sampled_interval_us samples stacks_cut threads unwalked vm_flags \
                     vouch walked_by wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
@@ -102,6 +102,7 @@ fn the_keys_are_those_that_tools_read() {
     for grade in ["exact", "all_but_top", "root_only"] {
         assert_eq!(keys(&report["witness"][grade]), ["agreed", "asked", "frames", "frames_left_out"]);
     }
+    assert_eq!(keys(&report["contexts"]), ["kinds", "left_out", "met", "with_ms", "without_ms"]);
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");
 }

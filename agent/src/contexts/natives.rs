@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use jni::objects::{JClass, JObjectArray, JString, JValue};
+use jni::objects::{JByteBuffer, JClass, JObjectArray, JString, JValue};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{JNI_TRUE, jclass, jint, jobject};
 
@@ -68,7 +68,7 @@ extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
         let word = cell.word().as_ptr();
         // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as long as that runs Java.
         let buffer = unsafe { env.new_direct_byte_buffer(word.cast(), size_of::<u32>()) };
-        java::cleared(&env, buffer).map(|buffer| buffer.into_raw())
+        java::cleared(&env, buffer).map(JByteBuffer::into_raw)
     })
     .unwrap_or(null_mut())
 }

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod bench;
+mod contexts;
 mod recovered;
 mod witness;
 

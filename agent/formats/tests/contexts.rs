@@ -1,0 +1,108 @@
+//! Contexts in the timeline: markers that hold their own samples and nobody else's, and a column that says it exactly.
+
+mod common;
+#[path = "../../recording/tests/common/contexts.rs"]
+mod contexts;
+
+use common::{START_NS, sample, stack, written};
+use contexts::{context, kind};
+use serde_json::{Value, json};
+use vouch_recording::{ContextId, Recording, Sample};
+
+const MS: u64 = 1_000_000;
+
+fn text(profile: &Value, index: &Value) -> String {
+    let index = usize::try_from(index.as_u64().unwrap()).unwrap();
+    profile["shared"]["stringArray"][index].as_str().unwrap().to_owned()
+}
+
+/// Milliseconds into the recording.
+fn into(time: &Value) -> f64 {
+    let start = f64::from(u32::try_from(START_NS / MS).unwrap());
+    ((time.as_f64().unwrap() - start) * 1000.0).round() / 1000.0
+}
+
+/// A thread with a sample each millisecond, in these contexts.
+fn thread(recording: &mut Recording, name: &str, contexts: &[Option<ContextId>]) {
+    let any = stack(recording, &["main"]);
+    let thread = recording.add_thread(name, 1, START_NS);
+    for (at, context) in (1..).zip(contexts) {
+        recording.sample(thread, Sample { context: *context, ..sample(at * MS, any) });
+    }
+}
+
+#[test]
+fn a_marker_holds_its_samples_and_no_others() {
+    let mut recording = Recording::new();
+    let request = kind(&mut recording, "Request", &["user", "type"]);
+    let step = kind(&mut recording, "Step", &["name"]);
+    let moe = context(&mut recording, None, request, &["moe", "store"]);
+    let read = context(&mut recording, Some(moe), step, &["read"]);
+    let larry = context(&mut recording, None, request, &["larry", "fetch"]);
+    thread(&mut recording, "main", &[None, Some(moe), Some(read), Some(moe), Some(larry), None, Some(moe)]);
+    let profile = written(&recording);
+    let markers = &profile["threads"][0]["markers"];
+    assert_eq!(markers["length"], 4);
+    let markers: Vec<_> = (0..4)
+        .map(|at| {
+            let data = &markers["data"][at];
+            let field = |key: &str| data.get(key).map(|value| text(&profile, value)).unwrap_or_default();
+            let times = (into(&markers["startTime"][at]), into(&markers["endTime"][at]));
+            assert_eq!(markers["phase"][at], 1);
+            (text(&profile, &markers["name"][at]), field("field1"), field("field2"), times)
+        })
+        .collect();
+    let marker = |name: &str, first: &str, second: &str, times| {
+        (name.to_owned(), first.to_owned(), second.to_owned(), times)
+    };
+    assert_eq!(
+        markers,
+        [
+            marker("Request", "moe", "store", (1.001, 4.001)),
+            marker("Step", "read", "", (2.001, 3.001)),
+            marker("Request", "larry", "fetch", (4.001, 5.001)),
+            marker("Request", "moe", "store", (6.001, 7.001)),
+        ]
+    );
+}
+
+#[test]
+fn each_sample_says_its_context_and_each_context_what_it_is() {
+    let mut recording = Recording::new();
+    let request = kind(&mut recording, "Request", &["user"]);
+    let step = kind(&mut recording, "Step", &["name"]);
+    let moe = context(&mut recording, None, request, &["moe"]);
+    let read = context(&mut recording, Some(moe), step, &["read"]);
+    thread(&mut recording, "main", &[None, Some(read), Some(moe)]);
+    thread(&mut recording, "idle", &[None]);
+    let profile = written(&recording);
+    assert_eq!(
+        profile["threads"][0]["samples"]["vouchContext"],
+        json!([null, 1, 0, null, null]),
+        "idle in the end"
+    );
+    assert!(profile["threads"][1]["samples"].get("vouchContext").is_none());
+    let table = &profile["meta"]["vouchContexts"];
+    assert_eq!(
+        (&table["length"], &table["outer"], &table["kind"]),
+        (&json!(2), &json!([null, 0]), &json!([0, 1]))
+    );
+    assert_eq!(text(&profile, &table["kinds"][0]["label"]), "Request");
+    assert_eq!(text(&profile, &table["kinds"][0]["fields"][0]), "user");
+    assert_eq!(text(&profile, &table["values"][1][0]), "read");
+    let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
+    let schema = schemas.iter().find(|schema| schema["name"] == "context-1").unwrap();
+    assert_eq!(
+        (&schema["fields"][0]["key"], &schema["fields"][0]["label"]),
+        (&json!("field1"), &json!("USER"))
+    );
+    assert_eq!(schema["chartLabel"], "{marker.data.field1}");
+}
+
+#[test]
+fn a_profile_without_contexts_has_no_trace_of_them() {
+    let mut recording = Recording::new();
+    thread(&mut recording, "main", &[None, None]);
+    let text = written(&recording).to_string();
+    assert!(!text.contains("vouchContext") && !text.contains("context-"));
+}

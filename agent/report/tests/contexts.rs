@@ -1,0 +1,82 @@
+//! Whose CPU time it was, as the report adds it up.
+
+#[path = "../../recording/tests/common/mod.rs"]
+mod common;
+#[path = "../../recording/tests/common/contexts.rs"]
+mod contexts;
+
+use common::{START_NS, sample, stack};
+use contexts::{context, kind};
+use vouch_recording::{Fate, Recording, Sample};
+use vouch_report::{Files, Run, TrustReport};
+
+fn report(recording: &Recording, contexts_left_out: u64) -> TrustReport {
+    TrustReport::of(recording, Run { interval_ns: 1_000_000, contexts_left_out, ..Run::default() })
+}
+
+#[test]
+fn a_sample_counts_once_for_the_innermost_of_each_kind() {
+    let mut recording = Recording::new();
+    let any = stack(&mut recording, &["main"]);
+    let thread = recording.add_thread("main", 1, START_NS);
+    let request = kind(&mut recording, "Request", &["user", "file"]);
+    let step = kind(&mut recording, "Step", &["name"]);
+    let moe = context(&mut recording, None, request, &["moe", "a"]);
+    let moe_reads = context(&mut recording, Some(moe), step, &["read"]);
+    // A request within a step of another one.
+    let larry = context(&mut recording, Some(moe_reads), request, &["larry", "a"]);
+    let curly = context(&mut recording, None, request, &["curly", "b"]);
+    let samples = [(Some(moe), 1), (Some(moe_reads), 2), (Some(larry), 4), (Some(curly), 8), (None, 5)];
+    for (at, (context, weight)) in samples.into_iter().enumerate() {
+        let at = u64::try_from(at).unwrap();
+        recording.sample(thread, Sample { weight, context, ..sample(at, any) });
+    }
+    // Of the VM's own threads nobody expects a context.
+    recording.sample(thread, Sample { weight: 100, fate: Fate::Outside, ..sample(9, any) });
+    let contexts = report(&recording, 0).contexts;
+    assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met, contexts.left_out), (15.0, 5.0, 4, 0));
+    let [request, step] = contexts.kinds.as_slice() else { panic!("two kinds: {contexts:?}") };
+    assert_eq!((request.class.as_str(), request.samples, request.cpu_ms), ("shop.Request", 4, 15.0));
+    assert_eq!((step.label.as_str(), step.samples, step.cpu_ms), ("Step", 2, 6.0));
+    let values = |field: usize| -> Vec<(&str, f64)> {
+        request.fields[field].values.iter().map(|value| (value.value.as_str(), value.cpu_ms)).collect()
+    };
+    assert_eq!(values(0), [("curly", 8.0), ("larry", 4.0), ("moe", 3.0)]);
+    assert_eq!(values(1), [("b", 8.0), ("a", 7.0)]);
+    assert_eq!((request.fields[0].key.as_str(), request.fields[0].label.as_str()), ("user", "USER"));
+    for value in &request.fields[0].values {
+        assert!(value.least_ms < value.cpu_ms && value.cpu_ms < value.most_ms, "{value:?}");
+    }
+}
+
+#[test]
+fn the_dearest_values_are_told_and_the_others_summed_up() {
+    let mut recording = Recording::new();
+    let any = stack(&mut recording, &["main"]);
+    let thread = recording.add_thread("main", 1, START_NS);
+    let job = kind(&mut recording, "Job", &["id"]);
+    for id in 1..=30_u32 {
+        let context = context(&mut recording, None, job, &[&id.to_string()]);
+        recording.sample(thread, Sample { weight: id, context: Some(context), ..sample(id.into(), any) });
+    }
+    let report = report(&recording, 7);
+    let field = &report.contexts.kinds[0].fields[0];
+    assert_eq!(
+        (field.distinct, field.values.len(), field.others_ms),
+        (30, 10, f64::from((1..=20).sum::<u32>()))
+    );
+    assert_eq!(field.values[0].value, "30");
+    let line = "[vouch] 100.0 % in a context; Job ID: 30 6.5 %, 29 6.2 %, 28 6.0 %, and others; 7 contexts found no room\n";
+    let summary = report.summary(Files::default());
+    assert!(summary.contains(line), "{summary}");
+}
+
+#[test]
+fn a_program_that_tells_of_no_context_is_told_nothing_of_them() {
+    let mut recording = Recording::new();
+    let any = stack(&mut recording, &["main"]);
+    common::busy_thread(&mut recording, "main", any, 3);
+    let report = report(&recording, 0);
+    assert!(report.contexts.kinds.is_empty() && !report.summary(Files::default()).contains("context"));
+    assert_eq!(report.contexts.without_ms, 3.0);
+}

@@ -1,0 +1,245 @@
+//! What `vouch top` reads of a profile: whose samples were where, and in which context.
+//!
+//! References that point nowhere must be told, once, when the file is read: nobody who counts has to ask.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::document;
+
+/// A profile of Vouch's.
+#[derive(Deserialize)]
+pub struct Profile {
+    pub meta: Meta,
+    pub shared: Shared,
+    pub threads: Vec<Thread>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Meta {
+    /// In milliseconds.
+    pub interval: f64,
+    pub vouch_contexts: Option<Contexts>,
+    /// Another tool's profile has none.
+    #[serde(rename = "vouch")]
+    _report: IgnoredAny,
+    categories: Vec<Category>,
+}
+
+#[derive(Deserialize)]
+struct Category {
+    name: String,
+}
+
+/// The program's contexts, by row.
+#[derive(Deserialize, Default)]
+pub struct Contexts {
+    kinds: Vec<Kind>,
+    outer: Vec<Option<usize>>,
+    kind: Vec<usize>,
+    values: Vec<Vec<usize>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    label: usize,
+    fields: Vec<usize>,
+    field_labels: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shared {
+    string_array: Vec<String>,
+    func_table: Funcs,
+    frame_table: Frames,
+    stack_table: Stacks,
+}
+
+#[derive(Deserialize)]
+struct Funcs {
+    name: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+struct Frames {
+    func: Vec<usize>,
+    category: Vec<Option<usize>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stacks {
+    frame: Vec<usize>,
+    prefix_offset: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+pub struct Thread {
+    samples: Samples,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Samples {
+    stack: Vec<Option<usize>>,
+    weight: Option<Vec<u32>>,
+    vouch_context: Option<Vec<Option<usize>>>,
+}
+
+/// A sample: its stack, its weight in intervals, its context.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    pub stack: usize,
+    pub weight: u32,
+    pub context: Option<usize>,
+}
+
+impl Profile {
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let name = file.display();
+        let profile: Self =
+            document::read(file, |file| format!("{} is no profile (out=…) of Vouch's", file.display()))?;
+        if profile.is_whole() {
+            Ok(profile)
+        } else {
+            Err(format!("{name} refers to what is not in it: it was damaged, or written by another tool"))
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let Self { meta, shared, threads } = self;
+        let Shared { string_array, func_table, frame_table, stack_table } = shared;
+        let within = |rows: &[usize], length: usize| rows.iter().all(|row| *row < length);
+        let stacks = stack_table.frame.len();
+        let samples = |thread: &Thread| {
+            let Samples { stack, weight, vouch_context } = &thread.samples;
+            let contexts = meta.vouch_contexts.as_ref().map_or(0, |contexts| contexts.kind.len());
+            stack.iter().flatten().all(|stack| *stack < stacks)
+                && weight.as_ref().is_none_or(|weight| weight.len() == stack.len())
+                && vouch_context.as_ref().is_none_or(|column| {
+                    column.len() == stack.len() && column.iter().flatten().all(|row| *row < contexts)
+                })
+        };
+        within(&func_table.name, string_array.len())
+            && within(&frame_table.func, func_table.name.len())
+            && frame_table.category.len() == frame_table.func.len()
+            && within(&stack_table.frame, frame_table.func.len())
+            && stack_table.prefix_offset.len() == stacks
+            && stack_table.prefix_offset.iter().enumerate().all(|(row, offset)| *offset <= row)
+            && threads.iter().all(samples)
+            && meta.vouch_contexts.as_ref().is_none_or(|contexts| contexts.is_whole(string_array.len()))
+    }
+
+    /// All samples of all threads.
+    pub fn samples(&self) -> impl Iterator<Item = Sample> {
+        self.threads.iter().flat_map(|Thread { samples }| {
+            samples.stack.iter().enumerate().filter_map(|(row, stack)| {
+                let weight = samples.weight.as_ref().map_or(1, |weights| weights[row]);
+                let context = samples.vouch_context.as_ref().and_then(|column| column[row]);
+                Some(Sample { stack: (*stack)?, weight, context })
+            })
+        })
+    }
+
+    /// How many stacks there are.
+    pub fn stacks(&self) -> usize {
+        self.shared.stack_table.frame.len()
+    }
+
+    /// The stack of a stack's callers, which has a smaller number.
+    pub fn caller(&self, stack: usize) -> Option<usize> {
+        let offset = self.shared.stack_table.prefix_offset[stack];
+        (offset > 0).then(|| stack - offset)
+    }
+
+    /// The function on top of a stack.
+    pub fn function(&self, stack: usize) -> usize {
+        self.shared.frame_table.func[self.shared.stack_table.frame[stack]]
+    }
+
+    /// How many functions there are.
+    pub fn functions(&self) -> usize {
+        self.shared.func_table.name.len()
+    }
+
+    pub fn function_name(&self, function: usize) -> &str {
+        self.text(self.shared.func_table.name[function])
+    }
+
+    /// True if the VM itself was at work there: of that no program says for whom it is.
+    pub fn is_vm(&self, stack: usize) -> bool {
+        let category = self.shared.frame_table.category[self.shared.stack_table.frame[stack]];
+        category.and_then(|row| self.meta.categories.get(row)).is_some_and(|category| category.name == "VM")
+    }
+
+    fn text(&self, string: usize) -> &str {
+        &self.shared.string_array[string]
+    }
+
+    /// What the innermost context with such a field says in it.
+    pub fn says(&self, context: Option<usize>, field: &Field) -> Option<&str> {
+        let contexts = self.meta.vouch_contexts.as_ref()?;
+        let mut outwards = std::iter::successors(context, |row| contexts.outer[*row]);
+        outwards.find_map(|row| {
+            let (_, place) = field.places.iter().find(|(kind, _)| *kind == contexts.kind[row])?;
+            Some(self.text(contexts.values[row][*place]))
+        })
+    }
+
+    /// A field by its name, its label, or either behind the label of its kind: `user`, `Request.user`.
+    pub fn field(&self, wanted: &str) -> Result<Field, String> {
+        let none = Contexts::default();
+        let contexts = self.meta.vouch_contexts.as_ref().unwrap_or(&none);
+        let (mut places, mut known) = (Vec::new(), Vec::new());
+        for (row, kind) in contexts.kinds.iter().enumerate() {
+            let label = self.text(kind.label);
+            for (place, (key, name)) in kind.fields.iter().zip(&kind.field_labels).enumerate() {
+                let names = [self.text(*key), self.text(*name)];
+                let qualified = names.map(|name| format!("{label}.{name}"));
+                if names.contains(&wanted) || qualified.iter().any(|name| name == wanted) {
+                    places.push((row, place));
+                }
+                known.push(qualified[0].clone());
+            }
+        }
+        if !places.is_empty() {
+            return Ok(Field { places });
+        }
+        known.dedup();
+        Err(if known.is_empty() {
+            "the program told of no context in this profile, so there is nothing to go by: see docs/contexts.md".to_owned()
+        } else {
+            format!("no context has a field {wanted}: there are {}", known.join(", "))
+        })
+    }
+}
+
+impl Contexts {
+    fn is_whole(&self, strings: usize) -> bool {
+        let Self { kinds, outer, kind, values } = self;
+        let texts = |rows: &[usize]| rows.iter().all(|row| *row < strings);
+        outer.len() == kind.len()
+            && values.len() == kind.len()
+            && outer.iter().enumerate().all(|(row, outer)| outer.is_none_or(|outer| outer < row))
+            && kinds.iter().all(|kind| {
+                kind.label < strings
+                    && texts(&kind.fields)
+                    && texts(&kind.field_labels)
+                    && kind.fields.len() == kind.field_labels.len()
+            })
+            && kind.iter().zip(values).all(|(kind, values)| {
+                kinds.get(*kind).is_some_and(|kind| kind.fields.len() == values.len()) && texts(values)
+            })
+    }
+}
+
+/// Where a field stands: in which kinds of contexts, and at which place.
+#[derive(Debug, Clone)]
+pub struct Field {
+    places: Vec<(usize, usize)>,
+}
