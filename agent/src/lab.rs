@@ -136,7 +136,8 @@ impl Desk {
     }
 
     fn witness(&mut self, agent: &Agent, thread: jni_sys::jobject) -> Result<Vec<Frame>, Refusal> {
-        let count = agent.jvmti.stack_trace(thread, &mut self.room).map_err(|_| Refusal::NoWitness)?;
+        let count =
+            agent.jvmti.stack_trace(thread, &mut self.room, usize::MAX).map_err(|_| Refusal::NoWitness)?;
         Ok(self.room[..count].iter().map(|frame| frame.frame()).collect())
     }
 }

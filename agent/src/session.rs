@@ -107,7 +107,7 @@ impl Session {
         let witness = Witness::new(options.witness);
         let recorder =
             Recorder::new(options.depth, options.refuted, witness, registry(), contexts(), events::ROWS);
-        let questions = Questions::new(jvmti, hotspot, registry(), places.code);
+        let questions = Questions::new(jvmti, hotspot, registry(), places.code, options.depth);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, options.interval, plan.stride, plan.choice.cost);

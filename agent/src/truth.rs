@@ -58,8 +58,11 @@ impl Truth {
         if tid == clock::own_tid() {
             return None;
         }
-        let count =
-            self.jvmti.stack_trace(thread.as_raw(), &mut self.room).ok().filter(|count| *count > 0)?;
+        let count = self
+            .jvmti
+            .stack_trace(thread.as_raw(), &mut self.room, usize::MAX)
+            .ok()
+            .filter(|count| *count > 0)?;
         let words: Vec<u8> = self.room[..count]
             .iter()
             .flat_map(|frame| [frame.method.0 as u64, frame.location.cast_unsigned()])

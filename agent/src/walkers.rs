@@ -136,7 +136,8 @@ pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
     // That it finds none says nothing about those that it finds.
     let Ok(walk) = walk else { return };
     let mut room = Vec::new();
-    let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room) else { return };
+    // A stack of more was not walked.
+    let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room, DEEPEST + 1) else { return };
     let witness: Vec<_> = room[..count].iter().map(|frame| frame.frame()).collect();
     if count < DEEPEST && !agrees(&walk, &witness) {
         own.wrong.store(true, Ordering::Relaxed);

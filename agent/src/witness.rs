@@ -310,11 +310,15 @@ impl Witness {
     }
 
     /// The method that the thread of a sample began with, as far as GetStackTrace tells now.
-    pub fn present_root(&self, head: &Head, jvm: &mut dyn Jvm) -> Option<Meaning> {
+    pub fn present_root(&mut self, head: &Head, jvm: &mut dyn Jvm) -> Option<Meaning> {
         if self.wish == Witnessing::Off {
             return None;
         }
-        let root = jvm.stack(head.tid, head.serial, &mut || ())?.frames.pop()?;
+        let begun = clock::own_cpu();
+        let witnessed = jvm.stack(head.tid, head.serial, &mut || ());
+        // The next witness pays for it.
+        self.spent += cost(begun);
+        let root = witnessed?.frames.pop()?;
         Some(jvm.meaning(root.method(), u64::MAX))
     }
 

@@ -170,8 +170,11 @@ impl TrustReport {
 
     /// What the JVM itself said about some of the samples.
     fn witnessed(&self) -> Option<String> {
-        let WitnessReport { exact, all_but_top, root_only, contradicted, .. } = &self.run.witness;
-        let (asked, agreed) = (exact.asked + all_but_top.asked, exact.agreed + all_but_top.agreed);
+        let WitnessReport { exact, all_but_top, root_only, contradicted, confirmed, .. } = &self.run.witness;
+        // Where proof refutes what the witness has not, it is what was not compared that is wrong: that is no confirmed stack.
+        let apart = confirmed.get("refuted").copied().unwrap_or(0);
+        let asked = (exact.asked + all_but_top.asked).saturating_sub(apart);
+        let agreed = (exact.agreed + all_but_top.agreed).saturating_sub(apart);
         if asked == 0 {
             let GradeReport { asked, agreed, .. } = root_only;
             let roots =

@@ -347,10 +347,10 @@ mod tests {
 
     #[test]
     fn an_id_that_returns_gets_nothing_of_its_last_owner() {
+        static WORD: AtomicU32 = AtomicU32::new(11);
         let slots = Slots::new(table(8));
         let old = slots.insert(7, 1).unwrap();
         old.set_env(8 as *mut c_void);
-        static WORD: AtomicU32 = AtomicU32::new(11);
         old.set_context(Some(&WORD));
         assert_eq!(old.context(), 11);
         old.owe(3);

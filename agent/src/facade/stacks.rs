@@ -37,21 +37,22 @@ const _: () = assert!(
 const FIRST_ROOM: usize = 256;
 
 impl Jvmti {
-    /// The whole stack of a thread, leaf first, written into `room`, which grows for it; gives the number of frames.
-    /// Null is the calling thread. If the stack changes meanwhile its outermost frames may be lacking.
-    pub fn stack_trace(self, thread: jthread, room: &mut Vec<StackFrame>) -> Result<usize> {
+    /// The stack of a thread, leaf first, written into `room`, which grows for it, but to no more than `most` frames: the thread
+    /// stands still for as long as its stack is walked, and that may have a million. Gives the number of frames; `most` of them may
+    /// not be all. Null is the calling thread. If the stack changes meanwhile its outermost frames may be lacking.
+    pub fn stack_trace(self, thread: jthread, room: &mut Vec<StackFrame>, most: usize) -> Result<usize> {
         loop {
-            let size = room.len().max(FIRST_ROOM);
-            room.resize(size, StackFrame::default());
+            let size = room.len().max(FIRST_ROOM).min(most);
+            room.resize(room.len().max(size), StackFrame::default());
             let mut count = 0;
             call!(self, GetStackTrace(
                 thread => jthread, 0 => jint, jint::try_from(size).unwrap_or(jint::MAX) => jint,
                 room.as_mut_ptr().cast() => *mut jvmtiFrameInfo, &raw mut count => *mut jint))?;
             let count = usize::try_from(count).unwrap_or(0);
-            if count < size {
+            if count < size || size == most {
                 return Ok(count);
             }
-            room.resize(size * 4, StackFrame::default());
+            room.resize(size.saturating_mul(4).min(most), StackFrame::default());
         }
     }
 

@@ -1,5 +1,7 @@
 //! GetStackTrace of the thread of a sample: the same thread, whoever has its place now.
 //!
+//! The thread stands still while it is walked: so it is not asked for more than a walk of it has, however deep it stands.
+//!
 //! A thread's object is found once, among all that are alive, and kept weakly: nobody is kept alive by being asked about.
 
 use std::collections::HashMap;
@@ -16,6 +18,8 @@ use crate::threads::{Registry, late};
 
 /// Frames that there is room for at first: what needs more is asked for again, when the thread has gone on.
 const ROOM: usize = 4096;
+/// So many more frames than a walk has may be on a stack that is compared with it: the thread may have called somebody meanwhile.
+const SLACK: usize = 256;
 
 /// Threads that were asked about, and room for their stacks.
 pub struct Stacks {
@@ -24,6 +28,8 @@ pub struct Stacks {
     /// By serial.
     threads: HashMap<u32, WeakRef>,
     room: Vec<StackFrame>,
+    /// A stack of so many frames is not told of: nobody keeps a walk of it whole.
+    most: usize,
 }
 
 impl fmt::Debug for Stacks {
@@ -33,11 +39,19 @@ impl fmt::Debug for Stacks {
 }
 
 impl Stacks {
-    pub fn new(jvmti: Jvmti, registry: &'static Registry) -> Self {
-        Self { jvmti, registry, threads: HashMap::new(), room: vec![StackFrame::default(); ROOM] }
+    /// For walks of which so many frames are kept.
+    pub fn new(jvmti: Jvmti, registry: &'static Registry, depth: usize) -> Self {
+        let most = depth.saturating_add(SLACK);
+        Self {
+            jvmti,
+            registry,
+            threads: HashMap::new(),
+            room: vec![StackFrame::default(); ROOM.min(most)],
+            most,
+        }
     }
 
-    /// The stack that a thread has now; `None` if it has none any more.
+    /// The stack that a thread has now; `None` if it has none any more, or one that is too deep.
     pub fn ask(
         &mut self,
         tid: u32,
@@ -49,14 +63,14 @@ impl Stacks {
         let thread = self.thread(serial, java_thread, env)?;
         let roomy = self.room.len();
         asking();
-        let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.room);
+        let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.room, self.most);
         // Its handler has not ended, or the thread has not had the processor since it did.
         let left = slot.left_witnessed();
         let exact = left == 0 || clock::thread_cpu(tid) == Some(left);
         // The JVM may have given the thread's place to another one, whose stack this would be.
         let same = self.registry.slot(tid, serial).is_some_and(|(_, place)| place == java_thread);
         let _ = env.delete_local_ref(thread);
-        let count = asked.ok().filter(|count| *count > 0 && same)?;
+        let count = asked.ok().filter(|count| (1..self.most).contains(count) && same)?;
         let frames = self.room[..count].iter().map(|frame| frame.frame()).collect();
         Some(Witnessed { frames, exact, at_once: self.room.len() == roomy })
     }

@@ -145,7 +145,8 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
     let rested = session.rig.counters().rested.load(Relaxed);
     if rested > 0 {
         notes.push(format!(
-            "{rested} signals came before the last walk was a tenth of its thread's time: the next sample weighs more"
+            "walks were dear: {rested} signals were passed over, so that walking takes a tenth of a thread's time at most; later samples weigh \
+             more for it"
         ));
     }
     if let Some((how, every)) = session.plan.options.break_walker {

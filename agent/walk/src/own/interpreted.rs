@@ -101,8 +101,10 @@ impl<M: Memory> Interpreted<'_, M> {
     fn entered(&self, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
         let Self { memory, layout, stack, here } = *self;
         let method = Method::at(memory, &layout.method, live.method)?;
-        // The frame pointer is its own already.
+        // The frame pointer is its own already, and less is kept there than the method. (Where it returns to tells nothing by itself:
+        // its caller may well return to the same place.)
         let begun = here.fp >= here.sp
+            && self.slot(slots::METHOD).is_none()
             && stack.word(here.fp.wrapping_add(WORD)) == Some(live.returns)
             && self.returns(live.returns);
         let caller = if begun {

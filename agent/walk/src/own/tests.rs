@@ -565,6 +565,26 @@ fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
 }
 
 #[test]
+fn a_method_that_is_entered_where_its_caller_was_called_from_leaves_nobody_out() {
+    // As in any recursion: all of them return to the same place of the interpreter.
+    let Thread { mut jvm, interpreted, .. } = thread();
+    let (called, outer) = (jvm.method(false), jvm.method(false));
+    let further = SLOTS + 0x100;
+    jvm.push(SLOTS, &[further, BACK + 8]);
+    jvm.push(further, &jvm.begin(further + 0x100));
+    jvm.put(further - WORD, further + 0x20);
+    jvm.put(further - 2 * WORD, SLOTS + 0x20);
+    jvm.put(further - 3 * WORD, outer.at);
+    jvm.put(further - 8 * WORD, outer.bytecode(30));
+    let sp = SLOTS - 0x80;
+    for top in [BACK + 8, 1] {
+        jvm.put(sp, top);
+        let (_, frames, _) = jvm.walk(interpreting(INTERPRETER + 4, sp, sp + 8, called.at, BACK + 8));
+        assert_eq!(frames, [called.frame(ENTRY), interpreted.frame(12), outer.frame(30)], "{top:x}");
+    }
+}
+
+#[test]
 fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
     // It was called by compiled code, which keeps the frame pointer of the interpreted method behind it.
     let thread = thread();
