@@ -208,7 +208,7 @@ impl Profile {
             }
         }
         if !places.is_empty() {
-            return Ok(Field { places });
+            return Ok(Field { name: wanted.to_owned(), places });
         }
         known.dedup();
         Err(if known.is_empty() {
@@ -241,5 +241,7 @@ impl Contexts {
 /// Where a field stands: in which kinds of contexts, and at which place.
 #[derive(Debug, Clone)]
 pub struct Field {
+    /// As it was asked for.
+    pub name: String,
     places: Vec<(usize, usize)>,
 }

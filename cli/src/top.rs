@@ -107,7 +107,7 @@ fn by_field(
     let mut values: Vec<(&str, Weighed)> = values.into_iter().collect();
     values.sort_by_key(|(value, sum)| (Reverse(sum.weight), *value));
     let left = values.split_off(values.len().min(rows));
-    text.push_str("   CPU time    share    95 % interval  samples\n");
+    let _ = writeln!(text, "   CPU time    share    95 % interval  samples  {}", plain(&field.name));
     let mut row = |name: &str, sum: Weighed, sure: bool| {
         let (part, (least, most)) = share(sum, all);
         let interval = format!("{:.1} to {:.1} %", 100.0 * least, 100.0 * most);

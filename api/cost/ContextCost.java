@@ -1,0 +1,109 @@
+package dev.vouch.cost;
+
+import java.util.concurrent.TimeUnit;
+
+import dev.vouch.Scope;
+import dev.vouch.Vouch;
+import jdk.jfr.Event;
+import jdk.jfr.Recording;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+
+/**
+ * What a context costs, beside what else a program could do: an empty block, a ThreadLocal that is set and set back, a JFR event.
+ * `scripts/api-cost` runs it with the agent and without.
+ */
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@State(org.openjdk.jmh.annotations.Scope.Thread)
+public class ContextCost {
+    record Request(String user, String action, String file) {}
+
+    static final class Served extends Event {
+        String user;
+        String action;
+        String file;
+    }
+
+    private static final ThreadLocal<Request> CURRENT = new ThreadLocal<>();
+
+    // Of each call its own, as a program that reads them from somewhere has them.
+    private String user = new String("moe");
+    private String action = new String("store");
+    private String file = new String("/var/lib/shop/orders");
+    private Request made = new Request(user, action, file);
+    private int work;
+
+    @Benchmark
+    public int empty() {
+        return work++;
+    }
+
+    @Benchmark
+    public int threadLocal() {
+        Request before = CURRENT.get();
+        CURRENT.set(made);
+        try {
+            return work++;
+        } finally {
+            CURRENT.set(before);
+        }
+    }
+
+    @Benchmark
+    public int contextThatIsMade() {
+        try (Scope scope = Vouch.with(made)) {
+            return work++;
+        }
+    }
+
+    @Benchmark
+    public int context() {
+        try (Scope scope = Vouch.with(new Request(user, action, file))) {
+            return work++;
+        }
+    }
+
+    @Benchmark
+    public int contextInContext() {
+        try (Scope outer = Vouch.with(made); Scope inner = Vouch.with("step")) {
+            return work++;
+        }
+    }
+
+    /** Its events are recorded, without stacks: these would be most of it. */
+    @State(org.openjdk.jmh.annotations.Scope.Benchmark)
+    public static class Flight {
+        private final Recording recording = new Recording();
+
+        @Setup
+        public void start() {
+            recording.enable(Served.class).withoutStackTrace().withoutThreshold();
+            recording.start();
+        }
+
+        @TearDown
+        public void stop() {
+            recording.close();
+        }
+    }
+
+    @Benchmark
+    public int flightRecorderEvent(Flight flight) {
+        Served event = new Served();
+        event.begin();
+        try {
+            return work++;
+        } finally {
+            event.user = user;
+            event.action = action;
+            event.file = file;
+            event.commit();
+        }
+    }
+}

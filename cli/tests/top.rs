@@ -1,0 +1,151 @@
+//! What a person gets from `vouch top`, for good files and bad ones: the real binary on real files.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+/// Strings: functions, then what the contexts say.
+const STRINGS: [&str; 11] =
+    ["main", "serve", "again", "[GC]", "Request", "user", "moe", "larry", "Step", "name", "r\u{1b}[31mead"];
+
+/// `main` calls `serve`, which calls `again`, which calls itself; a collector. Contexts: moe, a step of his, larry.
+fn profile() -> Value {
+    let thread = |stack: Value, weight: Value, context: Value| json!({ "name": "t", "samples": { "length": 0, "stack": stack, "weight": weight, "vouchContext": context } });
+    json!({
+        "meta": {
+            "interval": 2.0,
+            "vouch": {},
+            "categories": [{ "name": "Application" }, { "name": "VM" }],
+            "vouchContexts": {
+                "kinds": [
+                    { "class": 4, "label": 4, "fields": [5], "fieldLabels": [5] },
+                    { "class": 8, "label": 8, "fields": [9], "fieldLabels": [9] },
+                ],
+                "length": 3, "outer": [null, 0, null], "kind": [0, 1, 0], "values": [[6], [10], [7]],
+            },
+        },
+        "shared": {
+            "stringArray": STRINGS,
+            "funcTable": { "name": [0, 1, 2, 3] },
+            "frameTable": { "func": [0, 1, 2, 3], "category": [0, 0, 0, 1] },
+            // main, serve, again, again, again's caller serve, the collector.
+            "stackTable": { "frame": [0, 1, 2, 2, 1, 3], "prefixOffset": [0, 1, 1, 1, 1, 0] },
+        },
+        "threads": [
+            thread(json!([1, 3, 2, 4, null]), json!([1, 2, 3, 4, 0]), json!([0, 1, 2, null, null])),
+            thread(json!([5, 5]), json!(null), json!(null)),
+        ],
+    })
+}
+
+fn file(name: &str, profile: &Value) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("top");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, profile.to_string()).unwrap();
+    path
+}
+
+fn top(path: &PathBuf, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_vouch")).arg("top").arg(path).args(arguments).output().unwrap()
+}
+
+fn good(output: &Output) -> Vec<String> {
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    // Numbers and words, one space between.
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+fn refused(output: &Output) -> String {
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{output:?}");
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(text.lines().count() == 1 && text.starts_with("vouch: "), "{text}");
+    text
+}
+
+#[test]
+fn methods_are_listed_by_the_time_they_were_on_top_and_counted_once() {
+    let rows = good(&top(&file("methods.json", &profile()), &[]));
+    assert_eq!(
+        rows,
+        [
+            "24.0 ms of CPU time in 6 samples",
+            "self share total share",
+            "10.0 ms 41.7 % 20.0 ms 83.3 % serve",
+            "10.0 ms 41.7 % 18.0 ms 75.0 % again",
+            "4.0 ms 16.7 % 4.0 ms 16.7 % [GC]",
+        ]
+    );
+    let rows = good(&top(&file("methods.json", &profile()), &["--rows", "1"]));
+    assert_eq!(rows.last().unwrap(), "2 more methods: --rows shows more");
+}
+
+#[test]
+fn time_goes_by_what_the_innermost_context_says() {
+    let path = file("by.json", &profile());
+    let rows = good(&top(&path, &["--by", "user"]));
+    let names: Vec<&str> = rows.iter().skip(2).map(|row| row.rsplit_once(" %").unwrap().1).collect();
+    assert_eq!(rows[0], "24.0 ms of CPU time in 6 samples");
+    // Both have six: then by name.
+    assert_eq!((&names[0], &names[1]), (&" 1 larry", &" 2 moe"));
+    assert!(rows[4].ends_with("[in no such context]") && rows[5].ends_with("[the VM itself]"), "{rows:?}");
+    assert!(rows[2].starts_with("6.0 ms 25.0 %") && rows[5].starts_with("4.0 ms 16.7 %"), "{rows:?}");
+    let rows = good(&top(&path, &["--by", "Request.user", "--rows", "1"]));
+    assert!(rows[3].ends_with("[1 others: --rows shows more]"), "{rows:?}");
+}
+
+#[test]
+fn samples_are_kept_by_what_all_contexts_around_them_say() {
+    let path = file("where.json", &profile());
+    let rows = good(&top(&path, &["--where", "user=moe"]));
+    assert_eq!(rows[0], "6.0 ms of CPU time in 2 samples");
+    let rows = good(&top(&path, &["--where", "user=moe", "--by", "name"]));
+    // What a terminal would obey is not printed.
+    assert!(rows[2].starts_with("4.0 ms 66.7 %") && rows[2].ends_with("r\u{fffd}[31mead"), "{rows:?}");
+    assert!(refused(&top(&path, &["--where", "user=moe", "--where", "user=larry"])).contains("no sample"));
+    assert!(refused(&top(&path, &["--by", "file"])).contains("there are Request.user, Step.name"));
+    assert_eq!(top(&path, &["--where", "user"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_file_that_refers_to_what_is_not_in_it_is_refused() {
+    let wrong: [fn(&mut Value); 8] = [
+        |profile| profile["shared"]["funcTable"]["name"][0] = json!(99),
+        |profile| profile["shared"]["frameTable"]["func"][1] = json!(99),
+        |profile| profile["shared"]["stackTable"]["prefixOffset"][1] = json!(7),
+        |profile| profile["threads"][0]["samples"]["stack"][0] = json!(99),
+        |profile| profile["threads"][0]["samples"]["weight"] = json!([1]),
+        |profile| profile["threads"][0]["samples"]["vouchContext"][0] = json!(9),
+        |profile| profile["meta"]["vouchContexts"]["outer"][0] = json!(0),
+        |profile| profile["meta"]["vouchContexts"]["values"][0] = json!([]),
+    ];
+    for (at, wrong) in wrong.into_iter().enumerate() {
+        let mut profile = profile();
+        wrong(&mut profile);
+        let said = refused(&top(&file(&format!("wrong-{at}.json"), &profile), &["--by", "user"]));
+        assert!(said.contains("refers to what is not in it"), "{at}: {said}");
+    }
+}
+
+#[test]
+fn what_is_no_profile_or_tells_of_no_context_is_told_so() {
+    let mut other = profile();
+    other["meta"].as_object_mut().unwrap().remove("vouch");
+    for (name, value) in
+        [("other.json", other), ("list.json", json!([])), ("report.json", json!({ "vouch": "0" }))]
+    {
+        let said = refused(&top(&file(name, &value), &[]));
+        assert!(said.contains("is no profile (out=…) of Vouch's"), "{said}");
+    }
+    let mut without = profile();
+    without["meta"].as_object_mut().unwrap().remove("vouchContexts");
+    for thread in without["threads"].as_array_mut().unwrap() {
+        thread["samples"].as_object_mut().unwrap().remove("vouchContext");
+    }
+    let path = file("without.json", &without);
+    assert!(refused(&top(&path, &["--by", "user"])).contains("the program told of no context"));
+    assert_eq!(good(&top(&path, &[])).len(), 5);
+}
