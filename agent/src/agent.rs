@@ -13,8 +13,9 @@ use vouch_walk::broken::Break;
 use vouch_walk::own::Own;
 use vouch_walk::walker::Walker;
 
-use crate::contexts::natives;
+use crate::contexts::{carried, natives};
 use crate::facade::Jvmti;
+use crate::hotspot::owner::Owner;
 use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout};
 use crate::hotspot::{HotSpot, layout, polls};
 use crate::java;
@@ -142,6 +143,13 @@ impl Agent {
             let own = layout.map(|layout| &*Box::leak(Box::new(Own::new(layout))));
             Places { polls, ground, own, code }
         });
+        // Before that the JVM does not write whom a carrier carries.
+        if self.jvmti.jdk().is_some_and(|jdk| jdk >= 24)
+            && let (Some(own), Some(place), Some(id)) = (own, place, java::own_id(env))
+        {
+            // SAFETY: it is the calling thread's.
+            carried::expect(unsafe { Owner::of(&self.hotspot, own, place, id) });
+        }
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
         let late = late::enter_all(self.jvmti, env, place, ThreadLayout::of(&self.hotspot));

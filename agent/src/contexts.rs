@@ -4,6 +4,7 @@
 //! They last as long as the process, since the program keeps their numbers; so there is a limit to them. A number never comes to
 //! mean another context. A thread's cell is written by its own Java code and read by its own signal handler, so neither waits.
 
+pub mod carried;
 pub mod natives;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! The only place that looks symbols up. A JVM that lacks one is told apart here, and never called.
 
 pub mod layout;
+pub mod owner;
 pub mod polls;
 pub mod vmstructs;
 

@@ -69,7 +69,7 @@ public class Attached {
             if (sample.leaf().subcategory.equals("proven")) {
                 boolean byCopy = said.equals("copy of " + name);
                 Check.that(byCopy || said.equals(name), "context of " + sample + ": " + said);
-                Check.that(sample.has("Attached$Service.work"), "work in " + sample);
+                Check.that(sample.has(byCopy ? "Attached$Copy.run" : "Attached$Service$Same.run"), "work in " + sample);
                 own += byCopy ? 0 : 1;
                 copy += byCopy ? 1 : 0;
             }

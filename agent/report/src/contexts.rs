@@ -117,7 +117,7 @@ impl ContextsReport {
     pub(crate) fn line(&self) -> Option<String> {
         let left_out = match self.left_out {
             0 => None,
-            lost => Some(format!("{} contexts found no room", grouped(lost))),
+            lost => Some(format!("{} contexts were left out", grouped(lost))),
         };
         let all = self.with_ms + self.without_ms;
         let of_all = |ms: f64| percent(100.0 * ms / all);

@@ -66,7 +66,7 @@ fn the_dearest_values_are_told_and_the_others_summed_up() {
         (30, 10, f64::from((1..=20).sum::<u32>()))
     );
     assert_eq!(field.values[0].value, "30");
-    let line = "[vouch] 100.0 % in a context; Job ID: 30 6.5 %, 29 6.2 %, 28 6.0 %, and others; 7 contexts found no room\n";
+    let line = "[vouch] 100.0 % in a context; Job ID: 30 6.5 %, 29 6.2 %, 28 6.0 %, and others; 7 contexts were left out\n";
     let summary = report.summary(Files::default());
     assert!(summary.contains(line), "{summary}");
 }

@@ -21,6 +21,7 @@ use crate::lane::{Claim, Lane, claim_any};
 use crate::record::{Origin, RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
 use crate::stay::{Post, Stay};
+use crate::virtuals::VIRTUALS;
 
 /// The gate through which every handler comes. There is one handler for the process, so there is one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
@@ -142,7 +143,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
     let walked = walk(sampler, slot, &mut sample, number, (at.pc, context));
-    let (serial, context) = slot.map_or((0, 0), |slot| (slot.serial(), slot.context()));
+    let (serial, context) = slot.map_or((0, 0), |slot| (slot.serial(), context_of(slot)));
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
@@ -167,6 +168,12 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         unsafe { sampler.stay.stay(round, slot.env()) };
     }
     slot.leave_witnessed(clock(libc::CLOCK_THREAD_CPUTIME_ID));
+}
+
+/// The context that the thread works for: its own, or that of the virtual thread that it carries.
+fn context_of(slot: &Slot) -> u32 {
+    // SAFETY: its slot has the thread's own JNIEnv, or null.
+    slot.context().unwrap_or_else(|| unsafe { VIRTUALS.context(slot.env()) })
 }
 
 /// True for the one walk that the agent wants to witness.

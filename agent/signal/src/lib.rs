@@ -43,3 +43,4 @@ pub mod stay;
 mod sync;
 #[cfg(not(loom))]
 pub mod usual;
+pub mod virtuals;

@@ -72,12 +72,12 @@ impl Slot {
         self.env.store(env, Ordering::Release);
     }
 
-    /// The number of the context that the thread works for; 0: none.
+    /// The number of the context that the thread works for, 0 if for none; `None` if it has told of none yet.
     #[inline]
-    pub fn context(&self) -> u32 {
+    pub fn context(&self) -> Option<u32> {
         let word = self.context.load(Ordering::Acquire);
         // SAFETY: null, or a word that is never freed, by the promise of `set_context`.
-        unsafe { word.as_ref() }.map_or(0, |word| word.load(Ordering::Relaxed))
+        unsafe { word.as_ref() }.map(|word| word.load(Ordering::Relaxed))
     }
 
     /// From here on the thread's context stands in this word; `None`: it has none any more.
@@ -352,11 +352,11 @@ mod tests {
         let old = slots.insert(7, 1).unwrap();
         old.set_env(8 as *mut c_void);
         old.set_context(Some(&WORD));
-        assert_eq!(old.context(), 11);
+        assert_eq!(old.context(), Some(11));
         old.owe(3);
         old.dues.answer(5);
         let new = slots.insert(7, 2).unwrap();
-        assert!(new.env().is_null() && new.context() == 0);
+        assert!(new.env().is_null() && new.context().is_none());
         assert_eq!((new.serial(), new.take_owed(), new.dues.due(10, 1)), (2, 0, 10));
     }
 

@@ -7,9 +7,9 @@ use std::ptr::null_mut;
 
 use jni::objects::{JByteBuffer, JClass, JObjectArray, JString, JValue};
 use jni::{JNIEnv, NativeMethod};
-use jni_sys::{JNI_TRUE, jclass, jint, jobject};
+use jni_sys::{JNI_TRUE, jclass, jint, jlong, jobject};
 
-use super::{Context, Kind, Refusal, contexts};
+use super::{Context, Kind, Refusal, carried, contexts};
 use crate::clock;
 use crate::facade::Jvmti;
 use crate::fault::guard;
@@ -41,7 +41,7 @@ pub fn met(jvmti: Jvmti, env: &mut JNIEnv<'_>, class: jclass, signature: &str) {
     }
 }
 
-fn methods() -> [NativeMethod; 5] {
+fn methods() -> [NativeMethod; 7] {
     let method = |name: &str, signature: &str, native: *const c_void| NativeMethod {
         name: name.into(),
         sig: signature.into(),
@@ -51,6 +51,8 @@ fn methods() -> [NativeMethod; 5] {
     [
         method("protocol", "()I", protocol as *const c_void),
         method("cell", "()Ljava/nio/ByteBuffer;", cell as *const c_void),
+        method("virtuals", "()Ljava/nio/ByteBuffer;", virtuals as *const c_void),
+        method("claim", "(J)I", claim as *const c_void),
         method("kind", kind, self::kind as *const c_void),
         method("context", "(II[Ljava/lang/String;)I", context as *const c_void),
         method("lost", "()V", lost as *const c_void),
@@ -71,6 +73,28 @@ extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
         java::cleared(&env, buffer).map(JByteBuffer::into_raw)
     })
     .unwrap_or(null_mut())
+}
+
+/// The table of the virtual threads' contexts, as a direct buffer; null if there is none to be had.
+extern "system" fn virtuals(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
+    guard(None, || {
+        let table = carried::table();
+        // SAFETY: the table is never freed, and all of it are atomics: the program writes each entry by the virtual thread that has it.
+        let buffer =
+            unsafe { env.new_direct_byte_buffer(table.as_ptr().cast_mut().cast(), size_of_val(table)) };
+        java::cleared(&env, buffer).map(JByteBuffer::into_raw)
+    })
+    .unwrap_or(null_mut())
+}
+
+/// How far in that table the calling virtual thread has its entry, of which the id is given; -1 if it has none.
+extern "system" fn claim(env: JNIEnv<'_>, _: JClass<'_>, id: jlong) -> jint {
+    guard(None, || {
+        // SAFETY: the JVM passes the calling thread's JNIEnv, and a virtual thread its own id.
+        let place = unsafe { carried::claim(env.get_raw() as usize, u64::try_from(id).ok()?) }?;
+        jint::try_from(place).ok()
+    })
+    .unwrap_or(-1)
 }
 
 /// The number of a class of contexts.

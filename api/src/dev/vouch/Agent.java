@@ -1,6 +1,7 @@
 package dev.vouch;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 
 /**
  * The agent's side: natives of libvouch.so, and the cell of each thread.
@@ -11,10 +12,13 @@ final class Agent {
     /** What both sides have agreed upon. */
     private static final int PROTOCOL = 1;
 
+    /** So many bytes has the cell of a platform thread. */
+    private static final int OWN = 4;
+
     /** The agent is loaded. One that is attached later sets it. */
     static boolean here = find();
 
-    /** Each thread's. A virtual thread has one that no handler reads. */
+    /** Each thread's. A virtual thread has one for as long as it is in a context. */
     static final ThreadLocal<ByteBuffer> CELLS = ThreadLocal.withInitial(Agent::findCell);
 
     private Agent() {}
@@ -28,14 +32,45 @@ final class Agent {
     }
 
     private static ByteBuffer findCell() {
-        ByteBuffer cell = Kind.isVirtual(Thread.currentThread()) ? null : cell();
-        return (cell == null ? ByteBuffer.allocate(8) : cell).order(java.nio.ByteOrder.nativeOrder());
+        Thread self = Thread.currentThread();
+        if (Kind.isVirtual(self)) {
+            return Virtuals.cell(self);
+        }
+        ByteBuffer cell = cell();
+        return (cell == null ? ByteBuffer.allocate(Virtuals.UNSEEN) : cell).order(ByteOrder.nativeOrder());
+    }
+
+    /** The calling thread, whose cell it is, goes on with this context; 0 is none, and then the cell is not to be used again. */
+    static void go(ByteBuffer cell, int context) {
+        cell.putInt(0, context);
+        if (context == 0 && cell.capacity() != OWN) {
+            Virtuals.giveBack(cell);
+        }
+    }
+
+    /** The context of the calling thread; 0 is none. */
+    static int now() {
+        ByteBuffer cell = CELLS.get();
+        int context = cell.getInt(0);
+        go(cell, context);
+        return context;
+    }
+
+    /** The calling thread goes on with this context. */
+    static void go(int context) {
+        go(CELLS.get(), context);
     }
 
     static native int protocol();
 
     /** The calling thread's; null if it can have none. */
     private static native ByteBuffer cell();
+
+    /** The table in which virtual threads have their cells; null if there is none. */
+    static native ByteBuffer virtuals();
+
+    /** How far in that table the calling virtual thread has its cell from now on; -1 if there is no room, or this JVM does not tell. */
+    static native int claim(long id);
 
     /** The number of a kind of contexts; 0 if there are too many. */
     static native int kind(String type, String label, String[] keys, String[] labels);

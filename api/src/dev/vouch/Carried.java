@@ -1,6 +1,5 @@
 package dev.vouch;
 
-import java.nio.ByteBuffer;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
 
@@ -13,7 +12,7 @@ final class Carried {
     /** A task. */
     static final class Task implements Runnable {
         private final Runnable work;
-        private final int context = now();
+        private final int context = Agent.now();
 
         Task(Runnable work) {
             this.work = work;
@@ -21,13 +20,12 @@ final class Carried {
 
         @Override
         public void run() {
-            ByteBuffer cell = Agent.CELLS.get();
-            int before = cell.getInt(0);
-            cell.putInt(0, context);
+            int before = Agent.now();
+            Agent.go(context);
             try {
                 work.run();
             } finally {
-                cell.putInt(0, before);
+                Agent.go(before);
             }
         }
     }
@@ -35,7 +33,7 @@ final class Carried {
     /** A task that something comes of. */
     static final class Call<T> implements Callable<T> {
         private final Callable<T> work;
-        private final int context = now();
+        private final int context = Agent.now();
 
         Call(Callable<T> work) {
             this.work = work;
@@ -43,13 +41,12 @@ final class Carried {
 
         @Override
         public T call() throws Exception {
-            ByteBuffer cell = Agent.CELLS.get();
-            int before = cell.getInt(0);
-            cell.putInt(0, context);
+            int before = Agent.now();
+            Agent.go(context);
             try {
                 return work.call();
             } finally {
-                cell.putInt(0, before);
+                Agent.go(before);
             }
         }
     }
@@ -66,9 +63,5 @@ final class Carried {
         public void execute(Runnable work) {
             executor.execute(Vouch.wrap(work));
         }
-    }
-
-    private static int now() {
-        return Agent.CELLS.get().getInt(0);
     }
 }

@@ -28,15 +28,14 @@ public final class Scope implements AutoCloseable {
             return NONE;
         }
         ByteBuffer cell = Agent.CELLS.get();
+        int outer = cell.getInt(0);
         Scope scope;
         try {
-            scope = Kind.of(context).scope(context, cell.getInt(0));
+            scope = Kind.of(context).scope(context, outer);
         } catch (RuntimeException | LinkageError mistake) {
-            return NONE;
+            scope = NONE;
         }
-        if (scope != NONE) {
-            cell.putInt(0, scope.context);
-        }
+        Agent.go(cell, scope == NONE ? outer : scope.context);
         return scope;
     }
 
@@ -48,8 +47,6 @@ public final class Scope implements AutoCloseable {
         }
         ByteBuffer cell = Agent.CELLS.get();
         int now = cell.getInt(0);
-        if (now == context || Kind.isInside(now, context)) {
-            cell.putInt(0, outer);
-        }
+        Agent.go(cell, now == context || Kind.isInside(now, context) ? outer : now);
     }
 }

@@ -1,0 +1,171 @@
+/*
+ * Four users' work on ten thousand virtual threads, each of which parks again and again in the midst of it and goes on
+ * on whatever carrier is free; and others in between that work for nobody. A context belongs to the virtual thread: it must go along
+ * from carrier to carrier, and never be left to the next one there. Each user's work is done by a method that does nobody else's.
+ *
+ * @test
+ * @summary a virtual thread's context goes with it from carrier to carrier, and stays with nobody else
+ * @requires jdk.version.major >= 24
+ * @library /lib /api/src
+ * @build dev.vouch.test.* dev.vouch.Vouch
+ * @run main/timeout=200 VirtualWork
+ */
+
+import java.lang.reflect.Method;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+import com.google.gson.JsonObject;
+
+import dev.vouch.Label;
+import dev.vouch.Scope;
+import dev.vouch.Vouch;
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Vm;
+
+public class VirtualWork {
+    private static final String[] USERS = {"moe", "larry", "curly", "shemp"};
+    private static final int THREADS = 10_000;
+    private static final int PARKS = 3;
+    /** Arithmetic steps between two parks. */
+    private static final int STEPS = 15_000;
+
+    public static void main(String[] args) {
+        Run run = Vm.with("interval=1ms").run(Program.class).ok();
+        Check.atLeast(THREADS / 10, run.number("moved"), "times that a virtual thread went on on another carrier");
+        Report report = run.report();
+        JsonObject contexts = report.json.getAsJsonObject("contexts");
+        // The first of them show where the JVM tells whom a carrier carries.
+        Check.between(1, contexts.get("left_out").getAsLong(), 100, "virtual threads whose contexts are not seen");
+
+        long wrong = 0;
+        long[] own = new long[USERS.length];
+        long without = 0;
+        long nobody = 0;
+        for (Sample sample : run.profile().samples()) {
+            String said = sample.says("user");
+            for (int user = 0; user < USERS.length; user++) {
+                if (sample.has("VirtualWork$Program." + USERS[user])) {
+                    own[user] += sample.weight;
+                    without += said == null ? sample.weight : 0;
+                    wrong += said == null || said.equals(USERS[user]) ? 0 : 1;
+                }
+            }
+            if (sample.has("VirtualWork$Program.nobody")) {
+                nobody += sample.weight;
+                wrong += said == null ? 0 : 1;
+            }
+        }
+        Check.equal(0L, wrong, "samples under a context that is not theirs");
+        Check.that(nobody > 0, "no sample of those who work for nobody");
+        long all = 0;
+        for (long weight : own) {
+            all += weight;
+        }
+        Check.that(all > 500, "weight of the users' own methods: " + all);
+        // Those of the first few virtual threads alone.
+        Check.atMost(0.01 * all, without, "weight of the users' own methods without a context");
+
+        JsonObject field = contexts.getAsJsonArray("kinds").get(0).getAsJsonObject().getAsJsonArray("fields").get(0).getAsJsonObject();
+        Check.equal((long) USERS.length, field.get("distinct").getAsLong(), "users in the report");
+    }
+
+    static final class Request {
+        @Label("user")
+        private final String user;
+
+        Request(String user) {
+            this.user = user;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Request && ((Request) other).user.equals(user);
+        }
+
+        @Override
+        public int hashCode() {
+            return user.hashCode();
+        }
+    }
+
+    static class Program {
+        private static final AtomicLong MOVED = new AtomicLong();
+        /** By carrier and user: so that no compiler makes one of the methods of the users'. */
+        private static final AtomicLongArray SUMS = new AtomicLongArray(USERS.length + 1);
+
+        public static void main(String[] args) throws Exception {
+            Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+            CountDownLatch done = new CountDownLatch(THREADS);
+            for (int n = 0; n < THREADS; n++) {
+                int user = n % 5;
+                start.invoke(null, (Runnable) () -> {
+                    if (user == USERS.length) {
+                        rounds(user);
+                    } else {
+                        try (Scope scope = Vouch.with(new Request(USERS[user]))) {
+                            rounds(user);
+                        }
+                        // As long as the next one's first share: it must not be shown under the context that was left.
+                        nobody();
+                    }
+                    done.countDown();
+                });
+                if (n % 200 == 0) {
+                    Thread.sleep(1);
+                }
+            }
+            done.await();
+            System.out.println("moved=" + MOVED.get());
+        }
+
+        private static void rounds(int user) {
+            String carrier = carrier();
+            for (int round = 0; round < PARKS; round++) {
+                switch (user) {
+                    case 0: moe(); break;
+                    case 1: larry(); break;
+                    case 2: curly(); break;
+                    case 3: shemp(); break;
+                    default: nobody(); break;
+                }
+                Thread.yield();
+                java.util.concurrent.locks.LockSupport.parkNanos(1_000);
+                String now = carrier();
+                MOVED.addAndGet(now.equals(carrier) ? 0 : 1);
+                carrier = now;
+            }
+        }
+
+        /** A virtual thread's text ends with that of its carrier. */
+        private static String carrier() {
+            String text = Thread.currentThread().toString();
+            return text.substring(text.lastIndexOf('@') + 1);
+        }
+
+        private static void moe() {
+            SUMS.addAndGet(0, Burn.work(STEPS));
+        }
+
+        private static void larry() {
+            SUMS.addAndGet(1, Burn.work(2 * STEPS));
+        }
+
+        private static void curly() {
+            SUMS.addAndGet(2, Burn.work(3 * STEPS));
+        }
+
+        private static void shemp() {
+            SUMS.addAndGet(3, Burn.work(4 * STEPS));
+        }
+
+        private static void nobody() {
+            SUMS.addAndGet(4, Burn.work(STEPS));
+        }
+    }
+}
