@@ -117,7 +117,7 @@ impl Agent {
     /// A class is prepared, by the calling thread.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
         if let Some(signature) = self.resolver.prepared(env, class) {
-            natives::met(self.jvmti, env, class, &signature);
+            natives::met(env, class, &signature, false);
         }
         if let Some(Ok(own)) = self.places.get().map(|places| &places.own) {
             walkers::hold(own, self.jvmti, env);
@@ -153,7 +153,7 @@ impl Agent {
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
         let late = late::enter_all(self.jvmti, env, place, ThreadLayout::of(&self.hotspot));
-        self.resolver.begin(env, |env, class, signature| natives::met(self.jvmti, env, class, signature));
+        self.resolver.begin(env, |env, class, signature| natives::met(env, class, signature, true));
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
         worker::start(self.jvmti, &thread, &DUTIES)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;

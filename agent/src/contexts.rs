@@ -145,6 +145,13 @@ impl Contexts {
         Some((Arc::clone(context), Arc::clone(at(&inner.kinds, context.kind)?)))
     }
 
+    /// True if a context lies somewhere inside of another one.
+    pub fn is_inside(&self, context: u32, other: u32) -> bool {
+        let inner = self.0.lock();
+        let outer = |number: &u32| at(&inner.known, *number).map(|context| context.outer);
+        std::iter::successors(outer(&context), outer).any(|around| around == other && around != 0)
+    }
+
     /// One was left out.
     pub fn lose(&self) {
         self.0.lock().lost += 1;

@@ -86,6 +86,8 @@ pub struct Session {
     /// It was said that so many walks crashed that there are no more.
     said_stopped: bool,
     started: Moment,
+    /// How many contexts had been left out before.
+    left_out_before: u64,
 }
 
 impl Session {
@@ -124,6 +126,7 @@ impl Session {
             truth,
             said_stopped: false,
             started,
+            left_out_before: contexts().lost(),
         };
         if session.truth.is_some() {
             return Ok(session);

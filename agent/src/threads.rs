@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use vouch_signal::slots::{Slot, Slots};
 
 use crate::clock;
-use crate::contexts::{Cell, contexts};
+use crate::contexts::Cell;
 
 pub use life::{Life, NameId};
 pub use live::Debt;
@@ -118,21 +118,25 @@ impl Registry {
         }
         let cpu = clock::thread_cpu(tid).unwrap_or(0);
         self.with_known(tid, |live, life, arming| {
+            // Only here: what a thread does behind our back at its very end may still be Java. A cell that nobody gives back is lost.
+            live.give_cell_back();
             // The JVM gives the place to another thread soon, maybe before this one leaves.
             live.java_thread = 0;
-            live.give_cell_back();
             if arming.sampling.is_some() {
                 life.ran_until(cpu);
             }
         });
     }
 
-    /// Where the calling thread's Java code says whose work it does.
-    pub fn cell(&self, tid: u32) -> &'static Cell {
+    /// Where the calling thread's Java code says whose work it does; `None` if it is about to be gone.
+    pub fn cell(&self, tid: u32) -> Option<&'static Cell> {
+        let mut inner = self.inner.lock();
+        if inner.left.contains_key(&tid) {
+            return None;
+        }
         let mut cell = None;
-        self.with_live(tid, |live, _, _| cell = Some(live.cell()));
-        // An entry whose life is lacking is none that Java code could run on.
-        cell.unwrap_or_else(|| contexts().cell())
+        self.with_live_of(&mut inner, tid, |live, _, _| cell = Some(live.cell()));
+        cell
     }
 
     /// The thread with this id and serial has this name since `now`.
@@ -309,7 +313,6 @@ impl Registry {
     fn forget(&self, inner: &mut Inner, tid: u32) {
         let Some(mut live) = inner.live.remove(&tid) else { return };
         live.disarm();
-        live.give_cell_back();
         self.slots.remove(tid);
         let Inner { lives, arming, .. } = inner;
         if let Some(life) = lives.get_mut(&live.serial) {

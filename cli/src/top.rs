@@ -64,7 +64,9 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let samples: Vec<Sample> = profile.samples().filter(holds).collect();
     let all = sum(samples.iter());
     if all.weight == 0 {
-        return Err(about("no sample is in such a context".to_owned()));
+        let none =
+            if conditions.is_empty() { "there is no sample in it" } else { "no sample is in such a context" };
+        return Err(about(none.to_owned()));
     }
     let mut text = format!("{} of CPU time in {} samples\n", profile.time(all.weight), grouped(all.samples));
     match &by {

@@ -44,8 +44,8 @@ public class Attached {
                 attach.must("out=" + second + ",interval=1ms");
                 work(child, "second");
                 attach.must("stop");
-                check(Profile.read(first), "first", true);
-                check(Profile.read(second), "second", false);
+                check(Profile.read(first), "first");
+                check(Profile.read(second), "second");
             }
             child.stdin().println("exit");
             child.waitFor().ok();
@@ -57,7 +57,7 @@ public class Attached {
         child.awaitOut("done " + name);
     }
 
-    private static void check(Profile profile, String name, boolean copied) {
+    private static void check(Profile profile, String name) {
         long own = 0;
         long copy = 0;
         for (Sample sample : profile.samples()) {

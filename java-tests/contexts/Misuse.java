@@ -221,7 +221,7 @@ public class Misuse {
         static final class Coming implements Runnable {
             @Override
             public void run() {
-                // It gets the cell of the one that has left.
+                // It may well get the cell of the one that has left.
                 Vouch.with(B).close();
                 afterOneThatNeverCloses();
             }

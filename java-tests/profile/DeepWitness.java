@@ -31,7 +31,6 @@ public class DeepWitness {
             deep += sample.root().function.equals("[cut at 2048 frames]") ? 1 : 0;
         }
         Check.that(deep > 0, "the trigger: no stack was so deep that it was cut");
-        // Of the witness's own cost little is for walking: a stack of some 2,300 frames is not told of any more.
         long asked = report.json.getAsJsonObject("witness").get("asked").getAsLong();
         Check.that(asked > 0, "nobody was asked");
     }

@@ -106,3 +106,30 @@ fn a_profile_without_contexts_has_no_trace_of_them() {
     let text = written(&recording).to_string();
     assert!(!text.contains("vouchContext") && !text.contains("context-"));
 }
+
+#[test]
+fn a_marker_covers_no_rest_and_a_shared_track_has_none() {
+    let mut recording = Recording::new();
+    let step = kind(&mut recording, "Step", &["name"]);
+    let read = context(&mut recording, None, step, &["read"]);
+    let any = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 1, START_NS);
+    // It rests for a hundred milliseconds after its second sample, and for no time after its third, which is late.
+    for (at, cpu) in [(1, 1), (2, 2), (103, 3), (106, 6)] {
+        recording.sample(main, Sample { context: Some(read), cpu_ns: cpu * MS, ..sample(at * MS, any) });
+    }
+    let profile = written(&recording);
+    let markers = &profile["threads"][0]["markers"];
+    let times: Vec<_> =
+        (0..2).map(|at| (into(&markers["startTime"][at]), into(&markers["endTime"][at]))).collect();
+    assert_eq!((&markers["length"], times), (&json!(2), vec![(0.0, 2.001), (102.0, 106.001)]));
+    for at in 0..1_100 {
+        thread(&mut recording, &format!("worker-{at}"), &[Some(read), None, Some(read)]);
+    }
+    let profile = written(&recording);
+    let tracks = profile["threads"].as_array().unwrap();
+    let shared =
+        tracks.iter().find(|track| track["name"].as_str().unwrap().contains("1,100 threads")).unwrap();
+    assert_eq!((&shared["markers"]["length"], tracks[0]["markers"]["length"].as_u64()), (&json!(0), Some(2)));
+    assert!(shared["samples"].get("vouchContext").is_some());
+}

@@ -127,7 +127,7 @@ impl ContextsReport {
             let values: Vec<String> = values
                 .map(|value| format!("{} {}", shortened(&value.value, WIDEST), of_all(value.cpu_ms)))
                 .collect();
-            let rest = if field.distinct > 3 { ", and others" } else { "" };
+            let rest = if field.distinct > IN_A_LINE as u64 { ", and others" } else { "" };
             Some(plain(&format!("{} {}: {}{rest}", kind.label, field.label, values.join(", "))))
         });
         let told = (all > 0.0 && self.met > 0).then(|| format!("{} in a context", of_all(self.with_ms)));

@@ -5,13 +5,12 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use jni::objects::{JByteBuffer, JClass, JObjectArray, JString, JValue};
+use jni::objects::{JByteBuffer, JClass, JObjectArray, JString, JValue, JValueOwned};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{JNI_TRUE, jclass, jint, jlong, jobject};
 
 use super::{Context, Kind, Refusal, carried, contexts};
 use crate::clock;
-use crate::facade::Jvmti;
 use crate::fault::guard;
 use crate::java;
 use crate::threads::registry;
@@ -23,17 +22,20 @@ const FULL: jint = -1;
 /// The class whose natives these are, as the JVM writes it.
 const CLASS: &str = "Ldev/vouch/Agent;";
 
-/// A class has been prepared, or was when the agent came. If it is the library's it gets its natives: there is one of each class
-/// loader that has loaded it. One that has looked for the agent in vain is told that it is there.
-pub fn met(jvmti: Jvmti, env: &mut JNIEnv<'_>, class: jclass, signature: &str) {
+/// A class has been prepared, or was when the agent was attached. If it is the library's it gets its natives: there is one of each class
+/// loader that has loaded it. One that may have looked for the agent in vain, before, is told that it is there.
+pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     if signature != CLASS {
         return;
     }
-    let initialized = jvmti.is_initialized(class);
     // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
     let class = unsafe { JClass::from_raw(class) };
     let bound = env.register_native_methods(&class, &methods());
-    if java::cleared(env, bound).is_some() && initialized {
+    if java::cleared(env, bound).is_none() || !before {
+        return;
+    }
+    let theirs = env.get_static_field(&class, "PROTOCOL", "I").and_then(JValueOwned::i);
+    if java::cleared(env, theirs) == Some(PROTOCOL) {
         let told = env
             .get_static_field_id(&class, "here", "Z")
             .and_then(|here| env.set_static_field(&class, here, JValue::Bool(JNI_TRUE)));
@@ -41,7 +43,7 @@ pub fn met(jvmti: Jvmti, env: &mut JNIEnv<'_>, class: jclass, signature: &str) {
     }
 }
 
-fn methods() -> [NativeMethod; 7] {
+fn methods() -> [NativeMethod; 8] {
     let method = |name: &str, signature: &str, native: *const c_void| NativeMethod {
         name: name.into(),
         sig: signature.into(),
@@ -55,6 +57,7 @@ fn methods() -> [NativeMethod; 7] {
         method("claim", "(J)I", claim as *const c_void),
         method("kind", kind, self::kind as *const c_void),
         method("context", "(II[Ljava/lang/String;)I", context as *const c_void),
+        method("inside", "(II)I", inside as *const c_void),
         method("lost", "()V", lost as *const c_void),
     ]
 }
@@ -66,7 +69,7 @@ extern "system" fn protocol(_: JNIEnv<'_>, _: JClass<'_>) -> jint {
 /// The calling thread's cell, as a direct buffer; null if there is none to be had.
 extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(None, || {
-        let cell = registry().cell(clock::own_tid());
+        let cell = registry().cell(clock::own_tid())?;
         let word = cell.word().as_ptr();
         // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as long as that runs Java.
         let buffer = unsafe { env.new_direct_byte_buffer(word.cast(), size_of::<u32>()) };
@@ -135,6 +138,11 @@ extern "system" fn context(
             Err(Refusal::ThisOne) => None,
         }
     })
+}
+
+/// 1 if a context lies somewhere inside of another one.
+extern "system" fn inside(_: JNIEnv<'_>, _: JClass<'_>, context: jint, other: jint) -> jint {
+    guard(0, || contexts().is_inside(context.cast_unsigned(), other.cast_unsigned()).into())
 }
 
 /// A context was left out.

@@ -23,6 +23,14 @@ fn a_number_stands_for_one_context_within_one_other() {
     let alone = number(context(0, step, &["read"]));
     assert_eq!(number(context(moe, step, &["read"])), read);
     assert!(moe != read && read != alone && moe != 0);
+    assert!(
+        contexts.is_inside(read, moe) && !contexts.is_inside(moe, read) && !contexts.is_inside(alone, moe)
+    );
+    assert!(
+        ![(moe, moe), (moe, 0), (0, 0), (99, 1)]
+            .into_iter()
+            .any(|(one, other)| contexts.is_inside(one, other))
+    );
     let (known, its_kind) = contexts.get(read).unwrap();
     assert_eq!((&*known, &*its_kind), (&context(moe, step, &["read"]), &kind("Step", &["name"])));
 }

@@ -59,14 +59,6 @@ impl Jvmti {
         unsafe { text(self, signature) }.ok_or(JvmtiError::NOT_AVAILABLE)
     }
 
-    /// True for a class whose initialiser has run.
-    pub fn is_initialized(self, class: jclass) -> bool {
-        const INITIALIZED: jint = 4;
-        let mut status = 0;
-        let asked = call!(self, GetClassStatus(class => jclass, &raw mut status => *mut jint));
-        asked.is_ok() && status & INITIALIZED != 0
-    }
-
     /// The class's SourceFile attribute, if it has one.
     pub fn source_file(self, class: jclass) -> Option<String> {
         let mut name = null_mut();

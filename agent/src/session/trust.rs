@@ -106,7 +106,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
         },
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
-        contexts_left_out: contexts().lost(),
+        contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),
     };
     TrustReport::of(&session.recorder.recording, run)
 }

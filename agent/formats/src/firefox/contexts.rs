@@ -1,8 +1,11 @@
-//! Contexts in the timeline: a marker from the first to the last sample of a thread in a row that was taken in one.
+//! Contexts in the timeline: a marker from the first to the last sample of a thread in a row that was taken in one, without its
+//! having rested in between.
 //!
 //! The front-end can keep the samples inside of markers that match a search, and no others: so a marker must hold all of its own
 //! samples' times, and nobody else's on its track. Which context each sample has also stands beside it, exactly, in a column of our
 //! own, which the front-end passes over.
+
+use std::mem::replace;
 
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
@@ -27,8 +30,14 @@ pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span
     let mut samples: Vec<_> = thread.samples_in_contexts().collect();
     samples.sort_by_key(|(sample, _)| sample.time_ns);
     let (mut ended, mut open) = (Vec::new(), Vec::<Span>::new());
-    let mut free_ns = 0;
+    let (mut free_ns, mut rested_from) = (0, (0, 0));
     for (sample, context) in samples {
+        // As long as it was idle nobody knows what it was in.
+        let (time_ns, cpu_ns) = replace(&mut rested_from, (sample.time_ns, sample.cpu_ns));
+        let ran_ns = sample.cpu_ns.saturating_sub(cpu_ns);
+        if sample.time_ns.saturating_sub(ran_ns) > time_ns.saturating_add(interval_ns.saturating_mul(2)) {
+            ended.append(&mut open);
+        }
         let mut around: Vec<ContextId> = contexts.outwards(context).collect();
         around.reverse();
         let stay = open.iter().zip(&around).take_while(|(span, context)| span.context == **context).count();

@@ -66,7 +66,9 @@ impl<'a> MarkerColumns<'a> {
         let refuted = threads.iter().flat_map(|thread| thread.refuted()).copied().map(Marker::Refuted);
         let of_all = if first { recording.marks() } else { &[] };
         let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).map(Marker::Mark);
-        let spans = threads.iter().flat_map(|thread| spans(recording.contexts(), thread, interval_ns));
+        // Where threads share a track a marker of one would hold samples of the others.
+        let alone = if let [thread] = threads { Some(thread) } else { None };
+        let spans = alone.into_iter().flat_map(|thread| spans(recording.contexts(), thread, interval_ns));
         let mut markers: Vec<Marker<'_>> = refuted.chain(marks).chain(spans.map(Marker::Context)).collect();
         // Of those that begin together the one around the others first.
         markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));

@@ -15,8 +15,14 @@ final class Agent {
     /** So many bytes has the cell of a platform thread. */
     private static final int OWN = 4;
 
-    /** The agent is loaded. One that is attached later sets it. */
-    static boolean here = find();
+    /** The agent is loaded. One that is attached later sets it, whatever this class has found out until then. */
+    static volatile boolean here;
+
+    static {
+        if (find()) {
+            here = true;
+        }
+    }
 
     /** Each thread's. A virtual thread has one for as long as it is in a context. */
     static final ThreadLocal<ByteBuffer> CELLS = ThreadLocal.withInitial(Agent::findCell);
@@ -43,6 +49,10 @@ final class Agent {
     /** The calling thread, whose cell it is, goes on with this context; 0 is none, and then the cell is not to be used again. */
     static void go(ByteBuffer cell, int context) {
         cell.putInt(0, context);
+        // To a compiler that is a word like any other: it may write it behind a whole loop that does not touch memory, so that this
+        // is shown under the context before. It may not behind what reads a volatile.
+        @SuppressWarnings("unused")
+        boolean fence = here;
         if (context == 0 && cell.capacity() != OWN) {
             Virtuals.giveBack(cell);
         }
@@ -80,6 +90,9 @@ final class Agent {
 
     /** The number of a context inside of another one; 0 if this one gets none, as one that is nested too deep. */
     static native int context(int outer, int kind, String[] values);
+
+    /** 1 if a context lies somewhere inside of another one; for those that another copy of this class has asked for. */
+    static native int inside(int context, int other);
 
     /** A context is left out, since there are too many. */
     static native void lost();

@@ -12,21 +12,28 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * A class of contexts: what its objects say, and which of them the agent knows.
  *
- * It lives as long as the class, and keeps none of its objects for longer. It must never keep more of them than the agent does.
+ * It lives as long as the class, and keeps none of its objects for longer. It must never keep more of them than the agent knows, nor a
+ * class loader that could go: neither the program's, nor its own, of which there may be one in each of many applications.
  */
 final class Kind {
     /** So many contexts, in all that they are nested in, are told apart; the agent has the same limit. */
     private static final int MOST = 1 << 16;
     private static final int LONGEST = 200;
 
-    /** Kinds of the JDK's classes, which outlive this one; of all others, with the class. */
-    private static final ConcurrentHashMap<Class<?>, Kind> OF_JDK = new ConcurrentHashMap<>();
+    /** Kinds of classes that outlive this one; of all others, with the class. */
+    private static final ConcurrentHashMap<Class<?>, Kind> OF_OLDER = new ConcurrentHashMap<>();
+    /** Those of the JDK's whose objects refer to nobody, beside enums. */
+    private static final List<Class<?>> PLAIN = Arrays.asList(
+        String.class, Character.class, Boolean.class, Byte.class, Short.class, Integer.class, Long.class, Float.class, Double.class);
     private static final ClassValue<Kind> OF = new ClassValue<Kind>() {
         @Override
         protected Kind computeValue(Class<?> type) {
             return new Kind(type);
         }
     };
+
+    private static final ClassLoader OWN = Kind.class.getClassLoader();
+    private static final ClassLoader PARENT = OWN == null ? null : OWN.getParent();
 
     private static final Method IS_VIRTUAL = find(Thread.class, "isVirtual");
     private static final Method IS_RECORD = find(Class.class, "isRecord");
@@ -52,7 +59,8 @@ final class Kind {
 
     private Kind(Class<?> type) {
         fields = fields(type);
-        byEquals = find(type, "equals", Object.class).getDeclaringClass() != Object.class;
+        boolean plain = type.getClassLoader() != null || PLAIN.contains(type) || type.isEnum();
+        byEquals = plain && find(type, "equals", Object.class).getDeclaringClass() != Object.class;
         Label label = type.getAnnotation(Label.class);
         String[] keys = {"value"};
         String[] labels = keys;
@@ -65,12 +73,25 @@ final class Kind {
 
     static Kind of(Object context) {
         Class<?> type = context instanceof Enum ? ((Enum<?>) context).getDeclaringClass() : context.getClass();
-        return type.getClassLoader() == null ? OF_JDK.computeIfAbsent(type, Kind::new) : OF.get(type);
+        return isOlder(type.getClassLoader()) ? OF_OLDER.computeIfAbsent(type, Kind::new) : OF.get(type);
+    }
+
+    /** True if a class loader is this class's own, or was there before. */
+    private static boolean isOlder(ClassLoader loader) {
+        if (loader == null || loader == OWN) {
+            return true;
+        }
+        for (ClassLoader parent = PARENT; parent != null; parent = parent.getParent()) {
+            if (parent == loader) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The scope of this context inside of another one; {@link Scope#NONE} if there are too many. */
     Scope scope(Object context, int outer) {
-        Object key = byEquals ? context : Arrays.asList(values(context));
+        Object key = byEquals && !isLong(context) ? context : Arrays.asList(values(context));
         Known met = known.get(key);
         if (met != null) {
             Scope last = met.last;
@@ -93,10 +114,23 @@ final class Kind {
             Agent.lost();
             return Scope.NONE;
         }
-        Known met = known.size() < MOST ? known.computeIfAbsent(key, added -> new Known()) : new Known();
-        Scope scope = met.byOuter.computeIfAbsent(outer, inside -> numbered(made, outer));
-        met.last = scope;
+        Scope[] all = scopes;
+        if (made < all.length && all[made] != null && !known.containsKey(key)) {
+            // Another object says the same, and is not its equal: it is not kept.
+            return all[made];
+        }
+        Scope scope = numbered(made, outer);
+        if (known.size() < MOST) {
+            Known met = known.computeIfAbsent(key, added -> new Known());
+            met.byOuter.put(outer, scope);
+            met.last = scope;
+        }
         return scope;
+    }
+
+    /** A text that is not kept whole. */
+    private static boolean isLong(Object context) {
+        return context instanceof String && ((String) context).length() > LONGEST;
     }
 
     /** The one scope of this number. */
@@ -115,13 +149,14 @@ final class Kind {
     /** True if this context lies somewhere inside of another one. */
     static boolean isInside(int context, int other) {
         Scope[] all = scopes;
-        while (context > 0 && context < all.length && all[context] != null) {
-            context = all[context].outer;
-            if (context == other) {
-                return true;
+        while (context != 0 && context != other) {
+            if (context >= all.length || all[context] == null) {
+                // It is of another class loader's Vouch.
+                return Agent.inside(context, other) != 0;
             }
+            context = all[context].outer;
         }
-        return false;
+        return context != 0;
     }
 
     /** What a context says, in the order of its fields. */

@@ -27,16 +27,20 @@ public final class Scope implements AutoCloseable {
         if (context == null) {
             return NONE;
         }
-        ByteBuffer cell = Agent.CELLS.get();
-        int outer = cell.getInt(0);
-        Scope scope;
+        // Whatever the program's own classes throw here they would not have thrown without the agent.
         try {
-            scope = Kind.of(context).scope(context, outer);
-        } catch (RuntimeException | LinkageError mistake) {
-            scope = NONE;
+            ByteBuffer cell = Agent.CELLS.get();
+            int outer = cell.getInt(0);
+            Scope scope = NONE;
+            try {
+                scope = Kind.of(context).scope(context, outer);
+            } finally {
+                Agent.go(cell, scope == NONE ? outer : scope.context);
+            }
+            return scope;
+        } catch (Throwable mistake) {
+            return NONE;
         }
-        Agent.go(cell, scope == NONE ? outer : scope.context);
-        return scope;
     }
 
     /** Takes the thread back to what it worked for before. */

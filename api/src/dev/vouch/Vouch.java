@@ -27,7 +27,7 @@ import java.util.concurrent.Executor;
  * It must not change while it is in use. Two that are {@linkplain Object#equals equal} are one. A class that leaves {@code equals}
  * as it is gets compared by what it says, which takes longer.
  *
- * <p>Nothing here throws, or waits for anybody.
+ * <p>Nothing here throws, but for work that is null, or waits for anybody.
  */
 public final class Vouch {
     private Vouch() {}
@@ -70,7 +70,8 @@ public final class Vouch {
 
     /**
      * An executor that does each task for whom the thread worked that gave it. A {@code CompletableFuture} whose stages are given to
-     * it carries the context along.
+     * it carries the context along. (It gives wrapped tasks on: an executor that looks at its tasks, as one that sorts them, is to be
+     * given such as were wrapped before.)
      *
      * @param executor who does the work
      * @return the same, with contexts

@@ -1,0 +1,81 @@
+/*
+ * Loops that touch no memory, inlined between the beginning and the end of a context and behind it. To a compiler the number of a
+ * context is a word like any other, which it may write behind such a loop: then all of the work inside is shown under the context
+ * before, and all of that behind under the one that was left. (With the serial collector: G1 has the JVM divide its loops, which hides it.)
+ *
+ * @test
+ * @summary compiled loops are under the context that they were run in
+ * @library /lib /api/src
+ * @build dev.vouch.test.* dev.vouch.Vouch
+ * @run main/timeout=200 Loops
+ */
+
+import dev.vouch.Scope;
+import dev.vouch.Vouch;
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Vm;
+
+public class Loops {
+    public static void main(String[] args) {
+        Run run = Vm.with("interval=1ms").collector("-XX:+UseSerialGC").run(Program.class).ok();
+        long inside = 0;
+        long behind = 0;
+        for (Sample sample : run.profile().samples()) {
+            if (!sample.leaf().subcategory.equals("proven")) {
+                continue;
+            }
+            if (sample.has("Loops$Program.inside")) {
+                Check.equal("work", sample.says("value"), "the context of what is inside, " + sample);
+                inside += sample.weight;
+            } else if (sample.has("Loops$Program.behind")) {
+                Check.equal(null, sample.says("value"), "the context of what is behind, " + sample);
+                behind += sample.weight;
+            }
+        }
+        Check.that(inside > 200 && behind > 200, "weight of the loops: " + inside + " inside, " + behind + " behind");
+    }
+
+    static class Program {
+        private static final int WARM = 60_000;
+        private static final int LONG = 4_000_000;
+        private static final long BURNT_MS = 1500;
+
+        public static void main(String[] args) {
+            int value = 1;
+            // So that the loops are inlined into one compiled method: they must be short for that to begin with.
+            for (int i = 0; i < WARM; i++) {
+                value = round(value, 50 + (i & 15));
+            }
+            long until = Burn.cpuNanos() + BURNT_MS * 1_000_000;
+            while (Burn.cpuNanos() < until) {
+                value = round(value, LONG);
+            }
+            Burn.sink = value;
+        }
+
+        private static int round(int value, int steps) {
+            int inside;
+            try (Scope scope = Vouch.with("work")) {
+                inside = inside(value, steps);
+            }
+            return behind(inside, steps);
+        }
+
+        private static int inside(int value, int steps) {
+            for (int i = 0; i < steps; i++) {
+                value = value * 31 + (i ^ value >>> 7);
+            }
+            return value;
+        }
+
+        private static int behind(int value, int steps) {
+            for (int i = 0; i < steps; i++) {
+                value = value * 37 + (i ^ value >>> 5);
+            }
+            return value;
+        }
+    }
+}
