@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 
-/// So many contexts, each within whatever it is nested in, are told apart; the Java side has the same limit.
+/// So many contexts, each within whatever it is nested in, are told apart.
 const MOST: usize = 1 << 16;
 /// They are nested so deep: who looks at a sample's looks at all around it.
 const DEEPEST: u8 = 64;

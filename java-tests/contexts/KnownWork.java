@@ -36,7 +36,7 @@ public class KnownWork {
     private static final String[] USERS = {"moe", "larry", "curly", "shemp"};
     /** One share of a user's work, in milliseconds; the last user has four times as much as the first. */
     private static final int SLICE_MS = 5;
-    private static final int ROUNDS = 40;
+    private static final int ROUNDS = 20;
 
     public static void main(String[] args) {
         for (String how : new String[] {"threads", "pool", "futures"}) {

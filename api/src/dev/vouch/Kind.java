@@ -7,6 +7,7 @@ import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -16,8 +17,6 @@ import java.util.concurrent.ConcurrentHashMap;
  * class loader that could go: neither the program's, nor its own, of which there may be one in each of many applications.
  */
 final class Kind {
-    /** So many contexts, in all that they are nested in, are told apart; the agent has the same limit. */
-    private static final int MOST = 1 << 16;
     private static final int LONGEST = 200;
 
     /** Kinds of classes that outlive this one; of all others, with the class. */
@@ -49,6 +48,8 @@ final class Kind {
     /** Two of them are one if they are equal; else, if they say the same. */
     private final boolean byEquals;
     private final ConcurrentHashMap<Object, Known> known = new ConcurrentHashMap<>();
+    /** Of those. */
+    private final Set<Integer> numbers = ConcurrentHashMap.newKeySet();
 
     /** A context that has been met, wherever that was. */
     private static final class Known {
@@ -73,6 +74,10 @@ final class Kind {
 
     static Kind of(Object context) {
         Class<?> type = context instanceof Enum ? ((Enum<?>) context).getDeclaringClass() : context.getClass();
+        Kind known = OF_OLDER.get(type);
+        if (known != null) {
+            return known;
+        }
         return isOlder(type.getClassLoader()) ? OF_OLDER.computeIfAbsent(type, Kind::new) : OF.get(type);
     }
 
@@ -114,13 +119,9 @@ final class Kind {
             Agent.lost();
             return Scope.NONE;
         }
-        Scope[] all = scopes;
-        if (made < all.length && all[made] != null && !known.containsKey(key)) {
-            // Another object says the same, and is not its equal: it is not kept.
-            return all[made];
-        }
         Scope scope = numbered(made, outer);
-        if (known.size() < MOST) {
+        // Where another object says the same and is not its equal, this one is not kept.
+        if (numbers.add(made) || known.containsKey(key)) {
             Known met = known.computeIfAbsent(key, added -> new Known());
             met.byOuter.put(outer, scope);
             met.last = scope;
