@@ -95,7 +95,9 @@ public class Suspended extends Scenario {
             try {
                 Path list = Paths.get("files").toAbsolutePath();
                 Path output = Paths.get("classes").toAbsolutePath();
-                flags.add("-Dlab.javac=" + String.join(" ", Sources.javacArguments(Sources.find(), list, output)));
+                Path sources = Sources.find();
+                flags.add("-Dlab.javac="
+                    + String.join(" ", Sources.javacArguments(sources, Sources.files(sources), list, output)));
             } catch (IOException error) {
                 throw new AssertionError("the sources cannot be prepared", error);
             }

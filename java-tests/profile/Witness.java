@@ -11,12 +11,15 @@
  * @run main Witness
  */
 
+import java.time.Duration;
+
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
+import dev.vouch.test.Scale;
 import dev.vouch.test.Vm;
 
 public class Witness {
@@ -53,6 +56,8 @@ public class Witness {
             Check.that(!ours.equals(theirs), "the two accounts are the same: " + ours);
         }
 
+        nowAndThen();
+
         JsonObject broken = witness(Vm.with("witness=200/s,break=truncated").run(Straight.class).ok());
         int compared = number(broken, "asked") - number(broken, "gone");
         int agreed = count(broken, "exact", "agreed") + count(broken, "all_but_top", "agreed") + count(broken, "root_only", "agreed");
@@ -72,6 +77,23 @@ public class Witness {
         JsonObject off = witness(Vm.with("witness=off").run(Program.class).ok());
         Check.equal(0, number(off, "asked"), "samples that are witnessed when it is off");
         Check.equal(0.0, off.get("stayed_ms").getAsDouble(), "time that threads stayed for it");
+    }
+
+    /** Where few walks are broken, as many are found as there are, by the witness, and no other is called wrong. */
+    private static void nowAndThen() {
+        Run some = Vm.with("witness=1000/s,recovery=off,break=gap/" + EVERY + ",threads=^" + THREAD + "$")
+            .timeout(Duration.ofSeconds(SECONDS + 60)).run(Program.class, Integer.toString(SECONDS)).ok();
+        if (!STAYS) {
+            return;
+        }
+        JsonObject witness = witness(some);
+        int whole = whole(witness);
+        int differ = whole - count(witness, "exact", "agreed") - count(witness, "all_but_top", "agreed");
+        double broken = (double) whole / EVERY;
+        double chance = Check.FAR * Math.sqrt(broken);
+        System.out.printf("%d of %d whole stacks contradicted, %.0f were broken%n", differ, whole, broken);
+        Check.atLeast(20 * EVERY, whole, "whole stacks that were witnessed");
+        Check.between(0.95 * broken - chance, differ, broken + chance, "contradicted stacks, of the broken ones");
     }
 
     private static JsonObject witness(Run run) {
@@ -97,19 +119,23 @@ public class Witness {
     }
 
     private static final int DEPTH = 60;
+    /** One walk of so many is broken, for so long. */
+    private static final int EVERY = Scale.pick(10, 100);
+    private static final int SECONDS = Scale.pick(3, 120);
 
     /** It begins in `run` and stays there. The main thread begins several times, each time that the launcher calls into Java. */
     private static final String THREAD = "recursion";
 
     static class Program {
         public static void main(String[] args) throws InterruptedException {
-            Thread thread = new Thread(Program::calls, THREAD);
+            long millis = args.length > 0 ? 1_000L * Integer.parseInt(args[0]) : 1_500;
+            Thread thread = new Thread(() -> calls(millis), THREAD);
             thread.start();
             thread.join();
         }
 
-        private static void calls() {
-            long end = System.nanoTime() + 1_500_000_000L;
+        private static void calls(long millis) {
+            long end = System.nanoTime() + millis * 1_000_000;
             while (System.nanoTime() < end) {
                 odd(DEPTH);
             }

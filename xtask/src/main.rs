@@ -2,6 +2,7 @@
 //!
 //!     xtask trust-page MAJOR-PROGRAM.json…         tables of fates, refutations, power and cost
 //!     xtask witness-page MAJOR-MODE-PROGRAM.json… tables of what the JVM itself said of the stacks
+//!     xtask lies-page MAJOR-MODE-PROGRAM.json…    the same of a walker that is known to be wrong now and then: how often, and in what
 //!     xtask recovery-page MAJOR-MODE.RUN-PROGRAM.json|collapsed… tables of bad stacks with recovery and without
 //!     xtask depth-page MAJOR-MODE.WALKER.DEPTH.RUN-deep.json… a table of what a sample costs by depth
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod depth_page;
+mod lies_page;
 mod peer;
 mod recovery_page;
 mod report;
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let make: fn(&[PathBuf]) -> Result<String, String> = match words.next().as_deref() {
         Some("trust-page") => |files| Ok(trust_page::page(&reports(files)?)),
         Some("witness-page") => |files| Ok(witness_page::page(&reports(files)?)),
+        Some("lies-page") => |files| Ok(lies_page::page(&reports(files)?)),
         Some("recovery-page") => recovery_page::page,
         Some("depth-page") => |files| depth_page::page(&reports(files)?),
         Some("true-stacks") => |files| Ok(true_stacks::lines(&reports(files)?)),
@@ -38,8 +41,8 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask trust-page|witness-page|recovery-page|depth-page|true-stacks|true-stacks-page|true-stacks-refuted \
-                 FILE…"
+                "usage: cargo xtask trust-page|witness-page|lies-page|recovery-page|depth-page|true-stacks|true-stacks-page|\
+                 true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);
         }

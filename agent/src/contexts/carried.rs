@@ -2,6 +2,8 @@
 //!
 //! Where that is not certain no virtual thread has a context: its samples carry none, and it is counted. It must never be guessed.
 
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use vouch_signal::virtuals::{Entry, VIRTUALS};
@@ -17,17 +19,33 @@ const LOOKED_AT: u32 = 1_000;
 
 static TABLE: OnceCell<&'static [Entry]> = OnceCell::new();
 static SEARCH: Mutex<Search> = Mutex::new(Search { owner: None, asked: 0 });
+/// What the search has come to: no lock is taken for what is settled.
+static FOUND: AtomicU8 = AtomicU8::new(Found::Never as u8);
 
 #[derive(Debug)]
 struct Search {
-    /// None: there is nothing to look for, or it is not where it was thought to be.
     owner: Option<Owner>,
     asked: u32,
 }
 
+/// What is known of the place where a JavaThread has whom it carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Found {
+    /// There is nothing to look for, or it is not where it was thought to be, or at one of several places.
+    Never,
+    /// Not enough has been looked at.
+    NotYet,
+    /// It is known, and looked at further.
+    Likely,
+    Certain,
+}
+
 /// There may be virtual threads in this JVM.
 pub fn expect(owner: Option<Owner>) {
-    SEARCH.lock().owner = owner;
+    let found = if owner.is_some() { Found::NotYet } else { Found::Never };
+    *SEARCH.lock() = Search { owner, asked: 0 };
+    FOUND.store(found as u8, Relaxed);
 }
 
 /// The table, for the Java library; made when the first virtual thread comes.
@@ -45,36 +63,62 @@ pub fn table() -> &'static [Entry] {
 /// `env` must be the calling thread's JNIEnv, and `id` the id of the virtual thread that runs on it.
 pub unsafe fn claim(env: usize, id: u64) -> Option<usize> {
     table();
-    // SAFETY: by the caller's promise.
-    if unsafe { SEARCH.lock().knows(env, id) } { VIRTUALS.claim(id) } else { None }
+    let found = FOUND.load(Relaxed);
+    let found = if found == Found::Never as u8 || found == Found::Certain as u8 {
+        found
+    } else {
+        // SAFETY: by the caller's promise.
+        unsafe { SEARCH.lock().look(env, id) as u8 }
+    };
+    if found >= Found::Likely as u8 { VIRTUALS.claim(id) } else { None }
 }
 
 impl Search {
-    /// True if it is known where a JavaThread has whom it carries.
+    /// Looks at one more virtual thread.
     ///
     /// # Safety
     /// As of [`claim`].
-    unsafe fn knows(&mut self, env: usize, id: u64) -> bool {
-        let Some(owner) = &mut self.owner else { return false };
-        if self.asked >= LOOKED_AT {
-            return true;
-        }
+    unsafe fn look(&mut self, env: usize, id: u64) -> Found {
+        let Some(owner) = &mut self.owner else { return Found::Never };
         // SAFETY: by the caller's promise.
         let place = unsafe { owner.narrow(env, id) };
-        self.asked += 1;
-        match place {
-            Some(place) if self.asked >= ENOUGH => {
-                // SAFETY: a place in each JavaThread, by where its JNIEnv lies.
-                unsafe { VIRTUALS.watch(place) };
-                true
+        self.asked = self.asked.saturating_add(1);
+        let found = found(place.is_some(), owner.is_nowhere(), self.asked);
+        // SAFETY: a place in each JavaThread, by where its JNIEnv lies; or nothing is looked at any more.
+        unsafe {
+            match (found, place) {
+                (Found::Never, _) => VIRTUALS.watch(0),
+                (Found::Likely | Found::Certain, Some(place)) => VIRTUALS.watch(place),
+                _ => {}
             }
-            None if owner.is_nowhere() => {
-                // SAFETY: nothing is looked at any more.
-                unsafe { VIRTUALS.watch(0) };
-                self.owner = None;
-                false
-            }
-            _ => false,
         }
+        FOUND.store(found as u8, Relaxed);
+        found
+    }
+}
+
+/// What there is to say when so many virtual threads have been looked at.
+fn found(one_place: bool, nowhere: bool, asked: u32) -> Found {
+    match (one_place, asked) {
+        _ if nowhere => Found::Never,
+        (true, LOOKED_AT..) => Found::Certain,
+        (true, ENOUGH..) => Found::Likely,
+        (false, LOOKED_AT..) => Found::Never,
+        _ => Found::NotYet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_believed_after_some_and_given_up_where_there_are_several() {
+        assert_eq!(found(true, false, 1), Found::NotYet);
+        assert_eq!(found(true, false, ENOUGH), Found::Likely);
+        assert_eq!(found(true, false, LOOKED_AT), Found::Certain);
+        assert_eq!(found(false, false, LOOKED_AT - 1), Found::NotYet);
+        assert_eq!(found(false, false, LOOKED_AT), Found::Never, "still several places");
+        assert_eq!(found(false, true, ENOUGH), Found::Never, "it is at none");
     }
 }

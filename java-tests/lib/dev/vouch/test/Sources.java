@@ -41,18 +41,18 @@ public final class Sources {
         return unpacked;
     }
 
-    /** The files that javac is to compile. */
-    public static List<String> files(Path sources) throws IOException {
-        try (Stream<Path> files = Files.walk(sources)) {
+    /** The files below a folder that javac is to compile. */
+    public static List<String> files(Path folder) throws IOException {
+        try (Stream<Path> files = Files.walk(folder)) {
             return files.map(Path::toString)
                 .filter(file -> file.endsWith(".java") && !file.endsWith("-info.java"))
                 .sorted().collect(Collectors.toList());
         }
     }
 
-    /** javac's arguments: the files stand in a list of this name, the classes go to the folder `output`. */
-    public static List<String> javacArguments(Path sources, Path list, Path output) throws IOException {
-        Files.write(list, files(sources), StandardCharsets.UTF_8);
+    /** javac's arguments for these files of theirs: they stand in a list of this name, the classes go to the folder `output`. */
+    public static List<String> javacArguments(Path sources, List<String> files, Path list, Path output) throws IOException {
+        Files.write(list, files, StandardCharsets.UTF_8);
         Files.createDirectories(output);
         List<String> arguments = new ArrayList<>();
         if (Vm.major() == 8) {
@@ -60,7 +60,7 @@ public final class Sources {
         } else {
             Collections.addAll(arguments, "--patch-module", "java.xml=" + sources);
         }
-        Collections.addAll(arguments, "-nowarn", "-proc:none", "-d", output.toString(), "@" + list);
+        Collections.addAll(arguments, "-nowarn", "-proc:none", "-implicit:none", "-d", output.toString(), "@" + list);
         return arguments;
     }
 
