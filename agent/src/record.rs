@@ -303,8 +303,10 @@ impl Recorder {
             if second.origin.compared {
                 self.agreement.count(difference, refuted, other_refuted);
             }
-            // Where neither has a stack it is AsyncGetCallTrace's reason that is known by its name.
-            if taken.answer.is_err() || refuted && second.answer.is_ok() && !other_refuted {
+            // That there is no Java is the thread's own word, by state and anchor; AsyncGetCallTrace looks at the registers before, and
+            // may fail at that. Else, where neither has a stack, it is AsyncGetCallTrace's reason that is known by its name.
+            let no_java = taken.answer.is_err_and(Reason::is_outside) && second.answer.is_err();
+            if taken.answer.is_err() && !no_java || refuted && second.answer.is_ok() && !other_refuted {
                 std::mem::swap(frames, &mut other);
                 taken = second;
             }
@@ -444,8 +446,7 @@ impl Recorder {
             Standing::Refuted(offence) => {
                 let stack = Disputed { walk, witness: against.as_ref() };
                 let how = walks.offences.count(offence, track, stack, recording, &mut walks.prover, jvm);
-                recording.refuted(track, head.time, how);
-                Some(walks.offences.kind(offence))
+                Some((offence, how))
             }
             Standing::Proven | Standing::Explained => None,
         };
@@ -453,10 +454,15 @@ impl Recorder {
         let lost = leaf == Leaf::Lost;
         let stack = match placed.leaf {
             Some(leaf) => {
-                shown.stack(Judged { leaf, lost, fate, refuted }, &walks.tree, recording, names, jvm)
+                let refuted = refuted.map(|(offence, _)| offence);
+                shown.stack(Judged { leaf, lost, fate, refuted }, walks, recording, names, jvm)
             }
             None => stand_in(recording, "[no frames]", Category::NoStack),
         };
+        if let Some((_, how)) = refuted {
+            let Head { time: time_ns, weight, .. } = *head;
+            recording.refuted(track, vouch_recording::Refuted { time_ns, stack, weight, how });
+        }
         (fate, stack)
     }
 }

@@ -13,6 +13,7 @@
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -64,6 +65,7 @@ public class Proof {
         for (Sample sample : apart) {
             Check.atLeast(2, sample.depth(), "frames of a stack that is shown apart");
             Check.that(sample.frames().stream().allMatch(Frame::isRefuted), "all of its frames are of the category Refuted: " + sample);
+            Check.equal(1, edges(sample), "frames that say where it cannot be: " + sample);
         }
         long others = profile.samples().stream().filter(sample -> !isApart(sample) && sample.frames().stream().anyMatch(Frame::isRefuted)).count();
         Check.equal(0, others, "samples that are not apart and have a refuted frame");
@@ -80,11 +82,19 @@ public class Proof {
         Check.near(report.weightMs("refuted"), foldedApart, 1e-6, "weight of the folded stacks that are apart");
     }
 
+    private static int edges(Sample sample) {
+        List<String> functions = sample.functions();
+        Check.that(!functions.get(0).startsWith("[✗ "), "the time is the method's on top: " + sample);
+        return (int) functions.stream().filter(function -> function.startsWith("[✗ ")).count();
+    }
+
     private static void checkMarkers(Run run, Report report, long refuted) {
-        List<JsonObject> markers = run.profile().markers("refuted");
+        List<JsonObject> markers = new ArrayList<>(run.profile().markers("refuted"));
+        markers.addAll(run.profile().markers("refuted-frame"));
         for (JsonObject data : markers) {
             Check.atLeast(1, data.get("number").getAsInt(), "number of a refutation");
-            Check.that(!data.has("cause"), "no field is one that the front-end takes for its own");
+            Sample stack = run.profile().stack(data.getAsJsonObject("cause").get("stack").getAsInt());
+            Check.that(isApart(stack), "the stack of a marker is a refuted one: " + stack);
         }
         Check.equal(refuted, (long) markers.size(), "markers of refuted samples");
         JsonObject carried = run.profile().meta.getAsJsonObject("vouch");

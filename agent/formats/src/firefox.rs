@@ -63,6 +63,7 @@ impl Serialize for Document<'_> {
 struct TrackColumns<'a> {
     name: &'a str,
     is_main_thread: bool,
+    show_markers_in_timeline: bool,
     process_type: &'static str,
     process_name: &'a str,
     process_startup_time: Micros,
@@ -79,9 +80,11 @@ struct TrackColumns<'a> {
 impl<'a> TrackColumns<'a> {
     fn new(recording: &'a Recording, track: &'a Track<'a>, first: bool, meta: &'a Meta) -> Self {
         let interval_ns = meta.report.run.interval_ns;
+        let markers = MarkerColumns::of(recording, &track.threads, first, interval_ns);
         Self {
             name: &track.name,
             is_main_thread: track.is_main,
+            show_markers_in_timeline: !markers.is_empty(),
             process_type: "default",
             process_name: &meta.process_name,
             process_startup_time: Micros::from_nanos(meta.started_ns),
@@ -92,7 +95,7 @@ impl<'a> TrackColumns<'a> {
             pid: meta.pid.to_string(),
             tid: &track.tid,
             samples: SampleColumns::of(&track.threads, interval_ns, meta.ended_ns),
-            markers: MarkerColumns::of(recording, &track.threads, first, interval_ns),
+            markers,
         }
     }
 }

@@ -4,14 +4,22 @@ mod common;
 
 use common::{START_NS, sample, stack, written};
 use serde_json::{Value, json};
-use vouch_recording::{Category, Fate, Func, FuncId, Recording, Refutation, Sample};
+use vouch_recording::{Category, Fate, Func, FuncId, Recording, Refutation, Refuted, Sample};
 
 fn func(recording: &mut Recording, category: Category) -> FuncId {
     recording.func(Func { name: "a.B.c", category, source: None, line: None, resource: None, java: true })
 }
 
 fn refutation(kind: &str) -> Refutation<'_> {
-    Refutation { kind, caller: "a/B.c:()V", bci: 17, expected: "invokevirtual a/B.d:()V", found: "a/B.e:()V" }
+    let caller = if kind == "wrong_root" { "" } else { "a.B.c()" };
+    Refutation {
+        kind,
+        words: "so it is",
+        caller,
+        bci: 17,
+        expected: "invokevirtual a.B.d()",
+        found: "a.B.e()",
+    }
 }
 
 #[test]
@@ -54,7 +62,7 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
     assert_eq!((first.number(), second.number()), (1, 2));
     for (into, how) in [(2_000_000, second), (1_000_000, first)] {
         recording.sample(thread, Sample { fate: Fate::Refuted, ..sample(into, any) });
-        recording.refuted(thread, START_NS + into, how);
+        recording.refuted(thread, Refuted { time_ns: START_NS + into, stack: any, weight: 2, how });
     }
     let profile = written(&recording);
     let markers = &profile["threads"][0]["markers"];
@@ -63,18 +71,32 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
         profile["shared"]["stringArray"][index].as_str().unwrap().to_owned()
     };
     assert_eq!(markers["length"], 2);
-    assert_eq!(text(&markers["name"][0]), "Refuted");
+    assert_eq!(text(&markers["name"][0]), "Refuted: so it is");
     let times = [&markers["startTime"][0], &markers["startTime"][1]].map(|time| time.as_f64().unwrap());
     assert!(times[0] < times[1], "in the order of time: {times:?}");
+    // As long as the sample stands for, and with its stack.
+    let ends = markers["endTime"][0].as_f64().unwrap();
+    assert!((ends - times[0] - 2.0).abs() < 1e-6, "{ends}");
+    let cause = &markers["data"][0]["cause"];
+    assert_eq!((&cause["time"], cause["stack"].as_u64()), (&markers["endTime"][0], Some(0)));
+    assert_eq!(profile["threads"][0]["showMarkersInTimeline"], true);
     let data = &markers["data"][0];
     assert_eq!((&data["number"], &data["bci"]), (&json!(1), &json!(17)));
     assert_eq!(text(&data["kind"]), "other_callee");
-    assert_eq!(text(&data["expected"]), "invokevirtual a/B.d:()V");
-    assert_eq!(text(&data["found"]), "a/B.e:()V");
-    // The front-end takes these names for its own.
-    let fields = profile["meta"]["markerSchema"][0]["fields"].as_array().unwrap();
-    assert!(fields.iter().all(|field| field["key"] != "cause" && field["key"] != "type"));
-    assert_eq!(data["type"], profile["meta"]["markerSchema"][0]["name"]);
+    assert_eq!(text(&data["expected"]), "invokevirtual a.B.d()");
+    assert_eq!(text(&data["found"]), "a.B.e()");
+    // Each has a schema, with a label of what it has; and the front-end takes some names for its own.
+    let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
+    for row in 0..2 {
+        let data = &markers["data"][row];
+        let schema = schemas.iter().find(|schema| schema["name"] == data["type"]).unwrap();
+        let label = schema["tableLabel"].as_str().unwrap();
+        assert_eq!(label.contains("{marker.data.caller}"), data.get("caller").is_some(), "{label}");
+        assert_eq!(data[schema["colorField"].as_str().unwrap()], "red");
+        let fields = schema["fields"].as_array().unwrap();
+        assert!(fields.iter().all(|field| field["key"] != "cause" && field["key"] != "type"));
+        assert!(fields.iter().all(|field| data.get(field["key"].as_str().unwrap()).is_some()), "{data}");
+    }
 }
 
 #[test]

@@ -95,6 +95,23 @@ named! {
     }
 }
 
+impl Refutation {
+    /// For a person, who sees it in a row of the timeline or in a stack.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NotAnInvoke => "there is no call",
+            Self::OtherCallee => "no such call",
+            Self::BciPastEnd => "a place behind the method's end",
+            Self::BciInsideInstruction => "a place inside of an instruction",
+            Self::Nativeness => "native code taken for Java, or the reverse",
+            Self::NullMethod => "a method without an id",
+            Self::UnknownMethod => "a method that nobody knows",
+            Self::WrongRoot => "no thread begins here",
+            Self::Witness => "the JVM itself says otherwise",
+        }
+    }
+}
+
 impl Verdict {
     pub fn is_refuted(self) -> bool {
         matches!(self, Self::Refuted(_))

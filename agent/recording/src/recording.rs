@@ -15,7 +15,7 @@ use crate::refutations::{Refutation, RefutationTable};
 use crate::rows::{FrameRow, Func, FuncRow, StackRow};
 use crate::strings::StringTable;
 use crate::table::Table;
-use crate::thread::{Sample, Thread};
+use crate::thread::{Refuted, Sample, Thread};
 
 /// The tables, threads and samples of one run.
 #[derive(Debug, Default)]
@@ -79,8 +79,8 @@ impl Recording {
     }
 
     /// A refuted sample's place in the timeline.
-    pub fn refuted(&mut self, thread: ThreadId, time_ns: u64, how: RefutationId) {
-        self.threads[thread.row()].refute(time_ns, how);
+    pub fn refuted(&mut self, thread: ThreadId, refuted: Refuted) {
+        self.threads[thread.row()].refute(refuted);
     }
 
     /// A frame called by `parent`, or a root.

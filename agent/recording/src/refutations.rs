@@ -10,6 +10,8 @@ use crate::strings::StringTable;
 #[derive(Debug, Clone, Copy)]
 pub struct Refutation<'a> {
     pub kind: &'a str,
+    /// The kind, in words.
+    pub words: &'a str,
     /// The method whose bytecode says otherwise; empty where a stack's end is meant.
     pub caller: &'a str,
     pub bci: i32,
@@ -22,6 +24,8 @@ pub struct Refutation<'a> {
 /// A refutation, as the table keeps it.
 #[derive(Debug, Clone, Copy)]
 pub struct RefutationRow {
+    /// What its markers are called.
+    pub name: StringId,
     pub kind: StringId,
     pub caller: StringId,
     pub bci: i32,
@@ -29,21 +33,17 @@ pub struct RefutationRow {
     pub found: StringId,
 }
 
-/// The name of the markers that refutations get in the timeline.
-const MARKER: &str = "Refuted";
-
 /// All refutations, in the order in which they were met.
 #[derive(Debug, Default)]
 pub struct RefutationTable {
     rows: Vec<RefutationRow>,
-    marker: Option<StringId>,
 }
 
 impl RefutationTable {
     pub(crate) fn add(&mut self, strings: &mut StringTable, refutation: Refutation<'_>) -> RefutationId {
-        let Refutation { kind, caller, bci, expected, found } = refutation;
-        self.marker = Some(strings.intern(MARKER));
+        let Refutation { kind, words, caller, bci, expected, found } = refutation;
         self.rows.push(RefutationRow {
+            name: strings.intern(&format!("Refuted: {words}")),
             kind: strings.intern(kind),
             caller: strings.intern(caller),
             bci,
@@ -55,11 +55,6 @@ impl RefutationTable {
 
     pub fn get(&self, id: RefutationId) -> RefutationRow {
         self.rows[id.row()]
-    }
-
-    /// The name of their markers, if there are any.
-    pub fn marker(&self) -> Option<StringId> {
-        self.marker
     }
 
     pub(crate) fn bytes(&self) -> u64 {

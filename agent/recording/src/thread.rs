@@ -38,10 +38,12 @@ struct Change {
     context: Option<ContextId>,
 }
 
-/// When a sample was refuted, and how.
+/// A sample that was refuted, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Refuted {
     pub time_ns: u64,
+    pub stack: StackId,
+    pub weight: u32,
     pub how: RefutationId,
 }
 
@@ -95,8 +97,8 @@ impl Thread {
         self.samples.push(Stored { time_ns, cpu_ns, stack, weight });
     }
 
-    pub(crate) fn refute(&mut self, time_ns: u64, how: RefutationId) {
-        self.refuted.push(Refuted { time_ns, how });
+    pub(crate) fn refute(&mut self, refuted: Refuted) {
+        self.refuted.push(refuted);
     }
 
     pub(crate) fn mark(&mut self, mark: Mark) {
@@ -130,7 +132,7 @@ impl Thread {
         &self.tally
     }
 
-    /// When it was refuted, and how.
+    /// Its samples that were refuted.
     pub fn refuted(&self) -> &[Refuted] {
         &self.refuted
     }

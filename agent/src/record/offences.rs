@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use vouch_proof::{Refutation as Kind, called, listing};
 use vouch_recording::{Recording, Refutation, RefutationId, ThreadId};
-use vouch_report::{Account, LISTED, RefutationReport};
+use vouch_report::{Account, LISTED, RefutationReport, readable};
 use vouch_sample::{Bci, ENTRY, Meaning, Meant};
 
 use super::tree::{OffenceId, Standing};
@@ -43,6 +43,14 @@ struct Offence {
     against: Against,
     count: u64,
     told: Option<(RefutationId, RefutationReport)>,
+}
+
+/// An offence as a stack shows it.
+#[derive(Debug)]
+pub struct Edge {
+    /// The frame that cannot stand where it does, counted from the leaf; if it is not known, the whole stack cannot.
+    pub below: Option<usize>,
+    pub text: String,
 }
 
 /// A stack, with whatever the JVM said of it.
@@ -106,6 +114,24 @@ impl Offences {
         self.all[id.0 as usize].kind
     }
 
+    /// Where in a stack, leaf first, it is, and what there is to read at that place.
+    pub fn edge(&self, id: OffenceId, stack: &[Meant]) -> Edge {
+        let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
+        let at = place_in(stack, *against);
+        let below = match against {
+            Against::Edge { .. } => at.and_then(|caller| caller.checked_sub(1)),
+            _ => at,
+        };
+        let expected = told.as_ref().map_or("", |(_, report)| report.expected.as_str());
+        let text = match expected.split_once(' ') {
+            Some((_, callee)) if *kind == Kind::OtherCallee => {
+                format!("[✗ {}: the bytecode calls {}]", kind.words(), readable(callee))
+            }
+            _ => format!("[✗ {}]", kind.words()),
+        };
+        Edge { below, text }
+    }
+
     /// Counts a sample of a thread, whose stack is given, leaf first. The first one is told.
     pub fn count(
         &mut self,
@@ -122,9 +148,17 @@ impl Offences {
             return *told;
         }
         let report = tell(offence, recording.thread_name(track), stack, prover, jvm);
-        let RefutationReport { kind, caller, bci, expected, found, .. } = &report;
-        let (kind, bci) = (kind.name(), *bci);
-        let told = recording.refutation(Refutation { kind, caller, bci, expected, found });
+        let RefutationReport { kind, bci, .. } = report;
+        let [caller, expected, found] =
+            [&report.caller, &report.expected, &report.found].map(|text| readable(text));
+        let told = recording.refutation(Refutation {
+            kind: kind.name(),
+            words: kind.words(),
+            caller: &caller,
+            bci,
+            expected: &expected,
+            found: &found,
+        });
         let report = RefutationReport { number: told.number(), ..report };
         offence.told = Some((told, report));
         told

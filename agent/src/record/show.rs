@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 
-use vouch_proof::Refutation;
 use vouch_recording::{Category, Fate, Recording, StackId};
 use vouch_sample::Meant;
 
 use super::names::{Names, stand_in, under};
-use super::tree::{NodeId, Tree};
+use super::tree::{NodeId, OffenceId};
+use super::walks::Walks;
 use crate::jvm::Jvm;
 use crate::options::Refuted;
 
@@ -32,14 +32,14 @@ pub struct Judged {
     pub lost: bool,
     pub fate: Fate,
     /// What is against it.
-    pub refuted: Option<Refutation>,
+    pub refuted: Option<OffenceId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum As {
     Stack(Fate),
     WithoutLeaf(Fate),
-    Refuted(Refutation),
+    Refuted(OffenceId),
 }
 
 impl Shown {
@@ -51,13 +51,13 @@ impl Shown {
     pub fn stack(
         &mut self,
         Judged { leaf, lost, fate, refuted }: Judged,
-        tree: &Tree,
+        Walks { tree, offences, .. }: &Walks,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> StackId {
         let shown = match refuted.filter(|_| self.wish != Refuted::Keep) {
-            Some(kind) => As::Refuted(kind),
+            Some(offence) => As::Refuted(offence),
             None if lost => As::WithoutLeaf(fate),
             None => As::Stack(fate),
         };
@@ -74,11 +74,16 @@ impl Shown {
                 }
             }
             As::WithoutLeaf(fate) => under(recording, tree.get(leaf).stack, LOST_LEAF, fate),
-            As::Refuted(kind) => {
-                let mut stack = stand_in(recording, &format!("[refuted: {kind}]"), Category::Refuted);
+            As::Refuted(offence) => {
+                let root = format!("[refuted: {}]", offences.kind(offence));
+                let mut stack = stand_in(recording, &root, Category::Refuted);
                 if self.wish == Refuted::Isolate {
                     let frames: Vec<Meant> = tree.frames(leaf).collect();
-                    for frame in frames.into_iter().rev() {
+                    let edge = offences.edge(offence, &frames);
+                    for (place, frame) in frames.into_iter().enumerate().rev() {
+                        if edge.below == Some(place) {
+                            stack = under(recording, stack, &edge.text, fate);
+                        }
                         let frame = Names::refuted_frame(recording, frame, jvm);
                         stack = recording.stack(Some(stack), frame);
                     }

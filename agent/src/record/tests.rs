@@ -53,7 +53,8 @@ fn a_stack_that_its_bytecode_forbids_is_refuted_and_stands_apart() {
     assert_eq!(
         stacks,
         [
-            "main: [refuted: other_callee];shop.Main.main:11;shop.Main.store:10;shop.Main.write 2",
+            "main: [refuted: other_callee];shop.Main.main:11;[✗ no such call: the bytecode calls shop.Main.lost()];\
+             shop.Main.store:10;shop.Main.write 2",
             "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1",
         ]
     );

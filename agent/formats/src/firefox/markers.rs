@@ -1,15 +1,17 @@
 //! Marks in the timeline: at each refuted sample what contradicts it, what happened beside the samples, and whose work it was.
 //!
-//! No field may be called `cause` or `type`: the front-end takes these for its own, and shows an error page.
+//! No field of a schema may be called `cause` or `type`: the front-end takes these for its own, and shows an error page. A value
+//! called `cause` is a stack, to be shown in the tooltip.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::ops::Not;
 
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use vouch_recording::{
     Category, ContextField, ContextKind, Figure, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
-    StringId, Thread, Unit,
+    StackId, StringId, Thread, Unit,
 };
 
 use super::categories::index;
@@ -17,12 +19,15 @@ use super::contexts::{Span, SpanData, field_key, marker_type, spans};
 use super::json::{Column, Row};
 use super::time::Micros;
 
-/// The kind of the markers of refuted samples, by which the front-end finds how to show them.
+/// The kinds of the markers of refuted samples, by which the front-end finds how to show them.
 const REFUTED: &str = "refuted";
+/// Of those where no method's bytecode is against it: a root that is no thread's beginning, a frame that the JVM has not.
+const REFUTED_FRAME: &str = "refuted-frame";
 
 /// The markers of one track, in the order of their times.
 pub struct MarkerColumns<'a> {
     recording: &'a Recording,
+    interval_ns: u64,
     markers: Vec<Marker<'a>>,
 }
 
@@ -34,9 +39,12 @@ enum Marker<'a> {
 }
 
 impl Marker<'_> {
-    fn began_ns(self) -> u64 {
+    /// A refuted sample stands for what its thread did before it.
+    fn began_ns(self, interval_ns: u64) -> u64 {
         match self {
-            Self::Refuted(refuted) => refuted.time_ns,
+            Self::Refuted(refuted) => {
+                refuted.time_ns.saturating_sub(interval_ns.saturating_mul(refuted.weight.into()))
+            }
             Self::Mark(mark) => mark.began_ns,
             Self::Context(span) => span.began_ns,
         }
@@ -45,7 +53,7 @@ impl Marker<'_> {
     /// None: it is an instant.
     fn ended_ns(self) -> Option<u64> {
         match self {
-            Self::Refuted(_) => None,
+            Self::Refuted(refuted) => Some(refuted.time_ns),
             Self::Mark(mark) => Some(mark.ended_ns).filter(|ended| *ended > mark.began_ns),
             Self::Context(span) => Some(span.ended_ns),
         }
@@ -71,17 +79,21 @@ impl<'a> MarkerColumns<'a> {
         let spans = alone.into_iter().flat_map(|thread| spans(recording.contexts(), thread, interval_ns));
         let mut markers: Vec<Marker<'_>> = refuted.chain(marks).chain(spans.map(Marker::Context)).collect();
         // Of those that begin together the one around the others first.
-        markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));
-        Self { recording, markers }
+        markers.sort_by_key(|marker| (marker.began_ns(interval_ns), Reverse(marker.ended_ns())));
+        Self { recording, interval_ns, markers }
     }
 
-    fn name(&self, marker: Marker<'_>) -> Option<Row<StringId>> {
+    pub fn is_empty(&self) -> bool {
+        self.markers.is_empty()
+    }
+
+    fn name(&self, marker: Marker<'_>) -> Row<StringId> {
         match marker {
-            Marker::Refuted(_) => self.recording.refutations().marker().map(Row),
-            Marker::Mark(mark) => Some(Row(self.kind(mark).name)),
+            Marker::Refuted(refuted) => Row(self.recording.refutations().get(refuted.how).name),
+            Marker::Mark(mark) => Row(self.kind(mark).name),
             Marker::Context(span) => {
                 let contexts = self.recording.contexts();
-                Some(Row(contexts.kind(contexts.get(span.context).kind).label))
+                Row(contexts.kind(contexts.get(span.context).kind).label)
             }
         }
     }
@@ -89,11 +101,16 @@ impl<'a> MarkerColumns<'a> {
     fn data(&self, marker: Marker<'a>) -> Data<'a> {
         match marker {
             Marker::Refuted(refuted) => {
-                let RefutationRow { kind, caller, bci, expected, found } =
+                let RefutationRow { kind, caller, bci, expected, found, .. } =
                     self.recording.refutations().get(refuted.how);
+                let of_frame = self.recording.strings().get(caller).is_empty();
                 let [kind, caller, expected, found] = [kind, caller, expected, found].map(Row);
                 let number = refuted.how.number();
-                Data::Refuted(RefutedData { r#type: REFUTED, number, kind, caller, bci, expected, found })
+                let (r#type, place) =
+                    if of_frame { (REFUTED_FRAME, None) } else { (REFUTED, Some(Place { caller, bci })) };
+                let time = Micros::from_nanos(refuted.time_ns);
+                let cause = Cause { time, stack: Row(refuted.stack) };
+                Data::Refuted(RefutedData { r#type, number, kind, place, expected, found, color: RED, cause })
             }
             Marker::Mark(mark) => Data::Mark(MarkData { kind: self.kind(mark), mark }),
             Marker::Context(span) => Data::Context(SpanData(self.recording.contexts().get(span.context))),
@@ -114,7 +131,7 @@ impl Serialize for MarkerColumns<'_> {
         table.serialize_field("name", &Column(|| markers().map(|marker| self.name(marker))))?;
         table.serialize_field(
             "startTime",
-            &Column(|| markers().map(|marker| Micros::from_nanos(marker.began_ns()))),
+            &Column(|| markers().map(|marker| Micros::from_nanos(marker.began_ns(self.interval_ns)))),
         )?;
         let ends = || markers().map(|marker| marker.ended_ns().map(Micros::from_nanos));
         table.serialize_field("endTime", &Column(ends))?;
@@ -139,11 +156,30 @@ struct RefutedData {
     r#type: &'static str,
     number: usize,
     kind: Row<StringId>,
-    caller: Row<StringId>,
-    bci: i32,
+    #[serde(flatten)]
+    place: Option<Place>,
     expected: Row<StringId>,
     found: Row<StringId>,
+    color: &'static str,
+    cause: Cause,
 }
+
+/// The call that cannot be.
+#[derive(Serialize)]
+struct Place {
+    caller: Row<StringId>,
+    bci: i32,
+}
+
+/// A stack, as the front-end shows it beside a marker.
+#[derive(Serialize)]
+struct Cause {
+    time: Micros,
+    stack: Row<StackId>,
+}
+
+/// As the front-end calls it.
+const RED: &str = "red";
 
 struct MarkData<'a> {
     kind: &'a MarkKindRow,
@@ -173,6 +209,9 @@ pub struct Schema<'a> {
     chart_label: Cow<'a, str>,
     tooltip_label: Cow<'a, str>,
     description: &'static str,
+    /// The field that has a marker's colour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    color_field: Option<&'static str>,
     fields: Vec<Field<'a>>,
 }
 
@@ -181,6 +220,8 @@ struct Field<'a> {
     key: Cow<'a, str>,
     label: Cow<'a, str>,
     format: &'static str,
+    #[serde(skip_serializing_if = "Not::not")]
+    hidden: bool,
 }
 
 impl From<&Figure> for Field<'_> {
@@ -189,7 +230,7 @@ impl From<&Figure> for Field<'_> {
             Unit::Count => "integer",
             Unit::Nanoseconds => "nanoseconds",
         };
-        Self { key: figure.key.into(), label: figure.label.into(), format }
+        Self { key: figure.key.into(), label: figure.label.into(), format, hidden: false }
     }
 }
 
@@ -202,11 +243,12 @@ pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
         chart_label: row.kind.label.into(),
         tooltip_label: row.kind.label.into(),
         description: row.kind.description,
+        color_field: None,
         fields: row.kind.figures.iter().map(Field::from).collect(),
     });
     let contexts = recording.contexts().kinds().iter().enumerate();
     let contexts = contexts.map(|(row, kind)| context(recording, row, kind));
-    std::iter::once(refuted()).chain(marks).chain(contexts)
+    refuted().into_iter().chain(marks).chain(contexts)
 }
 
 /// All that it says stands in its label: the marker chart is read like a table.
@@ -219,6 +261,7 @@ fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Sche
         key: field_key(at).into(),
         label: text(field.label).into(),
         format: "unique-string",
+        hidden: false,
     };
     Schema {
         name: marker_type(row).into(),
@@ -227,34 +270,45 @@ fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Sche
         chart_label: values.clone().into(),
         tooltip_label: format!("{}: {values}", text(kind.label)).into(),
         description: "What the program did its work for, from the first to the last of its samples in a row.",
+        color_field: None,
         fields: kind.fields.iter().enumerate().map(field).collect(),
     }
 }
 
 const DISPLAY: [&str; 3] = ["marker-chart", "marker-table", "timeline-overview"];
 
-fn refuted() -> Schema<'static> {
+/// One for calls, one for frames that stand where none can.
+fn refuted() -> [Schema<'static>; 2] {
     let field = |key: &'static str, label: &'static str, format| Field {
         key: key.into(),
         label: label.into(),
         format,
+        hidden: false,
     };
-    Schema {
-        name: REFUTED.into(),
+    let schema = |name: &'static str, table_label: &'static str, place: Vec<Field<'static>>| Schema {
+        name: name.into(),
         display: DISPLAY,
-        table_label: Some(
-            "{marker.data.kind}: {marker.data.caller} at {marker.data.bci}, found {marker.data.found}".into(),
+        table_label: Some(table_label.into()),
+        chart_label: "{marker.data.found}".into(),
+        tooltip_label: "{marker.name}".into(),
+        description: "A sample whose stack cannot be. `vouch explain FILE NUMBER` shows the place.",
+        color_field: Some("color"),
+        fields: [field("number", "Number", "integer"), field("kind", "How", "unique-string")]
+            .into_iter()
+            .chain(place)
+            .chain([
+                field("expected", "There is", "unique-string"),
+                field("found", "The walk claimed", "unique-string"),
+                Field { hidden: true, ..field("color", "Colour", "string") },
+            ])
+            .collect(),
+    };
+    [
+        schema(
+            REFUTED,
+            "{marker.data.caller} at {marker.data.bci}: {marker.data.expected}; the walk claimed {marker.data.found}",
+            vec![field("caller", "Caller", "unique-string"), field("bci", "At bci", "integer")],
         ),
-        chart_label: "{marker.data.kind}".into(),
-        tooltip_label: "A stack that cannot be: {marker.data.kind}".into(),
-        description: "A sample whose stack the bytecode contradicts. `vouch explain FILE NUMBER` shows the place.",
-        fields: vec![
-            field("number", "Number", "integer"),
-            field("kind", "How", "unique-string"),
-            field("caller", "Caller", "unique-string"),
-            field("bci", "At bci", "integer"),
-            field("expected", "Its bytecode", "unique-string"),
-            field("found", "The walk claimed", "unique-string"),
-        ],
-    }
+        schema(REFUTED_FRAME, "{marker.data.expected}; the walk claimed {marker.data.found}", Vec::new()),
+    ]
 }

@@ -1,7 +1,7 @@
 //! Samples with two accounts: which one is taken, and how their differences are counted.
 
 use vouch_report::AgreementReport;
-use vouch_sample::{ENTRY, Head, NATIVE, Reason};
+use vouch_sample::{ENTRY, Head, NATIVE, Reason, answer_of};
 use vouch_signal::record::Origin;
 
 use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
@@ -52,6 +52,9 @@ fn a_walker_that_has_no_stack_leaves_the_word_to_the_other() {
     // Of two reasons it is AsyncGetCallTrace's.
     let (shown, kind, _) = told(NONE, Err(Reason::NOT_WALKABLE_JAVA));
     assert_eq!((shown, kind.as_str()), (vec!["main: [no stack: not_walkable_Java] 1".to_owned()], "neither"));
+    // But whether there is Java at all the thread says itself.
+    let (shown, kind, _) = told(Err(Reason::NO_JAVA_FRAME), answer_of(-3).map(|_| &WHOLE[..]));
+    assert_eq!((shown, kind.as_str()), (vec!["main: [outside Java] 1".to_owned()], "neither"));
 }
 
 #[test]

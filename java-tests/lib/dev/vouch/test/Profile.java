@@ -89,6 +89,11 @@ public final class Profile {
         return markers;
     }
 
+    /** A stack by its number, as a sample that weighs nothing. */
+    public Sample stack(int number) {
+        return new Sample(this, number, 0, 0, 0, -1);
+    }
+
     /** The one track of this name. */
     public Track track(String name) {
         List<Track> named = tracks(name);
