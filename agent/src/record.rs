@@ -398,9 +398,9 @@ impl Recorder {
         let (fate, stack) = if why.is_outside() {
             (Fate::Outside, stand_in(&mut self.recording, outside.name, outside.category))
         } else {
-            let name = why.name();
-            *self.unwalked.entry(name.to_owned()).or_default() += 1;
-            let stack = stand_in(&mut self.recording, &format!("[no stack: {name}]"), Category::NoStack);
+            *self.unwalked.entry(why.name().to_owned()).or_default() += 1;
+            let words = why.words();
+            let stack = stand_in(&mut self.recording, &format!("[no stack: {words}]"), Category::NoStack);
             (Fate::Unwalked, stack)
         };
         self.add(head, track, stack, fate);

@@ -143,3 +143,18 @@ fn idle_time_has_no_stack_and_no_weight() {
     // The first stack lasts for an interval, and the thread wakes a millisecond before the second sample.
     assert_eq!(micros(&columns["timeDeltas"]), [START_NS / 1000 + 1000, 1000, 18_000, 1000]);
 }
+
+/// It has waited for a processor, and is where it was.
+#[test]
+fn a_thread_that_waits_for_its_turn_keeps_its_place() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let thread = recording.add_thread("main", 1, START_NS);
+    recording.sample(thread, sample(1_000_000, stack));
+    recording.sample(thread, Sample { cpu_ns: 2_000_000, ..sample(10_000_000, stack) });
+    recording.end_thread(thread, START_NS + 10_000_000);
+    let profile = written(&recording);
+    let columns = &profile["threads"][0]["samples"];
+    assert_eq!(numbers(&columns["stack"]), [0, 0]);
+    assert_eq!(numbers(&columns["threadCPUDelta"]), [1000, 1000]);
+}

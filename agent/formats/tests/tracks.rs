@@ -65,6 +65,18 @@ fn the_busiest_twenty_and_main_are_shown() {
 }
 
 #[test]
+fn what_takes_less_than_a_hundredth_is_hidden_at_first() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["run"]);
+    for (name, samples) in [("server", 990), ("worker", 20), ("ticker", 5)] {
+        busy_thread(&mut recording, name, stack, samples);
+    }
+    let profile = written(&recording);
+    assert_eq!(names(&profile), ["server", "worker", "ticker"]);
+    assert_eq!(numbers(&profile["meta"]["initialVisibleThreads"]), [0, 1]);
+}
+
+#[test]
 fn the_busiest_with_java_is_selected() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["a"]);
@@ -75,6 +87,7 @@ fn the_busiest_with_java_is_selected() {
     busy_thread(&mut recording, "worker", stack, 3);
     busy_thread(&mut recording, "idler", stack, 1);
     let profile = written(&recording);
+    assert_eq!(names(&profile), ["worker", "idler", "C2"], "the JVM's own threads stand below");
     let selected = profile["meta"]["initialSelectedThreads"][0].as_u64().unwrap();
     assert_eq!(profile["threads"][usize::try_from(selected).unwrap()]["name"], "worker");
 }

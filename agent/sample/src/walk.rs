@@ -64,6 +64,26 @@ impl Reason {
             Self(_) => "unknown_code",
         }
     }
+
+    /// For a person, who sees it where a stack would be.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NO_JAVA_FRAME | Self::NO_JAVA_THREAD => "outside of Java",
+            Self(-1) => "the JVM tells of no classes",
+            Self(-2) => "during a collection",
+            Self(-3 | -4) => "it had left Java, nobody knows from where",
+            Self::UNKNOWN_JAVA => "in Java, nobody knows where",
+            Self::NOT_WALKABLE_JAVA => "in Java, by callers that nobody knows",
+            Self(-8) => "its thread was about to end",
+            Self(-9) => "code was being thrown away",
+            Self(-10) => "at a safepoint",
+            Self::NOT_SIGNALLED => "it was due, and no signal came",
+            Self::CRASHED => "the walk faulted",
+            Self::STOPPED => "walking was stopped",
+            Self(_) => "nobody knows why",
+        }
+    }
 }
 
 /// An answer from its number: AsyncGetCallTrace's count, or what [`number_of`] gave.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording, StackId};
-use vouch_sample::{Meaning, Meant};
+use vouch_sample::{Meaning, Meant, NATIVE};
 
 use crate::jvm::Jvm;
 use crate::resolve::Method;
@@ -11,7 +11,8 @@ use crate::resolve::Method;
 /// The functions that methods have become.
 #[derive(Debug, Default)]
 pub struct Names {
-    known: HashMap<Meaning, (Method, FuncId)>,
+    /// By the method, and whether the frame says that it is native.
+    known: HashMap<(Meaning, bool), (Method, FuncId)>,
     nameless: HashSet<Meaning>,
 }
 
@@ -23,16 +24,18 @@ impl Names {
         frame: Meant,
         jvm: &mut dyn Jvm,
     ) -> (FuncId, Option<u32>) {
-        if let Some((method, func)) = self.known.get(&frame.method()) {
+        let native = frame.bci() == NATIVE;
+        if let Some((method, func)) = self.known.get(&(frame.method(), native)) {
             return (*func, method.line(frame.bci()));
         }
         let Some(method) = jvm.method(frame.method()) else {
             self.nameless.insert(frame.method());
             return (special(recording, "[unknown method]", Category::Other), None);
         };
-        let func = func_of(recording, &method, method.class.origin.category);
+        let category = if native { Category::Native } else { method.class.origin.category };
+        let func = func_of(recording, &method, category);
         let line = method.line(frame.bci());
-        self.known.insert(frame.method(), (method, func));
+        self.known.insert((frame.method(), native), (method, func));
         (func, line)
     }
 

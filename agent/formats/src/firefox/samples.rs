@@ -4,7 +4,9 @@
 //! between two samples of the same thread, also where a track holds many.
 //!
 //! The front-end draws a stack from its sample to the next one. A thread that slept in between would seem to work, so
-//! its idle time gets rows without a stack, which weigh nothing.
+//! its idle time gets rows without a stack, which weigh nothing; but not where it soon went on. Where more threads want to run than
+//! there are processors each waits for its turn all the time, and where it stands does not change by that: a stack chart of
+//! such stripes has room for no label. That it did not run meanwhile the CPU time between the two samples says.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -12,6 +14,9 @@ use vouch_recording::{ContextId, StackId, Thread};
 
 use super::json::{Column, Row as Numbered};
 use super::time::Micros;
+
+/// A thread that has no processor for less than that is drawn where it was, in microseconds: a few turns of other threads.
+const TURNS_US: u64 = 10_000;
 
 /// A sample on its track.
 struct Row {
@@ -85,7 +90,7 @@ fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64
     // Until when the last row's stack is to be drawn; before the first sample there is none.
     let mut drawn_us = start_us;
     let idle = |filled: &mut Vec<Row>, from_us: u64, to_us: u64| {
-        if to_us > from_us.saturating_add(step_us) {
+        if to_us > from_us.saturating_add(step_us.max(TURNS_US)) {
             filled.push(Row::idle(from_us));
             filled.push(Row::idle(to_us));
         }

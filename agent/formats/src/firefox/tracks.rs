@@ -5,8 +5,9 @@
 //! digits alone become one track, the largest such family first; and if that is not enough, the least busy
 //! tracks become one. A fold must never lose a sample.
 //!
-//! The main thread comes first, then the families by how busy they are, and a family's threads as they began:
-//! a pool stays together, and the busiest stands at the top.
+//! The main thread comes first, then the families that ran Java, then the JVM's own, each by how busy they are, and a family's threads
+//! as they began: a pool stays together, and the busiest stands at the top. What took less than a hundredth of the time is
+//! hidden at first.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -19,8 +20,10 @@ use vouch_report::grouped;
 /// The most tracks that a profile gets.
 const LIMIT: usize = 1000;
 
-/// The most tracks that are shown at first, beside that of the main thread.
+/// The most tracks that are shown at first, beside that of the main thread,
 const SHOWN: usize = 20;
+/// and the least that one of these must have of the time: a hundredth.
+const SHARE: u64 = 100;
 
 pub struct Track<'r> {
     pub name: Cow<'r, str>,
@@ -75,7 +78,8 @@ pub fn tracks(threads: &[Thread]) -> Vec<Track<'_>> {
         }
     }
     let mut families: Vec<_> = families.into_iter().collect();
-    families.sort_by_cached_key(|(name, threads)| (Reverse(weight(threads)), name.clone()));
+    families
+        .sort_by_cached_key(|(name, threads)| (java(threads) == 0, Reverse(weight(threads)), name.clone()));
 
     let smallest_folded = smallest_folded(families.iter().map(|(_, threads)| threads.len()), threads.len());
     let mut tracks = Vec::new();
@@ -90,7 +94,7 @@ pub fn tracks(threads: &[Thread]) -> Vec<Track<'_>> {
         }
     }
     if tracks.len() > LIMIT {
-        // Every family is one track by now, and they stand in the order of how busy they are.
+        // Every family is one track by now, and they stand in the order of how busy they are with Java, and else.
         let rest = tracks.split_off(LIMIT - 1);
         let threads = rest.into_iter().flat_map(|track| track.threads).collect();
         tracks.push(Track::of_many("other threads", threads));
@@ -117,6 +121,11 @@ fn family(name: &str) -> String {
 
 fn weight(threads: &[&Thread]) -> u64 {
     threads.iter().map(|thread| thread.weight()).sum()
+}
+
+/// What they spent in Java.
+fn java(threads: &[&Thread]) -> u64 {
+    threads.iter().map(|thread| thread.tally().weight.java()).sum()
 }
 
 /// The size from which on families are folded, so that the tracks stay within the limit if they can.
@@ -151,6 +160,8 @@ fn tell_apart(tracks: &mut [Track<'_>]) {
 /// that are of all the process.
 pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     let mut shown = by_weight(tracks);
+    let all: u64 = tracks.iter().map(Track::weight).sum();
+    shown.retain(|&track| tracks[track].weight().saturating_mul(SHARE) >= all);
     shown.truncate(SHOWN);
     if shown.is_empty() || tracks[0].is_main || first_has_marks {
         shown.push(0);
@@ -162,10 +173,7 @@ pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
 
 /// The track to select at first: that which was busiest with Java, if there is one.
 pub fn selected(tracks: &[Track<'_>]) -> usize {
-    let java = |track: usize| -> u64 {
-        tracks[track].threads.iter().map(|thread| thread.tally().weight.java()).sum()
-    };
-    by_weight(tracks).into_iter().min_by_key(|&track| Reverse(java(track))).unwrap_or(0)
+    by_weight(tracks).into_iter().min_by_key(|&track| Reverse(java(&tracks[track].threads))).unwrap_or(0)
 }
 
 /// Those with samples, the busiest first.

@@ -51,7 +51,10 @@ fn a_walker_that_has_no_stack_leaves_the_word_to_the_other() {
     assert_eq!((shown, kind.as_str()), (vec![PROVEN.to_owned()], "own_alone"));
     // Of two reasons it is AsyncGetCallTrace's.
     let (shown, kind, _) = told(NONE, Err(Reason::NOT_WALKABLE_JAVA));
-    assert_eq!((shown, kind.as_str()), (vec!["main: [no stack: not_walkable_Java] 1".to_owned()], "neither"));
+    assert_eq!(
+        (shown, kind.as_str()),
+        (vec!["main: [no stack: in Java, by callers that nobody knows] 1".to_owned()], "neither")
+    );
     // But whether there is Java at all the thread says itself.
     let (shown, kind, _) = told(Err(Reason::NO_JAVA_FRAME), answer_of(-3).map(|_| &WHOLE[..]));
     assert_eq!((shown, kind.as_str()), (vec!["main: [outside Java] 1".to_owned()], "neither"));
