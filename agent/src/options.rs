@@ -76,6 +76,23 @@ pub enum Refuted {
     Drop,
 }
 
+/// How methods are called in a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FunctionNames {
+    /// `com.foo.Bar.baz`
+    #[default]
+    Full,
+    /// `Bar.baz`: the package is that of the file.
+    Short,
+}
+
+/// How what was recorded is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Showing {
+    pub refuted: Refuted,
+    pub names: FunctionNames,
+}
+
 /// One profile to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
@@ -99,7 +116,7 @@ pub struct Options {
     pub duration: Option<Duration>,
     pub quiet: bool,
     pub witness: Witnessing,
-    pub refuted: Refuted,
+    pub showing: Showing,
     pub walker: WalkerWish,
     /// How a walk that failed is tried again.
     pub recovery: Chosen,
@@ -128,7 +145,7 @@ impl Default for Options {
             duration: None,
             quiet: false,
             witness: Witnessing::Auto,
-            refuted: Refuted::Isolate,
+            showing: Showing::default(),
             walker: WalkerWish::default(),
             recovery: [true; STRATEGIES],
             late_ids: false,
@@ -198,14 +215,15 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
   start=DELAY      begin this long after the JVM has started
   duration=TIME    stop and write after this long
   witness=RATE     how often a sample is compared with GetStackTrace: off, or as in 10/s.
-                   By default as often as costs less than a thousandth of the run
+                   By default sparing: as often as costs less than a thousandth of the run
   refuted=isolate  stacks that bytecode or JVM contradict: isolate shows them under a root of
                    their own, keep among the others, drop without their frames
+  names=full       full or short: how methods are called in a profile, com.foo.Bar.baz or
+                   Bar.baz; the package is in the file's name in any case
   walker=auto      who walks a stack: auto (Vouch's own walker, and where that finds none
                    AsyncGetCallTrace), asgct, own, or both: then proof says whose account holds
-  recovery=WAYS    how a stack is looked for where no walker finds one: off, or some
-                   of STRATEGIES, joined by +.
-                   Default: all of them
+  recovery=all     how a stack is looked for where no walker finds one: off, all, or some
+                   of STRATEGIES, joined by +
   quiet            print no summary
   help, version    print this, or the version, and exit
 

@@ -36,7 +36,7 @@ use vouch_walk::recover::Recovery;
 use crate::contexts::Contexts;
 use crate::events::Rows;
 use crate::jvm::Jvm;
-use crate::options::Refuted;
+use crate::options::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
 use agreement::{Agreement, Difference};
@@ -104,7 +104,7 @@ pub struct Recorder {
 impl Recorder {
     pub fn new(
         depth: usize,
-        refuted: Refuted,
+        showing: Showing,
         witness: Witness,
         registry: &'static Registry,
         contexts: &'static Contexts,
@@ -116,11 +116,11 @@ impl Recorder {
             depth,
             tracks: Tracks::new(registry),
             walks: Walks::new(depth, registry),
-            names: Names::default(),
+            names: Names::new(showing.names),
             contexts: Met::new(contexts),
             events,
             events_lost: 0,
-            shown: Shown::new(refuted),
+            shown: Shown::new(showing.refuted),
             unwalked: BTreeMap::new(),
             recovered: Recovered::default(),
             agreement: Agreement::default(),

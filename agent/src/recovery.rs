@@ -54,12 +54,14 @@ pub fn of(ground: Option<&Ground>, chosen: Chosen) -> Result<Option<Recovery>, &
 /// The strategies that a text names, joined by `+`; `off` is none.
 pub fn chosen(text: &str) -> Result<Chosen, String> {
     let mut chosen = [false; STRATEGIES];
-    if text == "off" {
-        return Ok(chosen);
+    match text {
+        "off" => return Ok(chosen),
+        "all" => return Ok([true; STRATEGIES]),
+        _ => {}
     }
     for name in text.split('+') {
         let Some(at) = ALL.iter().position(|strategy| strategy.name == name) else {
-            return Err(format!("must be off, or some of {} joined by +", names()));
+            return Err(format!("must be off, all, or some of {} joined by +", names()));
         };
         chosen[at] = true;
     }

@@ -108,7 +108,7 @@ impl Session {
         let rig = Rig::new(&walkers, recovery, options.depth, options.interval, user_only, places.polls);
         let witness = Witness::new(options.witness);
         let recorder =
-            Recorder::new(options.depth, options.refuted, witness, registry(), contexts(), events::ROWS);
+            Recorder::new(options.depth, options.showing, witness, registry(), contexts(), events::ROWS);
         let questions = Questions::new(jvmti, hotspot, registry(), places.code, options.depth);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);

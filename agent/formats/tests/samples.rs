@@ -91,7 +91,7 @@ fn there_is_no_weight_column_where_all_weights_are_1() {
     let profile = written(&recording);
     assert_eq!(profile["threads"][0]["samples"]["weight"], Value::Null);
     assert_eq!(numbers(&profile["threads"][1]["samples"]["weight"]), [4]);
-    assert_eq!(profile["threads"][1]["samples"]["weightType"], "samples");
+    assert_eq!(profile["threads"][1]["samples"]["weightType"], "tracing-ms", "at 1 ms");
 }
 
 #[test]

@@ -18,6 +18,18 @@ const LINES: usize = 8;
 const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
+/// What stands before a fate's figures in the panel.
+fn title(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Proven => "Proven",
+        Fate::Plausible => "Plausible",
+        Fate::Refuted => "Refuted",
+        Fate::Unwalked => "Unwalked",
+        Fate::Outside => "Outside",
+        Fate::Dropped => "Dropped",
+    }
+}
+
 /// The files that were written.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Files<'a> {
@@ -45,21 +57,28 @@ impl TrustReport {
 
     /// The same as rows for the front-end's information panel; what there is nothing to say of is left out.
     pub fn panel(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let rows = [
-            ("Samples", Some(self.size())),
-            ("Fates", Some(self.fates())),
+        let fates = FATES.map(|fate| (title(fate), self.fate(fate)));
+        let more = [
             ("Contexts", self.contexts.line()),
             ("Sum", self.sum_is_wrong()),
-            ("Unwalked", self.reasons()),
+            ("Unwalked because", self.reasons()),
             ("Recovered", self.recovered()),
-            ("Refuted", self.worst()),
+            ("Most often refuted", self.worst()),
             ("Power of proof", self.noticed()),
             ("Witness", self.witnessed()),
             ("Conservation", self.conserved()),
             ("Losses", self.losses()),
             ("Engine notes", (!self.run.engine_notes.is_empty()).then(|| self.run.engine_notes.join("; "))),
         ];
-        rows.into_iter().filter_map(|(label, value)| Some((label, value?)))
+        let all = std::iter::once(("Samples", Some(self.size()))).chain(fates).chain(more);
+        all.filter_map(|(label, value)| Some((label, value?)))
+    }
+
+    /// `6,761 (30.6 %)`: its samples, and what share of the time they stand for; none if there are none.
+    fn fate(&self, fate: Fate) -> Option<String> {
+        let samples = self.samples.fates.get(fate);
+        let share = 100.0 * self.weight_ms.fates.get(fate) / self.weight_ms.fates.sum();
+        (samples > 0).then(|| format!("{} ({})", grouped(samples), percent(share)))
     }
 
     fn size(&self) -> String {
@@ -82,13 +101,8 @@ impl TrustReport {
 
     /// How many samples of each fate, and what share of the time they stand for.
     fn fates(&self) -> String {
-        let sum = self.weight_ms.fates.sum();
-        let part = |&fate: &Fate| {
-            let samples = self.samples.fates.get(fate);
-            let share = 100.0 * self.weight_ms.fates.get(fate) / sum;
-            (samples > 0).then(|| format!("{} {} ({})", fate.name(), grouped(samples), percent(share)))
-        };
-        let parts: Vec<String> = FATES.iter().filter_map(part).collect();
+        let parts: Vec<String> =
+            FATES.iter().filter_map(|&fate| Some(format!("{} {}", fate.name(), self.fate(fate)?))).collect();
         if parts.is_empty() { "no samples were taken".to_owned() } else { parts.join(" + ") }
     }
 

@@ -10,12 +10,12 @@ use vouch_formats::Format;
 
 use crate::recovery;
 
-use super::{EngineWish, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing};
+use super::{EngineWish, FunctionNames, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "refuted",
-    "recovery", "walker", "lab", "break",
+    "names", "recovery", "walker", "lab", "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -80,12 +80,17 @@ pub fn apply(
         "witness" => {
             options.witness = match value {
                 "off" => Witnessing::Off,
+                "sparing" => Witnessing::Auto,
                 _ => Witnessing::Every(rate(value).map_err(named)?),
             }
         }
         "refuted" => {
             let wishes = [("isolate", Refuted::Isolate), ("keep", Refuted::Keep), ("drop", Refuted::Drop)];
-            options.refuted = choice(value, &wishes).map_err(named)?;
+            options.showing.refuted = choice(value, &wishes).map_err(named)?;
+        }
+        "names" => {
+            let names = [("full", FunctionNames::Full), ("short", FunctionNames::Short)];
+            options.showing.names = choice(value, &names).map_err(named)?;
         }
         "recovery" => options.recovery = recovery::chosen(value).map_err(named)?,
         "lab" => {

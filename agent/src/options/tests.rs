@@ -66,7 +66,8 @@ fn recovery_is_all_of_it_some_of_it_or_none() {
     assert_eq!(chosen("").len(), STRATEGIES);
     assert_eq!(chosen("recovery=off"), [""; 0]);
     assert_eq!(chosen("recovery=probe+top"), ["top", "probe"]);
-    for wrong in ["recovery=all", "recovery=top+", "recovery=off+top"] {
+    assert_eq!(chosen("recovery=all"), chosen(""));
+    for wrong in ["recovery=all+top", "recovery=top+", "recovery=off+top"] {
         assert!(mistakes(wrong)[0].contains("left_java, top, probe, frame_pointer"), "{wrong}");
     }
     assert!(help().contains("left_java, top, probe, frame_pointer"));

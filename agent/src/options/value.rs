@@ -46,7 +46,7 @@ pub fn rate(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix("/s").and_then(|number| number.parse::<u32>().ok());
     match number {
         Some(number @ 1..=1_000) => Ok(Duration::from_secs(1) / number),
-        _ => Err("must be off, or a rate from 1/s to 1000/s".to_owned()),
+        _ => Err("must be off, sparing, or a rate from 1/s to 1000/s".to_owned()),
     }
 }
 

@@ -6,17 +6,23 @@ use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording, StackId}
 use vouch_sample::{Meaning, Meant, NATIVE};
 
 use crate::jvm::Jvm;
+use crate::options::FunctionNames;
 use crate::resolve::Method;
 
 /// The functions that methods have become.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Names {
+    wish: FunctionNames,
     /// By the method, and whether the frame says that it is native.
     known: HashMap<(Meaning, bool), (Method, FuncId)>,
     nameless: HashSet<Meaning>,
 }
 
 impl Names {
+    pub fn new(wish: FunctionNames) -> Self {
+        Self { wish, known: HashMap::new(), nameless: HashSet::new() }
+    }
+
     /// The function and line of a frame.
     pub fn func(
         &mut self,
@@ -33,19 +39,19 @@ impl Names {
             return (special(recording, "[unknown method]", Category::Other), None);
         };
         let category = if native { Category::Native } else { method.class.origin.category };
-        let func = func_of(recording, &method, category);
+        let func = self.func_of(recording, &method, category);
         let line = method.line(frame.bci());
         self.known.insert((frame.method(), native), (method, func));
         (func, line)
     }
 
     /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken for the true one.
-    pub fn refuted_frame(recording: &mut Recording, frame: Meant, jvm: &mut dyn Jvm) -> FrameId {
+    pub fn refuted_frame(&self, recording: &mut Recording, frame: Meant, jvm: &mut dyn Jvm) -> FrameId {
         let Some(method) = jvm.method(frame.method()) else {
             let func = special(recording, "[unknown method]", Category::Refuted);
             return recording.frame(func, None);
         };
-        let func = func_of(recording, &method, Category::Refuted);
+        let func = self.func_of(recording, &method, Category::Refuted);
         recording.frame(func, method.line(frame.bci()))
     }
 
@@ -59,6 +65,18 @@ impl Names {
     ) -> FrameId {
         let (func, line) = self.func(recording, frame, jvm);
         recording.leaf_frame(func, line, fate)
+    }
+
+    fn func_of(&self, recording: &mut Recording, method: &Method, category: Category) -> FuncId {
+        let class = &method.class;
+        let source = class.source.as_deref().map(|path| recording.source(path));
+        let resource = class.origin.resource.as_deref().map(|name| recording.resource(name));
+        let name = match self.wish {
+            FunctionNames::Full => method.full_name(),
+            FunctionNames::Short => method.short_name(),
+        };
+        let line = method.first_line();
+        recording.func(Func { name: &name, category, source, line, resource, java: true })
     }
 
     /// How many methods nobody could name.
@@ -82,14 +100,6 @@ pub fn under(recording: &mut Recording, caller: StackId, name: &str, fate: Fate)
     let func = special(recording, name, category);
     let frame = recording.leaf_frame(func, None, fate);
     recording.stack(Some(caller), frame)
-}
-
-fn func_of(recording: &mut Recording, method: &Method, category: Category) -> FuncId {
-    let class = &method.class;
-    let source = class.source.as_deref().map(|path| recording.source(path));
-    let resource = class.origin.resource.as_deref().map(|name| recording.resource(name));
-    let name = method.full_name();
-    recording.func(Func { name: &name, category, source, line: method.first_line(), resource, java: true })
 }
 
 fn special(recording: &mut Recording, name: &str, category: Category) -> FuncId {

@@ -84,7 +84,7 @@ impl Shown {
                         if edge.below == Some(place) {
                             stack = under(recording, stack, &edge.text, fate);
                         }
-                        let frame = Names::refuted_frame(recording, frame, jvm);
+                        let frame = names.refuted_frame(recording, frame, jvm);
                         stack = recording.stack(Some(stack), frame);
                     }
                 }

@@ -88,6 +88,12 @@ impl Method {
         format!("{}.{}", self.class.name, self.name)
     }
 
+    /// `Bar.baz`
+    pub fn short_name(&self) -> String {
+        let class = self.class.name.rsplit('.').next().unwrap_or_default();
+        format!("{class}.{}", self.name)
+    }
+
     /// The line that the code at `bci` belongs to; none for a native method's.
     pub fn line(&self, bci: i32) -> Option<u32> {
         // -1 is a method's entry, before its first instruction; HotSpot looks for its line in the same way.

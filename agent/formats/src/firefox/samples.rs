@@ -35,7 +35,11 @@ impl Row {
     }
 }
 
-pub struct SampleColumns(Vec<Row>);
+pub struct SampleColumns {
+    rows: Vec<Row>,
+    /// What a weight counts: where an interval is a millisecond the front-end can tell running time.
+    unit: &'static str,
+}
 
 impl SampleColumns {
     /// `until_ns`: when the recording ended.
@@ -51,11 +55,12 @@ impl SampleColumns {
         }
         // Stable, and linear where the rows are in order already.
         rows.sort_by_key(|row| row.time);
-        Self(rows)
+        let unit = if interval_ns == 1_000_000 { "tracing-ms" } else { "samples" };
+        Self { rows, unit }
     }
 
     fn time_deltas(&self) -> impl Iterator<Item = Micros> {
-        self.0.iter().scan(0, |last, row| Some(Micros(row.time.0 - std::mem::replace(last, row.time.0))))
+        self.rows.iter().scan(0, |last, row| Some(Micros(row.time.0 - std::mem::replace(last, row.time.0))))
     }
 }
 
@@ -108,21 +113,21 @@ fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64
 
 impl Serialize for SampleColumns {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let weights = Column(|| self.0.iter().map(|row| row.weight));
-        let in_contexts = self.0.iter().any(|row| row.context.is_some());
+        let weights = Column(|| self.rows.iter().map(|row| row.weight));
+        let in_contexts = self.rows.iter().any(|row| row.context.is_some());
         let mut table = serializer.serialize_struct("samples", 6 + usize::from(in_contexts))?;
-        table.serialize_field("length", &self.0.len())?;
-        table.serialize_field("stack", &Column(|| self.0.iter().map(|row| row.stack.map(Numbered))))?;
+        table.serialize_field("length", &self.rows.len())?;
+        table.serialize_field("stack", &Column(|| self.rows.iter().map(|row| row.stack.map(Numbered))))?;
         table.serialize_field("timeDeltas", &Column(|| self.time_deltas()))?;
         // Without the column, every sample weighs 1.
-        table.serialize_field("weight", &self.0.iter().any(|row| row.weight != 1).then_some(weights))?;
-        table.serialize_field("weightType", "samples")?;
-        table.serialize_field("threadCPUDelta", &Column(|| self.0.iter().map(|row| row.cpu_us)))?;
+        table.serialize_field("weight", &self.rows.iter().any(|row| row.weight != 1).then_some(weights))?;
+        table.serialize_field("weightType", self.unit)?;
+        table.serialize_field("threadCPUDelta", &Column(|| self.rows.iter().map(|row| row.cpu_us)))?;
         if in_contexts {
             // No column of the front-end's: see `meta.vouchContexts`.
             table.serialize_field(
                 "vouchContext",
-                &Column(|| self.0.iter().map(|row| row.context.map(Numbered))),
+                &Column(|| self.rows.iter().map(|row| row.context.map(Numbered))),
             )?;
         }
         table.end()

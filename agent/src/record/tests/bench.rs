@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::events::Rows;
 use crate::jvm::Jvm;
 use crate::jvm::pretend::Pretend;
-use crate::options::{Refuted, Witnessing};
+use crate::options::{Refuted, Showing, Witnessing};
 use crate::record::Recorder;
 use crate::threads::{Registry, Sampling};
 use crate::witness::Witness;
@@ -65,7 +65,14 @@ impl Bench {
         let (engine, interval) = (Engine::Itimer, Duration::from_millis(1));
         registry.begin_sampling(Sampling { engine, interval, filter: None, paused: false });
         let contexts: &Contexts = Box::leak(Box::default());
-        let recorder = Recorder::new(DEPTH, refuted, Witness::new(witnessing), registry, contexts, rows);
+        let recorder = Recorder::new(
+            DEPTH,
+            Showing { refuted, ..Showing::default() },
+            Witness::new(witnessing),
+            registry,
+            contexts,
+            rows,
+        );
         let lane = Lane::new(Vec::leak((0..4_096).map(|_| Word::default()).collect()));
         let mut bench = Self { recorder, registry, contexts, jvm: program(), lane, serial: 0 };
         bench.serial = bench.thread(TID, 0, "main");

@@ -1,0 +1,46 @@
+/*
+ * A flame graph's box has room for `Burn.work`, not for its package. With short names that is the file's to say: there it is
+ * found by a search, and two classes of one name stay two.
+ *
+ * @test
+ * @summary names=short leaves out the packages, names=full does not
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Names
+ */
+
+import java.util.Set;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Frame;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Vm;
+
+public class Names {
+    private static final String FULL = "dev.vouch.test.Burn.millis";
+    private static final String SHORT = "Burn.millis";
+
+    public static void main(String[] args) {
+        check(Vm.with("names=short").run(Program.class).ok().profile(), SHORT, FULL);
+        check(Vm.with("names=full").run(Program.class).ok().profile(), FULL, SHORT);
+        check(Vm.with("").run(Program.class).ok().profile(), FULL, SHORT);
+    }
+
+    private static void check(Profile profile, String name, String other) {
+        Set<String> functions = profile.functions();
+        Check.that(functions.contains(name), name + " is called so in " + functions);
+        Check.that(!functions.contains(other), other + " is not called so in " + functions);
+        for (Frame frame : profile.frames()) {
+            if (frame.function.equals(name)) {
+                Check.equal("dev/vouch/test/Burn.java", frame.file, "file of " + frame);
+            }
+        }
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            Burn.millis(500);
+        }
+    }
+}
