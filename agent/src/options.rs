@@ -219,7 +219,7 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
   refuted=isolate  stacks that bytecode or JVM contradict: isolate shows them under a root of
                    their own, keep among the others, drop without their frames
   names=full       full or short: how methods are called in a profile, com.foo.Bar.baz or
-                   Bar.baz; the package is in the file's name in any case
+                   Bar.baz; then the file's name has the package (folded stacks have none)
   walker=auto      who walks a stack: auto (Vouch's own walker, and where that finds none
                    AsyncGetCallTrace), asgct, own, or both: then proof says whose account holds
   recovery=all     how a stack is looked for where no walker finds one: off, all, or some

@@ -305,7 +305,9 @@ impl Recorder {
             }
             // That there is no Java is the thread's own word, by state and anchor; AsyncGetCallTrace looks at the registers before, and
             // may fail at that. Else, where neither has a stack, it is AsyncGetCallTrace's reason that is known by its name.
-            let no_java = taken.answer.is_err_and(Reason::is_outside) && second.answer.is_err();
+            let in_java = |why| matches!(why, Reason::UNKNOWN_JAVA | Reason::NOT_WALKABLE_JAVA);
+            let no_java =
+                taken.answer.is_err_and(Reason::is_outside) && second.answer.is_err_and(|why| !in_java(why));
             if taken.answer.is_err() && !no_java || refuted && second.answer.is_ok() && !other_refuted {
                 std::mem::swap(frames, &mut other);
                 taken = second;
@@ -454,8 +456,9 @@ impl Recorder {
         let lost = leaf == Leaf::Lost;
         let stack = match placed.leaf {
             Some(leaf) => {
+                let parts = against.as_ref().and_then(|against| against.parts(walk));
                 let refuted = refuted.map(|(offence, _)| offence);
-                shown.stack(Judged { leaf, lost, fate, refuted }, walks, recording, names, jvm)
+                shown.stack(Judged { leaf, lost, fate, refuted, parts }, walks, recording, names, jvm)
             }
             None => stand_in(recording, "[no frames]", Category::NoStack),
         };

@@ -1,6 +1,6 @@
 /*
- * A flame graph's box has room for `Burn.work`, not for its package. With short names that is the file's to say: there it is
- * found by a search, and two classes of one name stay two.
+ * A flame graph's box has room for `Burn.work`, not for its package. With short names that is the file's to say, where a
+ * search finds it.
  *
  * @test
  * @summary names=short leaves out the packages, names=full does not

@@ -119,8 +119,8 @@ public class Witness {
     }
 
     private static final int DEPTH = 60;
-    /** One walk of so many is broken, for so long. */
-    private static final int EVERY = Scale.pick(10, 100);
+    /** One walk of so many is broken, for so long: a prime, since witnesses come at a stride, too. */
+    private static final int EVERY = Scale.pick(11, 101);
     private static final int SECONDS = Scale.pick(3, 120);
 
     /** It begins in `run` and stays there. The main thread begins several times, each time that the launcher calls into Java. */

@@ -18,6 +18,11 @@ const LINES: usize = 8;
 const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
+/// A line without the words that its label says already.
+fn without(line: Option<String>, words: &str) -> Option<String> {
+    line.map(|line| line.strip_prefix(words).map(str::to_owned).unwrap_or(line))
+}
+
 /// What stands before a fate's figures in the panel.
 fn title(fate: Fate) -> &'static str {
     match fate {
@@ -61,9 +66,9 @@ impl TrustReport {
         let more = [
             ("Contexts", self.contexts.line()),
             ("Sum", self.sum_is_wrong()),
-            ("Unwalked because", self.reasons()),
+            ("Unwalked because", without(self.reasons(), "unwalked because: ")),
             ("Recovered", self.recovered()),
-            ("Most often refuted", self.worst()),
+            ("Most often refuted", without(self.worst(), "refuted ")),
             ("Power of proof", self.noticed()),
             ("Witness", self.witnessed()),
             ("Conservation", self.conserved()),

@@ -76,7 +76,7 @@ impl Reason {
             Self::UNKNOWN_JAVA => "in Java, nobody knows where",
             Self::NOT_WALKABLE_JAVA => "in Java, by callers that nobody knows",
             Self(-8) => "its thread was about to end",
-            Self(-9) => "code was being thrown away",
+            Self(-9) => "a frame was being deoptimised",
             Self(-10) => "at a safepoint",
             Self::NOT_SIGNALLED => "it was due, and no signal came",
             Self::CRASHED => "the walk faulted",

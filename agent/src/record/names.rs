@@ -72,8 +72,9 @@ impl Names {
         let source = class.source.as_deref().map(|path| recording.source(path));
         let resource = class.origin.resource.as_deref().map(|name| recording.resource(name));
         let name = match self.wish {
-            FunctionNames::Full => method.full_name(),
-            FunctionNames::Short => method.short_name(),
+            // Where there is no file nothing else would tell two of one name apart.
+            FunctionNames::Short if source.is_some() => method.short_name(),
+            _ => method.full_name(),
         };
         let line = method.first_line();
         recording.func(Func { name: &name, category, source, line, resource, java: true })

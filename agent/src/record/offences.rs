@@ -18,6 +18,8 @@ use crate::witness;
 const MOST: usize = 500;
 /// How many frames of a stack are told, around the place.
 const FRAMES: usize = 60;
+/// The instructions that name a method.
+const CALLS: [&str; 4] = ["invokevirtual", "invokespecial", "invokestatic", "invokeinterface"];
 /// How many instructions are shown before and after the place.
 const AROUND: usize = 5;
 
@@ -48,8 +50,8 @@ struct Offence {
 /// An offence as a stack shows it.
 #[derive(Debug)]
 pub struct Edge {
-    /// The frame that cannot stand where it does, counted from the leaf; if it is not known, the whole stack cannot.
-    pub below: Option<usize>,
+    /// The frame that cannot stand where it does, counted from the leaf; of a stack as a whole the root.
+    pub below: usize,
     pub text: String,
 }
 
@@ -73,6 +75,18 @@ impl Contradiction {
         // Its ids mean what they mean now.
         jvm.meant(&account.frames, u64::MAX, &mut stack);
         Self { exact: account.top.is_none(), stack }
+    }
+
+    /// How many of the outermost frames of a walk it has, too.
+    fn same(&self, walk: &[Meant]) -> usize {
+        let pairs = walk.iter().rev().zip(self.stack.iter().rev());
+        let plain = |frame: &Meant| (frame.method(), if frame.bci() == ENTRY { 0 } else { frame.bci() });
+        pairs.take_while(|(one, other)| plain(one) == plain(other)).count()
+    }
+
+    /// Where in a walk, leaf first, the first frame is that it has not.
+    pub fn parts(&self, walk: &[Meant]) -> Option<usize> {
+        walk.len().checked_sub(self.same(walk) + 1)
     }
 }
 
@@ -103,9 +117,7 @@ impl Offences {
 
     /// How a walk stands that its witness contradicts.
     pub fn contradicted(&mut self, walk: &[Meant], witness: &Contradiction) -> Standing {
-        let pairs = walk.iter().rev().zip(witness.stack.iter().rev());
-        let plain = |frame: &Meant| (frame.method(), if frame.bci() == ENTRY { 0 } else { frame.bci() });
-        let same = pairs.take_while(|(one, other)| plain(one) == plain(other)).count();
+        let same = witness.same(walk);
         let at = |stack: &[Meant]| stack.iter().rev().nth(same).copied();
         Standing::Refuted(self.id(Kind::Witness, Against::Witness(at(walk), at(&witness.stack))))
     }
@@ -114,20 +126,26 @@ impl Offences {
         self.all[id.0 as usize].kind
     }
 
-    /// Where in a stack, leaf first, it is, and what there is to read at that place.
-    pub fn edge(&self, id: OffenceId, stack: &[Meant]) -> Edge {
+    /// Where in a stack, leaf first, it is, and what there is to read at that place; `parts` is where its witness begins to differ.
+    pub fn edge(&self, id: OffenceId, stack: &[Meant], parts: Option<usize>) -> Edge {
         let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
-        let at = place_in(stack, *against);
-        let below = match against {
-            Against::Edge { .. } => at.and_then(|caller| caller.checked_sub(1)),
-            _ => at,
-        };
+        let words = kind.words();
         let expected = told.as_ref().map_or("", |(_, report)| report.expected.as_str());
-        let text = match expected.split_once(' ') {
-            Some((_, callee)) if *kind == Kind::OtherCallee => {
-                format!("[✗ {}: the bytecode calls {}]", kind.words(), readable(callee))
+        let calls = expected.split_once(' ').filter(|(code, _)| CALLS.contains(code));
+        let root = stack.len().saturating_sub(1);
+        let (below, text) = match (against, calls) {
+            (Against::Others, _) => (root, format!("[✗ somewhere in this stack: {words}]")),
+            // Where all of it is in the JVM's account, too, that goes on where the walk has its leaf.
+            (Against::Witness(..), _) => (parts.unwrap_or(0), format!("[✗ {words}]")),
+            (Against::Edge { .. }, Some((_, callee))) if *kind == Kind::OtherCallee => {
+                let caller = place_in(stack, *against).unwrap_or(root);
+                (caller.saturating_sub(1), format!("[✗ {words}: the bytecode calls {}]", readable(callee)))
             }
-            _ => format!("[✗ {}]", kind.words()),
+            (Against::Edge { .. }, _) => {
+                let caller = place_in(stack, *against).unwrap_or(root);
+                (caller.saturating_sub(1), format!("[✗ {words}]"))
+            }
+            _ => (place_in(stack, *against).unwrap_or(root), format!("[✗ {words}]")),
         };
         Edge { below, text }
     }
@@ -232,13 +250,14 @@ fn tell(
         }
         Against::Others => (String::new(), String::new(), format!("one of more than {MOST} others"), None),
     };
-    let at = place_in(walk, offence.against);
+    let at = match (offence.against, witness) {
+        (Against::Witness(..), Some(witness)) => witness.parts(walk),
+        (against, _) => place_in(walk, against),
+    };
     let (lines, shown_at) = around(walk, at, jvm);
-    let witness = witness.map(|Contradiction { exact, stack }| {
-        let parts = match offence.against {
-            Against::Witness(_, Some(part)) => stack.iter().rposition(|frame| *frame == part),
-            _ => None,
-        };
+    let witness = witness.map(|contradiction| {
+        let Contradiction { exact, stack } = contradiction;
+        let parts = stack.len().checked_sub(contradiction.same(walk) + 1);
         let grade = if *exact { "exact" } else { "all_but_top" }.to_owned();
         Account { grade, stack: around(stack, parts, jvm).0 }
     });
@@ -292,12 +311,12 @@ fn place_in(stack: &[Meant], against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
             let is_edge = |pair: &[Meant]| pair[0].method() == callee && pair[1] == caller;
-            stack.windows(2).position(is_edge).map(|callee| callee + 1)
+            // Of several it is the outermost by which the stack stands.
+            stack.windows(2).rposition(is_edge).map(|callee| callee + 1)
         }
         Against::Leaf(_) => Some(0),
         Against::Root(_) => stack.len().checked_sub(1),
-        Against::Witness(walk, _) => stack.iter().rposition(|frame| Some(*frame) == walk),
-        Against::Others => None,
+        Against::Witness(..) | Against::Others => None,
     }
 }
 

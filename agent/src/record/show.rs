@@ -33,13 +33,15 @@ pub struct Judged {
     pub fate: Fate,
     /// What is against it.
     pub refuted: Option<OffenceId>,
+    /// Where in it its witness begins to differ, counted from the leaf.
+    pub parts: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum As {
     Stack(Fate),
     WithoutLeaf(Fate),
-    Refuted(OffenceId),
+    Refuted(OffenceId, Option<usize>),
 }
 
 impl Shown {
@@ -50,14 +52,14 @@ impl Shown {
     /// The stack of a walk.
     pub fn stack(
         &mut self,
-        Judged { leaf, lost, fate, refuted }: Judged,
+        Judged { leaf, lost, fate, refuted, parts }: Judged,
         Walks { tree, offences, .. }: &Walks,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> StackId {
         let shown = match refuted.filter(|_| self.wish != Refuted::Keep) {
-            Some(offence) => As::Refuted(offence),
+            Some(offence) => As::Refuted(offence, parts),
             None if lost => As::WithoutLeaf(fate),
             None => As::Stack(fate),
         };
@@ -74,14 +76,14 @@ impl Shown {
                 }
             }
             As::WithoutLeaf(fate) => under(recording, tree.get(leaf).stack, LOST_LEAF, fate),
-            As::Refuted(offence) => {
+            As::Refuted(offence, parts) => {
                 let root = format!("[refuted: {}]", offences.kind(offence));
                 let mut stack = stand_in(recording, &root, Category::Refuted);
                 if self.wish == Refuted::Isolate {
                     let frames: Vec<Meant> = tree.frames(leaf).collect();
-                    let edge = offences.edge(offence, &frames);
+                    let edge = offences.edge(offence, &frames, parts);
                     for (place, frame) in frames.into_iter().enumerate().rev() {
-                        if edge.below == Some(place) {
+                        if edge.below == place {
                             stack = under(recording, stack, &edge.text, fate);
                         }
                         let frame = names.refuted_frame(recording, frame, jvm);

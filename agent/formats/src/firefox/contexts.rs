@@ -13,6 +13,9 @@ use vouch_recording::{ContextId, ContextKind, ContextRow, Contexts, Id, Recordin
 
 use super::json::{Column, Row};
 
+/// By so much, in nanoseconds, a marker reaches beyond its last sample, and stays behind the one before: times are told in microseconds.
+pub const APART: u64 = 1_000;
+
 /// A context on a track, from a time to a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -23,7 +26,6 @@ pub struct Span {
 
 /// Those of a thread. A sample stands for its intervals before it, as far as the sample before leaves them.
 pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span> {
-    const APART: u64 = 1_000;
     if contexts.rows().is_empty() {
         return Vec::new();
     }

@@ -15,7 +15,7 @@ use vouch_recording::{
 };
 
 use super::categories::index;
-use super::contexts::{Span, SpanData, field_key, marker_type, spans};
+use super::contexts::{APART, Span, SpanData, field_key, marker_type, spans};
 use super::json::{Column, Row};
 use super::time::Micros;
 
@@ -27,24 +27,21 @@ const REFUTED_FRAME: &str = "refuted-frame";
 /// The markers of one track, in the order of their times.
 pub struct MarkerColumns<'a> {
     recording: &'a Recording,
-    interval_ns: u64,
     markers: Vec<Marker<'a>>,
 }
 
 #[derive(Clone, Copy)]
 enum Marker<'a> {
-    Refuted(Refuted),
+    /// With when what the sample stands for began.
+    Refuted(Refuted, u64),
     Mark(&'a Mark),
     Context(Span),
 }
 
 impl Marker<'_> {
-    /// A refuted sample stands for what its thread did before it.
-    fn began_ns(self, interval_ns: u64) -> u64 {
+    fn began_ns(self) -> u64 {
         match self {
-            Self::Refuted(refuted) => {
-                refuted.time_ns.saturating_sub(interval_ns.saturating_mul(refuted.weight.into()))
-            }
+            Self::Refuted(_, began_ns) => began_ns,
             Self::Mark(mark) => mark.began_ns,
             Self::Context(span) => span.began_ns,
         }
@@ -53,7 +50,7 @@ impl Marker<'_> {
     /// None: it is an instant.
     fn ended_ns(self) -> Option<u64> {
         match self {
-            Self::Refuted(refuted) => Some(refuted.time_ns),
+            Self::Refuted(refuted, _) => Some(refuted.time_ns.saturating_add(APART)),
             Self::Mark(mark) => Some(mark.ended_ns).filter(|ended| *ended > mark.began_ns),
             Self::Context(span) => Some(span.ended_ns),
         }
@@ -61,7 +58,7 @@ impl Marker<'_> {
 
     fn category(self) -> Category {
         match self {
-            Self::Refuted(_) => Category::Refuted,
+            Self::Refuted(..) => Category::Refuted,
             Self::Mark(_) => Category::Other,
             Self::Context(_) => Category::Application,
         }
@@ -71,16 +68,24 @@ impl Marker<'_> {
 impl<'a> MarkerColumns<'a> {
     /// Those of these threads; what happened to all of the process stands in the first track.
     pub fn of(recording: &'a Recording, threads: &[&'a Thread], first: bool, interval_ns: u64) -> Self {
-        let refuted = threads.iter().flat_map(|thread| thread.refuted()).copied().map(Marker::Refuted);
         let of_all = if first { recording.marks() } else { &[] };
         let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).map(Marker::Mark);
         // Where threads share a track a marker of one would hold samples of the others.
         let alone = if let [thread] = threads { Some(thread) } else { None };
         let spans = alone.into_iter().flat_map(|thread| spans(recording.contexts(), thread, interval_ns));
-        let mut markers: Vec<Marker<'_>> = refuted.chain(marks).chain(spans.map(Marker::Context)).collect();
+        let refuted = match alone {
+            Some(thread) => refuted_alone(thread, interval_ns),
+            None => threads
+                .iter()
+                .flat_map(|thread| thread.refuted())
+                .map(|refuted| Marker::Refuted(*refuted, refuted.time_ns))
+                .collect(),
+        };
+        let mut markers: Vec<Marker<'_>> =
+            refuted.into_iter().chain(marks).chain(spans.map(Marker::Context)).collect();
         // Of those that begin together the one around the others first.
-        markers.sort_by_key(|marker| (marker.began_ns(interval_ns), Reverse(marker.ended_ns())));
-        Self { recording, interval_ns, markers }
+        markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));
+        Self { recording, markers }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -89,7 +94,7 @@ impl<'a> MarkerColumns<'a> {
 
     fn name(&self, marker: Marker<'_>) -> Row<StringId> {
         match marker {
-            Marker::Refuted(refuted) => Row(self.recording.refutations().get(refuted.how).name),
+            Marker::Refuted(refuted, _) => Row(self.recording.refutations().get(refuted.how).name),
             Marker::Mark(mark) => Row(self.kind(mark).name),
             Marker::Context(span) => {
                 let contexts = self.recording.contexts();
@@ -100,7 +105,7 @@ impl<'a> MarkerColumns<'a> {
 
     fn data(&self, marker: Marker<'a>) -> Data<'a> {
         match marker {
-            Marker::Refuted(refuted) => {
+            Marker::Refuted(refuted, _) => {
                 let RefutationRow { kind, caller, bci, expected, found, .. } =
                     self.recording.refutations().get(refuted.how);
                 let of_frame = self.recording.strings().get(caller).is_empty();
@@ -122,6 +127,23 @@ impl<'a> MarkerColumns<'a> {
     }
 }
 
+/// A refuted sample stands for what its thread did before it; but where the front-end keeps the samples within a marker, it must keep
+/// this one and no other.
+fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<Marker<'_>> {
+    if thread.refuted().is_empty() {
+        return Vec::new();
+    }
+    let mut times: Vec<u64> = thread.samples().iter().map(|sample| sample.time_ns).collect();
+    times.sort_unstable();
+    let began = |refuted: &Refuted| {
+        let stands_for = interval_ns.saturating_mul(refuted.weight.into());
+        let before = times.partition_point(|time| *time < refuted.time_ns).checked_sub(1);
+        let free_ns = before.map_or(0, |before| times[before].saturating_add(APART));
+        refuted.time_ns.saturating_sub(stands_for).max(free_ns).min(refuted.time_ns)
+    };
+    thread.refuted().iter().map(|refuted| Marker::Refuted(*refuted, began(refuted))).collect()
+}
+
 impl Serialize for MarkerColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let markers = || self.markers.iter().copied();
@@ -131,7 +153,7 @@ impl Serialize for MarkerColumns<'_> {
         table.serialize_field("name", &Column(|| markers().map(|marker| self.name(marker))))?;
         table.serialize_field(
             "startTime",
-            &Column(|| markers().map(|marker| Micros::from_nanos(marker.began_ns(self.interval_ns)))),
+            &Column(|| markers().map(|marker| Micros::from_nanos(marker.began_ns()))),
         )?;
         let ends = || markers().map(|marker| marker.ended_ns().map(Micros::from_nanos));
         table.serialize_field("endTime", &Column(ends))?;

@@ -6,7 +6,8 @@
 //! The front-end draws a stack from its sample to the next one. A thread that slept in between would seem to work, so
 //! its idle time gets rows without a stack, which weigh nothing; but not where it soon went on. Where more threads want to run than
 //! there are processors each waits for its turn all the time, and where it stands does not change by that: a stack chart of
-//! such stripes has room for no label. That it did not run meanwhile the CPU time between the two samples says.
+//! such stripes has room for no label. That it did not run meanwhile the CPU time between the two samples says. (A thread that sleeps
+//! for so short a while is drawn so, too: nothing tells the two apart.)
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};

@@ -4,7 +4,7 @@ use vouch_report::GradeReport;
 use vouch_sample::{Frame, Head, MethodId, NATIVE};
 
 use super::WHOLE;
-use super::bench::{Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
+use super::bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
 use crate::jvm::pretend::STEP;
 use crate::jvm::{Top, TopFrame, Witnessed};
 use crate::options::{Refuted, Witnessing};
@@ -182,4 +182,15 @@ fn what_the_jvm_itself_contradicts_is_refuted_and_told_with_both_accounts() {
 
 fn told_grade(bench: &Bench) -> String {
     bench.recorder.contradictions()[0].witness.clone().unwrap().grade
+}
+
+#[test]
+fn in_a_recursion_the_place_is_where_the_two_accounts_part() {
+    let walk = [(AGAIN, 0); 4];
+    let mut bench = witnessed(&walk, at_once(&[(AGAIN, 0), (AGAIN, 0), (LOST, 3), (AGAIN, 0)], true), None);
+    let again = ";shop.Main.again:10";
+    let shown =
+        format!("main: [refuted: witness]{again};[✗ the JVM itself says otherwise]{} 1", again.repeat(3));
+    assert_eq!(bench.shown(), [shown]);
+    assert_eq!(bench.recorder.contradictions()[0].at, Some(2));
 }
