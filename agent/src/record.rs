@@ -2,6 +2,7 @@
 //!
 //! Every entry ends as exactly one sample of exactly one fate.
 
+mod accounts;
 mod agreement;
 mod contexts;
 mod names;
@@ -39,7 +40,7 @@ use crate::jvm::Jvm;
 use crate::options::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
-use agreement::{Agreement, Difference};
+use agreement::Agreement;
 use contexts::Met;
 use names::{Names, stand_in};
 use offences::{Contradiction, Disputed};
@@ -277,54 +278,6 @@ impl Recorder {
             }
         }
         self.frames = frames;
-    }
-
-    /// The account of a sample that is to be taken: its frames, and where it began. Of two that differ that is the first, unless
-    /// proof refutes it and not the other. If there is none, why, and where the thread was interrupted.
-    fn of_walkers(
-        &mut self,
-        head: &Head,
-        entry: &Entry<'_>,
-        frames: &mut Vec<Frame>,
-        jvm: &mut dyn Jvm,
-    ) -> Result<Began, (Reason, usize)> {
-        frames.clear();
-        let mut walkers = accounts(entry).filter(|account| account.origin.strategy.is_none());
-        let Some(mut taken) = walkers.next() else { return Err((Reason::NO_JAVA_FRAME, 0)) };
-        frames.extend(taken.frames());
-        if let Some(second) = walkers.next() {
-            let mut other = take(&mut self.other);
-            other.clear();
-            other.extend(second.frames());
-            let difference = Difference::of(frames, &other);
-            let differ = !matches!(difference, Difference::Same | Difference::Neither);
-            let refuted = differ && !frames.is_empty() && self.refutes(head, frames, jvm);
-            let other_refuted = differ && !other.is_empty() && self.refutes(head, &other, jvm);
-            if second.origin.compared {
-                self.agreement.count(difference, refuted, other_refuted);
-            }
-            // That there is no Java is the thread's own word, by state and anchor; AsyncGetCallTrace looks at the registers before, and
-            // may fail at that. Else, where neither has a stack, it is AsyncGetCallTrace's reason that is known by its name.
-            let in_java = |why| matches!(why, Reason::UNKNOWN_JAVA | Reason::NOT_WALKABLE_JAVA);
-            let no_java =
-                taken.answer.is_err_and(Reason::is_outside) && second.answer.is_err_and(|why| !in_java(why));
-            if taken.answer.is_err() && !no_java || refuted && second.answer.is_ok() && !other_refuted {
-                std::mem::swap(frames, &mut other);
-                taken = second;
-            }
-            self.other = other;
-        }
-        taken.answer.map_err(|why| (why, taken.pc))?;
-        self.agreement.taken(taken.origin.walker);
-        Ok(Began::of(&taken, jvm))
-    }
-
-    /// True if proof speaks against these frames of a sample.
-    fn refutes(&mut self, head: &Head, frames: &[Frame], jvm: &mut dyn Jvm) -> bool {
-        self.meant.clear();
-        jvm.meant(frames, head.time, &mut self.meant);
-        let Self { walks, witness, meant, .. } = self;
-        walks.refutes(meant, head.serial, Verdict::is_refuted, jvm, |jvm| witness.present_root(head, jvm))
     }
 
     /// Takes in a sample with what was recovered of it, unless that is refuted.

@@ -2,19 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use vouch_report::{WitnessReport, float, grouped};
+use vouch_report::{float, grouped};
 
 use crate::report::{Of, kinds, table};
+use crate::witness_page::Sum;
 
-/// What is added up over the runs of a program on a JDK.
-#[derive(Debug, Default)]
-struct Sum {
-    asked: u64,
-    /// By what proof had made of them.
-    contradicted: BTreeMap<String, u64>,
-    /// Of whole stacks.
-    differences: BTreeMap<String, u64>,
-}
+/// By what proof had made of them.
+const FATES: [&str; 3] = ["refuted", "plausible", "proven"];
 
 /// The table: by program and JDK.
 pub fn page(reports: &[Of]) -> String {
@@ -22,60 +16,28 @@ pub fn page(reports: &[Of]) -> String {
     for of in reports {
         sums.entry((of.program.clone(), of.major)).or_default().add(&of.report.run.witness);
     }
-    let head = [
-        "program",
-        "JDK",
-        "whole stacks",
-        "contradicted",
-        "of a million",
-        "refuted",
-        "plausible",
-        "proven",
-        "how",
-    ];
+    let head = ["program", "JDK", "whole stacks", "contradicted", "of a million"];
+    let head = [&head[..], &FATES, &["how"]].concat();
     table(
         &head,
         sums.into_iter().map(|((program, major), sum)| {
-            let by = |fate| sum.contradicted.get(fate).copied().unwrap_or_default();
-            let wrong = sum.contradicted.values().sum();
-            let rate = match sum.asked {
+            let by = FATES.map(|fate| sum.contradicted(fate));
+            let wrong = by.iter().sum();
+            let rate = match sum.whole {
                 0 => "-".to_owned(),
-                asked => format!("{:.0}", float(wrong) / float(asked) * 1e6),
+                whole => format!("{:.0}", float(wrong) / float(whole) * 1e6),
             };
-            vec![
-                program,
-                major.to_string(),
-                grouped(sum.asked),
-                grouped(wrong),
-                rate,
-                grouped(by("refuted")),
-                grouped(by("plausible")),
-                grouped(by("proven")),
-                kinds(&sum.differences),
-            ]
+            let first = vec![program, major.to_string(), grouped(sum.whole), grouped(wrong), rate];
+            [first, by.map(grouped).to_vec(), vec![kinds(&sum.differences)]].concat()
         }),
     )
-}
-
-impl Sum {
-    fn add(&mut self, witness: &WitnessReport) {
-        self.asked += witness.exact.asked + witness.all_but_top.asked;
-        for (fate, count) in &witness.contradicted {
-            *self.contradicted.entry(fate.clone()).or_default() += count;
-        }
-        for (kind, count) in &witness.differences {
-            if !kind.starts_with("root_") {
-                *self.differences.entry(kind.clone()).or_default() += count;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::tests::report;
-    use vouch_report::GradeReport;
+    use vouch_report::{GradeReport, WitnessReport};
 
     #[test]
     fn what_differs_is_added_up_without_the_roots() {

@@ -9,13 +9,15 @@ use crate::report::{Of, share, table};
 
 /// What is added up over runs.
 #[derive(Debug, Clone, Default)]
-struct Sum {
+pub struct Sum {
     asked: u64,
-    whole: u64,
+    pub whole: u64,
     frames: u64,
     /// By what proof had made of them: confirmed and contradicted.
     fates: BTreeMap<String, (u64, u64)>,
     power: BTreeMap<String, WitnessPower>,
+    /// In what the whole ones differed.
+    pub differences: BTreeMap<String, u64>,
 }
 
 /// The tables: by program and JDK, by the JVM's mode, and the power of both.
@@ -62,8 +64,8 @@ pub fn page(reports: &[Of]) -> String {
 }
 
 impl Sum {
-    fn add(&mut self, witness: &WitnessReport) {
-        let WitnessReport { exact, all_but_top, confirmed, contradicted, power, .. } = witness;
+    pub fn add(&mut self, witness: &WitnessReport) {
+        let WitnessReport { exact, all_but_top, confirmed, contradicted, power, differences, .. } = witness;
         self.asked += witness.asked;
         self.whole += exact.asked + all_but_top.asked;
         self.frames += exact.frames + all_but_top.frames;
@@ -80,10 +82,17 @@ impl Sum {
             sum.by_witness += by_witness;
             sum.by_either += by_either;
         }
+        for (kind, count) in differences.iter().filter(|(kind, _)| !kind.starts_with("root_")) {
+            *self.differences.entry(kind.clone()).or_default() += count;
+        }
+    }
+
+    /// How many the JVM contradicts of those of which proof has made this.
+    pub fn contradicted(&self, fate: &str) -> u64 {
+        self.fates.get(fate).map_or(0, |(_, contradicted)| *contradicted)
     }
 
     fn row(&self) -> Vec<String> {
-        let contradicted = |fate| self.fates.get(fate).map_or(0, |(_, contradicted)| *contradicted);
         let (confirmed, wrong) = self.fates.get("proven").copied().unwrap_or_default();
         let (least, most) = interval(wrong, confirmed + wrong);
         vec![
@@ -91,8 +100,8 @@ impl Sum {
             grouped(self.whole),
             share(self.whole, self.asked),
             grouped(self.frames),
-            grouped(contradicted("refuted")),
-            grouped(contradicted("plausible")),
+            grouped(self.contradicted("refuted")),
+            grouped(self.contradicted("plausible")),
             grouped(wrong),
             rate(float(wrong), float(confirmed + wrong)),
             format!("{} to {}", rate(least, 1.0), rate(most, 1.0)),

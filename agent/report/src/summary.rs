@@ -18,11 +18,6 @@ const LINES: usize = 8;
 const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
-/// A line without the words that its label says already.
-fn without(line: Option<String>, words: &str) -> Option<String> {
-    line.map(|line| line.strip_prefix(words).map(str::to_owned).unwrap_or(line))
-}
-
 /// What stands before a fate's figures in the panel.
 fn title(fate: Fate) -> &'static str {
     match fate {
@@ -50,7 +45,7 @@ impl TrustReport {
         lines.extend(self.sum_is_wrong());
         lines.extend(self.contexts.line());
         lines.extend(self.without_stack());
-        lines.extend(self.worst());
+        lines.extend(self.worst().map(|worst| format!("refuted {worst}")));
         lines.extend(self.checks());
         lines.extend(self.losses());
         let last = files.line();
@@ -66,9 +61,9 @@ impl TrustReport {
         let more = [
             ("Contexts", self.contexts.line()),
             ("Sum", self.sum_is_wrong()),
-            ("Unwalked because", without(self.reasons(), "unwalked because: ")),
+            ("Unwalked because", self.reasons()),
             ("Recovered", self.recovered()),
-            ("Most often refuted", without(self.worst(), "refuted ")),
+            ("Most often refuted", self.worst()),
             ("Power of proof", self.noticed()),
             ("Witness", self.witnessed()),
             ("Conservation", self.conserved()),
@@ -121,7 +116,8 @@ impl TrustReport {
 
     /// What AsyncGetCallTrace had no stack for.
     fn without_stack(&self) -> Option<String> {
-        let parts: Vec<String> = [self.recovered(), self.reasons()].into_iter().flatten().collect();
+        let reasons = self.reasons().map(|reasons| format!("unwalked because: {reasons}"));
+        let parts: Vec<String> = [self.recovered(), reasons].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
@@ -138,7 +134,7 @@ impl TrustReport {
         let first: Vec<_> =
             codes.iter().take(3).map(|&(code, &count)| format!("{code} {}", grouped(count))).collect();
         let rest = if codes.len() > 3 { ", and others" } else { "" };
-        (!codes.is_empty()).then(|| format!("unwalked because: {}{rest}", first.join(", ")))
+        (!codes.is_empty()).then(|| format!("{}{rest}", first.join(", ")))
     }
 
     /// The refutation that most samples share.
@@ -155,7 +151,7 @@ impl TrustReport {
             many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
         };
         Some(format!(
-            "refuted #{number} ({kind}, {}{others}): {}{}",
+            "#{number} ({kind}, {}{others}): {}{}",
             times(*count),
             readable(&place),
             if found.is_empty() { String::new() } else { format!("; the walk claimed {}", readable(found)) },

@@ -42,6 +42,12 @@ impl Reason {
         matches!(self, Self::NO_JAVA_FRAME | Self::NO_JAVA_THREAD)
     }
 
+    /// True if the thread was in Java, by its own state, and its stack was not found.
+    #[must_use]
+    pub const fn is_in_java(self) -> bool {
+        matches!(self, Self::UNKNOWN_JAVA | Self::NOT_WALKABLE_JAVA)
+    }
+
     /// The name that the JVM's sources give to the code, or ours.
     #[must_use]
     pub const fn name(self) -> &'static str {

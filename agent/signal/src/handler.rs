@@ -12,7 +12,7 @@ use vouch_sample::{Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
-use vouch_walk::recover::{Recovery, is_curable};
+use vouch_walk::recover::Recovery;
 use vouch_walk::walker::{Outset, Room, Subject, Walker};
 
 use crate::ask;
@@ -272,7 +272,8 @@ fn walk(
             crashed.fetch_add(1, Ordering::Relaxed);
         }
         walked |= answer.is_ok();
-        curable = curable.or(answer.err().filter(|why| is_curable(*why)).map(|_| *walker));
+        // Of a thread outside of Java AsyncGetCallTrace does not look at the context: there is nothing to repair.
+        curable = curable.or(answer.err().filter(|why| why.is_in_java()).map(|_| *walker));
         origin.walker = origin.walker.wrapping_add(1);
     }
     // SAFETY: as above.

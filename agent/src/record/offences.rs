@@ -129,23 +129,23 @@ impl Offences {
     /// Where in a stack, leaf first, it is, and what there is to read at that place; `parts` is where its witness begins to differ.
     pub fn edge(&self, id: OffenceId, stack: &[Meant], parts: Option<usize>) -> Edge {
         let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
+        let at = place_in(stack, *against).unwrap_or_else(|| stack.len().saturating_sub(1));
+        let below = match against {
+            // Where all of it is in the JVM's account, too, that goes on where the walk has its leaf.
+            Against::Witness(..) => parts.unwrap_or(0),
+            // What cannot stand there is whom the caller is said to have called.
+            Against::Edge { .. } => at.saturating_sub(1),
+            Against::Leaf(_) | Against::Root(_) | Against::Others => at,
+        };
         let words = kind.words();
         let expected = told.as_ref().map_or("", |(_, report)| report.expected.as_str());
         let calls = expected.split_once(' ').filter(|(code, _)| CALLS.contains(code));
-        let root = stack.len().saturating_sub(1);
-        let (below, text) = match (against, calls) {
-            (Against::Others, _) => (root, format!("[✗ somewhere in this stack: {words}]")),
-            // Where all of it is in the JVM's account, too, that goes on where the walk has its leaf.
-            (Against::Witness(..), _) => (parts.unwrap_or(0), format!("[✗ {words}]")),
-            (Against::Edge { .. }, Some((_, callee))) if *kind == Kind::OtherCallee => {
-                let caller = place_in(stack, *against).unwrap_or(root);
-                (caller.saturating_sub(1), format!("[✗ {words}: the bytecode calls {}]", readable(callee)))
+        let text = match (kind, against, calls) {
+            (_, Against::Others, _) => format!("[✗ somewhere in this stack: {words}]"),
+            (Kind::OtherCallee, _, Some((_, callee))) => {
+                format!("[✗ {words}: the bytecode calls {}]", readable(callee))
             }
-            (Against::Edge { .. }, _) => {
-                let caller = place_in(stack, *against).unwrap_or(root);
-                (caller.saturating_sub(1), format!("[✗ {words}]"))
-            }
-            _ => (place_in(stack, *against).unwrap_or(root), format!("[✗ {words}]")),
+            _ => format!("[✗ {words}]"),
         };
         Edge { below, text }
     }

@@ -26,7 +26,7 @@ use crate::blobs::Blobs;
 use crate::context::Registers;
 use scene::Scene;
 
-pub use attempts::{Attempts, Recovered, is_curable};
+pub use attempts::{Attempts, Recovered};
 
 /// How many strategies there are.
 pub const STRATEGIES: usize = 4;

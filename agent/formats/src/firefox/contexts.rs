@@ -12,9 +12,7 @@ use serde::{Serialize, Serializer};
 use vouch_recording::{ContextId, ContextKind, ContextRow, Contexts, Id, Recording, StringId, Thread};
 
 use super::json::{Column, Row};
-
-/// By so much, in nanoseconds, a marker reaches beyond its last sample, and stays behind the one before: times are told in microseconds.
-pub const APART: u64 = 1_000;
+use super::time::{began_ns, ended_ns};
 
 /// A context on a track, from a time to a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,11 +42,9 @@ pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span
         around.reverse();
         let stay = open.iter().zip(&around).take_while(|(span, context)| span.context == **context).count();
         ended.extend(open.drain(stay..));
-        // It must not reach to the sample before, nor stop short of its own.
-        let stands_for = interval_ns.saturating_mul(sample.weight.into());
-        let began_ns = sample.time_ns.saturating_sub(stands_for).max(free_ns).min(sample.time_ns);
+        let began_ns = began_ns(sample.time_ns, sample.weight, interval_ns, free_ns);
         open.extend(around[stay..].iter().map(|&context| Span { context, began_ns, ended_ns: 0 }));
-        free_ns = sample.time_ns.saturating_add(APART);
+        free_ns = ended_ns(sample.time_ns);
         for span in &mut open {
             span.ended_ns = free_ns;
         }

@@ -15,9 +15,9 @@ use vouch_recording::{
 };
 
 use super::categories::index;
-use super::contexts::{APART, Span, SpanData, field_key, marker_type, spans};
+use super::contexts::{Span, SpanData, field_key, marker_type, spans};
 use super::json::{Column, Row};
-use super::time::Micros;
+use super::time::{Micros, began_ns, ended_ns};
 
 /// The kinds of the markers of refuted samples, by which the front-end finds how to show them.
 const REFUTED: &str = "refuted";
@@ -50,7 +50,7 @@ impl Marker<'_> {
     /// None: it is an instant.
     fn ended_ns(self) -> Option<u64> {
         match self {
-            Self::Refuted(refuted, _) => Some(refuted.time_ns.saturating_add(APART)),
+            Self::Refuted(refuted, _) => Some(ended_ns(refuted.time_ns)),
             Self::Mark(mark) => Some(mark.ended_ns).filter(|ended| *ended > mark.began_ns),
             Self::Context(span) => Some(span.ended_ns),
         }
@@ -135,13 +135,11 @@ fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<Marker<'_>> {
     }
     let mut times: Vec<u64> = thread.samples().iter().map(|sample| sample.time_ns).collect();
     times.sort_unstable();
-    let began = |refuted: &Refuted| {
-        let stands_for = interval_ns.saturating_mul(refuted.weight.into());
-        let before = times.partition_point(|time| *time < refuted.time_ns).checked_sub(1);
-        let free_ns = before.map_or(0, |before| times[before].saturating_add(APART));
-        refuted.time_ns.saturating_sub(stands_for).max(free_ns).min(refuted.time_ns)
+    let began = |Refuted { time_ns, weight, .. }: Refuted| {
+        let before = times.partition_point(|time| *time < time_ns).checked_sub(1);
+        began_ns(time_ns, weight, interval_ns, before.map_or(0, |before| ended_ns(times[before])))
     };
-    thread.refuted().iter().map(|refuted| Marker::Refuted(*refuted, began(refuted))).collect()
+    thread.refuted().iter().map(|refuted| Marker::Refuted(*refuted, began(*refuted))).collect()
 }
 
 impl Serialize for MarkerColumns<'_> {
@@ -246,13 +244,19 @@ struct Field<'a> {
     hidden: bool,
 }
 
+impl<'a> Field<'a> {
+    fn new(key: impl Into<Cow<'a, str>>, label: impl Into<Cow<'a, str>>, format: &'static str) -> Self {
+        Self { key: key.into(), label: label.into(), format, hidden: false }
+    }
+}
+
 impl From<&Figure> for Field<'_> {
     fn from(figure: &Figure) -> Self {
         let format = match figure.unit {
             Unit::Count => "integer",
             Unit::Nanoseconds => "nanoseconds",
         };
-        Self { key: figure.key.into(), label: figure.label.into(), format, hidden: false }
+        Self::new(figure.key, figure.label, format)
     }
 }
 
@@ -279,12 +283,8 @@ fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Sche
     let values: Vec<String> =
         (0..kind.fields.len()).map(|at| format!("{{marker.data.{}}}", field_key(at))).collect();
     let values = values.join(", ");
-    let field = |(at, field): (usize, &ContextField)| Field {
-        key: field_key(at).into(),
-        label: text(field.label).into(),
-        format: "unique-string",
-        hidden: false,
-    };
+    let field =
+        |(at, field): (usize, &ContextField)| Field::new(field_key(at), text(field.label), "unique-string");
     Schema {
         name: marker_type(row).into(),
         display: DISPLAY,
@@ -301,12 +301,6 @@ const DISPLAY: [&str; 3] = ["marker-chart", "marker-table", "timeline-overview"]
 
 /// One for calls, one for frames that stand where none can.
 fn refuted() -> [Schema<'static>; 2] {
-    let field = |key: &'static str, label: &'static str, format| Field {
-        key: key.into(),
-        label: label.into(),
-        format,
-        hidden: false,
-    };
     let schema = |name: &'static str, table_label: &'static str, place: Vec<Field<'static>>| Schema {
         name: name.into(),
         display: DISPLAY,
@@ -315,13 +309,13 @@ fn refuted() -> [Schema<'static>; 2] {
         tooltip_label: "{marker.name}".into(),
         description: "A sample whose stack cannot be. `vouch explain FILE NUMBER` shows the place.",
         color_field: Some("color"),
-        fields: [field("number", "Number", "integer"), field("kind", "How", "unique-string")]
+        fields: [Field::new("number", "Number", "integer"), Field::new("kind", "How", "unique-string")]
             .into_iter()
             .chain(place)
             .chain([
-                field("expected", "There is", "unique-string"),
-                field("found", "The walk claimed", "unique-string"),
-                Field { hidden: true, ..field("color", "Colour", "string") },
+                Field::new("expected", "There is", "unique-string"),
+                Field::new("found", "The walk claimed", "unique-string"),
+                Field { hidden: true, ..Field::new("color", "Colour", "string") },
             ])
             .collect(),
     };
@@ -329,7 +323,7 @@ fn refuted() -> [Schema<'static>; 2] {
         schema(
             REFUTED,
             "{marker.data.caller} at {marker.data.bci}: {marker.data.expected}; the walk claimed {marker.data.found}",
-            vec![field("caller", "Caller", "unique-string"), field("bci", "At bci", "integer")],
+            vec![Field::new("caller", "Caller", "unique-string"), Field::new("bci", "At bci", "integer")],
         ),
         schema(REFUTED_FRAME, "{marker.data.expected}; the walk claimed {marker.data.found}", Vec::new()),
     ]

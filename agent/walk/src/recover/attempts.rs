@@ -41,13 +41,6 @@ pub struct Recovered {
     pub pc: usize,
 }
 
-/// True if a walk that failed for this reason may have a stack from another context.
-#[must_use]
-pub fn is_curable(why: Reason) -> bool {
-    // Of a thread outside of Java AsyncGetCallTrace does not look at the context.
-    matches!(why, Reason::UNKNOWN_JAVA | Reason::NOT_WALKABLE_JAVA)
-}
-
 impl Recovery {
     /// What can be tried for a sample; `None` if nothing can any more.
     pub fn attempts(&self) -> Option<Attempts<'_>> {
