@@ -39,6 +39,8 @@ import dev.vouch.test.Vm;
 public class Javac {
     private static final String JAVAC = "com.sun.tools.javac.";
     private static final int EVERY = 5;
+    /** So many stacks say what share of them is refuted. */
+    private static final int ENOUGH = 1_000;
     /** It need not make classes once more to have stacks of every kind: what is not known by one JDK is by the other. */
     private static final List<String> UNDERSTOOD =
         Arrays.asList("-XDshould-stop.ifNoError=ATTR", "-XDshouldStopPolicyIfNoError=ATTR");
@@ -59,8 +61,41 @@ public class Javac {
         Check.that(main.isMain, "main is the main thread");
         checkSums(run.report(), profile, main);
         checkFrames(profile, main);
-        // What is recovered and refuted makes room for the next candidate, or for no stack: it would not be counted.
-        checkPower(refutedShare(run.report()), javac(sources, files, "recovery=off,break=gap/" + EVERY, UNDERSTOOD).report());
+        Walked whole = new Walked(run.report());
+        while (whole.stacks < ENOUGH) {
+            whole.add(javac(sources, files, "interval=1ms", UNDERSTOOD).report());
+        }
+        Walked spoiled = new Walked();
+        while (spoiled.stacks < ENOUGH) {
+            // What is recovered and refuted makes room for the next candidate, or for no stack: it would not be counted.
+            spoiled.add(javac(sources, files, "recovery=off,break=gap/" + EVERY, UNDERSTOOD).report());
+        }
+        checkPower(whole.refutedShare(), spoiled);
+    }
+
+    /** What became of the stacks of some runs: how many a run has depends on the machine. */
+    private static final class Walked {
+        long stacks;
+        long refuted;
+        long tried;
+        long noticed;
+
+        Walked(Report... reports) {
+            Arrays.asList(reports).forEach(this::add);
+        }
+
+        void add(Report report) {
+            Check.atLeast(1, report.walked(), "samples of javac with a stack");
+            stacks += report.walked();
+            refuted += report.samples("refuted");
+            JsonObject power = report.json.getAsJsonObject("power").getAsJsonObject("dropped_frames");
+            tried += power.get("tried").getAsLong();
+            noticed += power.get("noticed").getAsLong();
+        }
+
+        double refutedShare() {
+            return (double) refuted / stacks;
+        }
     }
 
     private static Run javac(Path sources, List<String> files, String options, List<String> more) throws IOException {
@@ -118,19 +153,13 @@ public class Javac {
         }
     }
 
-    private static void checkPower(double before, Report spoiled) {
-        JsonObject power = spoiled.json.getAsJsonObject("power").getAsJsonObject("dropped_frames");
-        double noticed = power.get("noticed").getAsDouble() / power.get("tried").getAsDouble();
+    private static void checkPower(double before, Walked spoiled) {
+        double noticed = (double) spoiled.noticed / spoiled.tried;
         Check.atLeast(0.95, noticed, "power of proof where a frame is dropped");
         double expected = before + (1 - before) * noticed / EVERY;
         // The power is that of one dropped frame in stacks drawn anew, so it is not quite the share that was noticed here.
-        double chance = Check.FAR * Math.sqrt(expected * (1 - expected) / spoiled.walked());
-        Check.near(expected, refutedShare(spoiled), 0.05 * expected + chance, "share of refuted stacks");
-    }
-
-    private static double refutedShare(Report report) {
-        Check.atLeast(1000, report.walked(), "samples of javac with a stack");
-        return (double) report.samples("refuted") / report.walked();
+        double chance = Check.FAR * Math.sqrt(expected * (1 - expected) / spoiled.stacks);
+        Check.near(expected, spoiled.refutedShare(), 0.05 * expected + chance, "share of refuted stacks");
     }
 
     private static long classes(String output) throws IOException {
