@@ -14,8 +14,10 @@ use vouch_walk::own::Own;
 use vouch_walk::walker::Walker;
 
 use crate::contexts::{carried, natives};
+use crate::events;
 use crate::facade::Jvmti;
 use crate::hotspot::owner::Owner;
+use crate::hotspot::perf_data::Reason;
 use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout};
 use crate::hotspot::{HotSpot, layout, polls};
 use crate::java;
@@ -127,6 +129,7 @@ impl Agent {
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
+        events::reason_from(Reason::of(&self.hotspot));
         let own = java::own_java_thread(env);
         let jni = env.get_raw() as usize;
         // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.

@@ -12,7 +12,7 @@ use vouch_sample::MethodId;
 use crate::agent::{Agent, agent};
 use crate::clock;
 use crate::compiled;
-use crate::events::ROWS;
+use crate::events::{self, ROWS};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told, inlined};
 use crate::fault::guard;
 use crate::java;
@@ -21,17 +21,17 @@ use crate::threads::{hook, registry, rename};
 
 /// What the JVM is to tell of, whatever is recorded.
 static TOLD: [Told; 9] = [
-    told(Event::VmInit, None, |table| table.VMInit = Some(vm_init), Need::All),
-    told(Event::VmDeath, None, |table| table.VMDeath = Some(vm_death), Need::All),
-    told(Event::ThreadStart, None, |table| table.ThreadStart = Some(thread_start), Need::All),
-    told(Event::ThreadEnd, None, |table| table.ThreadEnd = Some(thread_end), Need::All),
+    told(Event::VmInit, None, |table| table.known.VMInit = Some(vm_init), Need::All),
+    told(Event::VmDeath, None, |table| table.known.VMDeath = Some(vm_death), Need::All),
+    told(Event::ThreadStart, None, |table| table.known.ThreadStart = Some(thread_start), Need::All),
+    told(Event::ThreadEnd, None, |table| table.known.ThreadEnd = Some(thread_end), Need::All),
     // Without ClassLoad the walker refuses all work, without ClassPrepare it finds no ids.
-    told(Event::ClassLoad, None, |table| table.ClassLoad = Some(class_load), Need::All),
-    told(Event::ClassPrepare, None, |table| table.ClassPrepare = Some(class_prepare), Need::All),
+    told(Event::ClassLoad, None, |table| table.known.ClassLoad = Some(class_load), Need::All),
+    told(Event::ClassPrepare, None, |table| table.known.ClassPrepare = Some(class_prepare), Need::All),
     told(
         Event::NativeMethodBind,
         Some(Capability::GenerateNativeMethodBindEvents),
-        |table| table.NativeMethodBind = Some(native_method_bind),
+        |table| table.known.NativeMethodBind = Some(native_method_bind),
         Need::Itself,
     ),
     // It makes the compilers keep debug information everywhere, not at safepoints alone. JDK 8 with -Xcomp crashes in it when
@@ -39,13 +39,13 @@ static TOLD: [Told; 9] = [
     told(
         Event::CompiledMethodLoad,
         Some(Capability::GenerateCompiledMethodLoadEvents),
-        |table| table.CompiledMethodLoad = Some(compiled_method_load),
+        |table| table.known.CompiledMethodLoad = Some(compiled_method_load),
         Need::Walks,
     ),
     told(
         Event::CompiledMethodUnload,
         Some(Capability::GenerateCompiledMethodLoadEvents),
-        |table| table.CompiledMethodUnload = Some(compiled_method_unload),
+        |table| table.known.CompiledMethodUnload = Some(compiled_method_unload),
         Need::Itself,
     ),
 ];
@@ -54,15 +54,15 @@ const fn told(event: Event, capability: Option<Capability>, install: fn(&mut Cal
     Told { event, capability, install, need }
 }
 
-/// All that the JVM is to tell of.
-pub fn all() -> impl Iterator<Item = &'static Told> {
-    TOLD.iter().chain(ROWS.iter().flat_map(|row| row.told))
+/// All that the JVM is to tell of, whatever is recorded.
+pub fn always() -> impl Iterator<Item = &'static Told> {
+    TOLD.iter()
 }
 
 /// The table for the JVM.
 pub fn table() -> Callbacks {
     let mut table = Callbacks::default();
-    for told in all() {
+    for told in always().chain(ROWS.iter().flat_map(|row| row.told)) {
         (told.install)(&mut table);
     }
     table
@@ -113,7 +113,12 @@ unsafe extern "C" fn class_load(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jt
 
 unsafe extern "C" fn class_prepare(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: jthread, class: jclass) {
     // SAFETY: as above.
-    unsafe { with(env, |agent, mut env| agent.prepared(&mut env, class)) };
+    unsafe {
+        with(env, |agent, mut env| {
+            agent.prepared(&mut env, class);
+            events::prepared(class);
+        });
+    }
 }
 
 unsafe extern "C" fn native_method_bind(
@@ -149,6 +154,7 @@ unsafe extern "C" fn compiled_method_load(
         let size = usize::try_from(size).unwrap_or(0);
         // SAFETY: the JVM passes its records, which live until the event ends.
         compiled::loaded(MethodId(method as usize), code as usize, size, unsafe { inlined(info) });
+        events::compiled(MethodId(method as usize), size);
     });
 }
 

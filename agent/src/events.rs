@@ -3,17 +3,131 @@
 //! A row has all of it: how the JVM is to tell of the event, if it is one of the JVM's, and how the event reads in a timeline.
 //! Nobody else has to know it.
 
+mod allocation;
+mod code;
+mod collection;
+pub mod heap;
+mod monitor;
+mod place;
 mod row;
 
+use std::collections::BTreeMap;
+
+use vouch_recording::kinds::{EVENTS, EventKind};
+use vouch_report::EventReport;
+
+use crate::facade::Jvmti;
 use crate::governor;
 
+pub use code::{compiled, prepared};
+pub use collection::reason_from;
 pub use row::Row;
 
 /// All of them.
 pub type Rows = &'static [&'static Row];
 
 /// Those of this agent.
-pub static ROWS: Rows = &[&governor::PAUSED, &governor::LENGTHENED, &governor::STOPPED];
+pub static ROWS: Rows = &[
+    &governor::PAUSED,
+    &governor::LENGTHENED,
+    &governor::STOPPED,
+    &collection::COLLECTION,
+    &monitor::MONITOR,
+    &monitor::WAIT,
+    &allocation::ALLOCATION,
+    &code::EXCEPTION,
+    &code::CLASS,
+    &code::COMPILATION,
+];
+
+/// Which kinds are recorded, by their places in the catalogue.
+pub type Chosen = [bool; EVENTS.len()];
+
+/// Those that are recorded when nobody says anything.
+pub fn by_default() -> Chosen {
+    EVENTS.map(|kind| kind.by_default)
+}
+
+/// The kinds that a text names, joined by `+`.
+pub fn chosen(text: &str) -> Result<Chosen, String> {
+    let mut chosen = [false; EVENTS.len()];
+    match text {
+        "off" => return Ok(chosen),
+        "all" => return Ok([true; EVENTS.len()]),
+        _ => {}
+    }
+    for word in text.split('+') {
+        if word == "default" {
+            EVENTS.iter().zip(&mut chosen).for_each(|(kind, chosen)| *chosen |= kind.by_default);
+            continue;
+        }
+        let Some(at) = EVENTS.iter().position(|kind| kind.word == word) else {
+            return Err(format!("must be off, default, all, or some of {} joined by +", words()));
+        };
+        chosen[at] = true;
+    }
+    Ok(chosen)
+}
+
+/// All words, for a person.
+pub fn words() -> String {
+    EVENTS.map(|kind| kind.word).join(", ")
+}
+
+/// Whether this kind is one of those that are recorded.
+pub fn are_chosen(chosen: Chosen, kind: &EventKind) -> bool {
+    EVENTS.iter().zip(chosen).any(|(known, chosen)| chosen && known.word == kind.word)
+}
+
+/// The rows of the chosen kinds.
+fn rows(chosen: Chosen) -> impl Iterator<Item = &'static Row> {
+    let is_chosen = move |row: &&&Row| row.kind.is_some_and(|kind| are_chosen(chosen, kind));
+    ROWS.iter().filter(is_chosen).copied()
+}
+
+/// Asks for what telling of these takes: some JVMs give it before they are up alone.
+pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
+    for capability in rows(chosen).flat_map(|row| row.told).filter_map(|told| told.capability) {
+        // What is not given is missed when it is to be told.
+        let _ = jvmti.add_capability(capability);
+    }
+}
+
+/// A recording begins that has these, and so many frames of a stack. Gives what cannot be told, for a person.
+pub fn begin(jvmti: Jvmti, chosen: Chosen, depth: usize) -> Option<String> {
+    place::keep(depth);
+    ask_for(jvmti, chosen);
+    let mut missing = Vec::new();
+    for row in rows(chosen) {
+        row.counts.begin();
+        row.counts.set_wanted(true);
+        if row.told.iter().any(|told| jvmti.enable(told.event).is_err()) {
+            row.counts.set_wanted(false);
+            missing.extend(row.kind.map(|kind| kind.word));
+        }
+    }
+    allocation::begin(jvmti);
+    (!missing.is_empty()).then(|| {
+        format!("this JVM does not tell of events={}, at least not one that runs already", missing.join("+"))
+    })
+}
+
+/// The recording ends.
+pub fn end(jvmti: Jvmti) {
+    for row in ROWS {
+        row.counts.set_wanted(false);
+        for told in row.told {
+            // One that was never asked for is off already.
+            let _ = jvmti.disable(told.event);
+        }
+    }
+}
+
+/// How many there were of each kind that is recorded, by its word.
+pub fn report(chosen: Chosen) -> BTreeMap<String, EventReport> {
+    let told = |row: &Row| Some((row.kind?.word.to_owned(), row.counts.report()));
+    rows(chosen).filter_map(told).collect()
+}
 
 #[cfg(test)]
 mod tests {
@@ -32,5 +146,16 @@ mod tests {
                 assert!(names.insert(figure.key), "{}: {} is taken", mark.key, figure.key);
             }
         }
+    }
+
+    #[test]
+    fn each_kind_of_the_catalogue_has_a_row() {
+        assert_eq!(rows([true; EVENTS.len()]).count(), EVENTS.len());
+        assert_eq!(rows(chosen("off").unwrap()).count(), 0);
+        let words = |chosen| rows(chosen).filter_map(|row| Some(row.kind?.word)).collect::<Vec<_>>();
+        assert_eq!(words(chosen("default").unwrap()), ["gc", "monitor"]);
+        assert_eq!(words(chosen("wait+gc").unwrap()), ["gc", "wait"]);
+        assert_eq!(words(chosen("default+jit").unwrap()), ["gc", "monitor", "jit"]);
+        assert!(chosen("gc+").is_err() && chosen("none").is_err());
     }
 }

@@ -114,7 +114,7 @@ pub fn end() {
     let mut desk = DESK.lock();
     desk.task = None;
     if let Some(began) = desk.paused.take() {
-        PAUSED.happened(began, clock::monotonic(), [0; VALUES]);
+        PAUSED.happened(began, clock::monotonic(), [0; VALUES], "");
     }
 }
 
@@ -220,7 +220,7 @@ fn act(seen: &Seen) -> Next {
     let now = clock::monotonic();
     let paused = std::mem::replace(&mut desk.paused, matches!(order, Order::Pause).then_some(now));
     if let Some(began) = paused {
-        PAUSED.happened(began, now, [0; VALUES]);
+        PAUSED.happened(began, now, [0; VALUES], "");
     }
     let (line, next) = match order {
         Order::Pause => {
@@ -238,7 +238,7 @@ fn act(seen: &Seen) -> Next {
             STRIDE.store(stride, Ordering::Relaxed);
             registry().lengthen();
             registry().resume();
-            LENGTHENED.happened(now, now, [clock::nanos(interval * stride), 0, 0, 0]);
+            LENGTHENED.happened(now, now, [clock::nanos(interval * stride), 0, 0, 0], "");
             (
                 format!(
                     "sampling every {} of CPU time from here on: {why}",
@@ -251,7 +251,7 @@ fn act(seen: &Seen) -> Next {
             desk.task = None;
             desk.stopped = true;
             registry().end_sampling();
-            STOPPED.happened(now, now, [0; VALUES]);
+            STOPPED.happened(now, now, [0; VALUES], "");
             (
                 format!(
                     "the engine is stopped, and what the program does from here on is not sampled: {why}"

@@ -12,6 +12,7 @@ use vouch_signal::handler::on_sigprof;
 
 use crate::agent::{Agent, LAB, agent, make};
 use crate::callbacks;
+use crate::events;
 use crate::facade::{Capability, Jvmti, Need};
 use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
@@ -116,15 +117,18 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
         Capability::GetBytecodes,
         Capability::GetConstantPool,
     ];
-    for capability in own.into_iter().chain(callbacks::all().filter_map(|told| told.capability)) {
+    for capability in own.into_iter().chain(callbacks::always().filter_map(|told| told.capability)) {
         // What a JVM lacks is missed where it would show: in files, lines, names of threads, or proof.
         let _ = jvmti.add_capability(capability);
+    }
+    if options.verb == Verb::Start {
+        events::ask_for(jvmti, options.events);
     }
     let agent = make(jvmti, hotspot, options);
     hook::install();
     let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
     jvmti.set_callbacks(&callbacks::table()).map_err(refused)?;
-    for told in callbacks::all() {
+    for told in callbacks::always() {
         match told.need {
             Need::All => jvmti.enable(told.event).map_err(refused)?,
             Need::Walks if options.true_stacks => {}

@@ -18,6 +18,7 @@ use vouch_walk::recover::STRATEGIES;
 
 pub use pattern::Place;
 
+use crate::events;
 use crate::recovery::{self, Chosen};
 
 /// What the user wants done.
@@ -120,6 +121,8 @@ pub struct Options {
     pub walker: WalkerWish,
     /// How a walk that failed is tried again.
     pub recovery: Chosen,
+    /// What of that which the JVM does is recorded.
+    pub events: events::Chosen,
     /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
     pub late_ids: bool,
     /// Samples are GetStackTrace's: for the truth lab, to see whether proof refutes the truth.
@@ -148,6 +151,7 @@ impl Default for Options {
             showing: Showing::default(),
             walker: WalkerWish::default(),
             recovery: [true; STRATEGIES],
+            events: events::by_default(),
             late_ids: false,
             true_stacks: false,
             break_walker: None,
@@ -198,7 +202,9 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
 
 /// What `help` prints.
 pub fn help() -> String {
-    HELP.replace("ENDINGS", &Format::endings()).replace("STRATEGIES", &recovery::names())
+    HELP.replace("ENDINGS", &Format::endings())
+        .replace("STRATEGIES", &recovery::names())
+        .replace("EVENTS", &events::words())
 }
 
 const HELP: &str = "\
@@ -224,6 +230,9 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
                    AsyncGetCallTrace), asgct, own, or both: then proof says whose account holds
   recovery=all     how a stack is looked for where no walker finds one: off, all, or some
                    of STRATEGIES, joined by +
+  events=default   what the JVM does meanwhile: off, default, all, or some of
+                   EVENTS, joined by +
+                   (`vouch events` tells what each is)
   quiet            print no summary
   help, version    print this, or the version, and exit
 

@@ -5,6 +5,7 @@
 mod accounts;
 mod agreement;
 mod contexts;
+mod events;
 mod names;
 mod offences;
 mod outside;
@@ -25,10 +26,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use vouch_proof::Verdict;
-use vouch_recording::{Category, Fate, Mark, Recording, Sample, StackId, ThreadId};
+use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId};
 use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{Frame, Head, Meant, Reason, Walk};
-use vouch_signal::event;
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{accounts, head};
@@ -140,31 +140,6 @@ impl Recorder {
         for lane in lanes {
             lane.drain(|entry| self.take(entry, jvm));
         }
-    }
-
-    /// Takes in what has happened meanwhile.
-    pub fn drain_events(&mut self, lanes: &[Lane<'_>]) {
-        for lane in lanes {
-            lane.drain(|entry| self.take_event(entry));
-        }
-    }
-
-    fn take_event(&mut self, entry: &Entry<'_>) {
-        let event = event::read(entry);
-        let row = event.and_then(|event| self.events.iter().find(|row| row.number() == event.kind));
-        let (Some(event), Some(row)) = (event, row) else {
-            self.events_lost += 1;
-            return;
-        };
-        let thread = self.tracks.of_event(&event, &mut self.recording);
-        let kind = self.recording.mark_kind(row.mark);
-        let mark = Mark { kind, began_ns: event.began, ended_ns: event.ended, values: event.values };
-        self.recording.mark(thread, mark);
-    }
-
-    /// How many events there were of which nobody knows what they are.
-    pub fn events_lost(&self) -> u64 {
-        self.events_lost
     }
 
     /// Takes in what the handler counted as dropped.

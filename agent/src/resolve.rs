@@ -7,7 +7,7 @@
 
 mod class;
 mod loaders;
-mod readable;
+pub mod readable;
 mod table;
 
 use std::sync::Arc;

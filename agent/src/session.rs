@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use jni::JNIEnv;
+use vouch_recording::kinds;
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_signal::stay::Polls;
 use vouch_walk::own::Own;
@@ -22,6 +23,7 @@ use vouch_walk::recover::Ground;
 use crate::clock;
 use crate::contexts::contexts;
 use crate::events;
+use crate::events::heap::Heap;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::guard;
@@ -88,6 +90,10 @@ pub struct Session {
     started: Moment,
     /// How many contexts had been left out before.
     left_out_before: u64,
+    jvmti: Jvmti,
+    /// The events that this JVM does not tell of, for a person.
+    untold: Option<String>,
+    heap: Heap,
 }
 
 impl Session {
@@ -115,6 +121,7 @@ impl Session {
         governor::begin(engine, options.interval, plan.stride, plan.choice.cost);
         rig.open_events();
         rig.open();
+        let untold = events::begin(jvmti, options.events, options.depth);
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         let session = Self {
             plan,
@@ -127,6 +134,9 @@ impl Session {
             said_stopped: false,
             started,
             left_out_before: contexts().lost(),
+            jvmti,
+            untold,
+            heap: Heap::default(),
         };
         if session.truth.is_some() {
             return Ok(session);
@@ -183,7 +193,10 @@ impl Session {
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         resolver.name_pending(env);
         self.recorder.drain(self.rig.lanes(), &mut self.questions.on(resolver, env));
-        self.recorder.drain_events(self.rig.event_lanes());
+        self.recorder.drain_events(self.rig.event_lanes(), &mut self.questions.on(resolver, env));
+        if self.heap_wanted() {
+            self.heap.look(&mut self.recorder.recording, env);
+        }
     }
 
     /// The time until there is something to do besides draining.
@@ -257,8 +270,14 @@ impl Session {
         )
     }
 
+    /// Collections are read beside what they have collected.
+    fn heap_wanted(&self) -> bool {
+        events::are_chosen(self.plan.options.events, &kinds::COLLECTION)
+    }
+
     /// Stops the engine and waits for the last handler.
     fn silence(&self) {
+        events::end(self.jvmti);
         self.plan.choice.engine.disarm_process();
         registry().end_sampling();
         governor::end();

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod document;
+mod events;
 mod explain;
 mod profile;
 mod top;
@@ -36,6 +37,11 @@ enum Verb {
         #[arg(allow_negative_numbers = true)]
         which: Option<Which>,
     },
+    /// What of that which the JVM does meanwhile can be recorded, by `events=`
+    Events {
+        /// One of them, by its word: what it tells, and what it does not
+        word: Option<String>,
+    },
     /// Where the CPU time went: by method, or by what the program said it was for
     Top {
         /// A profile (.json, .json.gz) of Vouch's
@@ -49,6 +55,7 @@ fn main() -> ExitCode {
     let Arguments { verb } = Arguments::parse();
     let told = match verb {
         Verb::Explain { file, which } => explain::explain(&file, which),
+        Verb::Events { word } => events::events(word.as_deref()),
         Verb::Top { file, question } => top::top(&file, &question),
     };
     match told {

@@ -5,6 +5,7 @@
 //!     xtask lies-page MAJOR-MODE-PROGRAM.json…    the same of a walker that is known to be wrong now and then: how often, and in what
 //!     xtask recovery-page MAJOR-MODE.RUN-PROGRAM.json|collapsed… tables of bad stacks with recovery and without
 //!     xtask depth-page MAJOR-MODE.WALKER.DEPTH.RUN-deep.json… a table of what a sample costs by depth
+//!     xtask events-page                           docs/events.md, from the catalogue
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod depth_page;
+mod events_page;
 mod lies_page;
 mod peer;
 mod recovery_page;
@@ -27,7 +29,11 @@ use std::process::ExitCode;
 use report::Of;
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
+    let mut words = std::env::args().skip(1).peekable();
+    if words.next_if_eq("events-page").is_some() {
+        print!("{}", events_page::page());
+        return ExitCode::SUCCESS;
+    }
     let make: fn(&[PathBuf]) -> Result<String, String> = match words.next().as_deref() {
         Some("trust-page") => |files| Ok(trust_page::page(&reports(files)?)),
         Some("witness-page") => |files| Ok(witness_page::page(&reports(files)?)),
@@ -41,7 +47,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask trust-page|witness-page|lies-page|recovery-page|depth-page|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page, or trust-page|witness-page|lies-page|recovery-page|depth-page|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);

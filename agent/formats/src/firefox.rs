@@ -2,8 +2,10 @@
 //!
 //! It must never build the document: it is written as a stream, one track's samples at a time.
 
+mod allocations;
 mod categories;
 mod contexts;
+mod counters;
 mod json;
 mod markers;
 mod meta;
@@ -19,6 +21,8 @@ use serde::{Serialize, Serializer};
 use vouch_recording::Recording;
 
 use crate::meta::Meta;
+use allocations::AllocationColumns;
+use counters::CounterColumns;
 use json::Column;
 use markers::MarkerColumns;
 use meta::MetaColumns;
@@ -49,10 +53,15 @@ impl Serialize for Document<'_> {
                 .enumerate()
                 .map(|(at, track)| TrackColumns::new(self.recording, track, at == 0, self.meta))
         };
-        let mut document = serializer.serialize_struct("profile", 4)?;
+        let counters = || {
+            let seen = self.recording.counters().iter().filter(|counter| !counter.samples().is_empty());
+            seen.map(|counter| CounterColumns { counter, pid: self.meta.pid })
+        };
+        let mut document = serializer.serialize_struct("profile", 5)?;
         document.serialize_field("meta", &MetaColumns::new(self.recording, self.meta, self.tracks))?;
         document.serialize_field("libs", &[(); 0])?;
         document.serialize_field("shared", &Shared(self.recording))?;
+        document.serialize_field("counters", &Column(counters))?;
         document.serialize_field("threads", &Column(tracks))?;
         document.end()
     }
@@ -74,6 +83,8 @@ struct TrackColumns<'a> {
     pid: String,
     tid: &'a Tid,
     samples: SampleColumns,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    js_allocations: Option<AllocationColumns<'a>>,
     markers: MarkerColumns<'a>,
 }
 
@@ -95,6 +106,7 @@ impl<'a> TrackColumns<'a> {
             pid: meta.pid.to_string(),
             tid: &track.tid,
             samples: SampleColumns::of(&track.threads, interval_ns, meta.ended_ns),
+            js_allocations: AllocationColumns::of(recording, &track.threads),
             markers,
         }
     }

@@ -4,18 +4,35 @@ mod common;
 
 use common::{START_NS, sample, stack, written};
 use serde_json::{Value, json};
-use vouch_recording::{Figure, Mark, MarkKind, Recording, Unit};
+use vouch_recording::{Allocation, Category, Figure, Id, Mark, MarkKind, Recording, Unit, VmPart};
 
 const PAUSE: MarkKind = MarkKind {
     key: "pause",
     label: "Pause",
     description: "Nothing ran.",
+    category: Category::Vm(VmPart::Gc),
     figures: &[
         Figure { key: "threads", label: "Threads", unit: Unit::Count },
         Figure { key: "asked", label: "Asked for", unit: Unit::Nanoseconds },
     ],
 };
-const END: MarkKind = MarkKind { key: "end", label: "End", description: "It is over.", figures: &[] };
+const END: MarkKind = MarkKind {
+    key: "end",
+    label: "End",
+    description: "It is over.",
+    category: Category::Other,
+    figures: &[],
+};
+const LOCK: MarkKind = MarkKind {
+    key: "lock",
+    label: "Lock",
+    description: "It was closed.",
+    category: Category::Other,
+    figures: &[
+        Figure { key: "class", label: "Class", unit: Unit::Text },
+        Figure { key: "size", label: "Size", unit: Unit::Bytes },
+    ],
+};
 
 #[test]
 fn a_mark_stands_in_its_threads_track_and_one_of_all_in_the_first() {
@@ -30,6 +47,7 @@ fn a_mark_stands_in_its_threads_track_and_one_of_all_in_the_first() {
         began_ns: START_NS + began,
         ended_ns: START_NS + ended,
         values,
+        stack: None,
     };
     recording.mark(None, mark(end, 9_000_000, 9_000_000, [0; 4]));
     recording.mark(Some(other), mark(pause, 2_000_000, 5_000_000, [7, 3_000_000, 0, 0]));
@@ -63,7 +81,10 @@ fn the_track_that_has_the_marks_of_all_is_shown_at_first() {
         recording.sample(busy, sample(1, any));
         let kind = recording.mark_kind(END);
         if marked {
-            recording.mark(None, Mark { kind, began_ns: START_NS, ended_ns: START_NS, values: [0; 4] });
+            recording.mark(
+                None,
+                Mark { kind, began_ns: START_NS, ended_ns: START_NS, values: [0; 4], stack: None },
+            );
         }
         written(&recording)["meta"]["initialVisibleThreads"].clone()
     };
@@ -88,4 +109,72 @@ fn each_kind_says_how_it_is_read_and_takes_no_name_of_the_front_ends() {
     for field in schemas.iter().flat_map(|schema| schema["fields"].as_array().unwrap()) {
         assert!(field["key"] != "cause" && field["key"] != "type", "{field}");
     }
+}
+
+#[test]
+fn a_mark_has_texts_and_the_stack_of_its_thread() {
+    let mut recording = Recording::new();
+    let stood = stack(&mut recording, &["main", "lock"]);
+    let main = recording.add_thread("main", 1, START_NS);
+    let kind = recording.mark_kind(LOCK);
+    let class = recording.string("shop.Door");
+    for (text, stack) in [(Some(class), Some(stood)), (None, None)] {
+        let values = [Mark::of_text(text), 512, 0, 0];
+        let mark = Mark { kind, began_ns: START_NS, ended_ns: START_NS + 2_000_000, values, stack };
+        recording.mark(Some(main), mark);
+    }
+    let profile = written(&recording);
+    let data = &profile["threads"][0]["markers"]["data"];
+    let row = data[0]["class"].as_u64().and_then(|row| usize::try_from(row).ok()).unwrap();
+    assert_eq!(profile["shared"]["stringArray"][row], "shop.Door");
+    assert_eq!(data[0]["size"], 512);
+    assert_eq!(data[0]["cause"]["stack"], stood.row());
+    assert_eq!(data[1], json!({"type": "lock", "class": null, "size": 512}));
+    let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
+    let lock = schemas.iter().find(|schema| schema["name"] == "lock").unwrap();
+    assert_eq!(
+        (&lock["chartLabel"], &lock["tableLabel"]),
+        (&json!("{marker.data.class}"), &json!("{marker.data.class}"))
+    );
+    assert_eq!(lock["fields"][0]["format"], "unique-string");
+    assert_eq!(lock["fields"][1]["format"], "bytes");
+}
+
+#[test]
+fn what_a_thread_allocated_is_weighed_in_bytes_in_the_order_of_time() {
+    let mut recording = Recording::new();
+    let stood = stack(&mut recording, &["main", "make"]);
+    let main = recording.add_thread("main", 1, START_NS);
+    recording.add_thread("idle", 2, START_NS);
+    let class = recording.string("byte[]");
+    for (at, stack) in [(2_000_000, None), (1_000_000, Some(stood))] {
+        let allocation =
+            Allocation { time_ns: START_NS + at, stack, class, bytes: 24, stands_for: 4_000 + at };
+        recording.allocation(main, allocation);
+    }
+    let profile = written(&recording);
+    let table = &profile["threads"][0]["jsAllocations"];
+    assert_eq!(table["weight"], json!([1_004_000, 2_004_000]));
+    assert_eq!(table["stack"], json!([stood.row(), null]));
+    assert_eq!(
+        (&table["className"][0], &table["weightType"], &table["length"]),
+        (&json!("byte[]"), &json!("bytes"), &json!(2))
+    );
+    assert_eq!(profile["threads"][1].get("jsAllocations"), None, "a thread that allocated nothing has none");
+}
+
+#[test]
+fn a_counter_tells_by_how_much_it_has_changed() {
+    let mut recording = Recording::new();
+    recording.add_thread("main", 1, START_NS);
+    recording.counter("Nothing", "never looked at");
+    let heap = recording.counter("Heap", "objects");
+    for (at, used) in [(0, 500), (1_000_000, 900), (2_000_000, 100)] {
+        recording.count(heap, START_NS + at, used);
+    }
+    let profile = written(&recording);
+    assert_eq!(profile["counters"].as_array().map(Vec::len), Some(1), "one that was never looked at is none");
+    let counter = &profile["counters"][0];
+    assert_eq!((&counter["name"], &counter["pid"]), (&json!("Heap"), &profile["threads"][0]["pid"]));
+    assert_eq!(counter["samples"]["count"], json!([500, 400, -800]));
 }

@@ -53,6 +53,8 @@ ids! {
     MarkKindId;
     /// A class of contexts.
     ContextKindId;
+    /// A figure of the process.
+    CounterId;
     /// A context, and through what it is nested in all around it.
     ContextId;
 }

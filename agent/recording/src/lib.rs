@@ -11,8 +11,10 @@
 
 mod category;
 mod contexts;
+mod counters;
 mod fate;
 mod ids;
+pub mod kinds;
 mod marks;
 mod recording;
 mod refutations;
@@ -23,10 +25,11 @@ mod thread;
 
 pub use category::{Category, VmPart};
 pub use contexts::{ContextField, ContextKind, ContextRow, Contexts, Weighed};
+pub use counters::{Counter, Counters};
 pub use fate::{ByFate, Fate, Tally};
 pub use ids::{
-    ContextId, ContextKindId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId, StackId,
-    StringId, ThreadId,
+    ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,
+    StackId, StringId, ThreadId,
 };
 pub use marks::{Figure, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
 pub use recording::Recording;
@@ -34,4 +37,4 @@ pub use refutations::{Refutation, RefutationRow, RefutationTable};
 pub use rows::{FrameRow, Func, FuncRow, StackRow};
 pub use strings::StringTable;
 pub use table::Table;
-pub use thread::{Refuted, Sample, Stored, Thread};
+pub use thread::{Allocation, Refuted, Sample, Stored, Thread};

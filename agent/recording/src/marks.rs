@@ -4,7 +4,8 @@
 
 use vouch_sample::VALUES;
 
-use crate::ids::{Id, MarkKindId, StringId};
+use crate::category::Category;
+use crate::ids::{Id, MarkKindId, StackId, StringId};
 use crate::strings::StringTable;
 
 /// How a figure is to be read.
@@ -12,6 +13,9 @@ use crate::strings::StringTable;
 pub enum Unit {
     Count,
     Nanoseconds,
+    Bytes,
+    /// What [`Mark::of_text`] has made of it.
+    Text,
 }
 
 /// One figure of a kind of marks.
@@ -31,6 +35,7 @@ pub struct MarkKind {
     pub label: &'static str,
     /// What it tells, in a sentence.
     pub description: &'static str,
+    pub category: Category,
     /// What its values are, in their order.
     pub figures: &'static [Figure],
 }
@@ -44,6 +49,20 @@ pub struct Mark {
     pub ended_ns: u64,
     /// As many as the kind has figures count.
     pub values: [u64; VALUES],
+    /// Where its thread stood.
+    pub stack: Option<StackId>,
+}
+
+impl Mark {
+    /// The value of a text.
+    pub fn of_text(text: Option<StringId>) -> u64 {
+        text.map_or(u64::MAX, |text| text.row() as u64)
+    }
+
+    /// The text that a value means.
+    pub fn text_of(value: u64) -> Option<StringId> {
+        usize::try_from(value).ok().filter(|_| value != u64::MAX).map(StringId::from_row)
+    }
 }
 
 /// A kind, as the table keeps it.

@@ -5,17 +5,18 @@
 use std::num::NonZeroU32;
 
 use crate::contexts::{ContextKind, ContextRow, Contexts};
+use crate::counters::{Counter, Counters};
 use crate::fate::{Fate, Tally};
 use crate::ids::{
-    ContextId, ContextKindId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId, StackId,
-    StringId, ThreadId,
+    ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,
+    StackId, StringId, ThreadId,
 };
 use crate::marks::{Mark, MarkKind, MarkKinds};
 use crate::refutations::{Refutation, RefutationTable};
 use crate::rows::{FrameRow, Func, FuncRow, StackRow};
 use crate::strings::StringTable;
 use crate::table::Table;
-use crate::thread::{Refuted, Sample, Thread};
+use crate::thread::{Allocation, Refuted, Sample, Thread};
 
 /// The tables, threads and samples of one run.
 #[derive(Debug, Default)]
@@ -32,6 +33,7 @@ pub struct Recording {
     mark_kinds: MarkKinds,
     /// Of all of the process.
     marks: Vec<Mark>,
+    counters: Counters,
     tally: Tally,
 }
 
@@ -151,6 +153,25 @@ impl Recording {
         }
     }
 
+    /// What a thread allocated.
+    pub fn allocation(&mut self, thread: ThreadId, allocation: Allocation) {
+        self.threads[thread.row()].allocate(allocation);
+    }
+
+    /// A figure of the process. Each is to be told once.
+    pub fn counter(&mut self, name: &'static str, description: &'static str) -> CounterId {
+        self.counters.add(name, description)
+    }
+
+    /// What a figure is at a time.
+    pub fn count(&mut self, counter: CounterId, time_ns: u64, value: u64) {
+        self.counters.count(counter, time_ns, value);
+    }
+
+    pub fn counters(&self) -> &[Counter] {
+        self.counters.rows()
+    }
+
     pub fn mark_kinds(&self) -> &MarkKinds {
         &self.mark_kinds
     }
@@ -219,6 +240,7 @@ impl Recording {
             + self.stacks.bytes()
             + self.refutations.bytes()
             + self.contexts.bytes()
+            + self.counters.bytes()
             + (self.marks.capacity() * size_of::<Mark>()) as u64
             + self.threads.iter().map(Thread::bytes).sum::<u64>()
     }

@@ -4,7 +4,7 @@
 //! writes. A stored sample must stay within 32 bytes: there are millions.
 
 use crate::fate::{Fate, Tally};
-use crate::ids::{ContextId, RefutationId, StackId};
+use crate::ids::{ContextId, RefutationId, StackId, StringId};
 use crate::marks::Mark;
 
 /// One sample, with what became of it.
@@ -47,6 +47,16 @@ pub struct Refuted {
     pub how: RefutationId,
 }
 
+/// An object that was allocated, and what it stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Allocation {
+    pub time_ns: u64,
+    pub stack: Option<StackId>,
+    pub class: StringId,
+    pub bytes: u64,
+    pub stands_for: u64,
+}
+
 /// A thread under one of its names. Whoever has it can read it; only a recording changes it.
 #[derive(Debug)]
 pub struct Thread {
@@ -62,6 +72,7 @@ pub struct Thread {
     changes: Vec<Change>,
     refuted: Vec<Refuted>,
     marks: Vec<Mark>,
+    allocations: Vec<Allocation>,
     /// The weight of the stored samples.
     weight: u64,
 }
@@ -79,6 +90,7 @@ impl Thread {
             changes: Vec::new(),
             refuted: Vec::new(),
             marks: Vec::new(),
+            allocations: Vec::new(),
             weight: 0,
         }
     }
@@ -103,6 +115,10 @@ impl Thread {
 
     pub(crate) fn mark(&mut self, mark: Mark) {
         self.marks.push(mark);
+    }
+
+    pub(crate) fn allocate(&mut self, allocation: Allocation) {
+        self.allocations.push(allocation);
     }
 
     pub fn name(&self) -> &str {
@@ -142,6 +158,11 @@ impl Thread {
         &self.marks
     }
 
+    /// What it allocated, as it came.
+    pub fn allocations(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
     /// As they came: maybe slightly out of order.
     pub fn samples(&self) -> &[Stored] {
         &self.samples
@@ -169,6 +190,7 @@ impl Thread {
         let changes = self.changes.capacity() * size_of::<Change>();
         let refuted = self.refuted.capacity() * size_of::<Refuted>();
         let marks = self.marks.capacity() * size_of::<Mark>();
-        (samples + changes + refuted + marks + self.name.capacity() + size_of::<Self>()) as u64
+        let allocations = self.allocations.capacity() * size_of::<Allocation>();
+        (samples + changes + refuted + marks + allocations + self.name.capacity() + size_of::<Self>()) as u64
     }
 }

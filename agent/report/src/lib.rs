@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod contexts;
+mod events;
 mod interval;
 mod proof;
 mod report;
@@ -18,10 +19,10 @@ pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use interval::{share, wilson};
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 pub use report::{
-    AgreementReport, Delivered, GradeReport, HandlerTime, Rate, RecoveryReport, Run, Signals, ThreadReport,
-    TrustReport, WitnessReport,
+    AgreementReport, Delivered, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run, Signals,
+    ThreadReport, TrustReport, WitnessReport,
 };
 pub use summary::Files;
 pub use text::{grouped, percent, plain, readable, shortened};
-pub use time::{float, micros};
+pub use time::{float, micros, millis};
 pub use vouch_recording::Weighed;

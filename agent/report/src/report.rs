@@ -73,6 +73,9 @@ pub struct Run {
     /// By corruption.
     pub power: BTreeMap<String, Power>,
     pub witness: WitnessReport,
+    /// What the JVM did meanwhile, by the word of `events=`; a kind that was not recorded has none.
+    #[serde(default)]
+    pub events: BTreeMap<String, EventReport>,
     pub handler_ns: HandlerTime,
     /// Methods that were gone before they could be named.
     pub names_lost: u64,
@@ -250,6 +253,17 @@ impl WitnessReport {
     pub fn difference(&mut self, kind: &str) {
         *self.differences.entry(kind.to_owned()).or_default() += 1;
     }
+}
+
+/// Events of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventReport {
+    /// All of them, and those of them that a timeline shows: what was over at once is not, nor what came too often.
+    pub count: u64,
+    pub shown: u64,
+    /// How long all of them took, and the longest.
+    pub took_ms: f64,
+    pub longest_ms: f64,
 }
 
 /// How much CPU time the signal handler took for a sample.

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 
 use vouch_recording::Fate;
 
+use crate::events;
 use crate::proof::{LISTED, RefutationReport};
 use crate::report::{GradeReport, TrustReport, WitnessReport};
 use crate::text::{duration, grouped, one_line, percent, readable, times};
@@ -44,6 +45,11 @@ impl TrustReport {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.sum_is_wrong());
         lines.extend(self.contexts.line());
+        lines.extend(
+            self.meanwhile()
+                .filter(|_| events::matter(&self.run.events, self.run.wall_ms))
+                .map(|what| format!("meanwhile {what}")),
+        );
         lines.extend(self.without_stack());
         lines.extend(self.worst().map(|worst| format!("refuted {worst}")));
         lines.extend(self.checks());
@@ -60,6 +66,7 @@ impl TrustReport {
         let fates = FATES.map(|fate| (title(fate), self.fate(fate)));
         let more = [
             ("Contexts", self.contexts.line()),
+            ("Meanwhile", self.meanwhile()),
             ("Sum", self.sum_is_wrong()),
             ("Unwalked because", self.reasons()),
             ("Recovered", self.recovered()),
@@ -79,6 +86,11 @@ impl TrustReport {
         let samples = self.samples.fates.get(fate);
         let share = 100.0 * self.weight_ms.fates.get(fate) / self.weight_ms.fates.sum();
         (samples > 0).then(|| format!("{} ({})", grouped(samples), percent(share)))
+    }
+
+    /// What held the program up.
+    fn meanwhile(&self) -> Option<String> {
+        events::words(&self.run.events, self.run.wall_ms)
     }
 
     fn size(&self) -> String {

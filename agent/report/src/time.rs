@@ -9,7 +9,7 @@ pub fn micros(nanos: u64) -> u64 {
 }
 
 /// Nanoseconds in milliseconds, exact to the microsecond.
-pub(crate) fn millis(nanos: u64) -> f64 {
+pub fn millis(nanos: u64) -> f64 {
     float(micros(nanos)) / 1000.0
 }
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
-    AgreementReport, Delivered, Files, GradeReport, Power, Rate, RecoveryReport, RefutationReport, Run,
-    TrustReport, WitnessReport,
+    AgreementReport, Delivered, EventReport, Files, GradeReport, Power, Rate, RecoveryReport,
+    RefutationReport, Run, TrustReport, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -62,6 +62,7 @@ fn proven_report() -> TrustReport {
     report.run.refutations = vec![refutation];
     report.run.recovery = [("top".to_owned(), RecoveryReport::default())].into();
     report.run.agreement = [("same".to_owned(), AgreementReport::default())].into();
+    report.run.events = [("gc".to_owned(), EventReport::default())].into();
     report.run.power = [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into();
     report
 }
@@ -78,8 +79,8 @@ fn the_keys_are_those_that_tools_read() {
     proven_report().write(&mut json).unwrap();
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
-    let expected = "agent_cpu_ms agreement bytes_recorded command conservation contexts cpu_ms edges engine engine_notes engine_stopped handler_ns \
-                    interval_us jdk names_lost power rate recovery refutations refuted sampled_interval_us samples stacks_cut threads unwalked vm_flags \
+    let expected = "agent_cpu_ms agreement bytes_recorded command conservation contexts cpu_ms edges engine engine_notes engine_stopped events \
+                    handler_ns interval_us jdk names_lost power rate recovery refutations refuted sampled_interval_us samples stacks_cut threads unwalked vm_flags \
                     vouch walked_by wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
@@ -102,6 +103,7 @@ fn the_keys_are_those_that_tools_read() {
     for grade in ["exact", "all_but_top", "root_only"] {
         assert_eq!(keys(&report["witness"][grade]), ["agreed", "asked", "frames", "frames_left_out"]);
     }
+    assert_eq!(keys(&report["events"]["gc"]), ["count", "longest_ms", "shown", "took_ms"]);
     assert_eq!(keys(&report["contexts"]), ["kinds", "left_out", "met", "with_ms", "without_ms"]);
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");
@@ -117,6 +119,26 @@ fn the_fates_add_up() {
     let report = report();
     assert_eq!(report.samples.signals, report.samples.fates.sum());
     assert_eq!((report.weight_ms.signals, report.weight_ms.fates.dropped), (56.0, 20.0));
+}
+
+#[test]
+fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
+    let mut report = report();
+    report.run.wall_ms = 1_000.0;
+    let events = |count, took_ms, longest_ms| EventReport { count, shown: count, took_ms, longest_ms };
+    report.run.events =
+        [("gc".to_owned(), events(4, 9.9, 5.0)), ("monitor".to_owned(), events(7, 3.0, 2.0))].into();
+    assert!(!report.summary(Files::default()).contains("meanwhile"), "a hundredth is nothing to speak of");
+    let panel = |report: &TrustReport| report.panel().find(|(label, _)| *label == "Meanwhile");
+    let all = "it stood still for 4 collections, 10 ms (1.0 % of the time), 5 ms the longest; \
+               threads waited for 7 locks, 3 ms, 2 ms the longest";
+    assert_eq!(panel(&report), Some(("Meanwhile", all.to_owned())));
+    report.run.events =
+        [("gc".to_owned(), events(1, 250.0, 250.0)), ("jit".to_owned(), events(9, 0.0, 0.0))].into();
+    let line = "[vouch] meanwhile it stood still for 1 collection, 250 ms (25.0 % of the time), 250 ms the longest\n";
+    assert!(report.summary(Files::default()).contains(line), "{}", report.summary(Files::default()));
+    report.run.events.clear();
+    assert_eq!(panel(&report), None);
 }
 
 #[test]

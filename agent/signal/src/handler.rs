@@ -17,7 +17,7 @@ use vouch_walk::walker::{Outset, Room, Subject, Walker};
 
 use crate::ask;
 use crate::gate::Gate;
-use crate::lane::{Claim, Lane, claim_any};
+use crate::outlet::Outlet;
 use crate::record::{Origin, RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
 use crate::stay::{Post, Stay};
@@ -53,10 +53,8 @@ pub struct Sampler {
     /// The engine is blind while a thread is in the kernel: what signals say is then all that there is, and the clock
     /// would charge the kernel's time to whatever the thread does next.
     pub user_only: bool,
-    pub lanes: &'static [Lane<'static>],
+    pub outlet: Outlet,
     pub slots: Slots<'static>,
-    /// Posted when a lane is half full, so that the drain need not wait for its time.
-    pub wake: *mut libc::sem_t,
     pub counters: Counters,
     /// Set by the agent: the next walk that succeeds is to be witnessed, and the agent to be woken for it.
     pub witness_wanted: AtomicBool,
@@ -64,7 +62,7 @@ pub struct Sampler {
     pub stay: Stay,
 }
 
-// SAFETY: the fields are atomics, or not written after the gate was opened; `wake` is a semaphore, made for this.
+// SAFETY: the fields are atomics, or not written after the gate was opened.
 unsafe impl Sync for Sampler {}
 
 impl Sampler {
@@ -134,7 +132,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let Some(weight) = weight(sampler, slot, cause, cpu) else { return };
     let number = sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
     sampler.counters.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
-    let Some(claim) = claim_lane(sampler, tid) else {
+    let Some(claim) = sampler.outlet.claim(tid, sampler.longest()) else {
         sampler.counters.dropped.fetch_add(1, Ordering::Relaxed);
         sampler.counters.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
         return;
@@ -161,8 +159,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // Before it is published: then the agent wants the next one, and the place must be this thread's or free.
     let round = sampler.stay.post(&Post { tid, serial, time, at });
     sample.publish(&head);
-    // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
-    unsafe { libc::sem_post(sampler.wake) };
+    sampler.outlet.wake();
     if let Some(round) = round {
         // SAFETY: its slot has this thread's own JNIEnv, which only this thread takes away.
         unsafe { sampler.stay.stay(round, slot.env()) };
@@ -311,17 +308,6 @@ fn subject<'t>(
     let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
     let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
     Ok(Subject::interrupted(env, context, outset, slot.walking()))
-}
-
-/// Room for the longest sample.
-fn claim_lane(sampler: &Sampler, tid: u32) -> Option<Claim<'static, 'static>> {
-    let longest = sampler.longest();
-    let claim = claim_any(sampler.lanes, tid as usize, longest)?;
-    if claim.presses() {
-        // SAFETY: the semaphore lives as long as the sampler; sem_post is async-signal-safe.
-        unsafe { libc::sem_post(sampler.wake) };
-    }
-    Some(claim)
 }
 
 /// A perf event begins with another period than the regular one, see [`crate::phase`], which may become longer.

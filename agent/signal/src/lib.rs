@@ -8,7 +8,8 @@
 //! * [`phase`] says when a thread's first signals come.
 //! * [`dues`] is what of a thread is due, and what was answered.
 //! * [`slots`] tells it who the interrupted thread is.
-//! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain.
+//! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain, [`outlet`] the way to
+//!   one of them.
 //! * [`event`] is how what happened meanwhile goes the same way, from outside of a signal, too.
 //! * [`stay`] keeps a thread in its handler until the JVM is told to stop it.
 //! * [`usual`] is how long walks usually take.
@@ -32,6 +33,8 @@ pub mod gate;
 #[cfg(not(loom))]
 pub mod handler;
 pub mod lane;
+#[cfg(not(loom))]
+pub mod outlet;
 #[cfg(not(loom))]
 pub mod phase;
 #[cfg(not(loom))]

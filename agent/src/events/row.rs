@@ -1,30 +1,184 @@
-//! A kind of events: how it is told, and how it is shown.
+//! A kind of events: how it is told, how it is counted, how it is shown.
 //!
-//! Whoever publishes an event waits for nobody, be it a callback of the JVM's in the midst of something.
+//! Whoever publishes an event waits for nobody, be it a callback of the JVM's in the midst of something. All are counted; of what comes
+//! too often a part is shown.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use vouch_recording::MarkKind;
-use vouch_sample::{Event, VALUES};
-use vouch_signal::event::publish;
+use vouch_recording::kinds::EventKind;
+use vouch_report::EventReport;
+use vouch_sample::{Event, Frame, MethodId, VALUES};
+use vouch_signal::event::{More, publish};
 
+use super::place;
 use crate::facade::Told;
+
+/// So many of a kind are shown in a second,
+const MOST_IN_A_SECOND: u64 = 200;
+/// and so many in all: a recording is to fit into memory, and into a browser.
+const MOST: u64 = 100_000;
 
 /// A kind of events.
 #[derive(Debug)]
 pub struct Row {
+    /// Its place in the catalogue; the agent's own have none, and are always told.
+    pub kind: Option<&'static EventKind>,
     /// How it stands in a timeline.
-    pub mark: MarkKind,
-    /// How the JVM tells of it. What is the agent's own has none.
+    pub mark: &'static MarkKind,
+    /// How the JVM tells of it, while it is recorded. What is told anyway has none.
     pub told: &'static [Told],
+    /// The one frame that it has is of the method that it is about, which is named when there is time for it.
+    pub of_method: bool,
+    pub counts: Counts,
 }
 
 impl Row {
+    /// Of what the agent itself does.
+    pub const fn own(mark: &'static MarkKind) -> Self {
+        Self { kind: None, mark, told: &[], of_method: false, counts: Counts::new() }
+    }
+
+    /// Of what the JVM tells.
+    pub const fn of(kind: &'static EventKind, told: &'static [Told]) -> Self {
+        Self { kind: Some(kind), mark: &kind.mark, told, of_method: false, counts: Counts::new() }
+    }
+
+    /// Of what the JVM tells of a method.
+    pub const fn of_method(kind: &'static EventKind) -> Self {
+        Self { kind: Some(kind), mark: &kind.mark, told: &[], of_method: true, counts: Counts::new() }
+    }
+
     /// It happened to all of the process, from a time to a time.
-    pub fn happened(&'static self, began: u64, ended: u64, values: [u64; VALUES]) {
-        publish(&Event { kind: self.number(), began, ended, tid: 0, serial: 0, values });
+    pub fn happened(&'static self, began: u64, ended: u64, values: [u64; VALUES], text: &str) {
+        let event = Event { kind: self.number(), began, ended, tid: 0, serial: 0, values };
+        publish(&event, More { frames: &[], text });
+    }
+
+    /// The same of the calling thread, with its stack.
+    pub fn happened_here(&'static self, began: u64, ended: u64, values: [u64; VALUES], text: &str) {
+        let (tid, serial) = place::own();
+        let event = Event { kind: self.number(), began, ended, tid, serial, values };
+        place::with_stack(|frames| publish(&event, More { frames, text }));
+    }
+
+    /// It happened to a method.
+    pub fn happened_to(&'static self, at: u64, method: MethodId, values: [u64; VALUES]) {
+        let event = Event { kind: self.number(), began: at, ended: at, tid: 0, serial: 0, values };
+        publish(&event, More { frames: &[Frame::Java { method, bci: 0 }], text: "" });
+    }
+
+    /// Counts one that took from a time to a time; true if it is to be shown.
+    pub fn counted(&self, began: u64, ended: u64) -> bool {
+        let took = ended.saturating_sub(began);
+        self.counts.add(took);
+        self.kind.is_none_or(|kind| took >= kind.least_ns) && self.counts.admits(ended)
     }
 
     /// By which an event says that it is one of these.
     pub fn number(&'static self) -> u64 {
         std::ptr::from_ref(self) as u64
+    }
+}
+
+/// How many there were, since a recording began that wants them.
+#[derive(Debug)]
+pub struct Counts {
+    wanted: AtomicBool,
+    all: AtomicU64,
+    took_ns: AtomicU64,
+    longest_ns: AtomicU64,
+    shown: AtomicU64,
+    second: AtomicU64,
+    in_second: AtomicU64,
+}
+
+impl Counts {
+    const fn new() -> Self {
+        let [all, took_ns, longest_ns, shown, second, in_second] = [const { AtomicU64::new(0) }; 6];
+        Self { wanted: AtomicBool::new(false), all, took_ns, longest_ns, shown, second, in_second }
+    }
+
+    /// Whether they are recorded.
+    pub fn wanted(&self) -> bool {
+        self.wanted.load(Relaxed)
+    }
+
+    /// A recording begins that wants them, or ends.
+    pub fn set_wanted(&self, wanted: bool) {
+        self.wanted.store(wanted, Relaxed);
+    }
+
+    /// A recording begins.
+    pub fn begin(&self) {
+        let Self { wanted: _, all, took_ns, longest_ns, shown, second, in_second } = self;
+        for count in [all, took_ns, longest_ns, shown, second, in_second] {
+            count.store(0, Relaxed);
+        }
+    }
+
+    /// Counts one.
+    pub fn add(&self, took: u64) {
+        self.all.fetch_add(1, Relaxed);
+        self.took_ns.fetch_add(took, Relaxed);
+        self.longest_ns.fetch_max(took, Relaxed);
+    }
+
+    /// Whether one more is shown.
+    fn admits(&self, now: u64) -> bool {
+        const SECOND: u64 = 1_000_000_000;
+        if self.second.swap(now / SECOND, Relaxed) != now / SECOND {
+            self.in_second.store(0, Relaxed);
+        }
+        let admitted =
+            self.in_second.fetch_add(1, Relaxed) < MOST_IN_A_SECOND && self.shown.load(Relaxed) < MOST;
+        self.shown.fetch_add(admitted.into(), Relaxed);
+        admitted
+    }
+
+    /// Counts one that is shown, as the budget would have it or not; true if there should be fewer of them from here on.
+    pub fn presses(&self, now: u64) -> bool {
+        const OFTEN: u64 = 50_000;
+        let before = self.shown.load(Relaxed);
+        if !self.admits(now) {
+            self.shown.fetch_add(1, Relaxed);
+        }
+        self.in_second.load(Relaxed).is_multiple_of(MOST_IN_A_SECOND) || before % OFTEN == OFTEN - 1
+    }
+
+    /// As the report has them.
+    pub fn report(&self) -> EventReport {
+        let millis = |ns: &AtomicU64| vouch_report::millis(ns.load(Relaxed));
+        EventReport {
+            count: self.all.load(Relaxed),
+            shown: self.shown.load(Relaxed),
+            took_ms: millis(&self.took_ns),
+            longest_ms: millis(&self.longest_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_counted_and_of_too_many_a_part_is_shown() {
+        let counts = Counts::new();
+        let second = 1_000_000_000;
+        let mut shown = 0;
+        for place in 0..1_000 {
+            counts.add(place * 1_000);
+            shown += u64::from(counts.admits(7 * second + place));
+        }
+        assert_eq!(shown, MOST_IN_A_SECOND);
+        assert!(counts.admits(8 * second), "the next second has room again");
+        let presses = (0..1_000).filter(|_| counts.presses(9 * second)).count();
+        assert_eq!(presses, 5, "once for each budget");
+        let report = counts.report();
+        assert_eq!((report.count, report.shown), (1_000, MOST_IN_A_SECOND + 1 + 1_000));
+        assert!((report.longest_ms - 0.999).abs() < 1e-9 && (report.took_ms - 499.5).abs() < 1e-9);
+        counts.begin();
+        assert_eq!(counts.report(), EventReport::default());
     }
 }

@@ -56,6 +56,16 @@ const FIGURES: &[(&str, usize)] = &[
     ("SLOT(SetEventCallbacks)", slot(offset_of!(jvmtiInterface_1, SetEventCallbacks))),
     ("SLOT(GetSystemProperty)", slot(offset_of!(jvmtiInterface_1, GetSystemProperty))),
     ("SLOT(AddCapabilities)", slot(offset_of!(jvmtiInterface_1, AddCapabilities))),
+    ("SLOT(SetHeapSamplingInterval)", super::events::HEAP_SAMPLING),
+];
+
+/// What no header before JDK 11's has, as it is called there.
+#[cfg(test)]
+const SINCE_11: [&str; 4] = [
+    "SetHeapSamplingInterval",
+    "SampledObjectAlloc",
+    "JVMTI_EVENT_SAMPLED_OBJECT_ALLOC",
+    "can_generate_sampled_object_alloc_events",
 ];
 
 const fn slot(offset: usize) -> usize {
@@ -77,21 +87,25 @@ const _: () = {
 
 #[cfg(test)]
 mod tests {
-    use super::FIGURES;
-    use crate::facade::{Capability, Event, compiled};
+    use super::{FIGURES, SINCE_11};
+    use crate::facade::{Callbacks, Capability, Event, compiled};
     use std::fmt::Write as _;
     use std::path::Path;
     use std::process::Command;
 
-    /// Each as an expression of C, and what it is here.
-    fn figures() -> impl Iterator<Item = (&'static str, usize)> {
-        FIGURES.iter().chain(compiled::FIGURES).chain(Capability::FIGURES).chain(Event::FIGURES).copied()
+    /// Each that this header can know, as an expression of C, and what it is here.
+    fn figures(header: &str) -> Vec<(&'static str, usize)> {
+        let all =
+            [FIGURES, compiled::FIGURES, Capability::FIGURES, Event::FIGURES, Callbacks::FIGURES].concat();
+        let older = !header.contains(SINCE_11[0]);
+        let lacks = |expression: &str| older && SINCE_11.iter().any(|name| expression.contains(name));
+        all.into_iter().filter(|(expression, _)| !lacks(expression)).collect()
     }
 
     /// The C program that prints every figure from the header's own point of view.
-    fn program() -> String {
+    fn program(figures: &[(&str, usize)]) -> String {
         let mut lines = String::new();
-        for (expression, _) in figures() {
+        for (expression, _) in figures {
             writeln!(lines, "  printf(\"%zu\\n\", (size_t)({expression}));").unwrap();
         }
         format!(
@@ -113,9 +127,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("vouch-abi-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let source = folder.join("abi.c");
-        std::fs::write(&source, program()).unwrap();
         for jdk in jdks.split(':').filter(|jdk| Path::new(jdk).join("include/jvmti.h").exists()) {
             let include = Path::new(jdk).join("include");
+            let figures = figures(&std::fs::read_to_string(include.join("jvmti.h")).unwrap());
+            std::fs::write(&source, program(&figures)).unwrap();
             let binary = folder.join("abi");
             let built = Command::new("cc")
                 .arg("-o")
@@ -131,8 +146,8 @@ mod tests {
             let printed = Command::new(&binary).output().unwrap().stdout;
             let theirs: Vec<usize> =
                 String::from_utf8(printed).unwrap().lines().map(|line| line.parse().unwrap()).collect();
-            assert_eq!(theirs.len(), figures().count());
-            for ((expression, ours), theirs) in figures().zip(theirs) {
+            assert_eq!(theirs.len(), figures.len());
+            for ((expression, ours), theirs) in figures.into_iter().zip(theirs) {
                 assert_eq!(ours, theirs, "{jdk}: {expression}");
             }
             println!("abi agrees: {jdk}");

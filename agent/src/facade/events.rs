@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-use jni_sys::jint;
+use jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
 
 use super::{Jvmti, JvmtiError, Result, call, checked};
@@ -36,6 +36,7 @@ numbers! {
         GenerateNativeMethodBindEvents = 30 "BIT(can_generate_native_method_bind_events)",
         GenerateGarbageCollectionEvents = 31 "BIT(can_generate_garbage_collection_events)",
         GetConstantPool = 35 "BIT(can_get_constant_pool)",
+        GenerateSampledObjectAllocEvents = 43 "BIT(can_generate_sampled_object_alloc_events)",
     }
 }
 
@@ -58,6 +59,7 @@ numbers! {
         MonitorContendedEntered = 76 "JVMTI_EVENT_MONITOR_CONTENDED_ENTERED",
         GarbageCollectionStart = 81 "JVMTI_EVENT_GARBAGE_COLLECTION_START",
         GarbageCollectionFinish = 82 "JVMTI_EVENT_GARBAGE_COLLECTION_FINISH",
+        SampledObjectAlloc = 86 "JVMTI_EVENT_SAMPLED_OBJECT_ALLOC",
     }
 }
 
@@ -83,10 +85,32 @@ pub enum Need {
     Itself,
 }
 
-/// The table of functions that the JVM calls.
-pub type Callbacks = jvmtiEventCallbacks;
+/// The slot of `SetHeapSamplingInterval`, which came with JDK 11.
+pub const HEAP_SAMPLING: usize = 155;
+
+/// The table of functions that the JVM calls, with what came since JVMTI 1.2; an older JVM takes as much of it as it knows.
+#[derive(Default)]
+#[repr(C)]
+pub struct Callbacks {
+    pub known: jvmtiEventCallbacks,
+    reserved85: Option<unsafe extern "C" fn()>,
+    pub sampled_object_alloc: Option<SampledObjectAlloc>,
+}
+
+/// An object was allocated: its thread, itself, its class, its size.
+pub type SampledObjectAlloc =
+    unsafe extern "C" fn(*mut jvmtiEnv, *mut JNIEnv, jthread, jobject, jclass, jlong);
+
+impl Callbacks {
+    #[cfg(test)]
+    pub const FIGURES: &[(&str, usize)] = &[(
+        "offsetof(jvmtiEventCallbacks, SampledObjectAlloc)",
+        std::mem::offset_of!(Callbacks, sampled_object_alloc),
+    )];
+}
 
 const ENABLE: jint = 1;
+const DISABLE: jint = 0;
 
 impl Jvmti {
     /// Asks for one capability; a JVM may not have it.
@@ -110,12 +134,22 @@ impl Jvmti {
     /// Says whom to call; the JVM copies the table.
     pub fn set_callbacks(self, callbacks: &Callbacks) -> Result<()> {
         let size = jint::try_from(size_of::<Callbacks>()).unwrap_or(0);
-        let table = std::ptr::from_ref(callbacks);
-        call!(self, SetEventCallbacks(table => *const Callbacks, size => jint))
+        // It begins with what the binding knows; the size says that there is more.
+        let table = std::ptr::from_ref(callbacks).cast();
+        call!(self, SetEventCallbacks(table => *const jvmtiEventCallbacks, size => jint))
     }
 
     /// Turns an event on, for all threads.
     pub fn enable(self, event: Event) -> Result<()> {
+        self.set_mode(event, ENABLE)
+    }
+
+    /// Turns it off.
+    pub fn disable(self, event: Event) -> Result<()> {
+        self.set_mode(event, DISABLE)
+    }
+
+    fn set_mode(self, event: Event, mode: jint) -> Result<()> {
         // The one function of the table that takes further arguments, which nobody uses: no `call!` for it.
         type Function = unsafe extern "C" fn(*mut jvmtiEnv, jint, jint, jthread, ...) -> jint;
         let env = self.raw();
@@ -123,6 +157,20 @@ impl Jvmti {
         let function: Option<Function> = unsafe { std::mem::transmute((**env).SetEventNotificationMode) };
         let function = function.ok_or(JvmtiError::NOT_AVAILABLE)?;
         // SAFETY: the arguments are those of jvmti.h.
-        checked(unsafe { function(env, ENABLE, event as jint, null_mut()) })
+        checked(unsafe { function(env, mode, event as jint, null_mut()) })
+    }
+
+    /// About how many bytes are to be allocated from one object that is told to the next.
+    pub fn sample_allocations_every(self, bytes: u32) -> Result<()> {
+        type Function = unsafe extern "C" fn(*mut jvmtiEnv, jint) -> jint;
+        if self.jdk().is_none_or(|jdk| jdk < 11) {
+            return Err(JvmtiError::NOT_AVAILABLE);
+        }
+        let env = self.raw();
+        // SAFETY: a table of JDK 11 or later, which is as long as that; its slots are functions, or null.
+        let function = unsafe { (*env).cast::<Option<Function>>().add(HEAP_SAMPLING).read() };
+        let function = function.ok_or(JvmtiError::NOT_AVAILABLE)?;
+        // SAFETY: the arguments are those of jvmti.h.
+        checked(unsafe { function(env, jint::try_from(bytes).unwrap_or(jint::MAX)) })
     }
 }

@@ -1,43 +1,33 @@
 //! What the governor did, as a timeline has it: from when to when there were no samples, and since when they are rarer.
 
-use vouch_recording::{Figure, MarkKind, Unit};
+use vouch_recording::{Category, Figure, MarkKind, Unit};
 
 use crate::events::Row;
 
 /// The engine paused, to see whose a storm is.
-pub static PAUSED: Row = Row {
-    mark: MarkKind {
-        key: "vouch_paused",
-        label: "Sampling paused",
-        description: "The engine paused, to see whether it is to blame for what this machine suffers from. What threads ran \
+pub static PAUSED: Row = Row::own(&MarkKind {
+    key: "vouch_paused",
+    label: "Sampling paused",
+    description: "The engine paused, to see whether it is to blame for what this machine suffers from. What threads ran \
                       meanwhile is in their next samples.",
-        figures: &[],
-    },
-    told: &[],
-};
+    category: Category::Other,
+    figures: &[],
+});
 
 /// Signals come more rarely from here on.
-pub static LENGTHENED: Row = Row {
-    mark: MarkKind {
-        key: "vouch_lengthened",
-        label: "Sampling more rarely",
-        description: "From here on a sample stands for more CPU time: this machine could not afford more samples.",
-        figures: &[Figure {
-            key: "interval",
-            label: "CPU time from sample to sample",
-            unit: Unit::Nanoseconds,
-        }],
-    },
-    told: &[],
-};
+pub static LENGTHENED: Row = Row::own(&MarkKind {
+    key: "vouch_lengthened",
+    label: "Sampling more rarely",
+    description: "From here on a sample stands for more CPU time: this machine could not afford more samples.",
+    category: Category::Other,
+    figures: &[Figure { key: "interval", label: "CPU time from sample to sample", unit: Unit::Nanoseconds }],
+});
 
 /// There are no samples from here on.
-pub static STOPPED: Row = Row {
-    mark: MarkKind {
-        key: "vouch_stopped",
-        label: "Sampling stopped",
-        description: "What the program does from here on is not sampled: the engine did this machine harm.",
-        figures: &[],
-    },
-    told: &[],
-};
+pub static STOPPED: Row = Row::own(&MarkKind {
+    key: "vouch_stopped",
+    label: "Sampling stopped",
+    description: "What the program does from here on is not sampled: the engine did this machine harm.",
+    category: Category::Other,
+    figures: &[],
+});

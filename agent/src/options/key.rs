@@ -8,14 +8,15 @@ use vouch_walk::broken;
 use super::value::{choice, count, length, rate};
 use vouch_formats::Format;
 
+use crate::events;
 use crate::recovery;
 
 use super::{EngineWish, FunctionNames, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "refuted",
-    "names", "recovery", "walker", "lab", "break",
+    "names", "recovery", "events", "walker", "lab", "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -93,6 +94,7 @@ pub fn apply(
             options.showing.names = choice(value, &names).map_err(named)?;
         }
         "recovery" => options.recovery = recovery::chosen(value).map_err(named)?,
+        "events" => options.events = events::chosen(value).map_err(named)?,
         "lab" => {
             match choice(value, &[("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks)])
                 .map_err(named)?

@@ -3,17 +3,15 @@
 mod agreement;
 mod bench;
 mod contexts;
+mod events;
 mod recovered;
 mod witness;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use vouch_recording::{Figure, MarkKind, Unit};
-use vouch_sample::{Event, Head, NATIVE, Reason};
-use vouch_signal::event::{self, EVENT_WORDS};
+use vouch_sample::{Head, NATIVE, Reason};
 use vouch_signal::lane::Lane;
 
-use crate::events::{Row, Rows};
 use crate::jvm::pretend::{BEGINS, STEP};
 use crate::options::{Refuted, Witnessing};
 use crate::threads::{Debt, Unsignalled};
@@ -210,46 +208,6 @@ fn what_the_handler_had_no_room_for_is_counted_once() {
     counters.dropped_weight.store(10, Relaxed);
     bench.recorder.count_dropped(&counters);
     assert_eq!((bench.tally().samples.dropped, bench.tally().weight.dropped), (4, 10));
-}
-
-static NAP: Row = Row {
-    mark: MarkKind {
-        key: "nap",
-        label: "Nap",
-        description: "Nothing was done.",
-        figures: &[Figure { key: "sheep", label: "Sheep", unit: Unit::Count }],
-    },
-    told: &[],
-};
-static ROWS: Rows = &[&NAP];
-
-#[test]
-fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
-    let mut bench = Bench::with(Refuted::Isolate, Witnessing::Auto, ROWS);
-    bench.registry.renamed((TID, bench.serial), "request", 100);
-    let nap = Event {
-        kind: NAP.number(),
-        began: 150,
-        ended: 170,
-        tid: TID,
-        serial: bench.serial,
-        values: [7, 0, 0, 0],
-    };
-    for event in
-        [nap, Event { began: 50, ..nap }, Event { tid: 0, serial: 0, ..nap }, Event { kind: 3, ..nap }]
-    {
-        event::write(bench.lane.claim(EVENT_WORDS).unwrap(), &event);
-    }
-    bench.lane.claim(EVENT_WORDS).unwrap().publish(2);
-    bench.recorder.drain_events(std::slice::from_ref(&bench.lane));
-    let recording = &bench.recorder.recording;
-    assert_eq!(recording.mark_kinds().rows().len(), 1);
-    let marks: Vec<_> =
-        recording.threads().iter().map(|thread| (thread.name(), thread.marks().len())).collect();
-    assert_eq!(marks, [("request", 1), ("main", 1)], "each under the name of its time");
-    let [of_all] = recording.marks() else { panic!("one happened to all: {:?}", recording.marks()) };
-    assert_eq!((of_all.began_ns, of_all.ended_ns, of_all.values[0]), (150, 170, 7));
-    assert_eq!(bench.recorder.events_lost(), 2, "one of a kind that nobody knows, one torn");
 }
 
 /// Any words, published as an entry; whether it is long enough to be a sample.

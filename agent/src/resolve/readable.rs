@@ -8,6 +8,23 @@ pub fn class_name(signature: &str) -> String {
     without_hidden_part(binary_name(signature)).replace('/', ".")
 }
 
+/// The same of any type: `[[I` becomes `int[][]`.
+pub fn type_name(signature: &str) -> String {
+    let element = signature.trim_start_matches('[');
+    let name = match element {
+        "Z" => "boolean".to_owned(),
+        "B" => "byte".to_owned(),
+        "C" => "char".to_owned(),
+        "S" => "short".to_owned(),
+        "I" => "int".to_owned(),
+        "J" => "long".to_owned(),
+        "F" => "float".to_owned(),
+        "D" => "double".to_owned(),
+        class => class_name(class),
+    };
+    name + &"[]".repeat(signature.len() - element.len())
+}
+
 /// True for the signature of a hidden class, or of what was one before JDK 15.
 pub fn is_hidden(signature: &str) -> bool {
     hidden_part(binary_name(signature)).is_some()
@@ -44,6 +61,18 @@ mod tests {
         ] {
             assert_eq!(class_name(signature), name);
             assert_eq!(is_hidden(signature), hidden, "{signature}");
+        }
+    }
+
+    #[test]
+    fn arrays_are_those_of_the_source() {
+        for (signature, name) in [
+            ("Lcom/foo/Bar;", "com.foo.Bar"),
+            ("[Ljava/lang/String;", "java.lang.String[]"),
+            ("[[I", "int[][]"),
+            ("[B", "byte[]"),
+        ] {
+            assert_eq!(type_name(signature), name);
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use vouch_signal::event::{EVENT_GATE, EventLanes};
 use vouch_signal::handler::{Counters, GATE, Sampler};
 use vouch_signal::lane::Lane;
+use vouch_signal::outlet::Outlet;
 use vouch_signal::stay::{Polls, Stay};
 use vouch_walk::recover::Recovery;
 
@@ -23,9 +24,9 @@ use crate::walkers::Walkers;
 const LANE_WORDS: usize = 1 << 17;
 /// How many of the longest samples a lane must hold at least.
 const LANE_SAMPLES: usize = 4;
-/// Lanes for events, and their size: in all, some 7,000 events from one drain to the next.
-const EVENT_LANES: usize = 4;
-const EVENT_LANE_WORDS: usize = 1 << 14;
+/// Lanes for events, and their size: in all, some 5,000 with a stack of fifty frames from one drain to the next.
+const EVENT_LANES: usize = 8;
+const EVENT_LANE_WORDS: usize = 1 << 16;
 
 /// How long handlers may take to leave after the gate was closed, before their memory is given up for lost.
 const LEAVE: Duration = Duration::from_secs(2);
@@ -60,10 +61,9 @@ impl Rig {
             recovery,
             depth,
             interval: clock::nanos(interval),
-            lanes: &[],
             user_only,
             slots: registry().slots(),
-            wake: wake::semaphore(),
+            outlet: Outlet { lanes: &[], wake: wake::semaphore() },
             counters: Counters::default(),
             witness_wanted: AtomicBool::new(false),
             stay: Stay::new(polls),
@@ -71,9 +71,10 @@ impl Rig {
         let size = LANE_WORDS.max(LANE_SAMPLES * sampler.longest());
         let (lanes, event_lanes) = (Lanes::new(count, size), Lanes::new(EVENT_LANES, EVENT_LANE_WORDS));
         // SAFETY: given back in `drop`, once the gate is closed and empty.
-        sampler.lanes = unsafe { lanes.lent() };
+        sampler.outlet.lanes = unsafe { lanes.lent() };
         // SAFETY: as above.
-        let events = Box::new(EventLanes { lanes: unsafe { event_lanes.lent() }, lost: AtomicU64::new(0) });
+        let outlet = Outlet { lanes: unsafe { event_lanes.lent() }, wake: wake::semaphore() };
+        let events = Box::new(EventLanes { outlet, lost: AtomicU64::new(0) });
         let (sampler, events) = (Box::into_raw(sampler), Box::into_raw(events));
         Self { sampler, events, lanes: ManuallyDrop::new(lanes), event_lanes: ManuallyDrop::new(event_lanes) }
     }
@@ -172,17 +173,17 @@ impl Drop for Rig {
 mod tests {
     use super::*;
     use vouch_sample::{Event, VALUES};
-    use vouch_signal::event::{publish, read};
+    use vouch_signal::event::{More, publish, read};
 
     #[test]
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
         let nobody = Walkers { list: &[], compare: 1, own: None, missing: None };
         let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), false, None);
-        publish(&event);
+        publish(&event, More::default());
         rig.open();
         rig.open_events();
-        publish(&event);
+        publish(&event, More::default());
         let mut seen = Vec::new();
         for lane in rig.event_lanes() {
             lane.drain(|entry| seen.push(read(entry)));
@@ -190,6 +191,6 @@ mod tests {
         assert_eq!((seen, rig.events_lost()), (vec![Some(event)], 0));
         drop(rig);
         assert!(!EVENT_GATE.is_open() && !GATE.is_open());
-        publish(&event);
+        publish(&event, More::default());
     }
 }

@@ -12,6 +12,7 @@ use super::{Moment, Session, command_line};
 use crate::clock::{nanos, seconds};
 use crate::contexts::contexts;
 use crate::engine::Choice;
+use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::record::Powers;
@@ -104,6 +105,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
             power: power.witness,
             ..session.recorder.witness.counts().clone()
         },
+        events: events::report(plan.options.events),
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),
@@ -180,6 +182,7 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         notes.push(format!("{crashed} walks from repaired contexts faulted and were ended{end}"));
     }
     notes.extend(crate::guard::unguarded());
+    notes.extend(session.untold.clone());
     let lost = session.rig.events_lost() + session.recorder.events_lost();
     if lost > 0 {
         notes.push(format!("{lost} events could not be recorded"));

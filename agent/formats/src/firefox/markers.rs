@@ -55,14 +55,6 @@ impl Marker<'_> {
             Self::Context(span) => Some(span.ended_ns),
         }
     }
-
-    fn category(self) -> Category {
-        match self {
-            Self::Refuted(..) => Category::Refuted,
-            Self::Mark(_) => Category::Other,
-            Self::Context(_) => Category::Application,
-        }
-    }
 }
 
 impl<'a> MarkerColumns<'a> {
@@ -122,6 +114,14 @@ impl<'a> MarkerColumns<'a> {
         }
     }
 
+    fn category(&self, marker: Marker<'_>) -> Category {
+        match marker {
+            Marker::Refuted(..) => Category::Refuted,
+            Marker::Mark(mark) => self.kind(mark).kind.category,
+            Marker::Context(_) => Category::Application,
+        }
+    }
+
     fn kind(&self, mark: &Mark) -> &'a MarkKindRow {
         self.recording.mark_kinds().get(mark.kind)
     }
@@ -158,7 +158,8 @@ impl Serialize for MarkerColumns<'_> {
         // 0 is an instant, 1 an interval.
         let phases = || markers().map(|marker| u8::from(marker.ended_ns().is_some()));
         table.serialize_field("phase", &Column(phases))?;
-        table.serialize_field("category", &Column(|| markers().map(|marker| index(marker.category()))))?;
+        table
+            .serialize_field("category", &Column(|| markers().map(|marker| index(self.category(marker)))))?;
         table.end()
     }
 }
@@ -212,7 +213,14 @@ impl Serialize for MarkData<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", kind.key)?;
         for (figure, value) in kind.figures.iter().zip(self.mark.values) {
-            map.serialize_entry(figure.key, &value)?;
+            match figure.unit {
+                Unit::Text => map.serialize_entry(figure.key, &Mark::text_of(value).map(Row))?,
+                Unit::Count | Unit::Nanoseconds | Unit::Bytes => map.serialize_entry(figure.key, &value)?,
+            }
+        }
+        if let Some(stack) = self.mark.stack {
+            let time = Micros::from_nanos(self.mark.began_ns);
+            map.serialize_entry("cause", &Cause { time, stack: Row(stack) })?;
         }
         map.end()
     }
@@ -255,6 +263,8 @@ impl From<&Figure> for Field<'_> {
         let format = match figure.unit {
             Unit::Count => "integer",
             Unit::Nanoseconds => "nanoseconds",
+            Unit::Bytes => "bytes",
+            Unit::Text => "unique-string",
         };
         Self::new(figure.key, figure.label, format)
     }
@@ -265,8 +275,8 @@ pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
     let marks = recording.mark_kinds().rows().iter().map(|row| Schema {
         name: row.kind.key.into(),
         display: DISPLAY,
-        table_label: None,
-        chart_label: row.kind.label.into(),
+        table_label: row.kind.figures.first().filter(|figure| figure.unit == Unit::Text).map(label),
+        chart_label: row.kind.figures.first().map_or(row.kind.label.into(), label),
         tooltip_label: row.kind.label.into(),
         description: row.kind.description,
         color_field: None,
@@ -275,6 +285,11 @@ pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
     let contexts = recording.contexts().kinds().iter().enumerate();
     let contexts = contexts.map(|(row, kind)| context(recording, row, kind));
     refuted().into_iter().chain(marks).chain(contexts)
+}
+
+/// In a label, what a figure is.
+fn label<'a>(figure: &Figure) -> Cow<'a, str> {
+    format!("{{marker.data.{}}}", figure.key).into()
 }
 
 /// All that it says stands in its label: the marker chart is read like a table.

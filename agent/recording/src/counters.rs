@@ -1,0 +1,87 @@
+//! Counters: a figure as it was from time to time.
+//!
+//! A run may last for months: from some number on every second one is left out, and from then on half as many are taken.
+
+use crate::ids::{CounterId, Id};
+
+/// So many are kept of a counter, or half as many.
+const MOST: usize = 1 << 15;
+
+/// A figure of the process.
+#[derive(Debug)]
+pub struct Counter {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// When it was looked at, by CLOCK_MONOTONIC, and what it was.
+    samples: Vec<(u64, u64)>,
+    /// One of so many is kept.
+    every: u32,
+    /// How many have come since one was kept.
+    passed: u32,
+}
+
+impl Counter {
+    /// In the order of their times.
+    pub fn samples(&self) -> &[(u64, u64)] {
+        &self.samples
+    }
+
+    fn count(&mut self, time_ns: u64, value: u64) {
+        self.passed += 1;
+        if self.passed < self.every {
+            return;
+        }
+        self.passed = 0;
+        if self.samples.len() == MOST {
+            let mut place = 0;
+            self.samples.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.every = self.every.saturating_mul(2);
+        }
+        self.samples.push((time_ns, value));
+    }
+}
+
+/// All counters.
+#[derive(Debug, Default)]
+pub struct Counters(Vec<Counter>);
+
+impl Counters {
+    pub(crate) fn add(&mut self, name: &'static str, description: &'static str) -> CounterId {
+        self.0.push(Counter { name, description, samples: Vec::new(), every: 1, passed: 0 });
+        CounterId::from_row(self.0.len() - 1)
+    }
+
+    pub(crate) fn count(&mut self, counter: CounterId, time_ns: u64, value: u64) {
+        self.0[counter.row()].count(time_ns, value);
+    }
+
+    pub(crate) fn rows(&self) -> &[Counter] {
+        &self.0
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.iter().map(|counter| (counter.samples.capacity() * size_of::<(u64, u64)>()) as u64).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_has_fewer_of_them_and_all_of_its_time() {
+        let mut counters = Counters::default();
+        let counter = counters.add("Heap", "");
+        for time in 0..500_000 {
+            counters.count(counter, time, time * 2);
+        }
+        let samples = counters.rows()[0].samples();
+        assert!((MOST / 2..=MOST).contains(&samples.len()), "{} are kept", samples.len());
+        assert!(samples[0].0 < 100 && samples[samples.len() - 1].0 > 499_900);
+        assert!(samples.iter().all(|(time, value)| *value == time * 2));
+        assert!(samples.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

@@ -1,0 +1,232 @@
+//! The kinds of events of the JVM's that Vouch can record: the catalogue.
+//!
+//! What `events=` takes, what a timeline shows, what `vouch events` and docs/events.md say, all comes from here: none of it may stand
+//! anywhere else.
+
+use crate::category::{Category, VmPart};
+use crate::marks::{Figure, MarkKind, Unit};
+
+/// A kind of events of the JVM's.
+#[derive(Debug, Clone, Copy)]
+pub struct EventKind {
+    /// By which `events=` asks for it.
+    pub word: &'static str,
+    pub by_default: bool,
+    /// The first JDK that tells of it.
+    pub since: u32,
+    /// What takes less time is counted, and not shown.
+    pub least_ns: u64,
+    /// It has the stack of its thread.
+    pub stack: bool,
+    /// How it stands in a timeline.
+    pub mark: MarkKind,
+    /// How it is known.
+    pub source: &'static str,
+    /// What it does not tell.
+    pub lacks: &'static str,
+    /// What it costs.
+    pub cost: &'static str,
+}
+
+impl EventKind {
+    /// What there is to know of it, for a person: titles and texts.
+    pub fn about(&self) -> Vec<(&'static str, String)> {
+        let since = match self.since {
+            8 => "8 and later".to_owned(),
+            since => format!("{since} and later"),
+        };
+        let shown = match self.least_ns {
+            0 => "however short it was".to_owned(),
+            least => format!("what takes {} ms and more; what is shorter is counted", least / MILLISECOND),
+        };
+        let fields = self.mark.figures.iter().map(|figure| figure.label).collect::<Vec<_>>().join(", ");
+        let stack =
+            if self.stack { "that of its thread, held to the bytecode as a sample's is" } else { "none" };
+        vec![
+            ("JDK", since),
+            ("Default", if self.by_default { "on" } else { "off" }.to_owned()),
+            ("Shown", shown),
+            ("Fields", fields),
+            ("Stack", stack.to_owned()),
+            ("Known by", self.source.to_owned()),
+            ("Lacks", self.lacks.to_owned()),
+            ("Costs", self.cost.to_owned()),
+        ]
+    }
+}
+
+/// The kinds that there are, in the order in which they are told.
+pub static EVENTS: [&EventKind; 7] =
+    [&COLLECTION, &MONITOR, &WAIT, &ALLOCATION, &EXCEPTION, &CLASS, &COMPILATION];
+
+const MILLISECOND: u64 = 1_000_000;
+
+const fn text(key: &'static str, label: &'static str) -> Figure {
+    Figure { key, label, unit: Unit::Text }
+}
+
+/// The program stood still for a collection.
+pub static COLLECTION: EventKind = EventKind {
+    word: "gc",
+    by_default: true,
+    since: 8,
+    least_ns: 0,
+    stack: false,
+    mark: MarkKind {
+        key: "gc_pause",
+        label: "GC pause",
+        description: "All threads stood still for the collector.",
+        category: Category::Vm(VmPart::Gc),
+        figures: &[text("reason", "What for")],
+    },
+    source: "JVMTI GarbageCollectionStart and GarbageCollectionFinish; what for from the JVM's performance counters",
+    lacks: "The time until all threads stood still is not in it, nor what a collector does while the program runs on (its threads have \
+            samples), nor are other safepoints. Without -XX:+UsePerfData it is not known what for.",
+    cost: "Nothing that can be measured: two calls for each pause.",
+};
+
+/// A thread wanted a monitor that another one had.
+pub static MONITOR: EventKind = EventKind {
+    word: "monitor",
+    by_default: true,
+    since: 8,
+    least_ns: MILLISECOND,
+    stack: true,
+    mark: MarkKind {
+        key: "monitor_enter",
+        label: "Waited for a lock",
+        description: "The thread wanted a monitor (synchronized) that another thread had.",
+        category: Category::Other,
+        figures: &[text("class", "Lock of class")],
+    },
+    source: "JVMTI MonitorContendedEnter and MonitorContendedEntered",
+    lacks: "Who held it; locks of java.util.concurrent, which park; virtual threads.",
+    cost: "Two clock readings each time that a thread has to wait for a monitor, and a stack where that took a millisecond.",
+};
+
+/// A thread waited to be notified.
+pub static WAIT: EventKind = EventKind {
+    word: "wait",
+    by_default: false,
+    since: 8,
+    least_ns: MILLISECOND,
+    stack: true,
+    mark: MarkKind {
+        key: "monitor_wait",
+        label: "Object.wait",
+        description: "The thread waited to be notified.",
+        category: Category::Other,
+        figures: &[
+            text("class", "Of class"),
+            Figure { key: "timeout", label: "Timeout", unit: Unit::Nanoseconds },
+            Figure { key: "timed_out", label: "Timed out", unit: Unit::Count },
+        ],
+    },
+    source: "JVMTI MonitorWait and MonitorWaited",
+    lacks: "Who notified it; virtual threads; what parks (LockSupport.park, all of java.util.concurrent).",
+    cost: "Two clock readings and a stack for each wait.",
+};
+
+/// Memory was allocated.
+pub static ALLOCATION: EventKind = EventKind {
+    word: "alloc",
+    by_default: false,
+    since: 11,
+    least_ns: 0,
+    stack: true,
+    mark: MarkKind {
+        key: "allocation",
+        label: "Allocation",
+        description: "An object was allocated that stands for what was allocated around it.",
+        category: Category::Other,
+        figures: &[
+            text("class", "Class"),
+            Figure { key: "size", label: "Size", unit: Unit::Bytes },
+            Figure { key: "stands_for", label: "Stands for", unit: Unit::Bytes },
+        ],
+    },
+    source: "JVMTI SampledObjectAlloc, an object each 512 KiB at random, more rarely where that would be more than 200 a second",
+    lacks: "What becomes of the object. What compiled code never allocated, since it could do without, is not told.",
+    cost: "A stack each 512 KiB.",
+};
+
+/// An exception was thrown.
+pub static EXCEPTION: EventKind = EventKind {
+    word: "exception",
+    by_default: false,
+    since: 8,
+    least_ns: 0,
+    stack: true,
+    mark: MarkKind {
+        key: "exception",
+        label: "Exception",
+        description: "An exception was thrown.",
+        category: Category::Other,
+        figures: &[
+            text("class", "Class"),
+            Figure { key: "caught", label: "Somebody catches it", unit: Unit::Count },
+        ],
+    },
+    source: "JVMTI Exception",
+    lacks: "What it says. One that the JVM's own code catches is told as caught by nobody. Where compiled code throws and catches within \
+            itself it may not tell.",
+    cost: "Compiled code throws slowly, by way of the JVM, each time: a program that throws a lot gets slower. JDKs that are attached \
+           to may refuse it.",
+};
+
+/// A class was made ready.
+pub static CLASS: EventKind = EventKind {
+    word: "class",
+    by_default: false,
+    since: 8,
+    least_ns: 0,
+    stack: true,
+    mark: MarkKind {
+        key: "class_prepare",
+        label: "Class",
+        description: "A class was loaded and prepared.",
+        category: Category::Other,
+        figures: &[text("class", "Class")],
+    },
+    source: "JVMTI ClassPrepare",
+    lacks: "How long it took to load, to link and to initialise it.",
+    cost: "A stack for each class.",
+};
+
+/// A method was compiled.
+pub static COMPILATION: EventKind = EventKind {
+    word: "jit",
+    by_default: false,
+    since: 8,
+    least_ns: 0,
+    stack: false,
+    mark: MarkKind {
+        key: "compilation",
+        label: "Compiled",
+        description: "Compiled code of a method is ready.",
+        category: Category::Vm(VmPart::Jit),
+        figures: &[text("method", "Method"), Figure { key: "size", label: "Code", unit: Unit::Bytes }],
+    },
+    source: "JVMTI CompiledMethodLoad",
+    lacks: "How long it took, and by which compiler (the compilers' threads have samples). From JDK 15 on it is told some milliseconds \
+            late. Code that was given up is not told.",
+    cost: "Nothing beyond what witnesses need anyway.",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_a_word_of_its_own_and_reads_well() {
+        for (at, kind) in EVENTS.iter().enumerate() {
+            assert!(
+                EVENTS[..at].iter().all(|other| other.word != kind.word && other.mark.key != kind.mark.key)
+            );
+            assert!(!["off", "all", "default"].contains(&kind.word));
+            for text in [kind.mark.description, kind.lacks, kind.cost] {
+                assert!(text.ends_with('.') && !text.contains("  "), "{text}");
+            }
+        }
+    }
+}

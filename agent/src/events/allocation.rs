@@ -1,0 +1,101 @@
+//! Allocations: one object in so many bytes, at random, and what it stands for.
+//!
+//! Each thread draws anew after each, so an object of `size` bytes is met with the probability 1 - exp(-size / mean): by that it is
+//! weighed, with the mean that held when the thread drew. All weights together are what was allocated, near enough.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use jni_sys::{jclass, jlong, jobject};
+use jvmti_sys::{jthread, jvmtiEnv};
+use vouch_recording::kinds;
+
+use super::place;
+use super::row::Row;
+use crate::agent::agent;
+use crate::clock;
+use crate::facade::{Capability, Event, Jvmti, Need, Told};
+use crate::fault::guard;
+
+pub static ALLOCATION: Row = Row::of(
+    &kinds::ALLOCATION,
+    &[Told {
+        event: Event::SampledObjectAlloc,
+        capability: Some(Capability::GenerateSampledObjectAllocEvents),
+        install: |table| table.sampled_object_alloc = Some(sampled),
+        need: Need::Itself,
+    }],
+);
+
+/// So many bytes lie between two objects that are told, at first,
+const FIRST: u32 = 512 << 10;
+/// and at most.
+const LAST: u32 = 1 << 30;
+
+static MEAN: AtomicU32 = AtomicU32::new(FIRST);
+
+thread_local! {
+    /// What was so when the thread drew; 0: it has not yet.
+    static DRAWN: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A recording begins.
+pub fn begin(jvmti: Jvmti) {
+    MEAN.store(FIRST, Relaxed);
+    // Where the JVM refuses it tells of an object as often as it does by itself, which is the same.
+    let _ = jvmti.sample_allocations_every(FIRST);
+}
+
+unsafe extern "C" fn sampled(
+    _: *mut jvmtiEnv,
+    _: *mut jni_sys::JNIEnv,
+    _: jthread,
+    _: jobject,
+    class: jclass,
+    size: jlong,
+) {
+    guard((), || {
+        let mean = MEAN.load(Relaxed);
+        let drawn = match DRAWN.replace(mean) {
+            0 => FIRST,
+            drawn => drawn,
+        };
+        let now = clock::monotonic();
+        let size = u64::try_from(size).unwrap_or(0);
+        ALLOCATION.counts.add(0);
+        // None is left out, or the weights would not add up: they get rarer instead.
+        if ALLOCATION.counts.presses(now) && mean < LAST {
+            MEAN.store(mean * 2, Relaxed);
+            if let Some(agent) = agent() {
+                let _ = agent.jvmti.sample_allocations_every(mean * 2);
+            }
+        }
+        let values = [0, size, stands_for(size, drawn), 0];
+        ALLOCATION.happened_here(now, now, values, &place::class_name(class));
+    });
+}
+
+/// What an object of this size stands for, where one lies so far from the next on average.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "what was allocated is not known to the byte"
+)]
+fn stands_for(size: u64, mean: u32) -> u64 {
+    let share = -(-(size as f64) / f64::from(mean)).exp_m1();
+    if share > 0.0 { (size as f64 / share).round() as u64 } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_objects_stand_for_the_mean_and_big_ones_for_themselves() {
+        assert_eq!(stands_for(0, FIRST), 0);
+        assert!(stands_for(16, FIRST).abs_diff(u64::from(FIRST)) < 100);
+        assert_eq!(stands_for(u64::from(FIRST), FIRST), 829_411);
+        assert_eq!(stands_for(64 << 20, FIRST), 64 << 20);
+    }
+}

@@ -1,0 +1,144 @@
+//! The JVM's performance counters, as it shares them with `jstat`: what the present collection is for.
+//!
+//! They lie in memory of the process's own, with a head that says how they are laid out. Nothing of it is believed without a look.
+
+use std::ops::Range;
+
+use super::HotSpot;
+use super::vmstructs::{Table, read, read_half};
+
+/// What a collection is for, as text that the JVM writes at its beginning.
+#[derive(Debug)]
+pub struct Reason {
+    present: Text,
+    last: Text,
+}
+
+/// A text of the counters'.
+#[derive(Debug, Clone)]
+struct Text(Range<usize>);
+
+impl Reason {
+    /// `None`: this JVM has no counters, or not these.
+    pub fn of(hotspot: &HotSpot) -> Option<Self> {
+        let table = Table::of(hotspot)?;
+        let at = |name| read(table.address("PerfMemory", name)?).filter(|address| *address != 0);
+        let memory = at("_start")?..at("_end")?;
+        let found = |name: &str| entries(&memory).find(|entry| entry.is(name)).map(|entry| Text(entry.value));
+        Some(Self { present: found("sun.gc.cause")?, last: found("sun.gc.lastCause")? })
+    }
+
+    /// That of the collection which runs, or has just ended.
+    pub fn present(&self) -> Option<String> {
+        // Some collectors have taken it away by the time that they say that they have done.
+        self.present.read().filter(|text| text != "No GC").or_else(|| self.last.read())
+    }
+}
+
+impl Text {
+    fn read(&self) -> Option<String> {
+        let mut text = Vec::new();
+        for at in self.0.clone().step_by(size_of::<usize>()) {
+            let bytes = read(at)?.to_le_bytes();
+            let end = bytes.iter().position(|byte| *byte == 0);
+            text.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+            if end.is_some() {
+                break;
+            }
+        }
+        text.truncate(self.0.len());
+        String::from_utf8(text).ok().filter(|text| !text.is_empty())
+    }
+}
+
+/// One counter.
+struct Entry {
+    name: usize,
+    value: Range<usize>,
+}
+
+impl Entry {
+    fn is(&self, name: &str) -> bool {
+        let text = Text(self.name..self.value.start).read();
+        text.is_some_and(|text| text == name)
+    }
+}
+
+/// The counters that lie in this memory.
+fn entries(memory: &Range<usize>) -> impl Iterator<Item = Entry> + use<> {
+    const MAGIC: u32 = 0xcafe_c0c0;
+    let (start, end) = (memory.start, memory.end);
+    let whole = read_half(start).is_some_and(|magic| magic.swap_bytes() == MAGIC || magic == MAGIC);
+    let half = |at: usize| read_half(at).and_then(|half| usize::try_from(half).ok());
+    let first = half(start + 24).filter(|_| whole);
+    let count = half(start + 28).unwrap_or(0).min(10_000);
+    let mut next = first.map(|first| start + first);
+    (0..count).map_while(move |_| {
+        let at = next.filter(|at| *at < end)?;
+        // Its length, where its name is, how long its value is; a byte each for what it is; where its value is.
+        let [length, name, elements] = [half(at)?, half(at + 4)?, half(at + 8)?];
+        let value = half(at + 16)?;
+        next = Some(at + length).filter(|_| length > 0);
+        let value = at + value..at + value + elements;
+        (value.end <= end && at + name < value.start).then_some(Entry { name: at + name, value })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A counter of text, as the JVM lays it out.
+    fn counter(name: &str, text: &str) -> Vec<u8> {
+        let value = 20 + name.len() + 1;
+        let size = (value + 80).next_multiple_of(8);
+        let mut bytes = Vec::new();
+        for word in [size, 20, 80] {
+            bytes.extend(u32::try_from(word).unwrap().to_le_bytes());
+        }
+        bytes.extend(*b"B\0\x05\x03");
+        bytes.extend(u32::try_from(value).unwrap().to_le_bytes());
+        bytes.extend(name.as_bytes());
+        bytes.push(0);
+        bytes.extend(text.as_bytes());
+        bytes.resize(size, 0);
+        bytes
+    }
+
+    fn memory(counters: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = vec![0; 32];
+        bytes[..4].copy_from_slice(&0xcafe_c0c0_u32.to_be_bytes());
+        bytes[24..28].copy_from_slice(&32_u32.to_le_bytes());
+        bytes[28..].copy_from_slice(&u32::try_from(counters.len()).unwrap().to_le_bytes());
+        bytes.extend(counters.concat());
+        bytes
+    }
+
+    fn found(bytes: &[u8], name: &str) -> Option<String> {
+        let start = bytes.as_ptr() as usize;
+        let entry = entries(&(start..start + bytes.len())).find(|entry| entry.is(name))?;
+        Text(entry.value).read()
+    }
+
+    #[test]
+    fn a_counter_is_found_by_its_name() {
+        let bytes = memory(&[counter("sun.gc.cause", "System.gc()"), counter("sun.gc.lastCause", "No GC")]);
+        assert_eq!(found(&bytes, "sun.gc.cause").as_deref(), Some("System.gc()"));
+        assert_eq!(found(&bytes, "sun.gc.lastCause").as_deref(), Some("No GC"));
+        assert_eq!(found(&bytes, "sun.gc"), None);
+    }
+
+    #[test]
+    fn what_is_no_such_memory_has_no_counters() {
+        let mut bytes = memory(&[counter("sun.gc.cause", "System.gc()")]);
+        bytes[0] = 0;
+        assert_eq!(found(&bytes, "sun.gc.cause"), None);
+        let mut bytes = memory(&[counter("sun.gc.cause", "System.gc()")]);
+        bytes[32..36].fill(0);
+        bytes[28] = 200;
+        assert_eq!(found(&bytes, "sun.gc.other"), None, "a counter without a length is the last");
+        let mut bytes = memory(&[counter("sun.gc.cause", "System.gc()")]);
+        bytes[41] = 255;
+        assert_eq!(found(&bytes, "sun.gc.cause"), None, "a value that reaches beyond the memory is none");
+    }
+}

@@ -1,0 +1,120 @@
+//! Events on their way into the recording: whose they are, what they are about, and where their threads stood.
+
+use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
+use vouch_sample::{Event, Frame, MethodId};
+use vouch_signal::event::{self, More};
+
+use super::bench::{Bench, MAIN, STORE, TID, WRITE};
+use crate::events::{ROWS, Row, Rows};
+use crate::options::{Refuted, Witnessing};
+
+static NAP: Row = Row::own(&MarkKind {
+    key: "nap",
+    label: "Nap",
+    description: "Nothing was done.",
+    category: Category::Other,
+    figures: &[
+        Figure { key: "sheep", label: "Sheep", unit: Unit::Count },
+        Figure { key: "dream", label: "Dream", unit: Unit::Text },
+        Figure { key: "bed", label: "Bed", unit: Unit::Text },
+    ],
+});
+static NAPS: Rows = &[&NAP];
+
+fn bench(rows: Rows) -> Bench {
+    Bench::with(Refuted::Isolate, Witnessing::Auto, rows)
+}
+
+fn publish(bench: &Bench, event: &Event, more: More<'_>) {
+    event::write(bench.lane.claim(200).unwrap(), event, more);
+}
+
+fn drain(bench: &mut Bench) {
+    let Bench { recorder, lane, jvm, .. } = bench;
+    recorder.drain_events(std::slice::from_ref(lane), jvm);
+}
+
+/// A nap of the thread `main`.
+fn nap(bench: &Bench) -> Event {
+    Event { kind: NAP.number(), began: 150, ended: 170, tid: TID, serial: bench.serial, values: [7, 0, 0, 0] }
+}
+
+fn functions(recording: &Recording, stack: Option<StackId>) -> Vec<&str> {
+    let outwards = std::iter::successors(stack, |stack| recording.stacks().get(*stack).parent);
+    let name = |stack| {
+        let frame = recording.frames().get(recording.stacks().get(stack).frame);
+        recording.strings().get(recording.funcs().get(frame.func).name)
+    };
+    outwards.map(name).collect()
+}
+
+#[test]
+fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
+    let mut bench = bench(NAPS);
+    bench.registry.renamed((TID, bench.serial), "request", 100);
+    let nap = nap(&bench);
+    for event in
+        [nap, Event { began: 50, ..nap }, Event { tid: 0, serial: 0, ..nap }, Event { kind: 3, ..nap }]
+    {
+        publish(&bench, &event, More::default());
+    }
+    bench.lane.claim(20).unwrap().publish(2);
+    drain(&mut bench);
+    let recording = &bench.recorder.recording;
+    assert_eq!(recording.mark_kinds().rows().len(), 1);
+    let marks: Vec<_> =
+        recording.threads().iter().map(|thread| (thread.name(), thread.marks().len())).collect();
+    assert_eq!(marks, [("request", 1), ("main", 1)], "each under the name of its time");
+    let [of_all] = recording.marks() else { panic!("one happened to all: {:?}", recording.marks()) };
+    assert_eq!((of_all.began_ns, of_all.ended_ns, of_all.values[0]), (150, 170, 7));
+    assert_eq!(bench.recorder.events_lost(), 2, "one of a kind that nobody knows, one torn");
+}
+
+#[test]
+fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
+    let mut bench = bench(NAPS);
+    let frames = [(WRITE, 0), (STORE, 0), (MAIN, 0)].map(|(method, bci)| Frame::of(MethodId(method), bci));
+    let nap = nap(&bench);
+    publish(&bench, &nap, More { frames: &frames, text: "of sheep\0hammock" });
+    publish(&bench, &nap, More { frames: &frames[1..], text: "" });
+    // `main` does not call `write`.
+    publish(&bench, &nap, More { frames: &[frames[0], frames[2]], text: "\0" });
+    drain(&mut bench);
+    let recording = &bench.recorder.recording;
+    let marks = recording.threads()[0].marks();
+    let text = |value| Mark::text_of(value).map(|text| recording.strings().get(text));
+    let texts: Vec<_> = marks.iter().map(|mark| (text(mark.values[1]), text(mark.values[2]))).collect();
+    assert_eq!(texts, [(Some("of sheep"), Some("hammock")), (None, None), (None, None)]);
+    let stacks: Vec<_> = marks.iter().map(|mark| functions(recording, mark.stack)).collect();
+    assert_eq!(stacks[0], ["shop.Main.write", "shop.Main.store", "shop.Main.main"]);
+    assert_eq!(stacks[1], ["shop.Main.store", "shop.Main.main"]);
+    assert_eq!(stacks[2].last(), Some(&"[refuted: other_callee]"), "shown apart: {:?}", stacks[2]);
+    assert_eq!(recording.tally().samples.sum(), 0);
+    assert!(bench.recorder.refutations().is_empty(), "refutations are of samples");
+}
+
+#[test]
+fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
+    let mut bench = bench(ROWS);
+    let of = |word: &str| ROWS.iter().find(|row| row.kind.is_some_and(|kind| kind.word == word)).unwrap();
+    let event = |word: &str, values| Event { kind: of(word).number(), values, ..nap(&bench) };
+    let frame = Frame::of(MethodId(STORE), 0);
+    let compiled = Event { tid: 0, serial: 0, ..event("jit", [0, 900, 0, 0]) };
+    let allocated = event("alloc", [0, 24, 4_000, 0]);
+    publish(&bench, &compiled, More { frames: &[frame], text: "" });
+    publish(&bench, &allocated, More { frames: &[frame], text: "byte[]" });
+    drain(&mut bench);
+    let recording = &bench.recorder.recording;
+    let [mark] = recording.marks() else { panic!("one method: {:?}", recording.marks()) };
+    assert_eq!(
+        Mark::text_of(mark.values[0]).map(|text| recording.strings().get(text)),
+        Some("shop.Main.store")
+    );
+    assert_eq!((mark.values[1], mark.stack), (900, None));
+    let thread = &recording.threads()[0];
+    let [allocation] = thread.allocations() else { panic!("one object: {:?}", thread.allocations()) };
+    assert_eq!((allocation.bytes, allocation.stands_for), (24, 4_000));
+    assert_eq!(recording.strings().get(allocation.class), "byte[]");
+    assert_eq!(functions(recording, allocation.stack), ["shop.Main.store"]);
+    assert!(thread.marks().is_empty());
+}

@@ -1,0 +1,40 @@
+//! What a person gets from `vouch events`: the real binary.
+
+use std::process::{Command, Output};
+
+fn vouch(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_vouch")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn each_event_has_a_line_and_a_page() {
+    let list = vouch(&["events"]);
+    assert!(list.status.success());
+    let list = text(list.stdout);
+    let words: Vec<&str> = list
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(words.len() >= 7 && words.contains(&"gc") && words.contains(&"alloc"), "{list}");
+    for word in words {
+        let page = vouch(&["events", word]);
+        assert!(page.status.success());
+        let page = text(page.stdout);
+        assert!(page.starts_with(&format!("{word}: ")) && page.contains("Lacks:"), "{page}");
+        assert!(page.lines().count() < 20, "a screen at most: {page}");
+    }
+}
+
+#[test]
+fn one_that_is_not_there_is_told_with_those_that_are() {
+    let refused = vouch(&["events", "locks"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let told = text(refused.stderr);
+    assert!(told.starts_with("vouch: there is no locks among the events: gc, monitor,"), "{told}");
+}

@@ -1,0 +1,65 @@
+//! The page of all events, from the catalogue.
+
+use std::fmt::Write as _;
+
+use vouch_recording::kinds::{EVENTS, EventKind};
+
+/// docs/events.md.
+pub fn page() -> String {
+    let mut text = String::from(HEAD);
+    text.push_str("| word | JDK | default | what | fields |\n|---|---|---|---|---|\n");
+    for kind in EVENTS {
+        let EventKind { word, since, by_default, mark, .. } = kind;
+        let default = if *by_default { "on" } else { "off" };
+        let fields = mark.figures.iter().map(|figure| format!("`{}` {}", figure.key, figure.label));
+        let fields = fields.collect::<Vec<_>>().join(", ");
+        let _ =
+            writeln!(text, "| [`{word}`](#{word}) | {since} | {default} | {} | {fields} |", mark.description);
+    }
+    for kind in EVENTS {
+        let EventKind { word, mark, .. } = kind;
+        let _ = write!(
+            text,
+            "\n## {word}\n\n{} In a profile: markers of the type `{}`",
+            mark.description, mark.key
+        );
+        let _ = writeln!(text, ", called \"{}\".\n", mark.label);
+        for (title, what) in kind.about() {
+            let _ = writeln!(text, "- {title}: {what}");
+        }
+    }
+    text
+}
+
+const HEAD: &str = "\
+# What the JVM did meanwhile
+
+A method looks slow because a collection ran or a lock was held. With `events=` Vouch records such things on the clock of the samples
+(CLOCK_MONOTONIC, which is `System.nanoTime`). They stand in the timeline as markers of the threads that they happened to, what happened
+to all of the process in the first track. Where a marker has a stack it is GetStackTrace's of that very moment; it is held to the
+bytecode like a sample's, and set apart if that contradicts it. `alloc` makes no markers: the front-end counts it in the place of time (call tree,
+\"Allocations\"; each stands for as many bytes as make the sum right). With `gc` there is a graph of the heap, dead objects included.
+
+    java -agentpath:/path/to/libvouch.so=out=app.json.gz,events=default+alloc -jar app.jar
+
+All events of a kind are counted, in the report's `events`: how many, how long they took together, the longest. Of a kind that comes
+often, 200 a second are shown and 100,000 in all; allocations get rarer instead, and each stands for more. What found no room is told among
+the notes.
+
+JFR knows more kinds, and times for some of these that JVMTI does not tell. Merging a recording of its is not built yet.
+
+This page is made of the catalogue in `agent/recording/src/kinds.rs` by `cargo xtask events-page`; `vouch events` prints the same.
+
+";
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_page_is_that_of_the_catalogue() {
+        let written = include_str!("../../docs/events.md");
+        assert!(
+            written == super::page(),
+            "docs/events.md is not the catalogue's: cargo xtask events-page > docs/events.md"
+        );
+    }
+}
