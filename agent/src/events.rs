@@ -93,18 +93,21 @@ pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
     }
 }
 
-/// A recording begins that has these, and so many frames of a stack. Gives what cannot be told, for a person.
-pub fn begin(jvmti: Jvmti, chosen: Chosen, depth: usize) -> Option<String> {
-    place::keep(depth);
-    ask_for(jvmti, chosen);
+/// A recording begins that has these, and so many frames of a stack. What cannot be told is taken out of them, and said.
+pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> {
+    place::start(depth);
+    ask_for(jvmti, *chosen);
     let mut missing = Vec::new();
-    for row in rows(chosen) {
+    for row in rows(*chosen) {
         row.counts.begin();
         row.counts.set_wanted(true);
         if row.told.iter().any(|told| jvmti.enable(told.event).is_err()) {
             row.counts.set_wanted(false);
             missing.extend(row.kind.map(|kind| kind.word));
         }
+    }
+    for (kind, chosen) in EVENTS.iter().zip(chosen) {
+        *chosen &= !missing.contains(&kind.word);
     }
     allocation::begin(jvmti);
     (!missing.is_empty()).then(|| {

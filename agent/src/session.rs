@@ -91,7 +91,8 @@ pub struct Session {
     /// How many contexts had been left out before.
     left_out_before: u64,
     jvmti: Jvmti,
-    /// The events that this JVM does not tell of, for a person.
+    /// The events that are recorded, and those of which this JVM does not tell, for a person.
+    told: events::Chosen,
     untold: Option<String>,
     heap: Heap,
 }
@@ -121,7 +122,8 @@ impl Session {
         governor::begin(engine, options.interval, plan.stride, plan.choice.cost);
         rig.open_events();
         rig.open();
-        let untold = events::begin(jvmti, options.events, options.depth);
+        let mut told = options.events;
+        let untold = events::begin(jvmti, &mut told, options.depth);
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         let session = Self {
             plan,
@@ -135,6 +137,7 @@ impl Session {
             started,
             left_out_before: contexts().lost(),
             jvmti,
+            told,
             untold,
             heap: Heap::default(),
         };
@@ -272,7 +275,7 @@ impl Session {
 
     /// Collections are read beside what they have collected.
     fn heap_wanted(&self) -> bool {
-        events::are_chosen(self.plan.options.events, &kinds::COLLECTION)
+        events::are_chosen(self.told, &kinds::COLLECTION)
     }
 
     /// Stops the engine and waits for the last handler.

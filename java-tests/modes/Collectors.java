@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
 import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
@@ -50,5 +51,12 @@ public class Collectors {
         }
         RAN.add(flags[0]);
         Check.that(!collects || run.value("collected").equals("true"), "nothing was collected under " + flags[0]);
+        if (collects) {
+            List<Mark> pauses = run.profile().marks("gc_pause");
+            Check.atLeast(1, pauses.size(), "pauses for the collector under " + flags[0]);
+            for (Mark pause : pauses) {
+                Check.that(!pause.data.get("reason").isJsonNull(), "it is said what for: " + pause);
+            }
+        }
     }
 }

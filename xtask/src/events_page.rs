@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use vouch_recording::kinds::{EVENTS, EventKind};
+use vouch_recording::kinds::{ALLOCATION, EVENTS, EventKind};
 
 /// docs/events.md.
 pub fn page() -> String {
@@ -18,12 +18,15 @@ pub fn page() -> String {
     }
     for kind in EVENTS {
         let EventKind { word, mark, .. } = kind;
-        let _ = write!(
-            text,
-            "\n## {word}\n\n{} In a profile: markers of the type `{}`",
-            mark.description, mark.key
-        );
-        let _ = writeln!(text, ", called \"{}\".\n", mark.label);
+        let _ = write!(text, "\n## {word}\n\n{} ", mark.description);
+        let _ = if mark.key == ALLOCATION.mark.key {
+            writeln!(
+                text,
+                "In a profile: a table of allocations, which the front-end's call tree can count.\n"
+            )
+        } else {
+            writeln!(text, "In a profile: markers of the type `{}`, called \"{}\".\n", mark.key, mark.label)
+        };
         for (title, what) in kind.about() {
             let _ = writeln!(text, "- {title}: {what}");
         }
@@ -43,7 +46,7 @@ bytecode like a sample's, and set apart if that contradicts it. `alloc` makes no
     java -agentpath:/path/to/libvouch.so=out=app.json.gz,events=default+alloc -jar app.jar
 
 All events of a kind are counted, in the report's `events`: how many, how long they took together, the longest. Of a kind that comes
-often, 200 a second are shown and 100,000 in all; allocations get rarer instead, and each stands for more. What found no room is told among
+often a part is shown, 100,000 in all; allocations get rarer instead, and each stands for more. What found no room is told among
 the notes.
 
 JFR knows more kinds, and times for some of these that JVMTI does not tell. Merging a recording of its is not built yet.

@@ -16,6 +16,8 @@ pub struct EventKind {
     pub since: u32,
     /// What takes less time is counted, and not shown.
     pub least_ns: u64,
+    /// So many are shown in a second: each has its cost.
+    pub most_in_a_second: u64,
     /// It has the stack of its thread.
     pub stack: bool,
     /// How it stands in a timeline.
@@ -36,8 +38,8 @@ impl EventKind {
             since => format!("{since} and later"),
         };
         let shown = match self.least_ns {
-            0 => "however short it was".to_owned(),
-            least => format!("what takes {} ms and more; what is shorter is counted", least / MILLISECOND),
+            0 => String::new(),
+            least => format!("what takes {} ms and more (the rest is counted), ", least / MILLISECOND),
         };
         let fields = self.mark.figures.iter().map(|figure| figure.label).collect::<Vec<_>>().join(", ");
         let stack =
@@ -45,7 +47,7 @@ impl EventKind {
         vec![
             ("JDK", since),
             ("Default", if self.by_default { "on" } else { "off" }.to_owned()),
-            ("Shown", shown),
+            ("Shown", format!("{shown}{} in a second at most", self.most_in_a_second)),
             ("Fields", fields),
             ("Stack", stack.to_owned()),
             ("Known by", self.source.to_owned()),
@@ -71,6 +73,7 @@ pub static COLLECTION: EventKind = EventKind {
     by_default: true,
     since: 8,
     least_ns: 0,
+    most_in_a_second: 1_000,
     stack: false,
     mark: MarkKind {
         key: "gc_pause",
@@ -91,6 +94,7 @@ pub static MONITOR: EventKind = EventKind {
     by_default: true,
     since: 8,
     least_ns: MILLISECOND,
+    most_in_a_second: 200,
     stack: true,
     mark: MarkKind {
         key: "monitor_enter",
@@ -110,6 +114,7 @@ pub static WAIT: EventKind = EventKind {
     by_default: false,
     since: 8,
     least_ns: MILLISECOND,
+    most_in_a_second: 200,
     stack: true,
     mark: MarkKind {
         key: "monitor_wait",
@@ -133,6 +138,7 @@ pub static ALLOCATION: EventKind = EventKind {
     by_default: false,
     since: 11,
     least_ns: 0,
+    most_in_a_second: 200,
     stack: true,
     mark: MarkKind {
         key: "allocation",
@@ -156,6 +162,7 @@ pub static EXCEPTION: EventKind = EventKind {
     by_default: false,
     since: 8,
     least_ns: 0,
+    most_in_a_second: 1_000,
     stack: true,
     mark: MarkKind {
         key: "exception",
@@ -180,6 +187,7 @@ pub static CLASS: EventKind = EventKind {
     by_default: false,
     since: 8,
     least_ns: 0,
+    most_in_a_second: 1_000,
     stack: true,
     mark: MarkKind {
         key: "class_prepare",
@@ -199,6 +207,7 @@ pub static COMPILATION: EventKind = EventKind {
     by_default: false,
     since: 8,
     least_ns: 0,
+    most_in_a_second: 1_000,
     stack: false,
     mark: MarkKind {
         key: "compilation",

@@ -64,7 +64,7 @@ unsafe extern "C" fn sampled(
         let size = u64::try_from(size).unwrap_or(0);
         ALLOCATION.counts.add(0);
         // None is left out, or the weights would not add up: they get rarer instead.
-        if ALLOCATION.counts.presses(now) && mean < LAST {
+        if ALLOCATION.counts.presses(now, kinds::ALLOCATION.most_in_a_second) && mean < LAST {
             MEAN.store(mean * 2, Relaxed);
             if let Some(agent) = agent() {
                 let _ = agent.jvmti.sample_allocations_every(mean * 2);

@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use jni::JNIEnv;
 use jni_sys::jobject;
@@ -34,11 +34,15 @@ pub struct Began {
     pub note: u64,
 }
 
+/// When the recording began: of what had begun before, nobody knows whether its end was missed.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
 /// A recording begins that keeps so many frames of a stack.
-pub fn keep(depth: usize) {
+pub fn start(depth: usize) {
     /// Deeper, a callback would take too long.
     const DEEPEST: usize = 2_048;
     MOST.store(depth.min(DEEPEST) + 1, Relaxed);
+    STARTED.store(clock::monotonic(), Relaxed);
 }
 
 /// The calling thread, by the kernel's id and our number.
@@ -86,7 +90,7 @@ pub fn begin(note: u64) {
     BEGAN.set(Began { at: clock::monotonic(), note });
 }
 
-/// It has come to an end; `None` if nobody has seen it begin.
+/// It has come to an end; `None` if this recording has not seen it begin.
 pub fn end() -> Option<Began> {
-    Some(BEGAN.take()).filter(|began| began.at != 0)
+    Some(BEGAN.take()).filter(|began| began.at != 0 && began.at >= STARTED.load(Relaxed))
 }

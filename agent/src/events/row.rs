@@ -14,9 +14,7 @@ use vouch_signal::event::{More, publish};
 use super::place;
 use crate::facade::Told;
 
-/// So many of a kind are shown in a second,
-const MOST_IN_A_SECOND: u64 = 200;
-/// and so many in all: a recording is to fit into memory, and into a browser.
+/// So many of a kind are shown in all: a recording is to fit into memory, and into a browser.
 const MOST: u64 = 100_000;
 
 /// A kind of events.
@@ -72,7 +70,7 @@ impl Row {
     pub fn counted(&self, began: u64, ended: u64) -> bool {
         let took = ended.saturating_sub(began);
         self.counts.add(took);
-        self.kind.is_none_or(|kind| took >= kind.least_ns) && self.counts.admits(ended)
+        self.kind.is_none_or(|kind| took >= kind.least_ns && self.counts.admits(ended, kind.most_in_a_second))
     }
 
     /// By which an event says that it is one of these.
@@ -125,25 +123,25 @@ impl Counts {
     }
 
     /// Whether one more is shown.
-    fn admits(&self, now: u64) -> bool {
+    fn admits(&self, now: u64, most_in_a_second: u64) -> bool {
         const SECOND: u64 = 1_000_000_000;
         if self.second.swap(now / SECOND, Relaxed) != now / SECOND {
             self.in_second.store(0, Relaxed);
         }
         let admitted =
-            self.in_second.fetch_add(1, Relaxed) < MOST_IN_A_SECOND && self.shown.load(Relaxed) < MOST;
+            self.in_second.fetch_add(1, Relaxed) < most_in_a_second && self.shown.load(Relaxed) < MOST;
         self.shown.fetch_add(admitted.into(), Relaxed);
         admitted
     }
 
     /// Counts one that is shown, as the budget would have it or not; true if there should be fewer of them from here on.
-    pub fn presses(&self, now: u64) -> bool {
+    pub fn presses(&self, now: u64, most_in_a_second: u64) -> bool {
         const OFTEN: u64 = 50_000;
         let before = self.shown.load(Relaxed);
-        if !self.admits(now) {
+        if !self.admits(now, most_in_a_second) {
             self.shown.fetch_add(1, Relaxed);
         }
-        self.in_second.load(Relaxed).is_multiple_of(MOST_IN_A_SECOND) || before % OFTEN == OFTEN - 1
+        self.in_second.load(Relaxed).is_multiple_of(most_in_a_second) || before % OFTEN == OFTEN - 1
     }
 
     /// As the report has them.
@@ -169,14 +167,14 @@ mod tests {
         let mut shown = 0;
         for place in 0..1_000 {
             counts.add(place * 1_000);
-            shown += u64::from(counts.admits(7 * second + place));
+            shown += u64::from(counts.admits(7 * second + place, 200));
         }
-        assert_eq!(shown, MOST_IN_A_SECOND);
-        assert!(counts.admits(8 * second), "the next second has room again");
-        let presses = (0..1_000).filter(|_| counts.presses(9 * second)).count();
+        assert_eq!(shown, 200);
+        assert!(counts.admits(8 * second, 200), "the next second has room again");
+        let presses = (0..1_000).filter(|_| counts.presses(9 * second, 200)).count();
         assert_eq!(presses, 5, "once for each budget");
         let report = counts.report();
-        assert_eq!((report.count, report.shown), (1_000, MOST_IN_A_SECOND + 1 + 1_000));
+        assert_eq!((report.count, report.shown), (1_000, 200 + 1 + 1_000));
         assert!((report.longest_ms - 0.999).abs() < 1e-9 && (report.took_ms - 499.5).abs() < 1e-9);
         counts.begin();
         assert_eq!(counts.report(), EventReport::default());

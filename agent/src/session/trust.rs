@@ -105,7 +105,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
             power: power.witness,
             ..session.recorder.witness.counts().clone()
         },
-        events: events::report(plan.options.events),
+        events: events::report(session.told),
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),

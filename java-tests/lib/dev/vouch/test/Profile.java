@@ -89,6 +89,21 @@ public final class Profile {
         return markers;
     }
 
+    /** All markers of this kind, in the order of their tracks. */
+    public List<Mark> marks(String kind) {
+        List<Mark> marks = new ArrayList<>();
+        JsonArray threads = json.getAsJsonArray("threads");
+        for (int track = 0; track < threads.size(); track++) {
+            JsonObject table = threads.get(track).getAsJsonObject().getAsJsonObject("markers");
+            for (int row = 0; row < table.get("length").getAsInt(); row++) {
+                if (table.getAsJsonArray("data").get(row).getAsJsonObject().get("type").getAsString().equals(kind)) {
+                    marks.add(new Mark(this, tracks.get(track), table, row));
+                }
+            }
+        }
+        return marks;
+    }
+
     /** A stack by its number, as a sample that weighs nothing. */
     public Sample stack(int number) {
         return new Sample(this, number, 0, 0, 0, -1);

@@ -1,0 +1,284 @@
+/*
+ * A program that does a known number of everything that the JVM tells of, at known times: what the profile says of it is held to what
+ * the program says of itself, by one clock.
+ *
+ * @test
+ * @summary every kind of event: how many, when, how long, whose, and where
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Known
+ */
+
+import java.util.List;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class Known {
+    private static final int COLLECTIONS = 7;
+    private static final int LOCKS = 5;
+    private static final int WAITS = 3;
+    private static final int THROWN = 11;
+    private static final int ARRAYS = 3_000;
+    private static final int ARRAY = 64 << 10;
+    /** A wait may end a little early by the kernel's clock. */
+    private static final double TICK_MS = 1;
+
+    public static void main(String[] args) {
+        all();
+        byDefault();
+        off();
+    }
+
+    private static Run run(String options) {
+        // All objects are the program's own: a collector that makes none of its own accord.
+        return Vm.with(options).collector("-XX:+UseSerialGC").flags("-Xmx512m", "-Xmn400m").run(Program.class).ok();
+    }
+
+    private static void all() {
+        Run run = run("events=all");
+        Profile profile = run.profile();
+        JsonObject events = run.report().json.getAsJsonObject("events");
+        collections(run, profile);
+        locks(run, profile);
+        waits(run, profile);
+        exceptions(profile);
+        if (Vm.major() >= 11) {
+            allocations(profile);
+        } else {
+            Check.that(run.report().engineNotes().stream().anyMatch(note -> note.contains("events=alloc")),
+                "the report says what this JVM does not tell: " + run.report().engineNotes());
+        }
+        List<Mark> fresh = marks(profile, "class_prepare", "class", "Known$Fresh");
+        Check.equal(1, fresh.size(), "classes Known$Fresh");
+        Check.that(fresh.get(0).has("Known$Program.load"), "its stack has who wanted it: " + fresh.get(0).stack);
+        Check.atLeast(1, marks(profile, "compilation", "method", "Known$Program.hot").size(), "times that hot was compiled");
+
+        for (String kind : new String[] {"monitor", "wait", "gc"}) {
+            JsonObject told = events.getAsJsonObject(kind);
+            String marker = kind.equals("gc") ? "gc_pause" : kind.equals("wait") ? "monitor_wait" : "monitor_enter";
+            List<Mark> shown = profile.marks(marker);
+            Check.equal(shown.size(), told.get("shown").getAsLong(), "events of " + kind + " that are shown");
+            double took = shown.stream().mapToDouble(Mark::ms).sum();
+            double unseen = told.get("count").getAsLong() - shown.size();
+            Check.between(took - 0.01 * shown.size(), told.get("took_ms").getAsDouble(), took + 0.01 * shown.size() + unseen,
+                "what all of " + kind + " took, in ms");
+        }
+        for (String kind : new String[] {"monitor_enter", "monitor_wait", "exception", "class_prepare"}) {
+            for (Mark mark : profile.marks(kind)) {
+                // What the JVM says of a thread in the midst of a call is true.
+                Check.that(mark.stack == null || !mark.stack.root().function.startsWith("[refuted"), "refuted: " + mark);
+            }
+        }
+        JsonArray counters = profile.json.getAsJsonArray("counters");
+        Check.equal(1, counters.size(), "counters");
+        JsonObject heap = counters.get(0).getAsJsonObject().getAsJsonObject("samples");
+        long used = 0;
+        long most = 0;
+        for (int row = 0; row < heap.get("length").getAsInt(); row++) {
+            used += heap.getAsJsonArray("count").get(row).getAsLong();
+            most = Math.max(most, used);
+        }
+        Check.between(10L * ARRAY, most, 512L << 20, "the fullest that the heap was seen");
+    }
+
+    private static List<Mark> marks(Profile profile, String kind, String field, String text) {
+        List<Mark> marks = profile.marks(kind);
+        marks.removeIf(mark -> !mark.data.has(field) || mark.data.get(field).isJsonNull() || !mark.text(field).equals(text));
+        return marks;
+    }
+
+    /** Within what the program measured around it, and as long as it was at least. */
+    private static void within(Run run, String what, int number, Mark mark, double least) {
+        double begin = run.number(what + number + ".begin") / 1e6;
+        double end = run.number(what + number + ".end") / 1e6;
+        // The file's times are whole microseconds.
+        Check.that(begin - 0.002 <= mark.startMs && mark.endMs <= end + 0.002, mark + " lies within " + begin + " to " + end);
+        Check.atLeast(least, mark.ms(), "length of " + mark);
+    }
+
+    private static void collections(Run run, Profile profile) {
+        List<Mark> asked = marks(profile, "gc_pause", "reason", "System.gc()");
+        Check.equal(COLLECTIONS, asked.size(), "collections that the program asked for");
+        for (int i = 0; i < COLLECTIONS; i++) {
+            within(run, "gc", i, asked.get(i), 0.001);
+        }
+    }
+
+    private static void locks(Run run, Profile profile) {
+        List<Mark> locks = marks(profile, "monitor_enter", "class", "Known$Lock");
+        Check.equal(LOCKS, locks.size(), "times that a thread waited for the lock");
+        for (int i = 0; i < LOCKS; i++) {
+            Mark lock = locks.get(i);
+            within(run, lock.track.name, 0, lock, 20);
+            Check.that(lock.has("Known$Program.want"), "where it waited: " + lock.stack.functions());
+        }
+    }
+
+    private static void waits(Run run, Profile profile) {
+        List<Mark> waits = marks(profile, "monitor_wait", "class", "Known$Lock");
+        Check.equal(WAITS, waits.size(), "waits of the program");
+        for (int i = 0; i < WAITS; i++) {
+            within(run, "wait", i, waits.get(i), 30 - TICK_MS);
+            Check.equal(30_000_000L, waits.get(i).number("timeout"), "timeout, in ns");
+            Check.equal(1, waits.get(i).number("timed_out"), "it timed out");
+            Check.that(waits.get(i).has("Known$Program.await"), "where it waited: " + waits.get(i).stack.functions());
+        }
+    }
+
+    private static void exceptions(Profile profile) {
+        List<Mark> thrown = marks(profile, "exception", "class", "Known$Oops");
+        Check.equal(THROWN, thrown.size(), "exceptions of the program's class");
+        for (Mark mark : thrown) {
+            Check.that(mark.has("Known$Program.thrower"), "where it was thrown: " + mark.stack.functions());
+            Check.equal(1, mark.number("caught"), "it was caught");
+        }
+    }
+
+    /** Each stands for so much that all of them are what there was, as far as chance allows: by the weights themselves. */
+    private static void allocations(Profile profile) {
+        double stands = 0;
+        double squares = 0;
+        int met = 0;
+        for (int track = 0; track < profile.tracks.size(); track++) {
+            JsonObject table = profile.json.getAsJsonArray("threads").get(track).getAsJsonObject().getAsJsonObject("jsAllocations");
+            for (int row = 0; table != null && row < table.get("length").getAsInt(); row++) {
+                boolean theirs = !table.getAsJsonArray("stack").get(row).isJsonNull()
+                    && profile.stack(table.getAsJsonArray("stack").get(row).getAsInt()).has("Known$Program.allocate");
+                if (theirs) {
+                    Check.equal("byte[]", table.getAsJsonArray("className").get(row).getAsString(), "what was allocated there");
+                    double weight = table.getAsJsonArray("weight").get(row).getAsDouble();
+                    stands += weight;
+                    squares += weight * weight;
+                    met++;
+                }
+            }
+        }
+        Check.atLeast(30, met, "arrays that were met");
+        double header = 16;
+        Check.near(ARRAYS * (ARRAY + header), stands, Check.FAR * Math.sqrt(squares), "bytes that they stand for");
+    }
+
+    private static void byDefault() {
+        Run run = run("interval=1ms");
+        JsonObject events = run.report().json.getAsJsonObject("events");
+        Check.equal("[gc, monitor]", events.keySet().toString(), "what is recorded by default");
+        Check.equal(COLLECTIONS, marks(run.profile(), "gc_pause", "reason", "System.gc()").size(), "collections");
+        Check.equal(LOCKS, marks(run.profile(), "monitor_enter", "class", "Known$Lock").size(), "locks");
+        Check.empty(run.profile().marks("monitor_wait"), "waits that nobody asked for");
+        long longest = events.getAsJsonObject("monitor").get("longest_ms").getAsLong();
+        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("meanwhile ") && line.contains("threads waited for ")),
+            "the summary tells of locks of " + longest + " ms: " + run.vouchLines());
+    }
+
+    private static void off() {
+        Run run = run("events=off");
+        Check.equal(0, run.report().json.getAsJsonObject("events").size(), "kinds that are recorded");
+        Check.equal(0, run.profile().json.getAsJsonArray("counters").size(), "counters");
+        Check.empty(run.profile().marks("gc_pause"), "collections that nobody asked for");
+    }
+
+    static class Lock {
+    }
+
+    static class Oops extends Exception {
+    }
+
+    static class Fresh {
+        static int value = 1;
+    }
+
+    static class Program {
+        private static final Lock LOCK = new Lock();
+        static Object kept;
+
+        public static void main(String[] args) throws Exception {
+            Burn.millis(100);
+            for (int i = 0; i < 200_000; i++) {
+                kept = hot(i);
+            }
+            for (int i = 0; i < COLLECTIONS; i++) {
+                long begin = System.nanoTime();
+                System.gc();
+                said("gc" + i, begin);
+            }
+            for (int i = 0; i < LOCKS; i++) {
+                contend("wanter-" + i);
+            }
+            for (int i = 0; i < WAITS; i++) {
+                await("wait" + i);
+            }
+            for (int i = 0; i < THROWN; i++) {
+                try {
+                    thrower();
+                } catch (Oops oops) {
+                    kept = oops;
+                }
+            }
+            load();
+            for (int i = 0; i < ARRAYS; i++) {
+                allocate();
+            }
+        }
+
+        private static void said(String what, long begin) {
+            System.out.println(what + ".begin=" + begin);
+            System.out.println(what + ".end=" + System.nanoTime());
+        }
+
+        static Integer hot(int i) {
+            return i * 31 + 7;
+        }
+
+        /** A thread holds the lock until another one has wanted it for 20 ms. */
+        private static void contend(String name) throws InterruptedException {
+            Thread wanter;
+            synchronized (LOCK) {
+                wanter = new Thread(() -> want(name + "0"), name);
+                wanter.start();
+                while (wanter.getState() != Thread.State.BLOCKED) {
+                    Thread.yield();
+                }
+                long until = System.nanoTime() + 21_000_000;
+                while (System.nanoTime() < until) {
+                    Thread.sleep(1);
+                }
+            }
+            wanter.join();
+        }
+
+        static void want(String what) {
+            long begin = System.nanoTime();
+            synchronized (LOCK) {
+                said(what, begin);
+            }
+        }
+
+        static void await(String what) throws InterruptedException {
+            synchronized (LOCK) {
+                long begin = System.nanoTime();
+                LOCK.wait(30);
+                said(what, begin);
+            }
+        }
+
+        static void thrower() throws Oops {
+            throw new Oops();
+        }
+
+        static void load() {
+            kept = Fresh.value;
+        }
+
+        static void allocate() {
+            kept = new byte[ARRAY];
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package dev.vouch.test;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+
+/**
+ * A marker on a track.
+ */
+public final class Mark {
+    public final Track track;
+    public final String name;
+    /** On the clock of System.nanoTime, in milliseconds; an instant ends when it begins. */
+    public final double startMs;
+    public final double endMs;
+    /** What it says of itself. */
+    public final JsonObject data;
+    /** Where its thread stood; null if it does not say. */
+    public final Sample stack;
+
+    private final JsonArray strings;
+
+    Mark(Profile profile, Track track, JsonObject table, int row) {
+        this.track = track;
+        strings = profile.json.getAsJsonObject("shared").getAsJsonArray("stringArray");
+        name = strings.get(table.getAsJsonArray("name").get(row).getAsInt()).getAsString();
+        startMs = table.getAsJsonArray("startTime").get(row).getAsDouble();
+        JsonElement end = table.getAsJsonArray("endTime").get(row);
+        endMs = end.isJsonNull() ? startMs : end.getAsDouble();
+        data = table.getAsJsonArray("data").get(row).getAsJsonObject();
+        JsonObject cause = data.getAsJsonObject("cause");
+        stack = cause == null ? null : profile.stack(cause.get("stack").getAsInt());
+    }
+
+    public double ms() {
+        return endMs - startMs;
+    }
+
+    public long number(String field) {
+        return data.get(field).getAsLong();
+    }
+
+    /** A field that says a text. */
+    public String text(String field) {
+        return strings.get(data.get(field).getAsInt()).getAsString();
+    }
+
+    /** True if the function is anywhere in its stack. */
+    public boolean has(String function) {
+        return stack != null && stack.has(function);
+    }
+
+    @Override
+    public String toString() {
+        return name + " of " + track.name + " from " + startMs + " to " + endMs + " " + data;
+    }
+}
