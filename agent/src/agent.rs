@@ -17,7 +17,7 @@ use crate::contexts::{carried, natives};
 use crate::events;
 use crate::facade::Jvmti;
 use crate::hotspot::owner::Owner;
-use crate::hotspot::perf_data::Reason;
+use crate::hotspot::perf_data::PerfData;
 use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout};
 use crate::hotspot::{HotSpot, layout, polls};
 use crate::java;
@@ -129,7 +129,9 @@ impl Agent {
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
-        events::reason_from(Reason::of(&self.hotspot));
+        if let Some(data) = PerfData::of(&self.hotspot) {
+            events::told_by(&data);
+        }
         let own = java::own_java_thread(env);
         let jni = env.get_raw() as usize;
         // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.

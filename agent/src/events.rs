@@ -20,7 +20,7 @@ use crate::facade::Jvmti;
 use crate::governor;
 
 pub use code::{compiled, prepared};
-pub use collection::reason_from;
+pub use collection::{stood, stood_since, told_by};
 pub use row::Row;
 
 /// All of them.

@@ -28,6 +28,7 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::guard;
 use crate::hotspot::HotSpot;
+use crate::hotspot::perf_data::Counted;
 use crate::hotspot::vmstructs::CodeLayout;
 use crate::jvm::Questions;
 use crate::plan::Plan;
@@ -95,6 +96,8 @@ pub struct Session {
     told: events::Chosen,
     untold: Option<String>,
     heap: Heap,
+    /// How long the program had stood still before.
+    stood_before: Option<Counted>,
 }
 
 impl Session {
@@ -140,6 +143,7 @@ impl Session {
             told,
             untold,
             heap: Heap::default(),
+            stood_before: events::stood(),
         };
         if session.truth.is_some() {
             return Ok(session);

@@ -9,6 +9,7 @@
  * @run main/timeout=300 Known
  */
 
+import java.util.ArrayList;
 import java.util.List;
 
 import com.google.gson.JsonArray;
@@ -74,8 +75,16 @@ public class Known {
         for (String kind : new String[] {"monitor_enter", "monitor_wait", "exception", "class_prepare"}) {
             for (Mark mark : profile.marks(kind)) {
                 // What the JVM says of a thread in the midst of a call is true.
-                Check.that(mark.stack == null || !mark.stack.root().function.startsWith("[refuted"), "refuted: " + mark);
+                List<String> stack = mark.stack == null ? new ArrayList<>() : mark.stack.functions();
+                Check.that(stack.stream().noneMatch(function -> function.startsWith("[refuted")), mark + " stands at " + stack);
             }
+        }
+        if (Vm.major() >= 11) {
+            JsonObject stood = run.report().json.getAsJsonObject("safepoints");
+            // A collection is at a safepoint.
+            Check.atLeast(events.getAsJsonObject("gc").get("count").getAsLong(), stood.get("count").getAsLong(), "safepoints");
+            Check.between(events.getAsJsonObject("gc").get("took_ms").getAsDouble(), stood.get("stopped_ms").getAsDouble(),
+                run.report().wallMs(), "time at safepoints, in ms");
         }
         JsonArray counters = profile.json.getAsJsonArray("counters");
         Check.equal(1, counters.size(), "counters");

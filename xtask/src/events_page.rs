@@ -49,6 +49,9 @@ All events of a kind are counted, in the report's `events`: how many, how long t
 often a part is shown, 100,000 in all; allocations get rarer instead, and each stands for more. What found no room is told among
 the notes.
 
+The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from
+the JVM's own counters (JDK 11 and later, not with -XX:-UsePerfData): the collections are a part of it.
+
 JFR knows more kinds, and times for some of these that JVMTI does not tell. Merging a recording of its is not built yet.
 
 This page is made of the catalogue in `agent/recording/src/kinds.rs` by `cargo xtask events-page`; `vouch events` prints the same.

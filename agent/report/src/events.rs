@@ -4,14 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::EventReport;
+use crate::report::{EventReport, SafepointReport};
 use crate::text::{duration, grouped, percent};
 
 /// So large a part of the run is worth a line.
 const PART: f64 = 0.01;
 
 /// In words; `None` if nothing of it was seen.
-pub fn words(events: &BTreeMap<String, EventReport>, wall_ms: f64) -> Option<String> {
+pub fn words(
+    events: &BTreeMap<String, EventReport>,
+    safepoints: Option<SafepointReport>,
+    wall_ms: f64,
+) -> Option<String> {
     let of = |word: &str| events.get(word).filter(|events| events.count > 0);
     let pauses = of("gc").map(|pauses| {
         let share = percent(100.0 * pauses.took_ms / wall_ms);
@@ -19,7 +23,15 @@ pub fn words(events: &BTreeMap<String, EventReport>, wall_ms: f64) -> Option<Str
     });
     let locks = of("monitor")
         .map(|locks| format!("threads waited for {}, {}", counted(locks, "lock", None), longest(locks)));
-    let parts: Vec<String> = [pauses, locks].into_iter().flatten().collect();
+    let all =
+        safepoints.filter(|all| all.count > 0).map(|SafepointReport { count, stopped_ms, reaching_ms }| {
+            let (stopped, reaching) = (duration(stopped_ms), duration(reaching_ms));
+            format!(
+                "for whatever reason it stood {} times, {stopped}, and took {reaching} to stop",
+                grouped(count)
+            )
+        });
+    let parts: Vec<String> = [pauses, all, locks].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

@@ -19,8 +19,8 @@ pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use interval::{share, wilson};
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 pub use report::{
-    AgreementReport, Delivered, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run, Signals,
-    ThreadReport, TrustReport, WitnessReport,
+    AgreementReport, Delivered, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run,
+    SafepointReport, Signals, ThreadReport, TrustReport, WitnessReport,
 };
 pub use summary::Files;
 pub use text::{grouped, percent, plain, readable, shortened};

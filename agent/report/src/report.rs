@@ -76,6 +76,9 @@ pub struct Run {
     /// What the JVM did meanwhile, by the word of `events=`; a kind that was not recorded has none.
     #[serde(default)]
     pub events: BTreeMap<String, EventReport>,
+    /// How long all threads stood still, for whatever reason; null where the JVM does not tell.
+    #[serde(default)]
+    pub safepoints: Option<SafepointReport>,
     pub handler_ns: HandlerTime,
     /// Methods that were gone before they could be named.
     pub names_lost: u64,
@@ -264,6 +267,15 @@ pub struct EventReport {
     /// How long all of them took, and the longest.
     pub took_ms: f64,
     pub longest_ms: f64,
+}
+
+/// The times that all threads stood still.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SafepointReport {
+    pub count: u64,
+    /// While all stood, and before that, from the word to stop until the last of them did.
+    pub stopped_ms: f64,
+    pub reaching_ms: f64,
 }
 
 /// How much CPU time the signal handler took for a sample.

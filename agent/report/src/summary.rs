@@ -90,7 +90,7 @@ impl TrustReport {
 
     /// What held the program up.
     fn meanwhile(&self) -> Option<String> {
-        events::words(&self.run.events, self.run.wall_ms)
+        events::words(&self.run.events, self.run.safepoints, self.run.wall_ms)
     }
 
     fn size(&self) -> String {

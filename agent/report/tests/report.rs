@@ -9,7 +9,7 @@ use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
     AgreementReport, Delivered, EventReport, Files, GradeReport, Power, Rate, RecoveryReport,
-    RefutationReport, Run, TrustReport, WitnessReport,
+    RefutationReport, Run, SafepointReport, TrustReport, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -63,6 +63,7 @@ fn proven_report() -> TrustReport {
     report.run.recovery = [("top".to_owned(), RecoveryReport::default())].into();
     report.run.agreement = [("same".to_owned(), AgreementReport::default())].into();
     report.run.events = [("gc".to_owned(), EventReport::default())].into();
+    report.run.safepoints = Some(SafepointReport::default());
     report.run.power = [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into();
     report
 }
@@ -80,7 +81,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
     let expected = "agent_cpu_ms agreement bytes_recorded command conservation contexts cpu_ms edges engine engine_notes engine_stopped events \
-                    handler_ns interval_us jdk names_lost power rate recovery refutations refuted sampled_interval_us samples stacks_cut threads unwalked vm_flags \
+                    handler_ns interval_us jdk names_lost power rate recovery refutations refuted safepoints sampled_interval_us samples stacks_cut threads unwalked vm_flags \
                     vouch walked_by wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
@@ -103,6 +104,7 @@ fn the_keys_are_those_that_tools_read() {
     for grade in ["exact", "all_but_top", "root_only"] {
         assert_eq!(keys(&report["witness"][grade]), ["agreed", "asked", "frames", "frames_left_out"]);
     }
+    assert_eq!(keys(&report["safepoints"]), ["count", "reaching_ms", "stopped_ms"]);
     assert_eq!(keys(&report["events"]["gc"]), ["count", "longest_ms", "shown", "took_ms"]);
     assert_eq!(keys(&report["contexts"]), ["kinds", "left_out", "met", "with_ms", "without_ms"]);
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
@@ -139,6 +141,9 @@ fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
     assert!(report.summary(Files::default()).contains(line), "{}", report.summary(Files::default()));
     report.run.events.clear();
     assert_eq!(panel(&report), None);
+    report.run.safepoints = Some(SafepointReport { count: 3, stopped_ms: 20.0, reaching_ms: 1.0 });
+    let stood = "for whatever reason it stood 3 times, 20 ms, and took 1 ms to stop";
+    assert_eq!(panel(&report), Some(("Meanwhile", stood.to_owned())));
 }
 
 #[test]

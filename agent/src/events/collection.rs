@@ -1,4 +1,4 @@
-//! Collections: from when to when the program stood still for one, and what for.
+//! Collections: from when to when the program stood still for one, and what for; and for how long it stood still for whatever reason.
 //!
 //! The JVM tells of them in the midst of them: nothing may be asked of it then.
 
@@ -13,7 +13,7 @@ use super::row::Row;
 use crate::clock;
 use crate::facade::{Capability, Event, Need, Told};
 use crate::fault::guard;
-use crate::hotspot::perf_data::Reason;
+use crate::hotspot::perf_data::{Counted, PerfData, Reason, Safepoints, Stood};
 
 pub static COLLECTION: Row = Row::of(
     &kinds::COLLECTION,
@@ -35,11 +35,23 @@ pub static COLLECTION: Row = Row::of(
 
 /// When the present one began: there is one at a time, since all threads stand still.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
-static REASON: OnceCell<Option<Reason>> = OnceCell::new();
+static REASON: OnceCell<Reason> = OnceCell::new();
+static SAFEPOINTS: OnceCell<Safepoints> = OnceCell::new();
 
-/// Where this JVM says what a collection is for.
-pub fn reason_from(reason: Option<Reason>) {
-    REASON.get_or_init(|| reason);
+/// The counters by which this JVM tells what a collection is for, and how long it has stood still.
+pub fn told_by(data: &PerfData) {
+    let _ = Reason::of(data).map(|reason| REASON.set(reason));
+    let _ = Safepoints::of(data).map(|safepoints| SAFEPOINTS.set(safepoints));
+}
+
+/// How often and how long all threads have stood still until now; `None` if this JVM does not tell.
+pub fn stood() -> Option<Counted> {
+    SAFEPOINTS.get().and_then(Safepoints::now)
+}
+
+/// The same since then.
+pub fn stood_since(then: Counted) -> Option<Stood> {
+    SAFEPOINTS.get().and_then(|safepoints| safepoints.since(then))
 }
 
 unsafe extern "C" fn start(_: *mut jvmtiEnv) {
@@ -50,7 +62,7 @@ unsafe extern "C" fn finish(_: *mut jvmtiEnv) {
     guard((), || {
         let (began, ended) = (BEGAN.swap(0, Relaxed), clock::monotonic());
         if began != 0 && COLLECTION.counted(began, ended) {
-            let reason = REASON.get().and_then(Option::as_ref).and_then(Reason::present);
+            let reason = REASON.get().and_then(Reason::present);
             COLLECTION.happened(began, ended, [0; VALUES], reason.as_deref().unwrap_or(""));
         }
     });

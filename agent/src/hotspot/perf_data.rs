@@ -1,4 +1,4 @@
-//! The JVM's performance counters, as it shares them with `jstat`: what the present collection is for.
+//! The JVM's performance counters, as it shares them with `jstat`: what the present collection is for, how long the program stood still.
 //!
 //! They lie in memory of the process's own, with a head that says how they are laid out. Nothing of it is believed without a look.
 
@@ -18,14 +18,92 @@ pub struct Reason {
 #[derive(Debug, Clone)]
 struct Text(Range<usize>);
 
-impl Reason {
-    /// `None`: this JVM has no counters, or not these.
+/// All counters of this JVM.
+#[derive(Debug, Clone)]
+pub struct PerfData(Range<usize>);
+
+impl PerfData {
+    /// `None`: it has none.
     pub fn of(hotspot: &HotSpot) -> Option<Self> {
         let table = Table::of(hotspot)?;
         let at = |name| read(table.address("PerfMemory", name)?).filter(|address| *address != 0);
-        let memory = at("_start")?..at("_end")?;
-        let found = |name: &str| entries(&memory).find(|entry| entry.is(name)).map(|entry| Text(entry.value));
-        Some(Self { present: found("sun.gc.cause")?, last: found("sun.gc.lastCause")? })
+        Some(Self(at("_start")?..at("_end")?))
+    }
+
+    fn find(&self, name: &str) -> Option<Range<usize>> {
+        entries(&self.0).find(|entry| entry.is(name)).map(|entry| entry.value)
+    }
+}
+
+/// Where the JVM counts what it stood still for.
+#[derive(Debug)]
+pub struct Safepoints {
+    count: usize,
+    stopped: usize,
+    reaching: usize,
+    data: PerfData,
+}
+
+/// What the JVM has counted of it until a moment, in ticks of its clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted {
+    times: u64,
+    stopped: u64,
+    reaching: u64,
+}
+
+/// How often and for how long all threads have stood still, whatever that was for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stood {
+    pub times: u64,
+    pub stopped_ns: u64,
+    /// Until the last of them stood, in addition.
+    pub reaching_ns: u64,
+}
+
+impl Safepoints {
+    /// `None`: this JVM does not count them.
+    pub fn of(data: &PerfData) -> Option<Self> {
+        let at = |name| Some(data.find(name)?.start);
+        Some(Self {
+            count: at("sun.rt.safepoints")?,
+            stopped: at("sun.rt.safepointTime")?,
+            reaching: at("sun.rt.safepointSyncTime")?,
+            data: data.clone(),
+        })
+    }
+
+    /// Since the JVM began.
+    pub fn now(&self) -> Option<Counted> {
+        let count = |at| Some(read(at)? as u64);
+        Some(Counted {
+            times: count(self.count)?,
+            stopped: count(self.stopped)?,
+            reaching: count(self.reaching)?,
+        })
+    }
+
+    /// What has come since a moment. (How long a tick is the JVM tells when it is up, and not when it begins.)
+    pub fn since(&self, then: Counted) -> Option<Stood> {
+        let now = self.now()?;
+        let in_a_second = read(self.data.find("sun.os.hrt.frequency")?.start)? as u128;
+        let nanos = |now: u64, then: u64| {
+            let ticks = u128::from(now.saturating_sub(then)) * 1_000_000_000;
+            u64::try_from(ticks.checked_div(in_a_second)?).ok()
+        };
+        Some(Stood {
+            times: now.times.saturating_sub(then.times),
+            stopped_ns: nanos(now.stopped, then.stopped)?,
+            reaching_ns: nanos(now.reaching, then.reaching)?,
+        })
+    }
+}
+
+impl Reason {
+    /// `None`: this JVM does not tell.
+    pub fn of(data: &PerfData) -> Option<Self> {
+        let text = |name| data.find(name).map(Text);
+        Some(Self { present: text("sun.gc.cause")?, last: text("sun.gc.lastCause")? })
     }
 
     /// That of the collection which runs, or has just ended.
@@ -79,7 +157,8 @@ fn entries(memory: &Range<usize>) -> impl Iterator<Item = Entry> + use<> {
         let [length, name, elements] = [half(at)?, half(at + 4)?, half(at + 8)?];
         let value = half(at + 16)?;
         next = Some(at + length).filter(|_| length > 0);
-        let value = at + value..at + value + elements;
+        // A number has no elements, and is a word.
+        let value = at + value..at + value + if elements == 0 { size_of::<u64>() } else { elements };
         (value.end <= end && at + name < value.start).then_some(Entry { name: at + name, value })
     })
 }
@@ -105,6 +184,21 @@ mod tests {
         bytes
     }
 
+    /// A counter of a number.
+    fn number(name: &str, value: u64) -> Vec<u8> {
+        let place = (20 + name.len() + 1).next_multiple_of(8);
+        let mut bytes = Vec::new();
+        for word in [place + 8, 20, 0] {
+            bytes.extend(u32::try_from(word).unwrap().to_le_bytes());
+        }
+        bytes.extend(*b"J\0\x02\x03");
+        bytes.extend(u32::try_from(place).unwrap().to_le_bytes());
+        bytes.extend(name.as_bytes());
+        bytes.resize(place, 0);
+        bytes.extend(value.to_le_bytes());
+        bytes
+    }
+
     fn memory(counters: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = vec![0; 32];
         bytes[..4].copy_from_slice(&0xcafe_c0c0_u32.to_be_bytes());
@@ -126,6 +220,27 @@ mod tests {
         assert_eq!(found(&bytes, "sun.gc.cause").as_deref(), Some("System.gc()"));
         assert_eq!(found(&bytes, "sun.gc.lastCause").as_deref(), Some("No GC"));
         assert_eq!(found(&bytes, "sun.gc"), None);
+    }
+
+    #[test]
+    fn times_are_told_in_nanoseconds_and_from_a_moment_on() {
+        let numbers = [
+            ("sun.os.hrt.frequency", 1_000_000),
+            ("sun.rt.safepoints", 9),
+            ("sun.rt.safepointSyncTime", 3),
+            ("sun.rt.safepointTime", 70),
+        ];
+        let bytes = memory(&numbers.map(|(name, value)| number(name, value)));
+        let start = bytes.as_ptr() as usize;
+        let data = PerfData(start..start + bytes.len());
+        let safepoints = Safepoints::of(&data).unwrap();
+        let stood = safepoints.since(Counted { times: 8, stopped: 10, reaching: 0 });
+        assert_eq!(stood, Some(Stood { times: 1, stopped_ns: 60_000, reaching_ns: 3_000 }));
+        let bytes =
+            memory(&numbers[1..].iter().map(|(name, value)| number(name, *value)).collect::<Vec<_>>());
+        let start = bytes.as_ptr() as usize;
+        let untold = Safepoints::of(&PerfData(start..start + bytes.len())).unwrap();
+        assert_eq!(untold.since(untold.now().unwrap()), None, "nobody knows how long a tick is");
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_formats::Meta;
-use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
+use vouch_report::{
+    Delivered, HandlerTime, Rate, Run, SafepointReport, TrustReport, WitnessReport, float, millis,
+};
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_walk::recover;
 
@@ -15,6 +17,7 @@ use crate::engine::Choice;
 use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
+use crate::hotspot::perf_data::Stood;
 use crate::record::Powers;
 
 /// What there is to know of the program that is profiled.
@@ -106,6 +109,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
             ..session.recorder.witness.counts().clone()
         },
         events: events::report(session.told),
+        safepoints: session.stood_before.and_then(events::stood_since).map(stood),
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),
@@ -129,6 +133,10 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
         cpu_name: cpu_name(),
         report: report.clone(),
     }
+}
+
+fn stood(Stood { times, stopped_ns, reaching_ns }: Stood) -> SafepointReport {
+    SafepointReport { count: times, stopped_ms: millis(stopped_ns), reaching_ms: millis(reaching_ns) }
 }
 
 /// A command line of readable length; the report has all of it.
