@@ -173,4 +173,5 @@ unsafe fn enter_thread(jvmti: Jvmti, env: &mut JNIEnv<'_>, thread: jobject) {
     let name = jvmti.thread_name(thread).ok();
     registry().java_start(clock::own_tid(), env.get_raw().cast(), java_thread, name.as_deref());
     hook::watch_end();
+    events::born();
 }

@@ -19,8 +19,10 @@ use vouch_report::EventReport;
 use crate::facade::Jvmti;
 use crate::governor;
 
+pub use allocation::born;
 pub use code::{compiled, prepared};
 pub use collection::{stood, stood_since, told_by};
+pub use place::DEEPEST;
 pub use row::Row;
 
 /// All of them.
@@ -95,8 +97,10 @@ pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
 
 /// A recording begins that has these, and so many frames of a stack. What cannot be told is taken out of them, and said.
 pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> {
-    place::start(depth);
+    place::start(jvmti, depth);
     ask_for(jvmti, *chosen);
+    allocation::begin(jvmti);
+    collection::begin();
     let mut missing = Vec::new();
     for row in rows(*chosen) {
         row.counts.begin();
@@ -109,7 +113,6 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     for (kind, chosen) in EVENTS.iter().zip(chosen) {
         *chosen &= !missing.contains(&kind.word);
     }
-    allocation::begin(jvmti);
     (!missing.is_empty()).then(|| {
         format!("this JVM does not tell of events={}, at least not one that runs already", missing.join("+"))
     })

@@ -5,7 +5,10 @@
 
 use jni::objects::{JObject, JObjectArray, JString, JValueOwned};
 use jni::{JNIEnv, errors};
-use jni_sys::jobject;
+use jni_sys::{jboolean, jobject};
+
+/// The slot of `IsVirtualThread`, which came with JDK 21.
+const IS_VIRTUAL_THREAD: usize = 234;
 
 /// The JVM's side of a `java.lang.Thread` (its JavaThread), as a number; 0 for a thread that has ended.
 pub fn java_thread(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> usize {
@@ -25,6 +28,18 @@ pub fn own_id(env: &mut JNIEnv<'_>) -> Option<u64> {
 pub fn own_java_thread(env: &mut JNIEnv<'_>) -> Option<usize> {
     let own = ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;")?;
     Some(java_thread(env, &own)).filter(|own| *own != 0)
+}
+
+/// True for a virtual thread.
+///
+/// # Safety
+/// `env` must be the calling thread's, of JDK 21 or later, and `thread` a reference that is valid there.
+pub unsafe fn is_virtual(env: *mut jni_sys::JNIEnv, thread: jobject) -> bool {
+    type Function = unsafe extern "system" fn(*mut jni_sys::JNIEnv, jobject) -> jboolean;
+    // SAFETY: the table of a JVM of that age is as long as that; its slots are functions, or null.
+    let function = unsafe { (*env).cast::<Option<Function>>().add(IS_VIRTUAL_THREAD).read() };
+    // SAFETY: the arguments are those of jni.h.
+    function.is_some_and(|function| unsafe { function(env, thread) } != 0)
 }
 
 /// A Java string's text.

@@ -88,6 +88,8 @@ pub struct Recorder {
     events: Rows,
     /// Events of kinds that nobody knows.
     events_lost: u64,
+    /// Stacks of events that bytecode speaks against.
+    events_refuted: u64,
     shown: Shown,
     /// How many samples had no stack, for each reason.
     unwalked: BTreeMap<String, u64>,
@@ -121,6 +123,7 @@ impl Recorder {
             contexts: Met::new(contexts),
             events,
             events_lost: 0,
+            events_refuted: 0,
             shown: Shown::new(showing.refuted),
             unwalked: BTreeMap::new(),
             recovered: Recovered::default(),
@@ -339,7 +342,8 @@ impl Recorder {
     /// How far the walk at hand stands by proof alone.
     fn judge(&mut self, head: &Head, began: Began, jvm: &mut dyn Jvm) -> ByProof {
         let Self { recording, witness, walks, names, meant, .. } = self;
-        let placed = walks.place(meant, recording, names, jvm);
+        let placed = walks.place(meant, usize::MAX, recording, names, jvm);
+        walks.count_edges(placed);
         let standing = walks.judge(placed, head.serial, jvm, |jvm| witness.present_root(head, jvm));
         ByProof { placed, standing, leaf: began.leaf() }
     }

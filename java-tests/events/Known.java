@@ -24,7 +24,7 @@ import dev.vouch.test.Vm;
 
 public class Known {
     private static final int COLLECTIONS = 7;
-    private static final int LOCKS = 5;
+    private static final int LOCKS = 3;
     private static final int WAITS = 3;
     private static final int THROWN = 11;
     private static final int ARRAYS = 3_000;
@@ -60,7 +60,9 @@ public class Known {
         List<Mark> fresh = marks(profile, "class_prepare", "class", "Known$Fresh");
         Check.equal(1, fresh.size(), "classes Known$Fresh");
         Check.that(fresh.get(0).has("Known$Program.load"), "its stack has who wanted it: " + fresh.get(0).stack);
-        Check.atLeast(1, marks(profile, "compilation", "method", "Known$Program.hot").size(), "times that hot was compiled");
+        if (!run.report().vmFlags().contains("-Xint")) {
+            Check.atLeast(1, marks(profile, "compilation", "method", "Known$Program.hot").size(), "times that hot was compiled");
+        }
 
         for (String kind : new String[] {"monitor", "wait", "gc"}) {
             JsonObject told = events.getAsJsonObject(kind);
@@ -231,6 +233,8 @@ public class Known {
                     kept = oops;
                 }
             }
+            // In a second that is not full of the JVM's own.
+            Thread.sleep(1_100);
             load();
             for (int i = 0; i < ARRAYS; i++) {
                 allocate();
@@ -246,7 +250,7 @@ public class Known {
             return i * 31 + 7;
         }
 
-        /** A thread holds the lock until another one has wanted it for 20 ms. */
+        /** A thread holds the lock until another one has wanted it for long, of which the JVM may be late to tell. */
         private static void contend(String name) throws InterruptedException {
             Thread wanter;
             synchronized (LOCK) {
@@ -255,7 +259,7 @@ public class Known {
                 while (wanter.getState() != Thread.State.BLOCKED) {
                     Thread.yield();
                 }
-                long until = System.nanoTime() + 21_000_000;
+                long until = System.nanoTime() + 300_000_000;
                 while (System.nanoTime() < until) {
                     Thread.sleep(1);
                 }

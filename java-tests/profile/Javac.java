@@ -41,6 +41,8 @@ public class Javac {
     private static final int EVERY = 5;
     /** So many stacks say what share of them is refuted. */
     private static final int ENOUGH = 1_000;
+    /** No machine needs more runs for it. */
+    private static final int MOST = 10;
     /** It need not make classes once more to have stacks of every kind: what is not known by one JDK is by the other. */
     private static final List<String> UNDERSTOOD =
         Arrays.asList("-XDshould-stop.ifNoError=ATTR", "-XDshouldStopPolicyIfNoError=ATTR");
@@ -62,14 +64,15 @@ public class Javac {
         checkSums(run.report(), profile, main);
         checkFrames(profile, main);
         Walked whole = new Walked(run.report());
-        while (whole.stacks < ENOUGH) {
+        for (int i = 0; i < MOST && whole.stacks < ENOUGH; i++) {
             whole.add(javac(sources, files, "interval=1ms", UNDERSTOOD).report());
         }
         Walked spoiled = new Walked();
-        while (spoiled.stacks < ENOUGH) {
+        for (int i = 0; i < MOST && spoiled.stacks < ENOUGH; i++) {
             // What is recovered and refuted makes room for the next candidate, or for no stack: it would not be counted.
             spoiled.add(javac(sources, files, "recovery=off,break=gap/" + EVERY, UNDERSTOOD).report());
         }
+        Skip.unless(Math.min(whole.stacks, spoiled.stacks) >= ENOUGH, "too few stacks in " + MOST + " runs");
         checkPower(whole.refutedShare(), spoiled);
     }
 

@@ -39,18 +39,18 @@ const HEAD: &str = "\
 
 A method looks slow because a collection ran or a lock was held. With `events=` Vouch records such things on the clock of the samples
 (CLOCK_MONOTONIC, which is `System.nanoTime`). They stand in the timeline as markers of the threads that they happened to, what happened
-to all of the process in the first track. Where a marker has a stack it is GetStackTrace's of that very moment; it is held to the
+to all of the process in the first track. Where a marker has a stack it is GetStackTrace's of that very moment, of 2,048 frames at most; it is held to the
 bytecode like a sample's, and set apart if that contradicts it. `alloc` makes no markers: the front-end counts it in the place of time (call tree,
 \"Allocations\"; each stands for as many bytes as make the sum right). With `gc` there is a graph of the heap, dead objects included.
 
     java -agentpath:/path/to/libvouch.so=out=app.json.gz,events=default+alloc -jar app.jar
 
-All events of a kind are counted, in the report's `events`: how many, how long they took together, the longest. Of a kind that comes
+All events of a kind that the JVM tells are counted, in the report's `events`: how many, how long they took together, the longest. Of a kind that comes
 often a part is shown, 100,000 in all; allocations get rarer instead, and each stands for more. What found no room is told among
 the notes.
 
 The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from
-the JVM's own counters (JDK 11 and later, not with -XX:-UsePerfData): the collections are a part of it.
+the JVM's own counters (JDK 11 and later, not with -XX:-UsePerfData): the collections are a part of it. Before JDK 13 or so the JVM has the second in the first.
 
 JFR knows more kinds, and times for some of these that JVMTI does not tell. Merging a recording of its is not built yet.
 

@@ -54,7 +54,7 @@ impl Serialize for Document<'_> {
                 .map(|(at, track)| TrackColumns::new(self.recording, track, at == 0, self.meta))
         };
         let counters = || {
-            let seen = self.recording.counters().iter().filter(|counter| !counter.samples().is_empty());
+            let seen = self.recording.counters().iter().filter(|counter| !counter.readings().is_empty());
             seen.map(|counter| CounterColumns { counter, pid: self.meta.pid })
         };
         let mut document = serializer.serialize_struct("profile", 5)?;

@@ -13,7 +13,7 @@ pub struct Counter {
     pub name: &'static str,
     pub description: &'static str,
     /// When it was looked at, by CLOCK_MONOTONIC, and what it was.
-    samples: Vec<(u64, u64)>,
+    readings: Vec<(u64, u64)>,
     /// One of so many is kept.
     every: u32,
     /// How many have come since one was kept.
@@ -22,8 +22,8 @@ pub struct Counter {
 
 impl Counter {
     /// In the order of their times.
-    pub fn samples(&self) -> &[(u64, u64)] {
-        &self.samples
+    pub fn readings(&self) -> &[(u64, u64)] {
+        &self.readings
     }
 
     fn count(&mut self, time_ns: u64, value: u64) {
@@ -32,15 +32,15 @@ impl Counter {
             return;
         }
         self.passed = 0;
-        if self.samples.len() == MOST {
+        if self.readings.len() == MOST {
             let mut place = 0;
-            self.samples.retain(|_| {
+            self.readings.retain(|_| {
                 place += 1;
                 place % 2 == 1
             });
             self.every = self.every.saturating_mul(2);
         }
-        self.samples.push((time_ns, value));
+        self.readings.push((time_ns, value));
     }
 }
 
@@ -50,7 +50,7 @@ pub struct Counters(Vec<Counter>);
 
 impl Counters {
     pub(crate) fn add(&mut self, name: &'static str, description: &'static str) -> CounterId {
-        self.0.push(Counter { name, description, samples: Vec::new(), every: 1, passed: 0 });
+        self.0.push(Counter { name, description, readings: Vec::new(), every: 1, passed: 0 });
         CounterId::from_row(self.0.len() - 1)
     }
 
@@ -63,7 +63,7 @@ impl Counters {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.0.iter().map(|counter| (counter.samples.capacity() * size_of::<(u64, u64)>()) as u64).sum()
+        self.0.iter().map(|counter| (counter.readings.capacity() * size_of::<(u64, u64)>()) as u64).sum()
     }
 }
 
@@ -78,10 +78,10 @@ mod tests {
         for time in 0..500_000 {
             counters.count(counter, time, time * 2);
         }
-        let samples = counters.rows()[0].samples();
-        assert!((MOST / 2..=MOST).contains(&samples.len()), "{} are kept", samples.len());
-        assert!(samples[0].0 < 100 && samples[samples.len() - 1].0 > 499_900);
-        assert!(samples.iter().all(|(time, value)| *value == time * 2));
-        assert!(samples.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        let readings = counters.rows()[0].readings();
+        assert!((MOST / 2..=MOST).contains(&readings.len()), "{} are kept", readings.len());
+        assert!(readings[0].0 < 100 && readings[readings.len() - 1].0 > 499_900);
+        assert!(readings.iter().all(|(time, value)| *value == time * 2));
+        assert!(readings.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
 }

@@ -47,7 +47,7 @@ impl EventKind {
         vec![
             ("JDK", since),
             ("Default", if self.by_default { "on" } else { "off" }.to_owned()),
-            ("Shown", format!("{shown}{} in a second at most", self.most_in_a_second)),
+            ("Shown", format!("{shown}{} in a second at most, or soon after", self.most_in_a_second)),
             ("Fields", fields),
             ("Stack", stack.to_owned()),
             ("Known by", self.source.to_owned()),
@@ -104,7 +104,8 @@ pub static MONITOR: EventKind = EventKind {
         figures: &[text("class", "Lock of class")],
     },
     source: "JVMTI MonitorContendedEnter and MonitorContendedEntered",
-    lacks: "Who held it; locks of java.util.concurrent, which park; virtual threads.",
+    lacks: "Who held it; locks of java.util.concurrent, which park; virtual threads; a thread that was notified, and waits for the \
+            monitor to go on.",
     cost: "Two clock readings each time that a thread has to wait for a monitor, and a stack where that took a millisecond.",
 };
 
@@ -129,7 +130,7 @@ pub static WAIT: EventKind = EventKind {
     },
     source: "JVMTI MonitorWait and MonitorWaited",
     lacks: "Who notified it; virtual threads; what parks (LockSupport.park, all of java.util.concurrent).",
-    cost: "Two clock readings and a stack for each wait.",
+    cost: "Two clock readings for each wait, and a stack for what is shown.",
 };
 
 /// Memory was allocated.
@@ -152,7 +153,8 @@ pub static ALLOCATION: EventKind = EventKind {
         ],
     },
     source: "JVMTI SampledObjectAlloc, an object each 512 KiB at random, more rarely where that would be more than 200 a second",
-    lacks: "What becomes of the object. What compiled code never allocated, since it could do without, is not told.",
+    lacks: "What becomes of the object; what compiled code never allocated, since it could do without. On older JDKs a thread's first \
+            object is told for certain: many short threads seem to allocate more than they do. A virtual thread's is its carrier's.",
     cost: "A stack each 512 KiB.",
 };
 
@@ -177,8 +179,8 @@ pub static EXCEPTION: EventKind = EventKind {
     source: "JVMTI Exception",
     lacks: "What it says. One that the JVM's own code catches is told as caught by nobody. Where compiled code throws and catches within \
             itself it may not tell.",
-    cost: "Compiled code throws slowly, by way of the JVM, each time: a program that throws a lot gets slower. JDKs that are attached \
-           to may refuse it.",
+    cost: "Compiled code throws slowly, by way of the JVM, for as long as that lives: a program that throws a lot gets slower. A JVM \
+           that runs already refuses it.",
 };
 
 /// A class was made ready.

@@ -47,16 +47,17 @@ impl More<'_> {
     }
 }
 
-/// Hands an event on, if anybody records.
-pub fn publish(event: &Event, more: More<'_>) {
-    let Some(entered) = EVENT_GATE.enter() else { return };
+/// Hands an event on, if anybody records; false if there was no room for it.
+pub fn publish(event: &Event, more: More<'_>) -> bool {
+    let Some(entered) = EVENT_GATE.enter() else { return true };
     // SAFETY: the agent keeps what it publishes alive until the gate is closed and empty.
     let EventLanes { outlet, lost } = unsafe { &*entered.value() };
     let Some(claim) = outlet.claim(event.tid, more.words()) else {
         lost.fetch_add(1, Ordering::Relaxed);
-        return;
+        return false;
     };
     write(claim, event, more);
+    true
 }
 
 /// Publishes an event in a claim of as many words as it takes.
@@ -155,10 +156,8 @@ mod tests {
         let outlet = Outlet { lanes, wake };
         let room = Box::into_raw(Box::new(EventLanes { outlet, lost: AtomicU64::new(0) }));
         EVENT_GATE.open(room);
-        for more in more {
-            publish(&EVENT, more);
-        }
-        publish(&EVENT, More { frames: &FRAMES, text: "" });
+        assert!(more.into_iter().all(|more| publish(&EVENT, more)));
+        assert!(!publish(&EVENT, More { frames: &FRAMES, text: "" }));
         EVENT_GATE.close();
         publish(&EVENT, More::default());
         let mut seen = Vec::new();

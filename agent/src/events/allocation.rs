@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use jni_sys::{jclass, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
+use parking_lot::Mutex;
 use vouch_recording::kinds;
 
 use super::place;
@@ -33,17 +34,40 @@ const FIRST: u32 = 512 << 10;
 const LAST: u32 = 1 << 30;
 
 static MEAN: AtomicU32 = AtomicU32::new(FIRST);
+/// Held by who changes it, here and in the JVM.
+static CHANGE: Mutex<()> = Mutex::new(());
 
 thread_local! {
-    /// What was so when the thread drew; 0: it has not yet.
+    /// What was so when the thread drew; 0: nobody has seen it draw, and it was as at first.
     static DRAWN: Cell<u32> = const { Cell::new(0) };
+    /// What objects stood for that found no room: the next one stands for that, too.
+    static OWED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A recording begins.
+/// A recording is about to begin.
 pub fn begin(jvmti: Jvmti) {
+    let _change = CHANGE.lock();
     MEAN.store(FIRST, Relaxed);
     // Where the JVM refuses it tells of an object as often as it does by itself, which is the same.
     let _ = jvmti.sample_allocations_every(FIRST);
+}
+
+/// The calling thread begins, and has drawn.
+pub fn born() {
+    DRAWN.set(MEAN.load(Relaxed));
+}
+
+/// Objects are to be told half as often.
+fn thin() {
+    // One who changes it at the same moment has done so.
+    let Some(_change) = CHANGE.try_lock() else { return };
+    let mean = MEAN.load(Relaxed);
+    if mean < LAST
+        && let Some(agent) = agent()
+        && agent.jvmti.sample_allocations_every(mean * 2).is_ok()
+    {
+        MEAN.store(mean * 2, Relaxed);
+    }
 }
 
 unsafe extern "C" fn sampled(
@@ -55,8 +79,7 @@ unsafe extern "C" fn sampled(
     size: jlong,
 ) {
     guard((), || {
-        let mean = MEAN.load(Relaxed);
-        let drawn = match DRAWN.replace(mean) {
+        let drawn = match DRAWN.replace(MEAN.load(Relaxed)) {
             0 => FIRST,
             drawn => drawn,
         };
@@ -64,14 +87,14 @@ unsafe extern "C" fn sampled(
         let size = u64::try_from(size).unwrap_or(0);
         ALLOCATION.counts.add(0);
         // None is left out, or the weights would not add up: they get rarer instead.
-        if ALLOCATION.counts.presses(now, kinds::ALLOCATION.most_in_a_second) && mean < LAST {
-            MEAN.store(mean * 2, Relaxed);
-            if let Some(agent) = agent() {
-                let _ = agent.jvmti.sample_allocations_every(mean * 2);
-            }
+        if ALLOCATION.counts.presses(now, kinds::ALLOCATION.most_in_a_second) {
+            thin();
         }
-        let values = [0, size, stands_for(size, drawn), 0];
-        ALLOCATION.happened_here(now, now, values, &place::class_name(class));
+        let stands_for = stands_for(size, drawn).saturating_add(OWED.take());
+        let values = [0, size, stands_for, 0];
+        if !ALLOCATION.happened_here(now, now, values, &place::class_name(class)) {
+            OWED.set(stands_for);
+        }
     });
 }
 

@@ -33,7 +33,7 @@ pub static COLLECTION: Row = Row::of(
     ],
 );
 
-/// When the present one began: there is one at a time, since all threads stand still.
+/// When the present one began. Where the JVM tells of one within another, it goes from the first beginning to the first end.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 static REASON: OnceCell<Reason> = OnceCell::new();
 static SAFEPOINTS: OnceCell<Safepoints> = OnceCell::new();
@@ -54,8 +54,13 @@ pub fn stood_since(then: Counted) -> Option<Stood> {
     SAFEPOINTS.get().and_then(|safepoints| safepoints.since(then))
 }
 
+/// A recording is about to begin.
+pub fn begin() {
+    BEGAN.store(0, Relaxed);
+}
+
 unsafe extern "C" fn start(_: *mut jvmtiEnv) {
-    BEGAN.store(clock::monotonic(), Relaxed);
+    let _ = BEGAN.compare_exchange(0, clock::monotonic(), Relaxed, Relaxed);
 }
 
 unsafe extern "C" fn finish(_: *mut jvmtiEnv) {

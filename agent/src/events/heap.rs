@@ -78,6 +78,10 @@ impl Ways {
             java::cleared(env, answer)
         };
         let (total, free) = (ask(self.total)?, ask(self.free)?);
+        // It may have grown or shrunk between the two.
+        if ask(self.total)? != total {
+            return None;
+        }
         u64::try_from(total.saturating_sub(free)).ok()
     }
 }

@@ -1,6 +1,6 @@
 //! Monitors: threads that wait for one that another has, and those that wait to be notified.
 //!
-//! A program may do either a million times a second: what was over at once is counted, and nothing else is asked about it.
+//! A virtual thread may begin to wait on one carrier and end on another: it is left out. A program may do either a million times a second: what was over at once is counted, and nothing else is asked about it.
 
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
@@ -33,12 +33,21 @@ const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
     Told { event, capability: Some(Capability::GenerateMonitorEvents), install, need: Need::Itself }
 }
 
-unsafe extern "C" fn enter(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jthread, _: jobject) {
-    guard((), || place::begin(0));
+unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, _: jobject) {
+    guard((), || {
+        // SAFETY: the JVM passes the calling thread's JNIEnv, and its own reference.
+        if !unsafe { place::is_virtual(env, thread) } {
+            place::begin(0);
+        }
+    });
 }
 
-unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: jthread, object: jobject) {
+unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
     guard((), || {
+        // SAFETY: as above.
+        if unsafe { place::is_virtual(env, thread) } {
+            return;
+        }
         let Some(Began { at, .. }) = place::end() else { return };
         let ended = clock::monotonic();
         if MONITOR.counted(at, ended) {
@@ -51,22 +60,31 @@ unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: jth
 
 unsafe extern "C" fn wait(
     _: *mut jvmtiEnv,
-    _: *mut jni_sys::JNIEnv,
-    _: jthread,
+    env: *mut jni_sys::JNIEnv,
+    thread: jthread,
     _: jobject,
     timeout_ms: jlong,
 ) {
-    guard((), || place::begin(u64::try_from(timeout_ms).unwrap_or(0)));
+    guard((), || {
+        // SAFETY: as above.
+        if !unsafe { place::is_virtual(env, thread) } {
+            place::begin(u64::try_from(timeout_ms).unwrap_or(0));
+        }
+    });
 }
 
 unsafe extern "C" fn waited(
     _: *mut jvmtiEnv,
     env: *mut jni_sys::JNIEnv,
-    _: jthread,
+    thread: jthread,
     object: jobject,
     timed_out: jboolean,
 ) {
     guard((), || {
+        // SAFETY: as above.
+        if unsafe { place::is_virtual(env, thread) } {
+            return;
+        }
         let Some(Began { at, note }) = place::end() else { return };
         let ended = clock::monotonic();
         if WAIT.counted(at, ended) {

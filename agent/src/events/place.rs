@@ -2,10 +2,12 @@
 //!
 //! It is in the midst of its callback, so what the JVM says of it is of this very moment. A callback must not be slowed by a stack without
 //! a bound: the outermost frames of a deeper one are left out.
+//!
+//! What is kept for a thread may be gone before its last callback: native threads detach late.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use jni::JNIEnv;
 use jni_sys::jobject;
@@ -13,13 +15,22 @@ use vouch_sample::Frame;
 
 use crate::agent::agent;
 use crate::clock;
-use crate::facade::StackFrame;
+use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::resolve::readable;
 use crate::threads::registry;
 
+/// Deeper, a callback would take too long.
+pub const DEEPEST: usize = 2_048;
+/// A thread keeps room for so many frames of its stack from one event to the next.
+const KEPT: usize = 256;
+
 /// So many frames of a stack are taken, one more than are kept: so a stack that was cut is known to be cut.
 static MOST: AtomicUsize = AtomicUsize::new(0);
+/// When the recording began: of what had begun before, nobody knows whether its end was missed.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+/// There may be virtual threads.
+static VIRTUAL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static ROOM: RefCell<(Vec<StackFrame>, Vec<Frame>)> = const { RefCell::new((Vec::new(), Vec::new())) };
@@ -34,15 +45,20 @@ pub struct Began {
     pub note: u64,
 }
 
-/// When the recording began: of what had begun before, nobody knows whether its end was missed.
-static STARTED: AtomicU64 = AtomicU64::new(0);
-
 /// A recording begins that keeps so many frames of a stack.
-pub fn start(depth: usize) {
-    /// Deeper, a callback would take too long.
-    const DEEPEST: usize = 2_048;
+pub fn start(jvmti: Jvmti, depth: usize) {
     MOST.store(depth.min(DEEPEST) + 1, Relaxed);
+    VIRTUAL.store(jvmti.jdk().is_none_or(|jdk| jdk >= 21), Relaxed);
     STARTED.store(clock::monotonic(), Relaxed);
+}
+
+/// True for a virtual thread: what begins on one carrier may end on another.
+///
+/// # Safety
+/// `env` must be the calling thread's, and `thread` a reference that is valid there.
+pub unsafe fn is_virtual(env: *mut jni_sys::JNIEnv, thread: jobject) -> bool {
+    // SAFETY: by the caller's promise; that the JVM has the function is what is known of it.
+    VIRTUAL.load(Relaxed) && unsafe { java::is_virtual(env, thread) }
 }
 
 /// The calling thread, by the kernel's id and our number.
@@ -52,18 +68,21 @@ pub fn own() -> (u32, u32) {
     (tid, slot.map_or(0, vouch_signal::slots::Slot::serial))
 }
 
-/// Passes the calling thread's stack on, leaf first; an empty one if it cannot be had.
-pub fn with_stack(take: impl FnOnce(&[Frame])) {
-    ROOM.with(|room| match (room.try_borrow_mut(), agent()) {
-        (Ok(mut room), Some(agent)) => {
-            let (theirs, frames) = &mut *room;
-            let found = agent.jvmti.stack_trace(null_mut(), theirs, MOST.load(Relaxed)).unwrap_or(0);
-            frames.clear();
-            frames.extend(theirs.iter().take(found).map(|frame| frame.frame()));
-            take(frames);
-        }
-        _ => take(&[]),
-    });
+/// Passes the calling thread's stack on, leaf first; an empty one if it cannot be had, as at a thread's very end.
+pub fn with_stack<T>(take: impl FnOnce(&[Frame]) -> T) -> T {
+    let room = ROOM.try_with(RefCell::take).unwrap_or_default();
+    let (mut theirs, mut frames) = room;
+    let found =
+        agent().and_then(|agent| agent.jvmti.stack_trace(null_mut(), &mut theirs, MOST.load(Relaxed)).ok());
+    frames.clear();
+    frames.extend(theirs.iter().take(found.unwrap_or(0)).map(|frame| frame.frame()));
+    let taken = take(&frames);
+    theirs.truncate(KEPT);
+    theirs.shrink_to(KEPT);
+    frames.shrink_to(KEPT);
+    // A thread that is about to be gone needs no room.
+    let _ = ROOM.try_with(|room| room.replace((theirs, frames)));
+    taken
 }
 
 /// The class of an object, as in source; empty if it cannot be had.

@@ -53,11 +53,11 @@ impl Row {
         publish(&event, More { frames: &[], text });
     }
 
-    /// The same of the calling thread, with its stack.
-    pub fn happened_here(&'static self, began: u64, ended: u64, values: [u64; VALUES], text: &str) {
+    /// The same of the calling thread, with its stack; false if there was no room for it.
+    pub fn happened_here(&'static self, began: u64, ended: u64, values: [u64; VALUES], text: &str) -> bool {
         let (tid, serial) = place::own();
         let event = Event { kind: self.number(), began, ended, tid, serial, values };
-        place::with_stack(|frames| publish(&event, More { frames, text }));
+        place::with_stack(|frames| publish(&event, More { frames, text }))
     }
 
     /// It happened to a method.
@@ -86,6 +86,7 @@ pub struct Counts {
     all: AtomicU64,
     took_ns: AtomicU64,
     longest_ns: AtomicU64,
+    admitted: AtomicU64,
     shown: AtomicU64,
     second: AtomicU64,
     in_second: AtomicU64,
@@ -93,8 +94,8 @@ pub struct Counts {
 
 impl Counts {
     const fn new() -> Self {
-        let [all, took_ns, longest_ns, shown, second, in_second] = [const { AtomicU64::new(0) }; 6];
-        Self { wanted: AtomicBool::new(false), all, took_ns, longest_ns, shown, second, in_second }
+        let [all, took_ns, longest_ns, admitted, shown, second, in_second] = [const { AtomicU64::new(0) }; 7];
+        Self { wanted: AtomicBool::new(false), all, took_ns, longest_ns, admitted, shown, second, in_second }
     }
 
     /// Whether they are recorded.
@@ -109,8 +110,8 @@ impl Counts {
 
     /// A recording begins.
     pub fn begin(&self) {
-        let Self { wanted: _, all, took_ns, longest_ns, shown, second, in_second } = self;
-        for count in [all, took_ns, longest_ns, shown, second, in_second] {
+        let Self { wanted: _, all, took_ns, longest_ns, admitted, shown, second, in_second } = self;
+        for count in [all, took_ns, longest_ns, admitted, shown, second, in_second] {
             count.store(0, Relaxed);
         }
     }
@@ -122,26 +123,33 @@ impl Counts {
         self.longest_ns.fetch_max(took, Relaxed);
     }
 
-    /// Whether one more is shown.
-    fn admits(&self, now: u64, most_in_a_second: u64) -> bool {
+    /// Its place among those of the present second, from 1.
+    fn place(&self, now: u64) -> u64 {
         const SECOND: u64 = 1_000_000_000;
-        if self.second.swap(now / SECOND, Relaxed) != now / SECOND {
+        // Threads come here a little out of order.
+        if self.second.fetch_max(now / SECOND, Relaxed) < now / SECOND {
             self.in_second.store(0, Relaxed);
         }
-        let admitted =
-            self.in_second.fetch_add(1, Relaxed) < most_in_a_second && self.shown.load(Relaxed) < MOST;
-        self.shown.fetch_add(admitted.into(), Relaxed);
+        self.in_second.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Whether one more is to be shown.
+    fn admits(&self, now: u64, most_in_a_second: u64) -> bool {
+        let admitted = self.place(now) <= most_in_a_second && self.admitted.load(Relaxed) < MOST;
+        self.admitted.fetch_add(admitted.into(), Relaxed);
         admitted
     }
 
-    /// Counts one that is shown, as the budget would have it or not; true if there should be fewer of them from here on.
+    /// Admits one whatever the budget; true if there should be fewer of them from here on.
     pub fn presses(&self, now: u64, most_in_a_second: u64) -> bool {
         const OFTEN: u64 = 50_000;
-        let before = self.shown.load(Relaxed);
-        if !self.admits(now, most_in_a_second) {
-            self.shown.fetch_add(1, Relaxed);
-        }
-        self.in_second.load(Relaxed).is_multiple_of(most_in_a_second) || before % OFTEN == OFTEN - 1
+        let before = self.admitted.fetch_add(1, Relaxed);
+        self.place(now).is_multiple_of(most_in_a_second) || before % OFTEN == OFTEN - 1
+    }
+
+    /// One has come into the recording.
+    pub fn show(&self) {
+        self.shown.fetch_add(1, Relaxed);
     }
 
     /// As the report has them.
@@ -174,7 +182,9 @@ mod tests {
         let presses = (0..1_000).filter(|_| counts.presses(9 * second, 200)).count();
         assert_eq!(presses, 5, "once for each budget");
         let report = counts.report();
-        assert_eq!((report.count, report.shown), (1_000, 200 + 1 + 1_000));
+        assert_eq!((report.count, report.shown), (1_000, 0), "none has come into a recording");
+        counts.show();
+        assert_eq!(counts.report().shown, 1);
         assert!((report.longest_ms - 0.999).abs() < 1e-9 && (report.took_ms - 499.5).abs() < 1e-9);
         counts.begin();
         assert_eq!(counts.report(), EventReport::default());

@@ -3,8 +3,8 @@
 //! A stack that comes with one is held to the bytecode and shown as a sample's is. It is no sample: it must never count as one.
 
 use vouch_recording::kinds::ALLOCATION;
-use vouch_recording::{Allocation, Figure, Mark, Recording, StackId, Unit};
-use vouch_sample::{Event, Frame};
+use vouch_recording::{Allocation, Figure, Mark, StackId, StringId, Unit};
+use vouch_sample::{Event, Frame, VALUES};
 use vouch_signal::event;
 use vouch_signal::lane::{Entry, Lane};
 
@@ -12,11 +12,8 @@ use super::Recorder;
 use super::show::Judged;
 use super::tree::Standing;
 use super::walks::fate;
-use crate::events::Row;
+use crate::events::{DEEPEST, Row};
 use crate::jvm::Jvm;
-
-/// Between the texts of an event that has several.
-const APART: char = '\0';
 
 impl Recorder {
     /// Takes in what has happened meanwhile.
@@ -44,17 +41,24 @@ impl Recorder {
 
     fn keep(&mut self, row: &Row, event: &Event, text: &str, stack: Option<StackId>) {
         let thread = self.tracks.of_event(event, &mut self.recording);
-        let values = filled(row.mark.figures, event, text, &mut self.recording);
-        if let ([class, bytes, stands_for, _], true) = (values, row.mark.key == ALLOCATION.mark.key) {
-            // Of a thread that nobody wants to see.
-            let Some(thread) = thread else { return };
-            let class = Mark::text_of(class).unwrap_or_else(|| self.recording.string("[unknown class]"));
-            let allocation = Allocation { time_ns: event.began, stack, class, bytes, stands_for };
-            return self.recording.allocation(thread, allocation);
+        if thread.is_none() && event.tid != 0 {
+            return;
         }
-        let kind = self.recording.mark_kind(*row.mark);
-        let mark = Mark { kind, began_ns: event.began, ended_ns: event.ended, values, stack };
-        self.recording.mark(thread, mark);
+        row.counts.show();
+        let Event { began: began_ns, ended: ended_ns, .. } = *event;
+        let text = Some(text).filter(|text| !text.is_empty()).map(|text| self.recording.string(text));
+        let values = filled(row.mark.figures, event, text);
+        match (thread, values) {
+            (Some(thread), [_, bytes, stands_for, _]) if row.mark.key == ALLOCATION.mark.key => {
+                let class = text.unwrap_or_else(|| self.recording.string("[unknown class]"));
+                let allocation = Allocation { time_ns: began_ns, stack, class, bytes, stands_for };
+                self.recording.allocation(thread, allocation);
+            }
+            _ => {
+                let kind = self.recording.mark_kind(*row.mark);
+                self.recording.mark(thread, Mark { kind, began_ns, ended_ns, values, stack });
+            }
+        }
     }
 
     /// How many events there were of which nobody knows what they are.
@@ -62,20 +66,24 @@ impl Recorder {
         self.events_lost
     }
 
-    /// The stack of an event, as it is shown.
+    /// How many stacks of events bytecode speaks against, though the JVM itself has told them.
+    pub fn events_refuted(&self) -> u64 {
+        self.events_refuted
+    }
+
+    /// The stack of an event, as it is shown. Where it ends the JVM itself has said.
     fn stack_of(&mut self, event: &Event, frames: &[Frame], jvm: &mut dyn Jvm) -> Option<StackId> {
         self.meant.clear();
         jvm.meant(frames, event.ended, &mut self.meant);
         let Self { recording, walks, names, shown, meant, .. } = self;
-        let placed = walks.place(meant, recording, names, jvm);
-        // The JVM itself has told it: there is no other account of the root.
-        let root = meant.last().map(|root| root.method());
-        let standing = walks.judge(placed, event.serial, jvm, |_| root);
-        let refuted = match standing {
+        let placed = walks.place(meant, DEEPEST, recording, names, jvm);
+        let refuted = match placed.standing {
             Standing::Refuted(offence) => Some(offence),
             Standing::Proven | Standing::Explained => None,
         };
-        let judged = Judged { leaf: placed.leaf?, lost: false, fate: fate(standing), refuted, parts: None };
+        self.events_refuted += u64::from(refuted.is_some());
+        let fate = fate(placed.standing);
+        let judged = Judged { leaf: placed.leaf?, lost: false, fate, refuted, parts: None };
         Some(shown.stack(judged, walks, recording, names, jvm))
     }
 }
@@ -86,19 +94,12 @@ fn name_of(frame: Frame, time: u64, jvm: &mut dyn Jvm) -> String {
     jvm.method(meaning).map_or_else(|| "[unknown method]".to_owned(), |method| method.full_name())
 }
 
-/// The values of an event, its texts in their places.
-fn filled(
-    figures: &[Figure],
-    event: &Event,
-    text: &str,
-    recording: &mut Recording,
-) -> [u64; vouch_sample::VALUES] {
+/// The values of an event, its text in its place.
+fn filled(figures: &[Figure], event: &Event, text: Option<StringId>) -> [u64; VALUES] {
     let mut values = event.values;
-    let mut texts = text.split(APART);
     for (value, figure) in values.iter_mut().zip(figures) {
         if figure.unit == Unit::Text {
-            let text = texts.next().filter(|text| !text.is_empty());
-            *value = Mark::of_text(text.map(|text| recording.string(text)));
+            *value = Mark::of_text(text);
         }
     }
     values

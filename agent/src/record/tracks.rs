@@ -48,7 +48,7 @@ impl Tracks {
         })
     }
 
-    /// The track of the thread that an event happened to; `None` if it happened to all of the process, or to a thread that has none.
+    /// The track of the thread that an event happened to; `None` if it is none that anybody wants to see.
     pub fn of_event(&mut self, event: &Event, recording: &mut Recording) -> Option<ThreadId> {
         let Self { registry, known, .. } = self;
         let of_life = registry.life(event.serial, |life| {

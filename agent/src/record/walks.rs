@@ -27,8 +27,8 @@ pub struct Placed {
     pub leaf: Option<NodeId>,
     /// None: it was cut off, or there is none.
     root: Option<Meant>,
-    /// With the leaf's own bci.
-    standing: Standing,
+    /// With the leaf's own bci, and without the root.
+    pub standing: Standing,
 }
 
 /// All distinct walks.
@@ -70,25 +70,31 @@ impl Walks {
         self.checked
     }
 
-    /// Takes a walk in, leaf first. One frame more than are kept says that it was cut.
+    /// Takes a walk in, leaf first. One frame more than are kept, which are `most` at most, says that it was cut.
     pub fn place(
         &mut self,
         walk: &[Meant],
+        most: usize,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> Placed {
-        let placed = self.recall(walk, self.room.depth()).unwrap_or_else(|hash| {
-            let kept = self.room.kept(walk.len(), self.tree.nodes().max(recording.stacks().rows().len()));
-            if kept == self.room.depth() {
+        let most = self.room.depth().min(most);
+        self.recall(walk, most).unwrap_or_else(|hash| {
+            let nodes = self.tree.nodes().max(recording.stacks().rows().len());
+            let kept = self.room.kept(walk.len(), nodes).min(most);
+            if kept == most {
                 return self.look(walk, kept, hash, recording, names, jvm);
             }
             let walk = &walk[..walk.len().min(kept + 1)];
             let known = self.recall(walk, kept);
             known.unwrap_or_else(|hash| self.look(walk, kept, hash, recording, names, jvm))
-        });
+        })
+    }
+
+    /// A sample's stack is one that was looked at.
+    pub fn count_edges(&mut self, placed: Placed) {
         self.checked += placed.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
-        placed
     }
 
     /// What is known of a walk of which so many frames are kept, or the hash by which that is to be remembered.

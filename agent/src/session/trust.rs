@@ -195,6 +195,12 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
     if lost > 0 {
         notes.push(format!("{lost} events could not be recorded"));
     }
+    let refuted = session.recorder.events_refuted();
+    if refuted > 0 {
+        notes.push(format!(
+            "bytecode speaks against {refuted} stacks of events, which the JVM itself has told: please report it"
+        ));
+    }
     let replaced = crate::engine::replaced();
     if replaced > 0 {
         notes.push(format!(

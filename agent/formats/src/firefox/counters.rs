@@ -24,27 +24,29 @@ impl Serialize for CounterColumns<'_> {
         counter.serialize_field("description", self.counter.description)?;
         counter.serialize_field("pid", &self.pid.to_string())?;
         counter.serialize_field("mainThreadIndex", &0)?;
-        counter.serialize_field("samples", &Samples(self.counter.samples()))?;
+        counter.serialize_field("samples", &Readings(self.counter.readings()))?;
         counter.serialize_field("display", &Display { label: self.counter.name, ..DISPLAY })?;
         counter.end()
     }
 }
 
-struct Samples<'a>(&'a [(u64, u64)]);
+struct Readings<'a>(&'a [(u64, u64)]);
 
-impl Serialize for Samples<'_> {
+impl Serialize for Readings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(samples) = self;
+        let Self(readings) = self;
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let grown = |at: usize| {
-            let before = at.checked_sub(1).map_or(0, |before| samples[before].1);
-            signed(samples[at].1) - signed(before)
+            let before = at.checked_sub(1).map_or(0, |before| readings[before].1);
+            signed(readings[at].1) - signed(before)
         };
         let mut table = serializer.serialize_struct("samples", 3)?;
-        table
-            .serialize_field("time", &Column(|| samples.iter().map(|(time, _)| Micros::from_nanos(*time))))?;
-        table.serialize_field("count", &Column(|| (0..samples.len()).map(grown)))?;
-        table.serialize_field("length", &samples.len())?;
+        table.serialize_field(
+            "time",
+            &Column(|| readings.iter().map(|(time, _)| Micros::from_nanos(*time))),
+        )?;
+        table.serialize_field("count", &Column(|| (0..readings.len()).map(grown)))?;
+        table.serialize_field("length", &readings.len())?;
         table.end()
     }
 }

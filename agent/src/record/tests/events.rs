@@ -16,7 +16,6 @@ static NAP: Row = Row::own(&MarkKind {
     figures: &[
         Figure { key: "sheep", label: "Sheep", unit: Unit::Count },
         Figure { key: "dream", label: "Dream", unit: Unit::Text },
-        Figure { key: "bed", label: "Bed", unit: Unit::Text },
     ],
 });
 static NAPS: Rows = &[&NAP];
@@ -53,9 +52,14 @@ fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
     let mut bench = bench(NAPS);
     bench.registry.renamed((TID, bench.serial), "request", 100);
     let nap = nap(&bench);
-    for event in
-        [nap, Event { began: 50, ..nap }, Event { tid: 0, serial: 0, ..nap }, Event { kind: 3, ..nap }]
-    {
+    let stranger = Event { tid: TID + 9, serial: 900, ..nap };
+    for event in [
+        nap,
+        Event { began: 50, ..nap },
+        Event { tid: 0, serial: 0, ..nap },
+        Event { kind: 3, ..nap },
+        stranger,
+    ] {
         publish(&bench, &event, More::default());
     }
     bench.lane.claim(20).unwrap().publish(2);
@@ -75,22 +79,23 @@ fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
     let mut bench = bench(NAPS);
     let frames = [(WRITE, 0), (STORE, 0), (MAIN, 0)].map(|(method, bci)| Frame::of(MethodId(method), bci));
     let nap = nap(&bench);
-    publish(&bench, &nap, More { frames: &frames, text: "of sheep\0hammock" });
+    publish(&bench, &nap, More { frames: &frames, text: "of sheep" });
     publish(&bench, &nap, More { frames: &frames[1..], text: "" });
     // `main` does not call `write`.
-    publish(&bench, &nap, More { frames: &[frames[0], frames[2]], text: "\0" });
+    publish(&bench, &nap, More { frames: &[frames[0], frames[2]], text: "" });
     drain(&mut bench);
     let recording = &bench.recorder.recording;
     let marks = recording.threads()[0].marks();
     let text = |value| Mark::text_of(value).map(|text| recording.strings().get(text));
-    let texts: Vec<_> = marks.iter().map(|mark| (text(mark.values[1]), text(mark.values[2]))).collect();
-    assert_eq!(texts, [(Some("of sheep"), Some("hammock")), (None, None), (None, None)]);
+    let texts: Vec<_> = marks.iter().map(|mark| text(mark.values[1])).collect();
+    assert_eq!(texts, [Some("of sheep"), None, None]);
     let stacks: Vec<_> = marks.iter().map(|mark| functions(recording, mark.stack)).collect();
     assert_eq!(stacks[0], ["shop.Main.write", "shop.Main.store", "shop.Main.main"]);
     assert_eq!(stacks[1], ["shop.Main.store", "shop.Main.main"]);
     assert_eq!(stacks[2].last(), Some(&"[refuted: other_callee]"), "shown apart: {:?}", stacks[2]);
     assert_eq!(recording.tally().samples.sum(), 0);
     assert!(bench.recorder.refutations().is_empty(), "refutations are of samples");
+    assert_eq!((bench.recorder.events_refuted(), bench.recorder.edges().checked), (1, 0));
 }
 
 #[test]
