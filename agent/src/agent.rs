@@ -18,7 +18,7 @@ use crate::events;
 use crate::facade::Jvmti;
 use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
-use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout};
+use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout, flag};
 use crate::hotspot::{HotSpot, layout, polls};
 use crate::java;
 use crate::options::{Options, Verb, WalkerWish};
@@ -130,7 +130,8 @@ impl Agent {
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti));
         if let Some(data) = PerfData::of(&self.hotspot) {
-            events::told_by(&data);
+            let is_g1 = flag(&self.hotspot, "UseG1GC").unwrap_or(false);
+            events::told_by(&data, is_g1);
         }
         let own = java::own_java_thread(env);
         let jni = env.get_raw() as usize;

@@ -84,7 +84,8 @@ pub static COLLECTION: EventKind = EventKind {
     },
     source: "JVMTI GarbageCollectionStart and GarbageCollectionFinish; what for from the JVM's performance counters",
     lacks: "The time until all threads stood still is not in it, nor what a collector does while the program runs on (its threads have \
-            samples), nor are other safepoints. Without -XX:+UsePerfData it is not known what for.",
+            samples), nor are other safepoints. Without -XX:+UsePerfData it is not known what \
+            for; of G1's remark and cleanup it is not told which it was.",
     cost: "Nothing that can be measured: two calls for each pause.",
 };
 

@@ -39,8 +39,8 @@ static REASON: OnceCell<Reason> = OnceCell::new();
 static SAFEPOINTS: OnceCell<Safepoints> = OnceCell::new();
 
 /// The counters by which this JVM tells what a collection is for, and how long it has stood still.
-pub fn told_by(data: &PerfData) {
-    let _ = Reason::of(data).map(|reason| REASON.set(reason));
+pub fn told_by(data: &PerfData, is_g1: bool) {
+    let _ = Reason::of(data, is_g1).map(|reason| REASON.set(reason));
     let _ = Safepoints::of(data).map(|safepoints| SAFEPOINTS.set(safepoints));
 }
 

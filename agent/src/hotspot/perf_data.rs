@@ -12,6 +12,8 @@ use super::vmstructs::{Table, read, read_half};
 pub struct Reason {
     present: Text,
     last: Text,
+    /// G1 gives a reason for all of its pauses but two, and for these none.
+    is_g1: bool,
 }
 
 /// A text of the counters'.
@@ -101,17 +103,24 @@ impl Safepoints {
 
 impl Reason {
     /// `None`: this JVM does not tell.
-    pub fn of(data: &PerfData) -> Option<Self> {
+    pub fn of(data: &PerfData, is_g1: bool) -> Option<Self> {
         let text = |name| data.find(name).map(Text);
-        Some(Self { present: text("sun.gc.cause")?, last: text("sun.gc.lastCause")? })
+        Some(Self { present: text("sun.gc.cause")?, last: text("sun.gc.lastCause")?, is_g1 })
     }
 
     /// That of the collection which runs, or has just ended.
     pub fn present(&self) -> Option<String> {
-        // Some collectors have taken it away by the time that they say that they have done.
-        self.present.read().filter(|text| text != "No GC").or_else(|| self.last.read())
+        match self.present.read().filter(|text| text != NO_REASON) {
+            Some(reason) => Some(reason),
+            None if self.is_g1 => Some("G1 Remark or Cleanup".to_owned()),
+            // The serial and the parallel collector of older JDKs have taken it away by the time that they say that they have done.
+            None => self.last.read().filter(|text| text != NO_REASON),
+        }
     }
 }
+
+/// What the JVM says while nothing is collected.
+const NO_REASON: &str = "No GC";
 
 impl Text {
     fn read(&self) -> Option<String> {
@@ -220,6 +229,19 @@ mod tests {
         assert_eq!(found(&bytes, "sun.gc.cause").as_deref(), Some("System.gc()"));
         assert_eq!(found(&bytes, "sun.gc.lastCause").as_deref(), Some("No GC"));
         assert_eq!(found(&bytes, "sun.gc"), None);
+    }
+
+    #[test]
+    fn a_pause_has_the_reason_that_is_told_with_it_or_else_by_its_collector() {
+        let reason = |present, last, is_g1| {
+            let bytes = memory(&[counter("sun.gc.cause", present), counter("sun.gc.lastCause", last)]);
+            let start = bytes.as_ptr() as usize;
+            Reason::of(&PerfData(start..start + bytes.len()), is_g1).and_then(|reason| reason.present())
+        };
+        assert_eq!(reason("System.gc()", "Warmup", false).as_deref(), Some("System.gc()"));
+        assert_eq!(reason("No GC", "Allocation Failure", false).as_deref(), Some("Allocation Failure"));
+        assert_eq!(reason("No GC", "G1 Evacuation Pause", true).as_deref(), Some("G1 Remark or Cleanup"));
+        assert_eq!(reason("No GC", "No GC", false), None);
     }
 
     #[test]
