@@ -46,7 +46,7 @@ bytecode like a sample's, and set apart if that contradicts it. `alloc` makes no
     java -agentpath:/path/to/libvouch.so=out=app.json.gz,events=default+alloc -jar app.jar
 
 All events of a kind that the JVM tells are counted, in the report's `events`: how many, how long they took together, the longest. Of a kind that comes
-often a part is shown, 100,000 in all; allocations get rarer instead, and each stands for more. What found no room is told among
+often a part is shown, what took 50 ms and more before the rest, 100,000 in all; allocations get rarer instead, and each stands for more. What found no room is told among
 the notes.
 
 The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from

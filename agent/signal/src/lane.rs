@@ -8,8 +8,8 @@
 //! visible when it is published; a claim that is dropped unpublished leaves no trace.
 //!
 //! A sample is contiguous. Where the longest one might not fit before the end of the ring, the rest of the ring
-//! is skipped. So is it when the reader has taken everything: a lane that is drained in time uses only its first
-//! pages, again and again.
+//! is skipped. When the reader has taken everything, and nobody is writing, it takes the lane back to its beginning: one
+//! that is drained in time uses only its first pages, again and again, and has all of its room each time.
 //!
 //! This file must never wait, and must know nothing of what the words mean, except that the first word of an
 //! entry is its length.
@@ -94,8 +94,7 @@ impl<'m> Lane<'m> {
         let used = head.wrapping_sub(tail);
         let at = head.checked_rem(size)?;
         let to_end = size - at;
-        let fresh_start = used == 0 && at >= longest;
-        let skip = if to_end < longest || fresh_start { to_end } else { 0 };
+        let skip = if to_end < longest { to_end } else { 0 };
         if size - used < skip + longest {
             return None;
         }
@@ -124,6 +123,25 @@ impl<'m> Lane<'m> {
             }
             self.tail.store(tail, Ordering::Release);
         }
+        self.restart(tail);
+    }
+
+    /// Takes an empty lane back to the beginning of its ring, as its one writer for that moment; who wants to write meanwhile takes
+    /// another lane.
+    fn restart(&self, tail: usize) {
+        let size = self.words.len();
+        let over = tail.checked_rem(size).unwrap_or(0);
+        if over == 0
+            || self.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err()
+        {
+            return;
+        }
+        if self.head.load(Ordering::Relaxed) == tail {
+            let start = tail.wrapping_add(size - over);
+            self.head.store(start, Ordering::Relaxed);
+            self.tail.store(start, Ordering::Relaxed);
+        }
+        self.claimed.store(false, Ordering::Release);
     }
 
     /// Words that wait for the reader, at this moment.
@@ -210,5 +228,35 @@ impl Entry<'_> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn a_lane_that_is_drained_begins_anew_with_all_of_its_room() {
+        let words: Vec<Word> = (0..100).map(|_| Word::default()).collect();
+        let lane = Lane::new(&words);
+        for round in 0..20 {
+            let published =
+                (0..8).filter(|_| lane.claim(30).map(|claim| claim.publish(10)).is_some()).count();
+            assert_eq!(published, 8, "of what fits, in round {round}");
+            let mut drained = 0;
+            lane.drain(|_| drained += 1);
+            assert_eq!(drained, 8);
+        }
+        // What is being written stays where it is.
+        lane.claim(30).unwrap().publish(10);
+        let claim = lane.claim(30).unwrap();
+        lane.drain(|_| {});
+        claim.set(1, 7);
+        claim.publish(10);
+        let mut seen = Vec::new();
+        lane.drain(|entry| seen.push(entry.word(1)));
+        assert_eq!(seen, [Some(7)]);
     }
 }

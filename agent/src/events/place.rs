@@ -48,7 +48,7 @@ pub struct Began {
 /// A recording begins that keeps so many frames of a stack.
 pub fn start(jvmti: Jvmti, depth: usize) {
     MOST.store(depth.min(DEEPEST) + 1, Relaxed);
-    VIRTUAL.store(jvmti.jdk().is_none_or(|jdk| jdk >= 21), Relaxed);
+    VIRTUAL.store(jvmti.jdk().is_some_and(|jdk| jdk >= 21), Relaxed);
     STARTED.store(clock::monotonic(), Relaxed);
 }
 

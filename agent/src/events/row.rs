@@ -17,6 +17,11 @@ use crate::facade::Told;
 /// So many of a kind are shown in all: a recording is to fit into memory, and into a browser.
 const MOST: u64 = 100_000;
 
+/// What took so long matters most: it is shown where there are already too many,
+const LONG_NS: u64 = 50_000_000;
+/// until there are so many times more.
+const TIMES: u64 = 5;
+
 /// A kind of events.
 #[derive(Debug)]
 pub struct Row {
@@ -70,7 +75,10 @@ impl Row {
     pub fn counted(&self, began: u64, ended: u64) -> bool {
         let took = ended.saturating_sub(began);
         self.counts.add(took);
-        self.kind.is_none_or(|kind| took >= kind.least_ns && self.counts.admits(ended, kind.most_in_a_second))
+        let times = if took >= LONG_NS { TIMES } else { 1 };
+        self.kind.is_none_or(|kind| {
+            took >= kind.least_ns && self.counts.admits(ended, kind.most_in_a_second * times)
+        })
     }
 
     /// By which an event says that it is one of these.
@@ -167,6 +175,17 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_ones_are_shown_where_there_are_too_many_others() {
+        static ROW: Row = Row::of(&vouch_recording::kinds::MONITOR, &[]);
+        let (second, milli) = (1_000_000_000, 1_000_000);
+        let shown = |took| ROW.counted(7 * second - took, 7 * second);
+        assert_eq!((0..300).filter(|_| shown(2 * milli)).count(), 200);
+        assert_eq!((0..300).filter(|_| shown(60 * milli)).count(), 300);
+        assert!(!shown(2 * milli) && !shown(milli / 2));
+        assert_eq!(ROW.counts.report().count, 602, "all are counted");
+    }
 
     #[test]
     fn all_are_counted_and_of_too_many_a_part_is_shown() {
