@@ -64,7 +64,10 @@ pub fn chosen(text: &str) -> Result<Chosen, String> {
             continue;
         }
         let Some(at) = EVENTS.iter().position(|kind| kind.word == word) else {
-            return Err(format!("must be off, default, all, or some of {} joined by +", words()));
+            return Err(format!(
+                "{word} is none of them: off, all, or some of default, {} joined by +",
+                words()
+            ));
         };
         chosen[at] = true;
     }
@@ -114,7 +117,8 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
         *chosen &= !missing.contains(&kind.word);
     }
     (!missing.is_empty()).then(|| {
-        format!("this JVM does not tell of events={}, at least not one that runs already", missing.join("+"))
+        let missing = missing.join("+");
+        format!("this JVM does not tell of events={missing}: `vouch events` says which JDKs do, and when they refuse")
     })
 }
 

@@ -230,9 +230,9 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
                    AsyncGetCallTrace), asgct, own, or both: then proof says whose account holds
   recovery=all     how a stack is looked for where no walker finds one: off, all, or some
                    of STRATEGIES, joined by +
-  events=default   what the JVM does meanwhile: off, default, all, or some of
-                   EVENTS, joined by +
-                   (`vouch events` tells what each is)
+  events=default   what the JVM does meanwhile: off, all, or some of default,
+                   EVENTS,
+                   joined by + (`vouch events` tells what each is)
   quiet            print no summary
   help, version    print this, or the version, and exit
 

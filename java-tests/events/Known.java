@@ -185,7 +185,7 @@ public class Known {
         Check.equal(LOCKS, marks(run.profile(), "monitor_enter", "class", "Known$Lock").size(), "locks");
         Check.empty(run.profile().marks("monitor_wait"), "waits that nobody asked for");
         long longest = events.getAsJsonObject("monitor").get("longest_ms").getAsLong();
-        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("meanwhile ") && line.contains("threads waited for ")),
+        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("meanwhile ") && line.contains("threads waited ")),
             "the summary tells of locks of " + longest + " ms: " + run.vouchLines());
     }
 

@@ -46,11 +46,12 @@ bytecode like a sample's, and set apart if that contradicts it. `alloc` makes no
     java -agentpath:/path/to/libvouch.so=out=app.json.gz,events=default+alloc -jar app.jar
 
 All events of a kind that the JVM tells are counted, in the report's `events`: how many, how long they took together, the longest. Of a kind that comes
-often a part is shown, what took 50 ms and more before the rest, 100,000 in all; allocations get rarer instead, and each stands for more. What found no room is told among
-the notes.
+often a part is shown, what took 50 ms and more before the rest, 100,000 in all; allocations get rarer instead, and each stands for more. The report has
+both `count` and `shown`; what found no room, so many came at once, is told in `engine_notes`. With `threads=` the events of other threads are
+counted, and not shown. Folded stacks have none of it.
 
 The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from
-the JVM's own counters (JDK 11 and later, not with -XX:-UsePerfData): the collections are a part of it. Before JDK 13 or so the JVM has the second in the first.
+the JVM's own counters (not with -XX:-UsePerfData): the collections are a part of it. Before JDK 13 or so the JVM has the second in the first.
 
 JFR knows more kinds, and times for some of these that JVMTI does not tell. Merging a recording of its is not built yet.
 

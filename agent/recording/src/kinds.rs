@@ -105,8 +105,8 @@ pub static MONITOR: EventKind = EventKind {
         figures: &[text("class", "Lock of class")],
     },
     source: "JVMTI MonitorContendedEnter and MonitorContendedEntered",
-    lacks: "Who held it; locks of java.util.concurrent, which park; virtual threads; a thread that was notified, and waits for the \
-            monitor to go on.",
+    lacks: "Who held it; locks of java.util.concurrent, which park; virtual threads; what is not over when the \
+            recording ends, as a deadlock; before JDK 27 a thread that was notified, and waits for the monitor to go on.",
     cost: "Two clock readings each time that a thread has to wait for a monitor, and a stack where that took a millisecond.",
 };
 
@@ -130,7 +130,8 @@ pub static WAIT: EventKind = EventKind {
         ],
     },
     source: "JVMTI MonitorWait and MonitorWaited",
-    lacks: "Who notified it; virtual threads; what parks (LockSupport.park, all of java.util.concurrent).",
+    lacks: "Who notified it; before JDK 27 what of it was the way back to the monitor; what is not over when the recording ends; virtual \
+            threads; what parks (LockSupport.park, all of java.util.concurrent).",
     cost: "Two clock readings for each wait, and a stack for what is shown.",
 };
 
@@ -153,9 +154,9 @@ pub static ALLOCATION: EventKind = EventKind {
             Figure { key: "stands_for", label: "Stands for", unit: Unit::Bytes },
         ],
     },
-    source: "JVMTI SampledObjectAlloc, an object each 512 KiB at random, more rarely where that would be more than 200 a second",
-    lacks: "What becomes of the object; what compiled code never allocated, since it could do without. On older JDKs a thread's first \
-            object is told for certain: many short threads seem to allocate more than they do. A virtual thread's is its carrier's.",
+    source: "JVMTI SampledObjectAlloc, an object each 512 KiB at random, more rarely while that would be more than 200 a second",
+    lacks: "What becomes of the object; what compiled code never allocated, since it could do without. Of many short threads it is \
+            two or three times too much or too little: the JVM draws for each anew. A virtual thread's is its carrier's.",
     cost: "A stack each 512 KiB.",
 };
 
@@ -180,8 +181,8 @@ pub static EXCEPTION: EventKind = EventKind {
     source: "JVMTI Exception",
     lacks: "What it says. One that the JVM's own code catches is told as caught by nobody. Where compiled code throws and catches within \
             itself it may not tell.",
-    cost: "Compiled code throws slowly, by way of the JVM, for as long as that lives: a program that throws a lot gets slower. A JVM \
-           that runs already refuses it.",
+    cost: "Compiled code throws slowly, by way of the JVM, for as long as that lives: a program that does nothing but throw throws \
+           thirty times less in a second, and the deeper its stack, the dearer. A JVM that runs already refuses it.",
 };
 
 /// A class was made ready.

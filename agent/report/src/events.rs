@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::report::{EventReport, SafepointReport};
-use crate::text::{duration, grouped, percent};
+use crate::text::{duration, percent, times};
 
 /// So large a part of the run is worth a line.
 const PART: f64 = 0.01;
@@ -17,20 +17,23 @@ pub fn words(
     wall_ms: f64,
 ) -> Option<String> {
     let of = |word: &str| events.get(word).filter(|events| events.count > 0);
-    let pauses = of("gc").map(|pauses| {
-        let share = percent(100.0 * pauses.took_ms / wall_ms);
-        format!("it stood still for {}, {}", counted(pauses, "collection", Some(&share)), longest(pauses))
+    let pauses = of("gc").map(|EventReport { count, took_ms, longest_ms, .. }| {
+        let share = percent(100.0 * took_ms / wall_ms);
+        let (took, longest) = (duration(*took_ms), duration(*longest_ms));
+        format!(
+            "it stood still for the collector {}, {took} ({share} of the time), {longest} the longest",
+            times(*count)
+        )
     });
-    let locks = of("monitor")
-        .map(|locks| format!("threads waited for {}, {}", counted(locks, "lock", None), longest(locks)));
-    let all =
-        safepoints.filter(|all| all.count > 0).map(|SafepointReport { count, stopped_ms, reaching_ms }| {
-            let (stopped, reaching) = (duration(stopped_ms), duration(reaching_ms));
-            format!(
-                "for whatever reason it stood {} times, {stopped}, and took {reaching} to stop",
-                grouped(count)
-            )
-        });
+    let locks = of("monitor").map(|EventReport { count, took_ms, longest_ms, .. }| {
+        let (took, longest) = (duration(*took_ms), duration(*longest_ms));
+        format!("threads waited {} for a lock, {took} in all, {longest} the longest", times(*count))
+    });
+    let all = safepoints.filter(|all| all.count > 0);
+    let all = all.map(|SafepointReport { count, stopped_ms, reaching_ms }| {
+        let (stopped, reaching) = (duration(stopped_ms), duration(reaching_ms));
+        format!("for whatever reason it stood {}, {stopped}, and took {reaching} to stop", times(count))
+    });
     let parts: Vec<String> = [pauses, all, locks].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -40,14 +43,4 @@ pub fn matter(events: &BTreeMap<String, EventReport>, wall_ms: f64) -> bool {
     ["gc", "monitor"]
         .iter()
         .any(|word| events.get(*word).is_some_and(|events| events.took_ms > PART * wall_ms))
-}
-
-fn counted(events: &EventReport, name: &str, share: Option<&str>) -> String {
-    let plural = if events.count == 1 { "" } else { "s" };
-    let share = share.map_or_else(String::new, |share| format!(" ({share} of the time)"));
-    format!("{} {name}{plural}, {}{share}", grouped(events.count), duration(events.took_ms))
-}
-
-fn longest(events: &EventReport) -> String {
-    format!("{} the longest", duration(events.longest_ms))
 }

@@ -132,12 +132,12 @@ fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
         [("gc".to_owned(), events(4, 9.9, 5.0)), ("monitor".to_owned(), events(7, 3.0, 2.0))].into();
     assert!(!report.summary(Files::default()).contains("meanwhile"), "a hundredth is nothing to speak of");
     let panel = |report: &TrustReport| report.panel().find(|(label, _)| *label == "Meanwhile");
-    let all = "it stood still for 4 collections, 10 ms (1.0 % of the time), 5 ms the longest; \
-               threads waited for 7 locks, 3 ms, 2 ms the longest";
+    let all = "it stood still for the collector 4 times, 10 ms (1.0 % of the time), 5 ms the longest; \
+               threads waited 7 times for a lock, 3 ms in all, 2 ms the longest";
     assert_eq!(panel(&report), Some(("Meanwhile", all.to_owned())));
     report.run.events =
         [("gc".to_owned(), events(1, 250.0, 250.0)), ("jit".to_owned(), events(9, 0.0, 0.0))].into();
-    let line = "[vouch] meanwhile it stood still for 1 collection, 250 ms (25.0 % of the time), 250 ms the longest\n";
+    let line = "[vouch] meanwhile it stood still for the collector once, 250 ms (25.0 % of the time), 250 ms the longest\n";
     assert!(report.summary(Files::default()).contains(line), "{}", report.summary(Files::default()));
     report.run.events.clear();
     assert_eq!(panel(&report), None);

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use vouch_recording::kinds;
 
 use super::place;
-use super::row::Row;
+use super::row::{Pace, Row};
 use crate::agent::agent;
 use crate::clock;
 use crate::facade::{Capability, Event, Jvmti, Need, Told};
@@ -57,16 +57,22 @@ pub fn born() {
     DRAWN.set(MEAN.load(Relaxed));
 }
 
-/// Objects are to be told half as often.
-fn thin() {
+/// From here on an object is to be told so often.
+fn change(pace: Pace) {
     // One who changes it at the same moment has done so.
     let Some(_change) = CHANGE.try_lock() else { return };
     let mean = MEAN.load(Relaxed);
-    if mean < LAST
+    let next = match pace {
+        Pace::Fewer => mean * 2,
+        Pace::Same => mean,
+        Pace::More(times) => mean / u32::try_from(times).unwrap_or(u32::MAX),
+    };
+    let next = next.clamp(FIRST, LAST);
+    if next != mean
         && let Some(agent) = agent()
-        && agent.jvmti.sample_allocations_every(mean * 2).is_ok()
+        && agent.jvmti.sample_allocations_every(next).is_ok()
     {
-        MEAN.store(mean * 2, Relaxed);
+        MEAN.store(next, Relaxed);
     }
 }
 
@@ -87,8 +93,9 @@ unsafe extern "C" fn sampled(
         let size = u64::try_from(size).unwrap_or(0);
         ALLOCATION.counts.add(0);
         // None is left out, or the weights would not add up: they get rarer instead.
-        if ALLOCATION.counts.presses(now, kinds::ALLOCATION.most_in_a_second) {
-            thin();
+        let pace = ALLOCATION.counts.pace(now, kinds::ALLOCATION.most_in_a_second);
+        if pace != Pace::Same {
+            change(pace);
         }
         let stands_for = stands_for(size, drawn).saturating_add(OWED.take());
         let values = [0, size, stands_for, 0];

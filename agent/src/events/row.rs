@@ -87,6 +87,15 @@ impl Row {
     }
 }
 
+/// How often a kind should be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    Fewer,
+    Same,
+    /// So many times more.
+    More(u64),
+}
+
 /// How many there were, since a recording began that wants them.
 #[derive(Debug)]
 pub struct Counts {
@@ -131,28 +140,34 @@ impl Counts {
         self.longest_ns.fetch_max(took, Relaxed);
     }
 
-    /// Its place among those of the present second, from 1.
-    fn place(&self, now: u64) -> u64 {
+    /// Its place among those of the present second, from 1; and how many the last one had, if a new one begins with it.
+    fn place(&self, now: u64) -> (u64, Option<u64>) {
         const SECOND: u64 = 1_000_000_000;
         // Threads come here a little out of order.
-        if self.second.fetch_max(now / SECOND, Relaxed) < now / SECOND {
-            self.in_second.store(0, Relaxed);
-        }
-        self.in_second.fetch_add(1, Relaxed) + 1
+        let begins = self.second.fetch_max(now / SECOND, Relaxed) < now / SECOND;
+        let last = begins.then(|| self.in_second.swap(0, Relaxed));
+        (self.in_second.fetch_add(1, Relaxed) + 1, last)
     }
 
     /// Whether one more is to be shown.
     fn admits(&self, now: u64, most_in_a_second: u64) -> bool {
-        let admitted = self.place(now) <= most_in_a_second && self.admitted.load(Relaxed) < MOST;
+        let admitted = self.place(now).0 <= most_in_a_second && self.admitted.load(Relaxed) < MOST;
         self.admitted.fetch_add(admitted.into(), Relaxed);
         admitted
     }
 
-    /// Admits one whatever the budget; true if there should be fewer of them from here on.
-    pub fn presses(&self, now: u64, most_in_a_second: u64) -> bool {
+    /// Admits one whatever the budget; and says whether there should be fewer of them from here on, or more.
+    pub fn pace(&self, now: u64, most_in_a_second: u64) -> Pace {
         const OFTEN: u64 = 50_000;
         let before = self.admitted.fetch_add(1, Relaxed);
-        self.place(now).is_multiple_of(most_in_a_second) || before % OFTEN == OFTEN - 1
+        match self.place(now) {
+            (place, _) if place.is_multiple_of(most_in_a_second) => Pace::Fewer,
+            _ if before % OFTEN == OFTEN - 1 => Pace::Fewer,
+            (_, Some(last)) if last < most_in_a_second / 4 => {
+                Pace::More(most_in_a_second / (2 * last.max(1)))
+            }
+            _ => Pace::Same,
+        }
     }
 
     /// One has come into the recording.
@@ -198,8 +213,10 @@ mod tests {
         }
         assert_eq!(shown, 200);
         assert!(counts.admits(8 * second, 200), "the next second has room again");
-        let presses = (0..1_000).filter(|_| counts.presses(9 * second, 200)).count();
-        assert_eq!(presses, 5, "once for each budget");
+        let fewer = (0..1_000).filter(|_| counts.pace(9 * second, 200) == Pace::Fewer).count();
+        assert_eq!(fewer, 5, "once for each budget");
+        let paces = [10, 10, 11, 11].map(|at| counts.pace(at * second, 200));
+        assert_eq!(paces, [Pace::Same, Pace::Same, Pace::More(50), Pace::Same], "after a second with two");
         let report = counts.report();
         assert_eq!((report.count, report.shown), (1_000, 0), "none has come into a recording");
         counts.show();
