@@ -52,9 +52,12 @@ pub fn begin(jvmti: Jvmti) {
     let _ = jvmti.sample_allocations_every(FIRST);
 }
 
-/// The calling thread begins, and has drawn.
+/// The calling thread begins, and has drawn. (Most never allocate what is told: they need not have the thread-local for it.)
 pub fn born() {
-    DRAWN.set(MEAN.load(Relaxed));
+    let mean = MEAN.load(Relaxed);
+    if mean != FIRST {
+        DRAWN.set(mean);
+    }
 }
 
 /// From here on an object is to be told so often.

@@ -50,16 +50,22 @@ unsafe extern "C" fn thrown(
 
 /// The calling thread has a class prepared.
 pub fn prepared(class: jclass) {
+    if !CLASS.counts.wanted() {
+        return;
+    }
     let now = clock::monotonic();
-    if CLASS.counts.wanted() && CLASS.counted(now, now) {
+    if CLASS.counted(now, now) {
         CLASS.happened_here(now, now, [0; VALUES], &place::class_name(class));
     }
 }
 
 /// There is code of a method.
 pub fn compiled(method: MethodId, size: usize) {
+    if !COMPILATION.counts.wanted() {
+        return;
+    }
     let now = clock::monotonic();
-    if COMPILATION.counts.wanted() && COMPILATION.counted(now, now) {
+    if COMPILATION.counted(now, now) {
         // Nothing is asked about the method here: its name comes later.
         COMPILATION.happened_to(now, method, [0, size as u64, 0, 0]);
     }

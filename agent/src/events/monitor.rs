@@ -1,6 +1,6 @@
 //! Monitors: threads that wait for one that another has, and those that wait to be notified.
 //!
-//! A virtual thread may begin to wait on one carrier and end on another: it is left out. A program may do either a million times a second: what was over at once is counted, and nothing else is asked about it.
+//! A program may do either a million times a second: what was over at once is counted, and nothing else is asked about it.
 
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
@@ -33,29 +33,35 @@ const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
     Told { event, capability: Some(Capability::GenerateMonitorEvents), install, need: Need::Itself }
 }
 
+/// What a thread waited for is over.
+///
+/// # Safety
+/// `env` must be the calling thread's, and the other two references that are valid there.
+unsafe fn over(
+    row: &'static Row,
+    env: *mut jni_sys::JNIEnv,
+    thread: jthread,
+    object: jobject,
+    values: impl FnOnce(u64) -> [u64; VALUES],
+) {
+    // SAFETY: by the caller's promise.
+    let Some(Began { at, note }) = (unsafe { place::end(env, thread) }) else { return };
+    let ended = clock::monotonic();
+    if row.counted(at, ended) {
+        // SAFETY: as above.
+        let class = unsafe { place::class_of(env, object) };
+        row.happened_here(at, ended, values(note), &class);
+    }
+}
+
 unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, _: jobject) {
-    guard((), || {
-        // SAFETY: the JVM passes the calling thread's JNIEnv, and its own reference.
-        if !unsafe { place::is_virtual(env, thread) } {
-            place::begin(0);
-        }
-    });
+    // SAFETY: the JVM passes the calling thread's JNIEnv, and references that are valid there.
+    guard((), || unsafe { place::begin(env, thread, 0) });
 }
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
-    guard((), || {
-        // SAFETY: as above.
-        if unsafe { place::is_virtual(env, thread) } {
-            return;
-        }
-        let Some(Began { at, .. }) = place::end() else { return };
-        let ended = clock::monotonic();
-        if MONITOR.counted(at, ended) {
-            // SAFETY: the JVM passes the calling thread's JNIEnv, and a reference that is valid there.
-            let class = unsafe { place::class_of(env, object) };
-            MONITOR.happened_here(at, ended, [0; VALUES], &class);
-        }
-    });
+    // SAFETY: as above.
+    guard((), || unsafe { over(&MONITOR, env, thread, object, |_| [0; VALUES]) });
 }
 
 unsafe extern "C" fn wait(
@@ -65,12 +71,8 @@ unsafe extern "C" fn wait(
     _: jobject,
     timeout_ms: jlong,
 ) {
-    guard((), || {
-        // SAFETY: as above.
-        if !unsafe { place::is_virtual(env, thread) } {
-            place::begin(u64::try_from(timeout_ms).unwrap_or(0));
-        }
-    });
+    // SAFETY: as above.
+    guard((), || unsafe { place::begin(env, thread, u64::try_from(timeout_ms).unwrap_or(0)) });
 }
 
 unsafe extern "C" fn waited(
@@ -80,18 +82,7 @@ unsafe extern "C" fn waited(
     object: jobject,
     timed_out: jboolean,
 ) {
-    guard((), || {
-        // SAFETY: as above.
-        if unsafe { place::is_virtual(env, thread) } {
-            return;
-        }
-        let Some(Began { at, note }) = place::end() else { return };
-        let ended = clock::monotonic();
-        if WAIT.counted(at, ended) {
-            // SAFETY: as above.
-            let class = unsafe { place::class_of(env, object) };
-            let values = [0, note.saturating_mul(1_000_000), u64::from(timed_out != 0), 0];
-            WAIT.happened_here(at, ended, values, &class);
-        }
-    });
+    let values = |timeout_ms: u64| [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0), 0];
+    // SAFETY: as above.
+    guard((), || unsafe { over(&WAIT, env, thread, object, values) });
 }

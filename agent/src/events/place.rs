@@ -52,15 +52,6 @@ pub fn start(jvmti: Jvmti, depth: usize) {
     STARTED.store(clock::monotonic(), Relaxed);
 }
 
-/// True for a virtual thread: what begins on one carrier may end on another.
-///
-/// # Safety
-/// `env` must be the calling thread's, and `thread` a reference that is valid there.
-pub unsafe fn is_virtual(env: *mut jni_sys::JNIEnv, thread: jobject) -> bool {
-    // SAFETY: by the caller's promise; that the JVM has the function is what is known of it.
-    VIRTUAL.load(Relaxed) && unsafe { java::is_virtual(env, thread) }
-}
-
 /// The calling thread, by the kernel's id and our number.
 pub fn own() -> (u32, u32) {
     let tid = clock::own_tid();
@@ -104,12 +95,32 @@ pub fn class_name(class: jni_sys::jclass) -> String {
     signature.map_or_else(String::new, |signature| readable::type_name(&signature))
 }
 
-/// The calling thread begins to wait.
-pub fn begin(note: u64) {
-    BEGAN.set(Began { at: clock::monotonic(), note });
+/// The calling thread begins to wait. A virtual thread is left out: what begins on one carrier may end on another.
+///
+/// # Safety
+/// `env` must be the calling thread's, and `thread` a reference that is valid there.
+pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, note: u64) {
+    // SAFETY: by the caller's promise.
+    if !unsafe { is_virtual(env, thread) } {
+        BEGAN.set(Began { at: clock::monotonic(), note });
+    }
 }
 
-/// It has come to an end; `None` if this recording has not seen it begin.
-pub fn end() -> Option<Began> {
+/// It has come to an end; `None` if this recording has not seen it begin, or it is a virtual thread.
+///
+/// # Safety
+/// As of [`begin`].
+pub unsafe fn end(env: *mut jni_sys::JNIEnv, thread: jobject) -> Option<Began> {
+    // SAFETY: by the caller's promise.
+    if unsafe { is_virtual(env, thread) } {
+        return None;
+    }
     Some(BEGAN.take()).filter(|began| began.at != 0 && began.at >= STARTED.load(Relaxed))
+}
+
+/// # Safety
+/// As of [`begin`].
+unsafe fn is_virtual(env: *mut jni_sys::JNIEnv, thread: jobject) -> bool {
+    // SAFETY: by the caller's promise; that the JVM has the function is what is known of it.
+    VIRTUAL.load(Relaxed) && unsafe { java::is_virtual(env, thread) }
 }

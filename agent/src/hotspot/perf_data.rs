@@ -4,8 +4,10 @@
 
 use std::ops::Range;
 
+use vouch_walk::kernel::peek;
+
 use super::HotSpot;
-use super::vmstructs::{Table, read, read_half};
+use super::vmstructs::{Table, read};
 
 /// What a collection is for, as text that the JVM writes at its beginning.
 #[derive(Debug)]
@@ -32,8 +34,17 @@ impl PerfData {
         Some(Self(at("_start")?..at("_end")?))
     }
 
-    fn find(&self, name: &str) -> Option<Range<usize>> {
-        entries(&self.0).find(|entry| entry.is(name)).map(|entry| entry.value)
+    /// Where the values of these counters lie; `None` if one is lacking. All of them are looked for in one copy of the memory: to ask the
+    /// kernel for each word would take milliseconds, at the JVM's start.
+    fn find<const COUNT: usize>(&self, names: [&str; COUNT]) -> Option<[Range<usize>; COUNT]> {
+        let bytes = copied(&self.0);
+        let mut found = [const { None }; COUNT];
+        for (name, value) in entries(&bytes) {
+            if let Some(place) = names.iter().position(|wanted| wanted.as_bytes() == name) {
+                found[place] = Some(self.0.start + value.start..self.0.start + value.end);
+            }
+        }
+        found.iter().all(Option::is_some).then(|| found.map(Option::unwrap_or_default))
     }
 }
 
@@ -66,13 +77,10 @@ pub struct Stood {
 impl Safepoints {
     /// `None`: this JVM does not count them.
     pub fn of(data: &PerfData) -> Option<Self> {
-        let at = |name| Some(data.find(name)?.start);
-        Some(Self {
-            count: at("sun.rt.safepoints")?,
-            stopped: at("sun.rt.safepointTime")?,
-            reaching: at("sun.rt.safepointSyncTime")?,
-            data: data.clone(),
-        })
+        let [count, stopped, reaching] = data
+            .find(["sun.rt.safepoints", "sun.rt.safepointTime", "sun.rt.safepointSyncTime"])?
+            .map(|value| value.start);
+        Some(Self { count, stopped, reaching, data: data.clone() })
     }
 
     /// Since the JVM began.
@@ -88,7 +96,8 @@ impl Safepoints {
     /// What has come since a moment. (How long a tick is the JVM tells when it is up, and not when it begins.)
     pub fn since(&self, then: Counted) -> Option<Stood> {
         let now = self.now()?;
-        let in_a_second = read(self.data.find("sun.os.hrt.frequency")?.start)? as u128;
+        let [frequency] = self.data.find(["sun.os.hrt.frequency"])?;
+        let in_a_second = read(frequency.start)? as u128;
         let nanos = |now: u64, then: u64| {
             let ticks = u128::from(now.saturating_sub(then)) * 1_000_000_000;
             u64::try_from(ticks.checked_div(in_a_second)?).ok()
@@ -104,8 +113,8 @@ impl Safepoints {
 impl Reason {
     /// `None`: this JVM does not tell.
     pub fn of(data: &PerfData, is_g1: bool) -> Option<Self> {
-        let text = |name| data.find(name).map(Text);
-        Some(Self { present: text("sun.gc.cause")?, last: text("sun.gc.lastCause")?, is_g1 })
+        let [present, last] = data.find(["sun.gc.cause", "sun.gc.lastCause"])?.map(Text);
+        Some(Self { present, last, is_g1 })
     }
 
     /// That of the collection which runs, or has just ended.
@@ -138,37 +147,43 @@ impl Text {
     }
 }
 
-/// One counter.
-struct Entry {
-    name: usize,
-    value: Range<usize>,
-}
-
-impl Entry {
-    fn is(&self, name: &str) -> bool {
-        let text = Text(self.name..self.value.start).read();
-        text.is_some_and(|text| text == name)
+/// The memory's bytes, as far as there are any.
+fn copied(memory: &Range<usize>) -> Vec<u8> {
+    const PAGE: usize = 512;
+    const WORD: usize = size_of::<usize>();
+    let mut bytes = Vec::with_capacity(memory.len());
+    while bytes.len() < memory.len() {
+        let (at, left) = (memory.start + bytes.len(), memory.len() - bytes.len());
+        if left >= PAGE * WORD
+            && let Some(words) = peek::<PAGE>(at)
+        {
+            bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        } else if let Some(word) = read(at).filter(|_| left >= WORD) {
+            bytes.extend(word.to_le_bytes());
+        } else {
+            break;
+        }
     }
+    bytes
 }
 
-/// The counters that lie in this memory.
-fn entries(memory: &Range<usize>) -> impl Iterator<Item = Entry> + use<> {
+/// The counters that lie in these bytes: their names, and where their values are.
+fn entries(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Range<usize>)> {
     const MAGIC: u32 = 0xcafe_c0c0;
-    let (start, end) = (memory.start, memory.end);
-    let whole = read_half(start).is_some_and(|magic| magic.swap_bytes() == MAGIC || magic == MAGIC);
-    let half = |at: usize| read_half(at).and_then(|half| usize::try_from(half).ok());
-    let first = half(start + 24).filter(|_| whole);
-    let count = half(start + 28).unwrap_or(0).min(10_000);
-    let mut next = first.map(|first| start + first);
+    let half = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    let place = move |at: usize| half(at).and_then(|half| usize::try_from(half).ok());
+    let whole = half(0).is_some_and(|magic| magic.swap_bytes() == MAGIC || magic == MAGIC);
+    let mut next = place(24).filter(|_| whole);
+    let count = place(28).unwrap_or(0).min(10_000);
     (0..count).map_while(move |_| {
-        let at = next.filter(|at| *at < end)?;
+        let at = next?;
         // Its length, where its name is, how long its value is; a byte each for what it is; where its value is.
-        let [length, name, elements] = [half(at)?, half(at + 4)?, half(at + 8)?];
-        let value = half(at + 16)?;
+        let [length, name, elements, value] = [place(at)?, place(at + 4)?, place(at + 8)?, place(at + 16)?];
         next = Some(at + length).filter(|_| length > 0);
         // A number has no elements, and is a word.
         let value = at + value..at + value + if elements == 0 { size_of::<u64>() } else { elements };
-        (value.end <= end && at + name < value.start).then_some(Entry { name: at + name, value })
+        let name = bytes.get(at + name..value.start).filter(|_| value.end <= bytes.len())?;
+        Some((name.split(|byte| *byte == 0).next()?, value))
     })
 }
 
@@ -217,10 +232,14 @@ mod tests {
         bytes
     }
 
-    fn found(bytes: &[u8], name: &str) -> Option<String> {
+    fn data(bytes: &[u8]) -> PerfData {
         let start = bytes.as_ptr() as usize;
-        let entry = entries(&(start..start + bytes.len())).find(|entry| entry.is(name))?;
-        Text(entry.value).read()
+        PerfData(start..start + bytes.len())
+    }
+
+    fn found(bytes: &[u8], name: &str) -> Option<String> {
+        let [value] = data(bytes).find([name])?;
+        Text(value).read()
     }
 
     #[test]
@@ -235,8 +254,7 @@ mod tests {
     fn a_pause_has_the_reason_that_is_told_with_it_or_else_by_its_collector() {
         let reason = |present, last, is_g1| {
             let bytes = memory(&[counter("sun.gc.cause", present), counter("sun.gc.lastCause", last)]);
-            let start = bytes.as_ptr() as usize;
-            Reason::of(&PerfData(start..start + bytes.len()), is_g1).and_then(|reason| reason.present())
+            Reason::of(&data(&bytes), is_g1).and_then(|reason| reason.present())
         };
         assert_eq!(reason("System.gc()", "Warmup", false).as_deref(), Some("System.gc()"));
         assert_eq!(reason("No GC", "Allocation Failure", false).as_deref(), Some("Allocation Failure"));
@@ -253,15 +271,12 @@ mod tests {
             ("sun.rt.safepointTime", 70),
         ];
         let bytes = memory(&numbers.map(|(name, value)| number(name, value)));
-        let start = bytes.as_ptr() as usize;
-        let data = PerfData(start..start + bytes.len());
-        let safepoints = Safepoints::of(&data).unwrap();
+        let safepoints = Safepoints::of(&data(&bytes)).unwrap();
         let stood = safepoints.since(Counted { times: 8, stopped: 10, reaching: 0 });
         assert_eq!(stood, Some(Stood { times: 1, stopped_ns: 60_000, reaching_ns: 3_000 }));
         let bytes =
             memory(&numbers[1..].iter().map(|(name, value)| number(name, *value)).collect::<Vec<_>>());
-        let start = bytes.as_ptr() as usize;
-        let untold = Safepoints::of(&PerfData(start..start + bytes.len())).unwrap();
+        let untold = Safepoints::of(&data(&bytes)).unwrap();
         assert_eq!(untold.since(untold.now().unwrap()), None, "nobody knows how long a tick is");
     }
 
