@@ -25,7 +25,6 @@ mod jvm;
 mod lab;
 mod load;
 mod options;
-mod output;
 mod own_thread;
 mod plan;
 mod prove;

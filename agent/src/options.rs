@@ -109,6 +109,8 @@ pub struct Options {
     /// Empty when the user named none: the default name is then the agent's to give.
     pub outputs: Vec<Output>,
     pub report: Option<PathBuf>,
+    /// A Flight Recorder file of the same run, whose events are to stand in the profiles.
+    pub jfr: Option<PathBuf>,
     pub interval: Duration,
     pub engine: EngineWish,
     pub depth: usize,
@@ -140,6 +142,7 @@ impl Default for Options {
             verb: Verb::Start,
             outputs: Vec::new(),
             report: None,
+            jfr: None,
             interval: Duration::from_millis(1),
             engine: EngineWish::Auto,
             depth: 2048,
@@ -214,6 +217,8 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
                    %p is the pid, %t the start time, %{NAME} an environment variable.
                    Default vouch-%p.json.gz
   report=FILE.json trust report for machines
+  jfr=FILE.jfr     a recording of the JVM's Flight Recorder, of this run, whose events are put
+                   into the profile when it is written (-XX:StartFlightRecording=filename=FILE.jfr)
   interval=1ms     CPU time between two samples of a thread (us, ms, s; 50us to 10s)
   engine=auto      auto, perf, timer or itimer
   depth=2048       most frames of a stack that are kept (1 to 65536)
@@ -238,7 +243,7 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
 
 Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   then with
   start            begin a recording (the default)
-  stop             end it and write what `start` named (or what out= and report= name here)
+  stop             end it and write what `start` named (or what out=, report= and jfr= name here)
   dump             write what there is so far and go on
   status           say on the JVM's stderr what is being recorded
 

@@ -6,7 +6,6 @@ use crate::clock;
 use crate::engine::{Choice, choose};
 use crate::governor::policy;
 use crate::options::{self, DEFAULT_OUT, Options, Output, Place, Request};
-use crate::output;
 
 /// What was asked for, with everything decided.
 #[derive(Debug, Clone)]
@@ -32,7 +31,11 @@ pub fn request(text: &str) -> Request {
 pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<String>> {
     let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
     for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
-        mistakes.extend(output::check(path).err());
+        mistakes.extend(vouch_output::check(path).err());
+    }
+    if options.jfr.is_some() && outputs.iter().all(|out| !out.format.opens) {
+        mistakes
+            .push("jfr= puts events into a profile that is .json or .json.gz: name one with out=".to_owned());
     }
     mistakes.extend(twice(&outputs, options.report.as_ref()));
     match choose(options.engine) {
@@ -58,9 +61,12 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
     if options.report.is_some() {
         places.report = options.report;
     }
+    if options.jfr.is_some() {
+        places.options.jfr = options.jfr;
+    }
     places.options.quiet |= options.quiet;
     let paths = places.outputs.iter().map(|out| &out.path).chain(&places.report);
-    let mistakes: Vec<String> = paths.filter_map(|path| output::check(path).err()).collect();
+    let mistakes: Vec<String> = paths.filter_map(|path| vouch_output::check(path).err()).collect();
     if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }
 }
 
@@ -74,7 +80,7 @@ fn default_output() -> Vec<Output> {
 /// Two files of one place would overwrite each other, however the place is spelt.
 fn twice(outputs: &[Output], report: Option<&PathBuf>) -> Option<String> {
     let paths = outputs.iter().map(|out| &out.path).chain(report);
-    let mut places: Vec<_> = paths.filter_map(|path| Some((output::identity(path)?, path))).collect();
+    let mut places: Vec<_> = paths.filter_map(|path| Some((vouch_output::identity(path)?, path))).collect();
     places.sort();
     let same = places.windows(2).find(|pair| pair[0].0 == pair[1].0)?;
     Some(format!("{} is named twice: give each file its own name", same[0].1.display()))

@@ -6,6 +6,7 @@
 mod command_line;
 mod files;
 mod lanes;
+mod recorded;
 mod rig;
 mod trust;
 

@@ -7,6 +7,7 @@
 mod document;
 mod events;
 mod explain;
+mod merge;
 mod profile;
 mod top;
 
@@ -42,6 +43,15 @@ enum Verb {
         /// One of them, by its word: what it tells, and what it does not
         word: Option<String>,
     },
+    /// Puts the events of a Flight Recorder file into a profile, on its clock and in the tracks of its threads
+    Merge {
+        /// A profile (.json, .json.gz) of Vouch's
+        profile: PathBuf,
+        /// A recording (.jfr), best of the same run
+        recording: PathBuf,
+        #[command(flatten)]
+        how: merge::How,
+    },
     /// Where the CPU time went: by method, or by what the program said it was for
     Top {
         /// A profile (.json, .json.gz) of Vouch's
@@ -56,6 +66,7 @@ fn main() -> ExitCode {
     let told = match verb {
         Verb::Explain { file, which } => explain::explain(&file, which),
         Verb::Events { word } => events::events(word.as_deref()),
+        Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),
         Verb::Top { file, question } => top::top(&file, &question),
     };
     match told {

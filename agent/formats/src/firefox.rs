@@ -82,6 +82,9 @@ struct TrackColumns<'a> {
     paused_ranges: [(); 0],
     pid: String,
     tid: &'a Tid,
+    /// Of the threads that share the track: the front-end passes it over, `vouch merge` finds a thread's track by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vouch_tids: Option<Vec<u64>>,
     samples: SampleColumns,
     #[serde(skip_serializing_if = "Option::is_none")]
     js_allocations: Option<AllocationColumns<'a>>,
@@ -105,6 +108,8 @@ impl<'a> TrackColumns<'a> {
             paused_ranges: [],
             pid: meta.pid.to_string(),
             tid: &track.tid,
+            vouch_tids: (track.threads.len() > 1)
+                .then(|| track.threads.iter().map(|thread| thread.tid()).collect()),
             samples: SampleColumns::of(&track.threads, interval_ns, meta.ended_ns),
             js_allocations: AllocationColumns::of(recording, &track.threads),
             markers,

@@ -14,9 +14,9 @@ use crate::recovery;
 use super::{EngineWish, FunctionNames, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 16] = [
-    "out", "report", "interval", "engine", "depth", "threads", "start", "duration", "witness", "refuted",
-    "names", "recovery", "events", "walker", "lab", "break",
+const KEYS: [&str; 17] = [
+    "out", "report", "jfr", "interval", "engine", "depth", "threads", "start", "duration", "witness",
+    "refuted", "names", "recovery", "events", "walker", "lab", "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -53,6 +53,7 @@ pub fn apply(
             options.outputs.push(Output { path, format });
         }
         "report" => options.report = Some(report_path(value, place).map_err(named)?),
+        "jfr" => options.jfr = Some(recording_path(value, place).map_err(named)?),
         "interval" => options.interval = length(value, "50us", "10s").map_err(named)?,
         "engine" => {
             let engines = [
@@ -133,8 +134,8 @@ enum Lab {
 pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
     let (word, allowed): (_, &[&str]) = match verb {
         Verb::Start => return Vec::new(),
-        Verb::Stop => ("stop", &["out", "report"]),
-        Verb::Dump => ("dump", &["out", "report"]),
+        Verb::Stop => ("stop", &["out", "report", "jfr"]),
+        Verb::Dump => ("dump", &["out", "report", "jfr"]),
         Verb::Status => ("status", &[]),
         Verb::Lab => ("lab", &["lab", "break"]),
     };
@@ -163,6 +164,12 @@ fn profile_path(value: &str, place: &Place<'_>) -> Result<(PathBuf, &'static For
     let format = Format::of(&path)
         .ok_or_else(|| format!("its ending says what is written, and must be {}", Format::endings()))?;
     Ok((PathBuf::from(path), format))
+}
+
+fn recording_path(value: &str, place: &Place<'_>) -> Result<PathBuf, String> {
+    let path = place.expand(value)?;
+    let why = "must end in .jfr: the file that the JVM's Flight Recorder writes";
+    if path.ends_with(".jfr") { Ok(PathBuf::from(path)) } else { Err(why.to_owned()) }
 }
 
 fn report_path(value: &str, place: &Place<'_>) -> Result<PathBuf, String> {

@@ -2,12 +2,12 @@
 //!
 //! A file that cannot be written costs the others nothing, and the program nothing at all.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use vouch_report::Files;
 
-use super::{Program, Session, trust};
-use crate::output;
+use super::{Program, Session, recorded, trust};
 use crate::plan::Plan;
 use crate::record::Powers;
 use crate::say::say;
@@ -18,28 +18,43 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers)
     let meta = trust::meta(session, program, &report);
     let recording = &session.recorder.recording;
     let mut lost = Vec::new();
-    let mut written = |path: &Path, result: std::io::Result<()>| match result {
+    let mut written = |path: &Path, result: io::Result<()>| match result {
         Ok(()) => Some(path.display().to_string()),
         Err(error) => {
             lost.push(format!("lost: {} could not be written: {error}", path.display()));
             None
         }
     };
-    let (mut all, mut opens) = (Vec::new(), None);
+    let (mut all, mut opens, mut jfr_lines) = (Vec::new(), None, Vec::new());
     for out in &places.outputs {
         let format = out.format;
-        let result = output::write_whole(&out.path, format.gzip, |file| format.write(recording, &meta, file));
+        let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
+        let jfr = places.options.jfr.as_deref().filter(|_| format.opens);
+        let merged = jfr.and_then(|jfr| {
+            let (document, line) = recorded::merged(jfr, plain);
+            jfr_lines.push(line);
+            document
+        });
+        let result = vouch_output::write_whole(&out.path, format.gzip, |file| match merged {
+            Some(document) => serde_json::to_writer(file, &document).map_err(io::Error::from),
+            None => plain(file),
+        });
         if let Some(file) = written(&out.path, result) {
             opens = opens.or_else(|| format.opens.then(|| file.clone()));
             all.push(file);
         }
     }
     if let Some(path) = &places.report {
-        all.extend(written(path, output::write_whole(path, false, |file| report.write(file))));
+        all.extend(written(path, vouch_output::write_whole(path, false, |file| report.write(file))));
     }
     if !session.plan.options.quiet {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         say(&report.summary(Files { all: &all, opens: opens.as_deref() }));
+        // The same for each profile.
+        jfr_lines.dedup();
+        if !jfr_lines.is_empty() {
+            say(&jfr_lines.join("\n"));
+        }
     }
     // What was lost is said even to those who want no summary.
     if !lost.is_empty() {

@@ -1,6 +1,7 @@
 //! Files, whole or not at all: written beside their place under another name, and renamed when they are complete.
 //!
 //! Created for the user alone, and never through a link that somebody else has put there.
+#![forbid(unsafe_code)]
 
 use std::fs::{File, OpenOptions, remove_file, rename};
 use std::io::{self, BufWriter, Write};
@@ -100,9 +101,9 @@ mod tests {
         let path = folder.join("a.json");
         let failed = write_whole(&path, true, |out| {
             out.write_all(b"half")?;
-            Err(io::Error::from_raw_os_error(libc::ENOSPC))
+            Err(io::ErrorKind::StorageFull.into())
         });
-        assert_eq!(failed.unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
         write_whole(&path, false, |out| out.write_all(b"{}")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"{}");

@@ -1,0 +1,179 @@
+//! The bytes of a chunk, and how numbers and texts stand in them.
+//!
+//! It must never read, or make room for, more than there is.
+
+use std::fmt;
+
+/// What is wrong with a file, and where in its chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damage {
+    pub what: &'static str,
+    pub at: usize,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {} of the chunk", self.what, self.at)
+    }
+}
+
+/// A text, or where in the pool of constants it stands.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Text {
+    Null,
+    Here(String),
+    Constant(i64),
+}
+
+/// A place in the bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Bytes<'a> {
+    data: &'a [u8],
+    at: usize,
+    /// Whole numbers have as many bytes as they need, and not as many as their type.
+    compressed: bool,
+}
+
+impl<'a> Bytes<'a> {
+    pub fn new(data: &'a [u8], compressed: bool) -> Self {
+        Self { data, at: 0, compressed }
+    }
+
+    /// The same bytes, from another place on.
+    pub fn from(self, at: usize) -> Self {
+        Self { at, ..self }
+    }
+
+    /// The same bytes, up to another place.
+    pub fn until(self, end: usize) -> Self {
+        Self { data: &self.data[..end.min(self.data.len())], ..self }
+    }
+
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    pub fn left(&self) -> usize {
+        self.data.len().saturating_sub(self.at)
+    }
+
+    pub fn damage(&self, what: &'static str) -> Damage {
+        Damage { what, at: self.at }
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
+        let rest = self.data.get(self.at..).and_then(|rest| rest.first_chunk());
+        let taken = *rest.ok_or_else(|| self.damage("the bytes end"))?;
+        self.at += N;
+        Ok(taken)
+    }
+
+    pub fn slice(&mut self, length: usize) -> Result<&'a [u8], Damage> {
+        let taken = self.at.checked_add(length).and_then(|end| self.data.get(self.at..end));
+        let taken = taken.ok_or_else(|| self.damage("the bytes end"))?;
+        self.at += length;
+        Ok(taken)
+    }
+
+    pub fn byte(&mut self) -> Result<u8, Damage> {
+        Ok(u8::from_be_bytes(self.take()?))
+    }
+
+    pub fn short(&mut self) -> Result<i64, Damage> {
+        if self.compressed { self.packed() } else { Ok(i16::from_be_bytes(self.take()?).into()) }
+    }
+
+    pub fn int(&mut self) -> Result<i64, Damage> {
+        if self.compressed { self.packed() } else { Ok(i32::from_be_bytes(self.take()?).into()) }
+    }
+
+    pub fn long(&mut self) -> Result<i64, Damage> {
+        if self.compressed { self.packed() } else { Ok(i64::from_be_bytes(self.take()?)) }
+    }
+
+    pub fn float(&mut self) -> Result<f32, Damage> {
+        Ok(f32::from_be_bytes(self.take()?))
+    }
+
+    pub fn double(&mut self) -> Result<f64, Damage> {
+        Ok(f64::from_be_bytes(self.take()?))
+    }
+
+    /// Seven bits to a byte, the lowest first; a ninth byte has eight.
+    fn packed(&mut self) -> Result<i64, Damage> {
+        let mut number = 0;
+        for shift in (0..56).step_by(7) {
+            let byte = self.byte()?;
+            number |= i64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Ok(number | i64::from(self.byte()?) << 56)
+    }
+
+    /// How many follow: each takes a byte at least.
+    pub fn count(&mut self) -> Result<usize, Damage> {
+        let count = usize::try_from(self.int()?).ok().filter(|count| *count <= self.left());
+        count.ok_or_else(|| self.damage("a number of things that cannot be"))
+    }
+
+    pub fn text(&mut self) -> Result<Text, Damage> {
+        Ok(match self.byte()? {
+            0 => Text::Null,
+            1 => Text::Here(String::new()),
+            2 => Text::Constant(self.long()?),
+            3 => {
+                let length = self.count()?;
+                // What the JVM wrote is its own UTF-8, which is not all of it everybody's.
+                Text::Here(String::from_utf8_lossy(self.slice(length)?).into_owned())
+            }
+            4 => {
+                let length = self.count()?;
+                let mut letters = Vec::with_capacity(length);
+                for _ in 0..length {
+                    letters.push(self.letter()?);
+                }
+                Text::Here(String::from_utf16_lossy(&letters))
+            }
+            5 => {
+                let length = self.count()?;
+                Text::Here(self.slice(length)?.iter().map(|byte| char::from(*byte)).collect())
+            }
+            _ => return Err(self.damage("a text of a kind that is not known")),
+        })
+    }
+
+    /// Half of a letter outside of the first 65,536 is one, too.
+    pub fn letter(&mut self) -> Result<u16, Damage> {
+        u16::try_from(self.short()? & 0xffff).map_err(|_| self.damage("a letter that is none"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_as_many_bytes_as_they_need() {
+        let read = |bytes: &[u8]| Bytes::new(bytes, true).long();
+        assert_eq!(read(&[0x85, 0xb0, 0x03]), Ok(55_301));
+        assert_eq!(read(&[0xff; 9]), Ok(-1));
+        assert_eq!(read(&[0x80, 0x80]), Err(Damage { what: "the bytes end", at: 2 }));
+        assert_eq!(Bytes::new(&[0, 0, 1, 2], false).int(), Ok(258));
+    }
+
+    #[test]
+    fn texts_stand_in_five_ways() {
+        let read = |bytes: &[u8]| Bytes::new(bytes, true).text();
+        assert_eq!(read(&[0]), Ok(Text::Null));
+        assert_eq!(read(&[1]), Ok(Text::Here(String::new())));
+        assert_eq!(read(&[2, 7]), Ok(Text::Constant(7)));
+        assert_eq!(read(&[3, 3, b'a', 0xc3, 0xa9]), Ok(Text::Here("aé".to_owned())));
+        assert_eq!(read(&[4, 2, b'a', 0xe9, 0x01]), Ok(Text::Here("aé".to_owned())));
+        assert_eq!(read(&[5, 2, b'a', 0xe9]), Ok(Text::Here("aé".to_owned())));
+        assert!(read(&[9]).is_err());
+        let endless = [3, 0xff, 0xff, 0xff, 0xff, 0x07];
+        assert_eq!(read(&endless).unwrap_err().what, "a number of things that cannot be");
+    }
+}

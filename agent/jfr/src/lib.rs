@@ -1,0 +1,20 @@
+//! A Flight Recorder file (`.jfr`), chunk by chunk, event by event, as its own metadata describes it.
+//!
+//! It must never believe the file: each size, count, place and nesting is held to the bytes that there are, so that a file that was
+//! cut or damaged gives what is whole of it and a sentence, and no number in it is what memory is taken by. It knows no kind of event.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod chunk;
+mod metadata;
+mod value;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use bytes::Damage;
+pub use chunk::{Chunk, Event, Header, Reader};
+pub use metadata::{Field, Type, Unit};
+pub use value::Value;

@@ -1,0 +1,221 @@
+//! What a chunk says about its own events: their types, fields, labels and units.
+//!
+//! It stands in the file as a tree of elements with attributes, all of them texts. What is not known of it is passed over: each JDK adds
+//! to it.
+
+use std::collections::HashMap;
+
+use crate::bytes::{Bytes, Damage, Text};
+
+/// How a field is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    #[default]
+    Plain,
+    Bytes,
+    Bits,
+    /// Of one.
+    Percentage,
+    Address,
+    Hertz,
+    /// A duration, in so many nanoseconds each.
+    Span(u64),
+    /// A duration, in the ticks of the chunk's clock.
+    SpanTicks,
+    /// A time since 1970, in so many nanoseconds each.
+    Time(u64),
+    /// A time, in the ticks of the chunk's clock.
+    TimeTicks,
+}
+
+/// One field of a type.
+#[derive(Debug, Clone)]
+pub struct Field {
+    pub name: String,
+    pub label: String,
+    pub description: String,
+    pub unit: Unit,
+    pub type_id: i64,
+    /// Its value stands in the pool of constants.
+    pub constant: bool,
+    pub list: bool,
+}
+
+/// A type of events, or of what their fields hold.
+#[derive(Debug, Clone)]
+pub struct Type {
+    pub id: i64,
+    pub name: String,
+    pub label: String,
+    pub description: String,
+    /// From the widest to the narrowest.
+    pub category: Vec<String>,
+    pub fields: Vec<Field>,
+    /// It is a type of events.
+    pub event: bool,
+}
+
+impl Type {
+    pub fn field(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.name == name)
+    }
+}
+
+/// The types of a chunk, by their numbers.
+#[derive(Debug, Default)]
+pub struct Types(HashMap<i64, Type>);
+
+/// A tree that is deeper is damaged: there are metadata, classes, fields, annotations.
+const DEEPEST: usize = 8;
+
+struct Element<'s> {
+    name: &'s str,
+    attributes: Vec<(&'s str, &'s str)>,
+    children: Vec<Element<'s>>,
+}
+
+impl Element<'_> {
+    fn attribute(&self, key: &str) -> Option<&str> {
+        self.attributes.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
+    }
+
+    fn number(&self, key: &str) -> Option<i64> {
+        self.attribute(key)?.parse().ok()
+    }
+
+    fn children(&self, name: &str) -> impl Iterator<Item = &Self> {
+        self.children.iter().filter(move |child| child.name == name)
+    }
+}
+
+impl Types {
+    /// Reads the event of the metadata, behind its size and type.
+    pub fn read(bytes: &mut Bytes<'_>) -> Result<Self, Damage> {
+        let (_start, _duration, _number) = (bytes.long()?, bytes.long()?, bytes.long()?);
+        let count = bytes.count()?;
+        let mut strings = Vec::new();
+        for _ in 0..count {
+            strings.push(match bytes.text()? {
+                Text::Here(text) => text,
+                Text::Null => String::new(),
+                Text::Constant(_) => return Err(bytes.damage("a text of the metadata that is elsewhere")),
+            });
+        }
+        let root = element(bytes, &strings, 0)?;
+        let classes: Vec<_> =
+            root.children("metadata").flat_map(|metadata| metadata.children("class")).collect();
+        let names: HashMap<i64, &str> = classes
+            .iter()
+            .filter_map(|class| Some((class.number("id")?, class.attribute("name")?)))
+            .collect();
+        let types = classes.iter().filter_map(|class| declared(class, &names));
+        Ok(Self(types.map(|declared| (declared.id, declared)).collect()))
+    }
+
+    pub fn get(&self, id: i64) -> Option<&Type> {
+        self.0.get(&id)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Type> {
+        self.0.values()
+    }
+}
+
+fn element<'s>(bytes: &mut Bytes<'_>, strings: &'s [String], depth: usize) -> Result<Element<'s>, Damage> {
+    if depth > DEEPEST {
+        return Err(bytes.damage("metadata that are nested too deep"));
+    }
+    let text = |bytes: &mut Bytes<'_>| {
+        let row = usize::try_from(bytes.int()?).ok();
+        let text = row.and_then(|row| strings.get(row)).map(String::as_str);
+        text.ok_or_else(|| bytes.damage("a text of the metadata that is not there"))
+    };
+    let name = text(bytes)?;
+    let mut attributes = Vec::new();
+    for _ in 0..bytes.count()? {
+        attributes.push((text(bytes)?, text(bytes)?));
+    }
+    let mut children = Vec::new();
+    for _ in 0..bytes.count()? {
+        children.push(element(bytes, strings, depth + 1)?);
+    }
+    Ok(Element { name, attributes, children })
+}
+
+fn declared(class: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Type> {
+    let name = class.attribute("name")?.to_owned();
+    let mut declared = Type {
+        id: class.number("id")?,
+        label: String::new(),
+        description: String::new(),
+        category: Vec::new(),
+        fields: class.children("field").filter_map(|field| declared_field(field, names)).collect(),
+        event: class.attribute("superType") == Some("jdk.jfr.Event"),
+        name,
+    };
+    for (annotation, element) in annotations(class, names) {
+        match annotation {
+            "jdk.jfr.Label" => declared.label = value(element),
+            "jdk.jfr.Description" => declared.description = value(element),
+            "jdk.jfr.Category" => {
+                let parts = (0..).map_while(|part| element.attribute(&format!("value-{part}")));
+                declared.category = parts.map(str::to_owned).collect();
+            }
+            _ => {}
+        }
+    }
+    Some(declared)
+}
+
+fn declared_field(field: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Field> {
+    let mut declared = Field {
+        name: field.attribute("name")?.to_owned(),
+        label: String::new(),
+        description: String::new(),
+        unit: Unit::Plain,
+        type_id: field.number("class")?,
+        constant: field.attribute("constantPool") == Some("true"),
+        list: field.number("dimension").is_some_and(|dimension| dimension > 0),
+    };
+    for (annotation, element) in annotations(field, names) {
+        match annotation {
+            "jdk.jfr.Label" => declared.label = value(element),
+            "jdk.jfr.Description" => declared.description = value(element),
+            _ => declared.unit = unit(annotation, &value(element)).unwrap_or(declared.unit),
+        }
+    }
+    Some(declared)
+}
+
+fn annotations<'e, 's>(
+    element: &'e Element<'s>,
+    names: &HashMap<i64, &'e str>,
+) -> impl Iterator<Item = (&'e str, &'e Element<'s>)> {
+    element
+        .children("annotation")
+        .filter_map(|annotation| Some((*names.get(&annotation.number("class")?)?, annotation)))
+}
+
+fn value(annotation: &Element<'_>) -> String {
+    annotation.attribute("value").unwrap_or_default().to_owned()
+}
+
+fn unit(annotation: &str, value: &str) -> Option<Unit> {
+    Some(match (annotation, value) {
+        ("jdk.jfr.DataAmount", "BITS") => Unit::Bits,
+        ("jdk.jfr.DataAmount" | "jdk.jfr.MemoryAmount", _) => Unit::Bytes,
+        ("jdk.jfr.Percentage", _) => Unit::Percentage,
+        ("jdk.jfr.MemoryAddress", _) => Unit::Address,
+        ("jdk.jfr.Frequency", _) => Unit::Hertz,
+        ("jdk.jfr.Timespan", "TICKS") => Unit::SpanTicks,
+        ("jdk.jfr.Timespan", "NANOSECONDS") => Unit::Span(1),
+        ("jdk.jfr.Timespan", "MICROSECONDS") => Unit::Span(1_000),
+        ("jdk.jfr.Timespan", "MILLISECONDS") => Unit::Span(1_000_000),
+        ("jdk.jfr.Timespan", "SECONDS") => Unit::Span(1_000_000_000),
+        ("jdk.jfr.Timestamp", "TICKS") => Unit::TimeTicks,
+        ("jdk.jfr.Timestamp", "NANOSECONDS_SINCE_EPOCH") => Unit::Time(1),
+        ("jdk.jfr.Timestamp", "MILLISECONDS_SINCE_EPOCH") => Unit::Time(1_000_000),
+        ("jdk.jfr.Timestamp", "SECONDS_SINCE_EPOCH") => Unit::Time(1_000_000_000),
+        _ => return None,
+    })
+}

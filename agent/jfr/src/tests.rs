@@ -1,0 +1,179 @@
+//! Recordings as they should be, and as they should not.
+
+use std::io::Cursor;
+
+use crate::testing::{Declared, DeclaredField, chunk, constant, event, long, plain, text};
+use crate::{Chunk, Reader, Unit, Value};
+use proptest::prelude::*;
+
+const LONG: i64 = 20;
+const STRING: i64 = 21;
+const LABEL: i64 = 22;
+const SPAN: i64 = 23;
+const CATEGORY: i64 = 24;
+const CLASS: i64 = 25;
+const ORDER: i64 = 100;
+
+const TYPES: &[Declared<'_>] = &[
+    simple(LONG, "long"),
+    simple(STRING, "java.lang.String"),
+    simple(LABEL, "jdk.jfr.Label"),
+    simple(SPAN, "jdk.jfr.Timespan"),
+    simple(CATEGORY, "jdk.jfr.Category"),
+    // What it is in refers to others of its own kind.
+    Declared {
+        id: CLASS,
+        name: "java.lang.Class",
+        annotations: &[],
+        event: false,
+        fields: &[plain("name", STRING), constant("outer", CLASS)],
+    },
+    Declared {
+        id: ORDER,
+        name: "shop.Order",
+        annotations: &[(LABEL, "Order"), (CATEGORY, "Shop")],
+        event: true,
+        fields: &[
+            plain("startTime", LONG),
+            plain("user", STRING),
+            constant("class", CLASS),
+            DeclaredField {
+                list: true,
+                annotations: &[(LABEL, "Steps"), (SPAN, "MILLISECONDS")],
+                ..plain("steps", LONG)
+            },
+        ],
+    },
+];
+
+const fn simple(id: i64, name: &str) -> Declared<'_> {
+    Declared { id, name, annotations: &[], event: false, fields: &[] }
+}
+
+fn order(start: i64, user: &str, class: i64) -> Vec<u8> {
+    event(ORDER, &[long(start), text(user), long(class), long(2), long(3), long(-4)])
+}
+
+fn good() -> Vec<u8> {
+    let classes =
+        vec![(1, [text("shop/Cart"), long(2)].concat()), (2, [text("shop/Shop"), long(1)].concat())];
+    let events = [order(5, "moe", 1), order(6, "larry", 7)];
+    chunk(TYPES, &[(CLASS, classes)], &events, (1_000, 2_000))
+}
+
+/// All chunks, and what was said of the rest.
+fn read(file: &[u8]) -> (Vec<Chunk>, Vec<String>) {
+    let (mut chunks, mut mistakes) = (Vec::new(), Vec::new());
+    let mut reader = Reader::new(Cursor::new(file)).unwrap();
+    while let Some(chunk) = reader.next_chunk().unwrap() {
+        match chunk {
+            Ok(chunk) => chunks.push(chunk),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    (chunks, mistakes)
+}
+
+fn events(chunk: &Chunk) -> Vec<Vec<Value>> {
+    chunk.events().map(|event| event.unwrap().values().unwrap()).collect()
+}
+
+#[test]
+fn a_chunk_tells_what_its_events_are() {
+    let (chunks, mistakes) = read(&[good(), good()].concat());
+    assert_eq!((chunks.len(), mistakes.len()), (2, 0));
+    let chunk = &chunks[1];
+    assert_eq!((chunk.header.start_ticks, chunk.header.start_unix_ns), (1_000, 2_000));
+    let kind = chunk.type_of(ORDER).unwrap();
+    assert_eq!(
+        (kind.label.as_str(), &kind.category[..], kind.event),
+        ("Order", &["Shop".to_owned()][..], true)
+    );
+    let steps = &kind.fields[3];
+    assert_eq!((steps.label.as_str(), steps.unit, steps.list), ("Steps", Unit::Span(1_000_000), true));
+    let list = Value::List(vec![Value::Whole(3), Value::Whole(-4)]);
+    let wanted = |start, user: &str, class| {
+        vec![Value::Whole(start), Value::Text(user.to_owned()), Value::Constant(CLASS, class), list.clone()]
+    };
+    assert_eq!(events(chunk), [wanted(5, "moe", 1), wanted(6, "larry", 7)]);
+    let cart = vec![Value::Text("shop/Cart".to_owned()), Value::Constant(CLASS, 2)];
+    assert_eq!(chunk.constant(CLASS, 1), Some(Value::Object(CLASS, cart)));
+    assert_eq!(chunk.constant(CLASS, 7), None);
+}
+
+#[test]
+fn what_is_no_recording_is_refused_in_words() {
+    let said = |file: &[u8]| read(file).1.concat();
+    assert_eq!(read(&[]).1, [""; 0]);
+    assert_eq!(said(b"PK\x03\x04 and some more"), "it is no Flight Recorder file");
+    assert_eq!(said(&[b'x'; 200]), "it is no Flight Recorder file");
+    let with = |at: usize, byte: u8| {
+        let mut file = good();
+        file[at] = byte;
+        file
+    };
+    assert_eq!(said(&with(5, 9)), "it has format 9, and this vouch knows 1 and 2");
+    assert!(said(&with(8, 1)).contains("1,024 are the most"));
+    let mut begun = good();
+    begun[8..16].fill(0);
+    assert_eq!(said(&begun), "its last chunk was begun, and nothing of it was written yet");
+    assert!(said(&with(20, 9)).is_empty(), "constants elsewhere cost the constants alone");
+    assert!(read(&with(20, 9)).0[0].damage.is_some());
+    assert!(said(&with(28, 9)).contains("a place that is not there"));
+}
+
+#[test]
+fn what_is_whole_of_a_cut_file_is_read() {
+    let whole = [good(), good()].concat();
+    let first = good().len();
+    for length in [first + 1, first + 30, first + 100, whole.len() - 1] {
+        let (chunks, mistakes) = read(&whole[..length]);
+        assert_eq!(mistakes.len(), 1, "at {length}");
+        assert_eq!(events(&chunks[0]).len(), 2);
+    }
+}
+
+#[test]
+fn an_event_that_is_too_long_ends_its_chunk() {
+    let mut file = good();
+    let second = 68 + order(5, "moe", 1).len();
+    file[second..second + 4].copy_from_slice(&[0xff, 0xff, 0xff, 0x7f]);
+    let (chunks, _) = read(&file);
+    let told: Vec<_> =
+        chunks[0].events().map(|event| event.map(|_| ()).map_err(|damage| damage.what)).collect();
+    assert_eq!(told, [Ok(()), Err("an event of a size that cannot be")]);
+    // No size is none that is passed over for ever.
+    file[second..second + 4].fill(0x80);
+    let (chunks, _) = read(&file);
+    assert_eq!(chunks[0].events().count(), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    /// Whatever is changed in a file, reading it ends, without a panic and within the memory that its size allows.
+    #[test]
+    fn a_damaged_file_is_read_to_its_end(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        cut in any::<prop::sample::Index>(),
+        is_cut in any::<bool>(),
+    ) {
+        let mut file = [good(), good()].concat();
+        for (at, byte) in changes {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        if is_cut {
+            file.truncate(cut.index(file.len()));
+        }
+        let (chunks, _) = read(&file);
+        for chunk in chunks {
+            for event in chunk.events().flatten() {
+                let _ = event.values();
+            }
+            for index in 0..3 {
+                let _ = chunk.constant(CLASS, index);
+            }
+        }
+    }
+}

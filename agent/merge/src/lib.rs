@@ -1,0 +1,92 @@
+//! What a Flight Recorder file adds to a profile: its events become markers, on the profile's clock, in the tracks of their threads.
+//!
+//! It must never change what the profile says itself: no sample, no stack, no figure of the trust report.
+#![forbid(unsafe_code)]
+
+mod anchors;
+mod clock;
+mod events;
+mod kept;
+mod names;
+mod profile;
+mod show;
+mod stacks;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+pub use events::{Choice, MOST, merge};
+pub use profile::Part;
+
+use serde::Serialize;
+
+/// What became of a recording: the profile has it under `meta.vouchMerged`, and a person gets it in words.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Merged {
+    pub recording: String,
+    /// By when its first chunk began, it is known again.
+    began_unix_ns: i64,
+    /// The process that made it, if it says so and is another than the profile's.
+    pub stranger: Option<String>,
+    pub kinds: Vec<Kind>,
+    /// Events that lie before or after the profile.
+    pub outside: u64,
+    /// Events whose own bytes cannot be read.
+    pub unreadable: u64,
+    /// Kinds that tell what was and not what happened, which nobody asked for.
+    pub left_out: Vec<String>,
+    pub clock: Clock,
+    /// What is wrong with the file.
+    pub damage: Vec<String>,
+}
+
+/// What became of the events of a kind.
+#[derive(Debug, Serialize)]
+pub struct Kind {
+    pub name: String,
+    pub label: String,
+    pub count: u64,
+    pub shown: u64,
+}
+
+/// How the recording's clock and the profile's relate.
+#[derive(Debug, Serialize)]
+pub struct Clock {
+    /// Pauses for the collector that both saw; 0: the time of day alone relates them.
+    pub pauses: usize,
+    pub uncertainty_ns: f64,
+    /// How much the recording's clock loses.
+    pub drift_ns_a_minute: f64,
+    /// How far the time of day in the recording was off.
+    pub offset_ns: f64,
+}
+
+impl Merged {
+    pub fn shown(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.shown).sum()
+    }
+
+    /// In a line, as the front-end's panel has it.
+    pub fn line(&self) -> String {
+        let Self { recording, clock, .. } = self;
+        format!(
+            "{recording}: {} events of {} kinds, times within {}",
+            self.shown(),
+            self.kinds.len(),
+            clock.within()
+        )
+    }
+}
+
+impl Clock {
+    /// `± 12 µs`
+    pub fn within(&self) -> String {
+        let micros = self.uncertainty_ns / 1e3;
+        if micros < 1_000.0 {
+            format!("± {:.0} µs", micros.ceil())
+        } else {
+            format!("± {:.1} ms", micros / 1e3)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What the JDK's own types of values are called: threads, classes, methods, modules. Whatever else has a name has it in a field.
+
+use vouch_jfr::{Chunk, Type, Value};
+
+use crate::show;
+
+const THREAD: &str = "java.lang.Thread";
+const CLASS: &str = "java.lang.Class";
+const METHOD: &str = "jdk.types.Method";
+const NAMED: [&str; 5] = [
+    "jdk.types.ClassLoader",
+    "jdk.types.Module",
+    "jdk.types.Package",
+    "jdk.types.ThreadGroup",
+    "java.lang.String",
+];
+
+/// True if values of the type have a text of their own, and are not shown field by field.
+pub fn has_text(name: &str) -> bool {
+    [THREAD, CLASS, METHOD].contains(&name) || NAMED.contains(&name)
+}
+
+/// The name of such a value; of others that of the first field that has one.
+pub fn text(chunk: &Chunk, of: &Type, values: &[Value]) -> Option<String> {
+    match of.name.as_str() {
+        THREAD => Some(thread(chunk, of, values).name),
+        CLASS => Some(class(&field(chunk, of, values, "name")?)),
+        METHOD => method(chunk, of, values),
+        _ => match field(chunk, of, values, "name") {
+            Some(name) => Some(name),
+            None => values.iter().find_map(|value| plain(chunk, value)),
+        },
+    }
+}
+
+/// A thread, as a recording has it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Thread {
+    /// The kernel's number; 0: it has none, as a virtual one.
+    pub tid: u64,
+    pub name: String,
+    pub is_virtual: bool,
+}
+
+pub fn thread(chunk: &Chunk, of: &Type, values: &[Value]) -> Thread {
+    let whole = |name| match of.field(name).and_then(|row| values.get(row)) {
+        Some(Value::Whole(number)) => u64::try_from(*number).unwrap_or(0),
+        _ => 0,
+    };
+    let is_virtual = of.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
+    let name = field(chunk, of, values, "javaName").filter(|name| !name.is_empty());
+    let name = name.or_else(|| field(chunk, of, values, "osName"));
+    let tid = if is_virtual { 0 } else { whole("osThreadId") };
+    let number = whole("javaThreadId");
+    let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| {
+        if is_virtual { format!("virtual thread {number}") } else { format!("thread {tid}") }
+    });
+    Thread { tid, name, is_virtual }
+}
+
+/// `package.Class.method`, as Vouch names it, too.
+fn method(chunk: &Chunk, of: &Type, values: &[Value]) -> Option<String> {
+    let holder = field(chunk, of, values, "type")?;
+    Some(format!("{holder}.{}", field(chunk, of, values, "name")?))
+}
+
+fn plain(chunk: &Chunk, value: &Value) -> Option<String> {
+    if let Value::Text(text) = show::resolve(chunk, value) { Some(text) } else { None }
+}
+
+/// The text of a field, by its name.
+pub fn field(chunk: &Chunk, of: &Type, values: &[Value], name: &str) -> Option<String> {
+    show::text(chunk, values.get(of.field(name)?)?)
+}
+
+/// `java/lang/String` or `[[Ljava/lang/String;`, as Java writes it.
+fn class(name: &str) -> String {
+    let element = name.trim_start_matches('[');
+    let dimensions = name.len() - element.len();
+    let element = match element {
+        _ if dimensions == 0 => element,
+        "Z" => "boolean",
+        "B" => "byte",
+        "C" => "char",
+        "S" => "short",
+        "I" => "int",
+        "J" => "long",
+        "F" => "float",
+        "D" => "double",
+        _ => element.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')).unwrap_or(element),
+    };
+    element.replace('/', ".") + &"[]".repeat(dimensions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::class;
+
+    #[test]
+    fn classes_are_called_as_in_a_source() {
+        for (name, wanted) in [
+            ("shop/Cart", "shop.Cart"),
+            ("[B", "byte[]"),
+            ("[[Ljava/lang/String;", "java.lang.String[][]"),
+            ("B", "B"),
+        ] {
+            assert_eq!(class(name), wanted);
+        }
+    }
+}

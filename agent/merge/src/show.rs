@@ -1,0 +1,248 @@
+//! How what stands in an event's fields is shown: as the fields of a marker, with labels and units out of the recording's own metadata.
+//!
+//! It must never know a kind of event: any program declares its own.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value as Json, json};
+use vouch_jfr::{Chunk, Field, Type, Unit, Value};
+
+use crate::names;
+use crate::profile::Profile;
+
+/// A text of a marker is this long at most, in letters: the dump of all threads is one.
+const LONGEST: usize = 1_000;
+/// Fields of fields are shown, so deep.
+const DEEPEST: usize = 3;
+/// Constants that are constants, and so on.
+const HOPS: usize = 16;
+/// Of a list so many are shown.
+const LISTED: usize = 20;
+
+/// What every event has, and a marker says in its own way.
+const OWN: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
+/// What the front-end takes for its own.
+const TAKEN: [&str; 6] = ["type", "cause", "stack", "category", "name", "color"];
+
+/// A field of a marker.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    pub key: String,
+    label: String,
+    shape: Shape,
+    /// Which field, of that which, …
+    path: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Text,
+    Unit(Unit),
+    Decimal,
+}
+
+/// The fields of a kind's markers.
+pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
+    let mut shown = Vec::new();
+    for (row, field) in kind.fields.iter().enumerate() {
+        if !OWN.contains(&field.name.as_str()) {
+            let key = if TAKEN.contains(&field.name.as_str()) {
+                format!("{}_", field.name)
+            } else {
+                field.name.clone()
+            };
+            add(chunk, field, key, label(field), vec![row], &mut shown);
+        }
+    }
+    shown
+}
+
+fn label(field: &Field) -> String {
+    if field.label.is_empty() { field.name.clone() } else { field.label.clone() }
+}
+
+fn add(chunk: &Chunk, field: &Field, key: String, label: String, path: Vec<usize>, shown: &mut Vec<Shown>) {
+    let Some(of) = chunk.type_of(field.type_id) else { return };
+    let shape = match of.name.as_str() {
+        _ if field.list => Some(Shape::Text),
+        "jdk.types.StackTrace" => return,
+        "float" | "double" if field.unit == Unit::Plain => Some(Shape::Decimal),
+        "byte" | "short" | "int" | "long" | "float" | "double" => Some(Shape::Unit(field.unit)),
+        // Their texts.
+        "boolean" | "char" => Some(Shape::Text),
+        name if names::has_text(name) || of.fields.is_empty() => Some(Shape::Text),
+        // A type may hold itself.
+        _ if path.len() >= DEEPEST => return,
+        _ => None,
+    };
+    if let Some(shape) = shape {
+        let label = if shape == Shape::Unit(Unit::Hertz) { format!("{label} (Hz)") } else { label };
+        shown.push(Shown { key, label, shape, path });
+        return;
+    }
+    for (row, inner) in of.fields.iter().enumerate() {
+        let path = path.iter().copied().chain([row]).collect();
+        if of.fields.len() == 1 {
+            add(chunk, inner, key.clone(), label.clone(), path, shown);
+        } else {
+            let label = format!("{label}: {}", self::label(inner));
+            add(chunk, inner, format!("{key}_{}", inner.name), label, path, shown);
+        }
+    }
+}
+
+impl Shown {
+    /// As it stands in a marker's label: a text speaks for itself, of a number it is said what it is.
+    pub fn labelled(&self) -> String {
+        let value = format!("{{marker.data.{}}}", self.key);
+        if self.shape == Shape::Text { value } else { format!("{} {value}", self.label) }
+    }
+
+    /// As the schema of the markers has it.
+    pub fn schema(&self) -> Json {
+        let format = match self.shape {
+            Shape::Text | Shape::Unit(Unit::Address) => "unique-string",
+            Shape::Decimal | Shape::Unit(Unit::Hertz) => "decimal",
+            Shape::Unit(Unit::Plain | Unit::Bits) => "integer",
+            Shape::Unit(Unit::Bytes) => "bytes",
+            Shape::Unit(Unit::Percentage) => "percentage",
+            Shape::Unit(Unit::Span(_) | Unit::SpanTicks) => "duration",
+            Shape::Unit(Unit::Time(_) | Unit::TimeTicks) => "time",
+        };
+        json!({ "key": self.key, "label": self.label, "format": format })
+    }
+}
+
+/// Times of a chunk as the front-end has them, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// The profile's clock began then, in milliseconds since 1970.
+    pub zero_unix_ms: f64,
+    pub header: vouch_jfr::Header,
+}
+
+impl Times {
+    pub fn span_ms(self, ticks: f64) -> f64 {
+        ticks * 1e3 / number(self.header.ticks_per_second)
+    }
+
+    /// As the chunk's header has it: exact enough to be read, and not to be compared.
+    pub fn about_ms(self, ticks: f64) -> f64 {
+        number(self.header.start_unix_ns) / 1e6 - self.zero_unix_ms
+            + self.span_ms(ticks - number(self.header.start_ticks))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "what JavaScript reads has no more digits")]
+pub fn number(whole: i64) -> f64 {
+    whole as f64
+}
+
+/// The texts of a chunk's constants, and where they stand in the profile.
+#[derive(Debug, Default)]
+pub struct Texts(HashMap<(i64, i64), Option<usize>>);
+
+/// What a marker says: a field for each that has a value.
+pub fn data(
+    chunk: &Chunk,
+    fields: &[Shown],
+    values: &[Value],
+    times: Times,
+    texts: &mut Texts,
+    profile: &mut Profile,
+) -> Map<String, Json> {
+    let mut data = Map::new();
+    for field in fields {
+        if let Some(cell) = cell(chunk, field, values, times, texts, profile) {
+            data.insert(field.key.clone(), cell);
+        }
+    }
+    data
+}
+
+fn cell(
+    chunk: &Chunk,
+    field: &Shown,
+    values: &[Value],
+    times: Times,
+    texts: &mut Texts,
+    profile: &mut Profile,
+) -> Option<Json> {
+    let (last, path) = field.path.split_last()?;
+    let mut values = std::borrow::Cow::Borrowed(values);
+    for row in path {
+        let inner = resolve(chunk, values.get(*row)?);
+        let Value::Object(_, inner) = inner else { return None };
+        values = inner.into();
+    }
+    let value = values.get(*last)?;
+    if field.shape == Shape::Text {
+        // Most are of a constant that other events have as well.
+        let key = if let Value::Constant(type_id, index) = value { Some((*type_id, *index)) } else { None };
+        if let Some(known) = key.and_then(|key| texts.0.get(&key)) {
+            return known.map(Json::from);
+        }
+        let text = text(chunk, value).map(|text| profile.string(&cut(&text)));
+        if let Some(key) = key {
+            texts.0.insert(key, text);
+        }
+        return text.map(Json::from);
+    }
+    let whole = match resolve(chunk, value) {
+        Value::Whole(whole) => whole,
+        Value::Number(number) => return number.is_finite().then(|| json!(number)),
+        _ => return None,
+    };
+    let unit = if let Shape::Unit(unit) = field.shape { unit } else { Unit::Plain };
+    // What JFR does not know it gives as the least number that there is.
+    if whole == i64::MIN {
+        return None;
+    }
+    Some(match unit {
+        Unit::Plain | Unit::Bytes | Unit::Bits => whole.into(),
+        Unit::Percentage | Unit::Hertz => number(whole).into(),
+        Unit::Address => profile.string(&format!("{whole:#x}")).into(),
+        Unit::Span(ns) => (number(whole) * number(ns.cast_signed()) / 1e6).into(),
+        Unit::SpanTicks => times.span_ms(number(whole)).into(),
+        Unit::Time(ns) => (number(whole) * number(ns.cast_signed()) / 1e6 - times.zero_unix_ms).into(),
+        Unit::TimeTicks => times.about_ms(number(whole)).into(),
+    })
+}
+
+/// What a value is, wherever it stands.
+pub fn resolve(chunk: &Chunk, value: &Value) -> Value {
+    let mut value = value.clone();
+    for _ in 0..HOPS {
+        let Value::Constant(type_id, index) = value else { return value };
+        value = chunk.constant(type_id, index).unwrap_or(Value::Nothing);
+    }
+    Value::Nothing
+}
+
+/// A value in words; None if it says nothing.
+pub fn text(chunk: &Chunk, value: &Value) -> Option<String> {
+    match resolve(chunk, value) {
+        Value::Nothing | Value::Constant(..) => None,
+        Value::Text(text) => Some(text),
+        Value::Whole(number) => Some(number.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Truth(truth) => Some(truth.to_string()),
+        Value::Object(type_id, values) => names::text(chunk, chunk.type_of(type_id)?, &values),
+        Value::List(values) => {
+            let more = values.len().saturating_sub(LISTED);
+            let mut texts: Vec<_> =
+                values.iter().take(LISTED).filter_map(|value| text(chunk, value)).collect();
+            if more > 0 {
+                texts.push(format!("and {more} more"));
+            }
+            Some(texts.join(", "))
+        }
+    }
+}
+
+fn cut(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(LONGEST) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+    }
+}

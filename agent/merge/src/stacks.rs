@@ -1,0 +1,157 @@
+//! JFR's stacks, beside those that Vouch vouches for.
+//!
+//! They must never be taken for one that was checked: each has a frame outside of all others that says whose it is.
+
+use std::collections::HashMap;
+
+use serde_json::{Value as Json, json};
+use vouch_jfr::{Chunk, Value};
+
+use crate::names;
+use crate::profile::{Profile, Wrong};
+use crate::show::resolve;
+
+const WHOSE: &str = "[JFR's stack, not checked]";
+const CUT: &str = "[JFR's stack, not checked: its outer frames are cut off]";
+
+/// Functions, frames and stacks that are new.
+#[derive(Debug, Default)]
+pub struct Stacks {
+    /// The name, and whether it is a Java method.
+    functions: Rows<(usize, bool)>,
+    /// The function, and the line.
+    frames: Rows<(usize, Option<i64>)>,
+    /// A frame, and the row of its callers.
+    calls: Rows<(usize, Option<usize>)>,
+}
+
+#[derive(Debug)]
+struct Rows<K> {
+    rows: HashMap<K, usize>,
+    order: Vec<K>,
+}
+
+impl<K> Default for Rows<K> {
+    fn default() -> Self {
+        Self { rows: HashMap::new(), order: Vec::new() }
+    }
+}
+
+impl<K: Copy + Eq + std::hash::Hash> Rows<K> {
+    fn add(&mut self, key: K) -> usize {
+        *self.rows.entry(key).or_insert_with(|| {
+            self.order.push(key);
+            self.order.len() - 1
+        })
+    }
+}
+
+impl Stacks {
+    /// The number of an event's stack, among these.
+    pub fn add(&mut self, chunk: &Chunk, stack: &Value, profile: &mut Profile) -> Option<usize> {
+        let Value::Object(type_id, values) = resolve(chunk, stack) else { return None };
+        let of = chunk.type_of(type_id)?;
+        let frames = values.get(of.field("frames")?)?;
+        let Value::List(frames) = resolve(chunk, frames) else { return None };
+        let cut = of.field("truncated").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
+        let function = self.functions.add((profile.string(if cut { CUT } else { WHOSE }), false));
+        let frame = self.frames.add((function, None));
+        let mut stack = self.calls.add((frame, None));
+        // JFR begins with the innermost.
+        for frame in frames.iter().rev() {
+            let Value::Object(type_id, values) = resolve(chunk, frame) else { continue };
+            let of = chunk.type_of(type_id)?;
+            let name = names::field(chunk, of, &values, "method").unwrap_or_else(|| "[unknown]".to_owned());
+            let line = match of.field("lineNumber").and_then(|row| values.get(row)) {
+                Some(Value::Whole(line)) if *line > 0 => Some(*line),
+                _ => None,
+            };
+            let function = self.functions.add((profile.string(&name), true));
+            let frame = self.frames.add((function, line));
+            stack = self.calls.add((frame, Some(stack)));
+        }
+        Some(stack)
+    }
+
+    /// Adds all of them to the profile, and says from which number on stacks are these.
+    pub fn write(self, profile: &mut Profile, categories: &Categories) -> Result<usize, Wrong> {
+        let [functions, frames, stacks] =
+            [profile.rows("funcTable")?, profile.rows("frameTable")?, profile.rows("stackTable")?];
+        let rows = self.functions.order;
+        let names: Vec<_> = rows.iter().map(|(name, _)| *name).collect();
+        let column = |cell: Json, length| vec![cell; length];
+        profile.add_rows(
+            "funcTable",
+            &[
+                ("name", names.into_iter().map(Json::from).collect()),
+                ("isJS", column(false.into(), rows.len())),
+                ("relevantForJS", rows.iter().map(|(_, java)| (*java).into()).collect()),
+                ("resource", column((-1).into(), rows.len())),
+            ],
+        )?;
+        let frame_rows = self.frames.order;
+        let length = frame_rows.len();
+        let category = |function: usize| {
+            let (name, java) = rows[function];
+            if java { categories.of_method(profile.text(name)) } else { categories.other }
+        };
+        let category: Vec<Json> = frame_rows.iter().map(|(function, _)| category(*function).into()).collect();
+        profile.add_rows(
+            "frameTable",
+            &[
+                ("func", frame_rows.iter().map(|(function, _)| (functions + function).into()).collect()),
+                ("address", column((-1).into(), length)),
+                ("inlineDepth", column(0.into(), length)),
+                ("category", category),
+                ("subcategory", column(0.into(), length)),
+                ("line", frame_rows.iter().map(|(_, line)| json!(line)).collect()),
+            ],
+        )?;
+        let offset =
+            |(row, (_, outer)): (usize, &(usize, Option<usize>))| outer.map_or(0, |outer| row - outer).into();
+        profile.add_rows(
+            "stackTable",
+            &[
+                ("frame", self.calls.order.iter().map(|(frame, _)| (frames + frame).into()).collect()),
+                ("prefixOffset", self.calls.order.iter().enumerate().map(offset).collect()),
+            ],
+        )?;
+        Ok(stacks)
+    }
+}
+
+/// The profile's categories that an event, or its stack, can have.
+#[derive(Debug)]
+pub struct Categories {
+    other: usize,
+    application: usize,
+    jdk: usize,
+    vm: usize,
+}
+
+impl Categories {
+    pub fn of(profile: &Profile) -> Result<Self, Wrong> {
+        #[derive(serde::Deserialize)]
+        struct Category {
+            name: String,
+        }
+        let all: Vec<Category> = profile.meta.get("categories")?;
+        let row = |name: &str| all.iter().position(|category| category.name == name).unwrap_or(0);
+        Ok(Self { other: row("Other"), application: row("Application"), jdk: row("JDK"), vm: row("VM") })
+    }
+
+    fn of_method(&self, name: &str) -> usize {
+        let jdk =
+            ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|package| name.starts_with(package));
+        if jdk { self.jdk } else { self.application }
+    }
+
+    /// By a kind's name, and by where the recording puts it.
+    pub fn of_event(&self, name: &str, category: &[String]) -> usize {
+        match category.first().map(String::as_str) {
+            Some("Java Virtual Machine") => self.vm,
+            _ if name.starts_with("jdk.") => self.jdk,
+            _ => self.application,
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! A profile of a few threads, and recordings made by hand, put together.
+
+use std::io::Cursor;
+
+use serde_json::{Value as Json, json};
+use vouch_jfr::testing::{Constants, Declared, DeclaredField, chunk, constant, event, long, plain, text};
+
+use crate::{Choice, Merged, Part, merge};
+
+const LONG: i64 = 20;
+const STRING: i64 = 21;
+const BOOLEAN: i64 = 22;
+const INT: i64 = 23;
+const LABEL: i64 = 30;
+const SPAN: i64 = 31;
+const AMOUNT: i64 = 32;
+const THREAD: i64 = 40;
+const CLASS: i64 = 41;
+const METHOD: i64 = 42;
+const FRAME: i64 = 43;
+const STACK: i64 = 44;
+const CAUSE: i64 = 45;
+const ORDER: i64 = 100;
+const PAUSE: i64 = 101;
+const JVM: i64 = 102;
+const SETTING: i64 = 103;
+const FLAG: i64 = 104;
+
+const fn kind<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredField<'a>]) -> Declared<'a> {
+    Declared { id, name, annotations: &[], event, fields }
+}
+
+const fn annotated<'a>(name: &'a str, type_id: i64, annotations: &'a [(i64, &'a str)]) -> DeclaredField<'a> {
+    DeclaredField { annotations, ..plain(name, type_id) }
+}
+
+const TYPES: &[Declared<'_>] = &[
+    kind(LONG, "long", false, &[]),
+    kind(INT, "int", false, &[]),
+    kind(STRING, "java.lang.String", false, &[]),
+    kind(BOOLEAN, "boolean", false, &[]),
+    kind(LABEL, "jdk.jfr.Label", false, &[]),
+    kind(SPAN, "jdk.jfr.Timespan", false, &[]),
+    kind(AMOUNT, "jdk.jfr.DataAmount", false, &[]),
+    kind(
+        THREAD,
+        "java.lang.Thread",
+        false,
+        &[
+            plain("osName", STRING),
+            plain("osThreadId", LONG),
+            plain("javaName", STRING),
+            plain("virtual", BOOLEAN),
+        ],
+    ),
+    kind(CLASS, "java.lang.Class", false, &[plain("name", STRING)]),
+    kind(METHOD, "jdk.types.Method", false, &[constant("type", CLASS), plain("name", STRING)]),
+    kind(FRAME, "jdk.types.StackFrame", false, &[constant("method", METHOD), plain("lineNumber", INT)]),
+    kind(
+        STACK,
+        "jdk.types.StackTrace",
+        false,
+        &[plain("truncated", BOOLEAN), DeclaredField { list: true, ..plain("frames", FRAME) }],
+    ),
+    kind(CAUSE, "jdk.types.GCCause", false, &[plain("cause", STRING)]),
+    Declared {
+        id: ORDER,
+        name: "shop.Order",
+        annotations: &[(LABEL, "Order")],
+        event: true,
+        fields: &[
+            plain("startTime", LONG),
+            plain("duration", LONG),
+            constant("eventThread", THREAD),
+            constant("stackTrace", STACK),
+            annotated("user", STRING, &[(LABEL, "User")]),
+            annotated("size", LONG, &[(AMOUNT, "BYTES")]),
+            annotated("type", LONG, &[(SPAN, "MILLISECONDS")]),
+            constant("why", CAUSE),
+        ],
+    },
+    kind(PAUSE, "jdk.GCPhasePause", true, &[plain("startTime", LONG), plain("duration", LONG)]),
+    kind(JVM, "jdk.JVMInformation", true, &[plain("startTime", LONG), plain("pid", LONG)]),
+    kind(
+        SETTING,
+        "jdk.ActiveSetting",
+        true,
+        &[plain("startTime", LONG), plain("id", LONG), plain("name", STRING), plain("value", STRING)],
+    ),
+    kind(FLAG, "jdk.LongFlag", true, &[plain("startTime", LONG), plain("value", LONG)]),
+];
+
+fn constants() -> Vec<Constants> {
+    let thread = |tid, name: &str, is_virtual| [text(name), long(tid), text(name), vec![is_virtual]].concat();
+    let frame = |method, line| [long(method), long(line)].concat();
+    vec![
+        (
+            THREAD,
+            vec![
+                (1, thread(11, "main", 0)),
+                (2, thread(12, "worker", 0)),
+                (3, thread(0, "fiber", 1)),
+                (4, thread(99, "unheard of", 0)),
+                (5, thread(13, "pool-3", 0)),
+            ],
+        ),
+        (CLASS, vec![(1, text("shop/Cart")), (2, text("java/util/List"))]),
+        (METHOD, vec![(1, [long(1), text("sum")].concat()), (2, [long(2), text("get")].concat())]),
+        // Innermost first.
+        (STACK, vec![(1, [vec![0], long(2), frame(2, 7), frame(1, 5)].concat())]),
+        (CAUSE, vec![(1, text("hurry"))]),
+    ]
+}
+
+/// From when on in the recording, in microseconds.
+fn order(start_us: i64, took_us: i64, thread: i64, user: &str) -> Vec<u8> {
+    let body = [long(start_us * 1_000), long(took_us * 1_000), long(thread), long(1), text(user)];
+    event(ORDER, &[body.concat(), long(512), long(3), long(1)])
+}
+
+fn pause(start_us: i64, took_us: i64) -> Vec<u8> {
+    event(PAUSE, &[long(start_us * 1_000), long(took_us * 1_000)])
+}
+
+/// When the profile's clock was 0, in milliseconds since 1970.
+const ZERO_MS: i64 = 1_700_000_000_000;
+
+/// Its clock is that of the profile, but for what its header says of the time of day.
+fn recording(events: &[Vec<u8>], off_us: i64) -> Vec<u8> {
+    chunk(TYPES, &constants(), events, (0, ZERO_MS * 1_000_000 + off_us * 1_000))
+}
+
+fn profile() -> Json {
+    let thread = |name: &str, tid: Json, life: [Json; 2], markers: Json| {
+        let [began, ended] = life;
+        json!({
+            "name": name, "tid": tid, "pid": "7", "registerTime": began, "unregisterTime": ended,
+            "processStartupTime": 0, "isMainThread": name == "main",
+            "samples": {"length": 1, "stack": [0], "timeDeltas": [1.5], "weight": [1], "weightType": "samples"},
+            "markers": markers,
+        })
+    };
+    let none = json!({"length": 0, "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": []});
+    let pauses = json!({
+        "length": 4,
+        "data": [{"type": "gc_pause"}, {"type": "gc_pause"}, {"type": "gc_pause"}, {"type": "gc_pause"}],
+        "name": [0, 0, 0, 0],
+        "startTime": [99.995, 199.995, 299.995, 399.995], "endTime": [110.005, 210.005, 310.005, 410.005],
+        "phase": [1, 1, 1, 1], "category": [2, 2, 2, 2],
+    });
+    let mut many = thread("pool-# (2 threads)", json!(13), [json!(0), json!(null)], none.clone());
+    many["vouchTids"] = json!([14, 13]);
+    json!({
+        "meta": {
+            "startTime": ZERO_MS, "profilingStartTime": 0, "profilingEndTime": 1_000,
+            "categories": [{"name": "Other"}, {"name": "Application"}, {"name": "VM"}, {"name": "JDK"}],
+            "markerSchema": [{"name": "gc_pause"}], "extra": [{"label": "Vouch", "entries": []}],
+            "vouch": {"number": 0.1},
+        },
+        "libs": [],
+        "shared": {
+            "stringArray": ["GC pause", "shop.Cart.sum"],
+            "funcTable": {"length": 1, "name": [1], "isJS": [false], "relevantForJS": [true], "resource": [0], "odd": [3]},
+            "frameTable": {"length": 1, "func": [0], "address": [-1], "inlineDepth": [0], "category": [1], "subcategory": [1], "line": [5]},
+            "stackTable": {"length": 1, "frame": [0], "prefixOffset": [0]},
+        },
+        "threads": [
+            thread("main", json!(11), [json!(0), json!(null)], pauses),
+            // The kernel gave the number to two threads.
+            thread("early", json!(12), [json!(0), json!(200)], none.clone()),
+            thread("worker", json!("12.2"), [json!(300), json!(null)], none),
+            many,
+        ],
+    })
+}
+
+fn choice(events: &[&str]) -> Choice {
+    Choice {
+        recording: "app.jfr".to_owned(),
+        events: events.iter().map(|event| (*event).to_owned()).collect(),
+        most: 100,
+    }
+}
+
+fn try_merged(profile: &Json, recording: &[u8], choice: &Choice) -> Result<(Json, Merged), String> {
+    let (part, merged) = merge(Part::of(profile).unwrap(), Cursor::new(recording), choice)?;
+    Ok((serde_json::to_value(&part).unwrap(), merged))
+}
+
+fn merged(events: &[Vec<u8>], off_us: i64) -> (Json, Merged) {
+    try_merged(&profile(), &recording(events, off_us), &choice(&[])).unwrap()
+}
+
+/// The markers of a kind: the track, when they begin and end, what they say.
+fn markers(profile: &Json, kind: &str) -> Vec<(String, f64, Option<f64>, Json)> {
+    let mut found = Vec::new();
+    for thread in profile["threads"].as_array().unwrap() {
+        let table = &thread["markers"];
+        for (row, data) in table["data"].as_array().unwrap().iter().enumerate() {
+            if data["type"] == kind {
+                let name = thread["name"].as_str().unwrap().to_owned();
+                let time = |column: &str| table[column][row].as_f64();
+                found.push((name, time("startTime").unwrap(), time("endTime"), data.clone()));
+            }
+        }
+        let starts: Vec<f64> =
+            table["startTime"].as_array().unwrap().iter().filter_map(Json::as_f64).collect();
+        assert!(starts.is_sorted(), "{starts:?}");
+        assert_eq!(table["length"], starts.len());
+    }
+    found
+}
+
+fn string<'a>(profile: &'a Json, row: &Json) -> &'a str {
+    let row = usize::try_from(row.as_u64().unwrap()).unwrap();
+    profile["shared"]["stringArray"][row].as_str().unwrap()
+}
+
+#[test]
+fn an_event_becomes_a_marker_with_its_fields() {
+    let (profile, merged) = merged(&[order(500_000, 2_000, 1, "moe")], 0);
+    let found = markers(&profile, "jfr.shop.Order");
+    let [(track, start, end, data)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((track.as_str(), *start, *end), ("main", 500.0, Some(502.0)));
+    assert_eq!(
+        (string(&profile, &data["user"]), &data["size"], &data["type_"]),
+        ("moe", &json!(512), &json!(3.0))
+    );
+    assert_eq!(string(&profile, &data["why"]), "hurry", "a type of one field is that field");
+    let schema = profile["meta"]["markerSchema"].as_array().unwrap().last().unwrap();
+    assert_eq!(schema["name"], "jfr.shop.Order");
+    let field =
+        |key: &str| schema["fields"].as_array().unwrap().iter().find(|field| field["key"] == key).unwrap();
+    assert_eq!(field("user"), &json!({"key": "user", "label": "User", "format": "unique-string"}));
+    assert_eq!(field("size")["format"], "bytes");
+    assert_eq!(field("type_")["format"], "duration");
+    assert_eq!((merged.kinds.len(), merged.kinds[0].count, merged.kinds[0].shown), (1, 1, 1));
+}
+
+#[test]
+fn a_stack_is_named_as_that_of_jfr() {
+    let (profile, _) = merged(&[order(500_000, 0, 1, "moe")], 0);
+    let cause = &markers(&profile, "jfr.shop.Order")[0].3["cause"];
+    let shared = &profile["shared"];
+    let cell = |table: &str, column: &str, row: usize| {
+        usize::try_from(shared[table][column][row].as_u64().unwrap()).unwrap()
+    };
+    let mut stack = usize::try_from(cause["stack"].as_u64().unwrap()).unwrap();
+    let mut frames = Vec::new();
+    loop {
+        let frame = cell("stackTable", "frame", stack);
+        let name = string(&profile, &shared["funcTable"]["name"][cell("frameTable", "func", frame)]);
+        frames.push((
+            name,
+            shared["frameTable"]["line"][frame].as_u64(),
+            cell("frameTable", "category", frame),
+        ));
+        match cell("stackTable", "prefixOffset", stack) {
+            0 => break,
+            offset => stack -= offset,
+        }
+    }
+    assert_eq!(
+        frames,
+        [
+            ("java.util.List.get", Some(7), 3),
+            ("shop.Cart.sum", Some(5), 1),
+            ("[JFR's stack, not checked]", None, 0)
+        ]
+    );
+    for table in ["funcTable", "frameTable", "stackTable"] {
+        for (column, cells) in shared[table].as_object().unwrap() {
+            let length =
+                cells.as_array().map_or(shared[table]["length"].as_u64(), |cells| Some(cells.len() as u64));
+            assert_eq!(length, shared[table]["length"].as_u64(), "{column}");
+        }
+    }
+}
+
+#[test]
+fn what_the_profile_said_it_says_still() {
+    let before = profile();
+    let (after, _) = merged(&[order(500_000, 2_000, 1, "moe"), order(600_000, 1, 3, "larry")], 0);
+    assert_eq!(after["meta"]["vouch"], before["meta"]["vouch"]);
+    for (row, thread) in before["threads"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(after["threads"][row]["samples"], thread["samples"]);
+    }
+    for table in ["funcTable", "frameTable", "stackTable"] {
+        for (column, cells) in before["shared"][table].as_object().unwrap() {
+            if let Some(cells) = cells.as_array() {
+                assert_eq!(after["shared"][table][column].as_array().unwrap()[..cells.len()], cells[..]);
+            }
+        }
+    }
+    assert_eq!(markers(&after, "gc_pause").len(), 4);
+}
+
+#[test]
+fn an_event_stands_in_the_track_of_its_thread() {
+    let events = [
+        order(100_000, 0, 2, "before the worker"),
+        order(500_000, 0, 2, "worker"),
+        order(500_000, 0, 3, "virtual"),
+        order(500_000, 0, 4, "new"),
+        order(500_000, 0, 5, "of many"),
+        order(500_000, 0, 77, "of nobody"),
+    ];
+    let (profile, _) = merged(&events, 0);
+    let mut tracks: Vec<_> = markers(&profile, "jfr.shop.Order")
+        .into_iter()
+        .map(|(track, _, _, data)| (string(&profile, &data["user"]).to_owned(), track))
+        .collect();
+    tracks.sort();
+    let tracks: Vec<_> = tracks.iter().map(|(user, track)| (user.as_str(), track.as_str())).collect();
+    assert_eq!(
+        tracks,
+        [
+            ("before the worker", "worker"),
+            ("new", "unheard of"),
+            ("of many", "pool-# (2 threads)"),
+            ("of nobody", "main"),
+            ("virtual", "virtual threads (JFR)"),
+            ("worker", "worker"),
+        ]
+    );
+    let new = profile["threads"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&new["pid"], &new["samples"]["length"], &new["samples"]["stack"]),
+        (&json!("7"), &json!(0), &json!([]))
+    );
+}
+
+#[test]
+fn pauses_that_both_saw_correct_the_time_of_day() {
+    // The day's time is half a millisecond wrong.
+    let mut events: Vec<_> = (1..=4).map(|number| pause(number * 100_000, 10_000)).collect();
+    events.push(order(250_000, 0, 1, "moe"));
+    let (profile, merged) = merged(&events, 500);
+    let (_, start, _, _) = &markers(&profile, "jfr.shop.Order")[0];
+    assert_eq!(merged.clock.pauses, 4);
+    assert!((start - 250.0).abs() <= merged.clock.uncertainty_ns / 1e6, "{start}");
+    assert!((1_000.0..10_000.0).contains(&merged.clock.uncertainty_ns), "{:?}", merged.clock);
+    assert!((merged.clock.offset_ns - 500_000.0).abs() < 10_000.0, "{:?}", merged.clock);
+}
+
+#[test]
+fn another_process_has_tracks_of_its_own() {
+    let jvm = event(JVM, &[long(0), long(8)]);
+    let (profile, merged) = merged(&[jvm, order(500_000, 0, 1, "moe"), order(500_000, 0, 77, "all")], 0);
+    assert_eq!(merged.stranger.as_deref(), Some("8"));
+    let mut tracks: Vec<_> =
+        markers(&profile, "jfr.shop.Order").into_iter().map(|(track, ..)| track).collect();
+    tracks.sort();
+    assert_eq!(tracks, ["main", "process (JFR)"]);
+    assert_eq!(profile["threads"][4]["pid"], "8 (JFR)", "the profile's own main thread has nothing of it");
+    assert_eq!(merged.clock.pauses, 0);
+}
+
+#[test]
+fn what_was_asked_for_is_shown() {
+    let setting = event(SETTING, &[long(0), long(FLAG), text("period"), text("everyChunk")]);
+    let flag = event(FLAG, &[long(400_000_000), long(1)]);
+    let events = [setting, flag, order(500_000, 0, 1, "moe"), order(9_000_000, 0, 1, "late")];
+    let (profile, told) = merged(&events, 0);
+    assert_eq!((told.left_out.join(" "), told.outside), ("jdk.LongFlag".to_owned(), 1));
+    assert_eq!(markers(&profile, "jfr.shop.Order").len(), 1);
+    let asked = |patterns: &[&str]| try_merged(&self::profile(), &recording(&events, 0), &choice(patterns));
+    let (profile, told) = asked(&["jdk.*Flag"]).unwrap();
+    assert_eq!((markers(&profile, "jfr.jdk.LongFlag").len(), told.kinds.len()), (1, 1));
+    let mistake = asked(&["shop.Ordr"]).unwrap_err();
+    assert!(mistake.contains("shop.Ordr") && mistake.contains("shop.Order"), "{mistake}");
+}
+
+#[test]
+fn many_events_are_cut_to_the_longest() {
+    let events: Vec<_> = (0..1_000).map(|row| order(500_000 + row, row, 1, "moe")).collect();
+    let (profile, told) = merged(&events, 0);
+    assert_eq!((told.kinds[0].count, told.kinds[0].shown), (1_000, 100));
+    let shortest =
+        markers(&profile, "jfr.shop.Order").into_iter().map(|(_, start, end, _)| end.unwrap() - start);
+    assert!(shortest.fold(f64::INFINITY, f64::min) > 0.899);
+}
+
+#[test]
+fn a_recording_is_merged_once() {
+    let file = recording(&[order(500_000, 0, 1, "moe")], 0);
+    let (once, _) = try_merged(&profile(), &file, &choice(&[])).unwrap();
+    assert_eq!(try_merged(&once, &file, &choice(&[])).unwrap_err(), "app.jfr is in the profile already");
+    let other = recording(&[order(600_000, 0, 1, "moe")], 1);
+    let (twice, _) = try_merged(&once, &other, &choice(&[])).unwrap();
+    assert_eq!(markers(&twice, "jfr.shop.Order").len(), 2);
+    let names = twice["meta"]["markerSchema"].as_array().unwrap();
+    assert_eq!(names.iter().filter(|schema| schema["name"] == "jfr.shop.Order").count(), 1);
+}
+
+#[test]
+fn mistakes_are_sentences() {
+    let with = |profile: &Json, file: &[u8]| try_merged(profile, file, &choice(&[])).unwrap_err();
+    assert_eq!(with(&profile(), b""), "nothing could be read of app.jfr: it is empty");
+    assert_eq!(
+        with(&profile(), &[b'x'; 100]),
+        "nothing could be read of app.jfr: it is no Flight Recorder file"
+    );
+    assert!(with(&json!({"meta": {}}), &recording(&[], 0)).starts_with("the profile is none of Vouch's: "));
+    let two = [recording(&[], 0), chunk(TYPES, &[], &[], (-5, 0))].concat();
+    assert!(with(&profile(), &two).contains("more than one run"));
+}

@@ -1,0 +1,130 @@
+//! Which track is an event's thread? By the kernel's number and the name; a thread that the profile has not gets a track.
+//!
+//! An event must never stand in another thread's track: numbers are given again, so that a number alone is believed only of a thread
+//! that lived then.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::names::Thread;
+use crate::profile::{Part, Profile, Wrong, no_markers};
+
+/// Tracks of threads that the profile has not, at most; the rest shares one.
+const NEW: usize = 100;
+const VIRTUAL: &str = "virtual threads (JFR)";
+const PROCESS: &str = "process (JFR)";
+const OTHERS: &str = "other threads (JFR)";
+
+/// A thread's life and names in the profile.
+struct Track {
+    row: usize,
+    name: String,
+    began_ms: f64,
+    ended_ms: f64,
+}
+
+/// Finds tracks, and adds those that there are not.
+pub struct Tracks {
+    by_tid: HashMap<u64, Vec<Track>>,
+    new: HashMap<String, usize>,
+    /// The recording's process is not the profile's.
+    stranger: Option<String>,
+}
+
+impl Tracks {
+    /// `stranger` is the process of the recording, if it is another one.
+    pub fn of(profile: &Profile, stranger: Option<String>) -> Result<Self, Wrong> {
+        let mut tracks = Self { by_tid: HashMap::new(), new: HashMap::new(), stranger };
+        if tracks.stranger.is_some() {
+            return Ok(tracks);
+        }
+        for (row, thread) in profile.threads.iter().enumerate() {
+            for tid in tids(thread)? {
+                let name = thread.get("name")?;
+                let began_ms = thread.get("registerTime")?;
+                let ended_ms = thread.get::<Option<f64>>("unregisterTime")?.unwrap_or(f64::INFINITY);
+                tracks.by_tid.entry(tid).or_default().push(Track { row, name, began_ms, ended_ms });
+            }
+        }
+        Ok(tracks)
+    }
+
+    /// The row of the track of a thread at a time.
+    pub fn find(&mut self, profile: &mut Profile, thread: &Thread, at_ms: f64) -> Result<usize, Wrong> {
+        let of_tid = self.by_tid.get(&thread.tid).map_or(&[][..], Vec::as_slice);
+        let far = |track: &Track| (track.began_ms - at_ms).max(at_ms - track.ended_ms).max(0.0);
+        let nearest = |tracks: &mut dyn Iterator<Item = &Track>| {
+            tracks.min_by(|one, other| far(one).total_cmp(&far(other))).map(|track| track.row)
+        };
+        // JFR may tell of a thread before it is there. One may have got another name, or share its track with others.
+        let found = nearest(&mut of_tid.iter().filter(|track| track.name == thread.name))
+            .or_else(|| nearest(&mut of_tid.iter().filter(|track| far(track) <= 0.0)));
+        let own = if thread.is_virtual { VIRTUAL } else { &thread.name };
+        found.map_or_else(|| self.add(profile, own), Ok)
+    }
+
+    /// The row of the track for what is of all the process.
+    pub fn of_all(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
+        if self.stranger.is_some() { self.add(profile, PROCESS) } else { Ok(0) }
+    }
+
+    fn add(&mut self, profile: &mut Profile, own: &str) -> Result<usize, Wrong> {
+        let own = if self.new.len() < NEW || self.new.contains_key(own) { own } else { OTHERS };
+        if let Some(row) = self.new.get(own) {
+            return Ok(*row);
+        }
+        let row = profile.threads.len();
+        let track = self.track(&profile.threads[0], own, row)?;
+        profile.threads.push(track);
+        self.new.insert(own.to_owned(), row);
+        Ok(row)
+    }
+
+    /// As the first thread's is, and without what is that thread's own.
+    fn track(&self, first: &Part, name: &str, row: usize) -> Result<Part, Wrong> {
+        let mut track: Map<String, Json> = Map::new();
+        for key in ["processType", "processName", "processStartupTime", "processShutdownTime", "pid"] {
+            if let Some(value) = first.find(key)? {
+                track.insert(key.to_owned(), value);
+            }
+        }
+        if let Some(pid) = &self.stranger {
+            track.insert("pid".to_owned(), format!("{pid} (JFR)").into());
+            track.insert("processName".to_owned(), format!("process {pid} (JFR)").into());
+        }
+        let samples: Part = first.get("samples")?;
+        let empty: Map<String, Json> = samples
+            .keys()
+            .map(|key| {
+                let value = match key {
+                    "length" => 0.into(),
+                    "weightType" => samples.get(key)?,
+                    _ => json!([]),
+                };
+                Ok((key.to_owned(), value))
+            })
+            .collect::<Result<_, Wrong>>()?;
+        let own = json!({
+            "name": name, "tid": format!("jfr-{row}"), "isMainThread": false, "showMarkersInTimeline": true,
+            "registerTime": first.get::<f64>("processStartupTime")?, "unregisterTime": null, "pausedRanges": [],
+            "samples": empty, "markers": no_markers(),
+        });
+        let Json::Object(own) = own else { return Err("no track".to_owned()) };
+        track.extend(own);
+        Part::of(&track)
+    }
+}
+
+/// Of the threads in a track: `1234`, or `"1234.2"` of one that was renamed, or all of many.
+fn tids(track: &Part) -> Result<Vec<u64>, Wrong> {
+    if let Some(many) = track.find("vouchTids")? {
+        return Ok(many);
+    }
+    let tid = match track.get("tid")? {
+        Json::Number(tid) => tid.as_u64(),
+        Json::String(tid) => tid.split('.').next().and_then(|tid| tid.parse().ok()),
+        _ => None,
+    };
+    Ok(tid.into_iter().collect())
+}

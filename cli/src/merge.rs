@@ -1,0 +1,111 @@
+//! `vouch merge`: a profile with the events of a Flight Recorder file in it.
+//!
+//! It must never write over the profile unless it is told to, and never leave half a file.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use vouch_merge::{Choice, MOST, Merged, Part};
+use vouch_report::{grouped, plain};
+
+use crate::document;
+
+/// Kinds that are told of in a line each; the rest shares one.
+const LINES: usize = 12;
+
+#[derive(Args)]
+pub struct How {
+    /// The file to be written [default: the profile's name with .merged in it]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// These kinds alone, by the recording's own names, `*` for any part of one: 'shop.*,jdk.CPULoad' [default: all that tell
+    /// what happened]
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    events: Vec<String>,
+    /// So many markers of each kind: the longest, and of those without a length some from everywhere
+    #[arg(long, value_name = "NUMBER", default_value_t = MOST)]
+    most: usize,
+}
+
+/// Writes the merged profile, and says what is in it.
+pub fn merge(profile: &Path, recording: &Path, how: How) -> Result<String, String> {
+    let out = how.out.unwrap_or_else(|| beside(profile));
+    let name = out.to_string_lossy();
+    if !name.ends_with(".json") && !name.ends_with(".json.gz") {
+        return Err(format!("{name}: a merged profile is .json or .json.gz"));
+    }
+    vouch_output::check(&out)?;
+    let called = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let unreadable = |error: io::Error| format!("{} cannot be read: {error}", recording.display());
+    let file = BufReader::with_capacity(1 << 20, File::open(recording).map_err(unreadable)?);
+    let document: Part =
+        document::read(profile, |file| format!("{} is no profile (out=…) of Vouch's", file.display()))?;
+    let choice = Choice { recording: called, events: how.events, most: how.most.max(1) };
+    if io::stderr().is_terminal() {
+        eprintln!("reading {} …", recording.display());
+    }
+    let (document, merged) = vouch_merge::merge(document, file, &choice)?;
+    let written = vouch_output::write_whole(&out, name.ends_with(".gz"), |file| {
+        serde_json::to_writer(file, &document).map_err(io::Error::from)
+    });
+    written.map_err(|error| format!("{name} cannot be written: {error}"))?;
+    Ok(text(&name, &merged))
+}
+
+/// `a.json.gz` → `a.merged.json.gz`
+fn beside(profile: &Path) -> PathBuf {
+    let name = profile.file_name().unwrap_or_default().to_string_lossy();
+    let (first, ending) = name.split_at(name.find(".json").unwrap_or(name.len()));
+    let ending = if ending.is_empty() { ".json.gz" } else { ending };
+    profile.with_file_name(format!("{first}.merged{ending}"))
+}
+
+fn text(out: &str, merged: &Merged) -> String {
+    let Merged { recording, stranger, kinds, outside, unreadable, left_out, clock, damage, .. } = merged;
+    let mut text = format!("{}: {} events of {}", plain(out), grouped(merged.shown()), plain(recording));
+    if let Some(pid) = stranger {
+        let _ = write!(text, ", of another process ({pid}), in tracks of their own");
+    }
+    let by = match clock.pauses {
+        0 => "by the time of day alone".to_owned(),
+        pauses => format!("by {} pauses for the collector that both saw", grouped(pauses as u64)),
+    };
+    let _ = writeln!(
+        text,
+        "\ntimes: {} of the profile's clock, {by}; drift {:+.0} ns a minute\n",
+        clock.within(),
+        clock.drift_ns_a_minute
+    );
+    if !kinds.is_empty() {
+        text.push_str("    events       shown  kind\n");
+    }
+    for kind in kinds.iter().take(LINES) {
+        let [count, shown] = [kind.count, kind.shown].map(grouped);
+        let _ = writeln!(text, "{count:>10}  {shown:>10}  {} ({})", plain(&kind.label), plain(&kind.name));
+    }
+    if let Some(rest) = kinds.get(LINES..).filter(|rest| !rest.is_empty()) {
+        let [count, shown] = [|kind: &vouch_merge::Kind| kind.count, |kind: &vouch_merge::Kind| kind.shown]
+            .map(|of| grouped(rest.iter().map(of).sum()));
+        let _ = writeln!(text, "{count:>10}  {shown:>10}  {} kinds more", rest.len());
+    }
+    if *outside > 0 {
+        let _ = writeln!(text, "\n{} events lie before or after the profile", grouped(*outside));
+    }
+    if !left_out.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nleft out, since they tell how things are and not what happened: {} kinds (--events 'jdk.*' has them all)",
+            left_out.len()
+        );
+    }
+    if *unreadable > 0 {
+        let _ = writeln!(text, "\n{} events are damaged", grouped(*unreadable));
+    }
+    for damage in damage.iter().take(3) {
+        let _ = writeln!(text, "\n{}: {}", plain(recording), plain(damage));
+    }
+    text
+}

@@ -1,0 +1,261 @@
+/*
+ * A program with events of its own, recorded by the JVM's Flight Recorder beside Vouch: they are put into the profile when it is written,
+ * or later by `vouch merge`, at the times, in the threads and with the values that the program knows. And no recording, however bad,
+ * makes `vouch merge` do anything but answer.
+ *
+ * @test
+ * @summary Flight Recorder's events in a profile, on one clock
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Recorded
+ */
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+import jdk.jfr.DataAmount;
+import jdk.jfr.Event;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+
+public class Recorded {
+    private static final int COLLECTIONS = 12;
+    private static final int ORDERS = 500;
+    private static final int DAMAGED = 60;
+    private static final String KIND = "jfr.shop.Order";
+    private static final String WHOSE = "[JFR's stack, not checked]";
+    /** The file's times are whole microseconds. */
+    private static final double ROUNDED_MS = 0.001;
+
+    public static void main(String[] args) throws Exception {
+        Run run = run("jfr=app.jfr");
+        orders(run.profile());
+        pauses(run.profile());
+        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("jfr: app.jfr: ") && line.contains("times within ±")),
+            "the summary tells of the recording: " + run.vouchLines());
+
+        run = run("events=default");
+        Check.empty(run.profile().marks(KIND), "events that nobody asked for");
+        String said = merged(run.dir, 0, "profile.json", "app.jfr");
+        Check.contains(said, "shop.Order", "what vouch merge says");
+        Profile profile = Profile.read(run.dir.resolve("profile.merged.json"));
+        orders(profile);
+        pauses(profile);
+        Check.equal(run.profile().weight(), profile.weight(), "weight of all samples, before and after");
+        Check.equal(run.profile().meta.get("vouch").toString(), profile.meta.get("vouch").toString(), "the trust report in it");
+        Check.contains(merged(run.dir, 1, "profile.merged.json", "app.jfr"), "in the profile already", "a second time");
+        merged(run.dir, 0, "profile.json", "app.jfr", "--events", "shop.*", "--out", "some.json");
+        JsonObject told = Profile.read(run.dir.resolve("some.json")).meta.getAsJsonArray("vouchMerged").get(0).getAsJsonObject();
+        Check.equal(1, told.getAsJsonArray("kinds").size(), "kinds that were asked for");
+
+        stranger(run.dir);
+        damaged(run.dir);
+    }
+
+    private static Run run(String options) {
+        try {
+            Class.forName("jdk.jfr.Event");
+        } catch (ClassNotFoundException none) {
+            Skip.unless(false, "this JDK has no Flight Recorder");
+        }
+        return Vm.with(options).collector("-XX:+UseSerialGC").flags("-Xmx256m", "-XX:StartFlightRecording=filename=app.jfr")
+            .run(Program.class).ok();
+    }
+
+    private static JsonObject clock(Profile profile) {
+        return profile.meta.getAsJsonArray("vouchMerged").get(0).getAsJsonObject().getAsJsonObject("clock");
+    }
+
+    private static void orders(Profile profile) {
+        List<Mark> orders = profile.marks(KIND);
+        Check.equal(2 * ORDERS, orders.size(), "orders");
+        double uncertainty = clock(profile).get("uncertainty_ns").getAsDouble() / 1e6 + ROUNDED_MS;
+        Check.atMost(1, uncertainty, "uncertainty of times, in ms");
+        List<Double> early = new ArrayList<>();
+        List<Double> late = new ArrayList<>();
+        int[] of = new int[2];
+        for (Mark order : orders) {
+            String user = order.text("user");
+            Check.equal(user.equals("moe") ? "main" : "waiter", order.track.name, "whose order it is");
+            of[user.equals("moe") ? 0 : 1]++;
+            Check.equal("Order", order.name, "name");
+            Check.equal("byte[]", order.text("kind"), "a class, in words");
+            Check.that(order.has("Recorded$Program.order"), "where it was: " + order.stack.functions());
+            Check.equal(WHOSE, order.stack.root().function, "whose stack it is");
+            // The event begins before and ends after what the program measured: within what the report states, each of them.
+            early.add(order.number("began") / 1e6 - order.startMs);
+            late.add(order.endMs - order.number("ended") / 1e6);
+        }
+        Check.equal(ORDERS, of[0], "orders of the main thread");
+        Check.equal(ORDERS, of[1], "orders of the waiter");
+        for (List<Double> times : Arrays.asList(early, late)) {
+            Collections.sort(times);
+            Check.atLeast(-uncertainty, times.get(0), "the least that an event reaches around what it is of, in ms");
+            // A thread may lose its processor between two readings of the clock; half of all do not.
+            Check.atMost(uncertainty + 0.05, times.get(times.size() / 2), "how much most reach around, in ms");
+        }
+        JsonObject schema = null;
+        for (JsonElement known : profile.meta.getAsJsonArray("markerSchema")) {
+            schema = known.getAsJsonObject().get("name").getAsString().equals(KIND) ? known.getAsJsonObject() : schema;
+        }
+        Check.that(schema != null, "the front-end is told of orders");
+        String fields = schema.getAsJsonArray("fields").toString();
+        Check.contains(fields, "{\"format\":\"bytes\",\"key\":\"size\",\"label\":\"What it weighs\"}", "labels and units");
+    }
+
+    /** What both saw is within the uncertainty. */
+    private static void pauses(Profile profile) {
+        List<Mark> seen = profile.marks("gc_pause");
+        List<Mark> recorded = profile.marks("jfr.jdk.GCPhasePause");
+        Check.atLeast(COLLECTIONS, recorded.size(), "pauses that JFR saw");
+        Check.atLeast(COLLECTIONS, clock(profile).get("pauses").getAsLong(), "pauses that relate the clocks");
+        double uncertainty = clock(profile).get("uncertainty_ns").getAsDouble() / 1e6 + 2 * ROUNDED_MS;
+        for (Mark pause : recorded) {
+            Check.that(seen.stream().anyMatch(other -> other.startMs <= pause.startMs + uncertainty
+                && pause.endMs <= other.endMs + uncertainty && other.ms() >= pause.ms() - 2 * ROUNDED_MS),
+                pause + " is one that JVMTI told of");
+        }
+    }
+
+    /** The recording of one run in the profile of another one. */
+    private static void stranger(Path dir) throws Exception {
+        Run other = Vm.with("").flags("-Xmx64m").run(Short.class).ok();
+        String said = merged(other.dir, 0, "profile.json", dir.resolve("app.jfr").toString());
+        if (said.contains("of another process")) {
+            Check.contains(said, "by the time of day alone", "how the clocks are related");
+        } else {
+            Check.that(Vm.major() < 17, "it is told that the recording is another process's: " + said);
+        }
+        Profile profile = Profile.read(other.dir.resolve("profile.merged.json"));
+        // It was over when the other one began.
+        Check.empty(profile.marks(KIND), "orders of another time");
+    }
+
+    private static void damaged(Path dir) throws Exception {
+        byte[] whole = Files.readAllBytes(dir.resolve("app.jfr"));
+        Path bad = dir.resolve("bad.jfr");
+        Files.write(bad, new byte[0]);
+        Check.contains(merged(dir, 1, "profile.json", "bad.jfr"), "it is empty", "an empty file");
+        Check.contains(merged(dir, 1, "profile.json", "profile.json"), "no Flight Recorder file", "another file");
+        Check.contains(merged(dir, 1, "app.jfr", "app.jfr"), "neither a trust report nor a profile", "no profile");
+        Check.contains(merged(dir, 1, "profile.json", "no.jfr"), "no.jfr cannot be read", "no file");
+        Check.contains(merged(dir, 1, "profile.json", "app.jfr", "--events", "shop.Ordr"), "shop.Order", "a slip of the pen");
+        Check.contains(merged(dir, 1, "profile.json", "app.jfr", "--out", "no/x.json"), "create it first", "no folder");
+        Random random = new Random(1);
+        int read = 0;
+        for (int i = 0; i < DAMAGED; i++) {
+            byte[] bytes = i % 3 == 0 ? Arrays.copyOf(whole, random.nextInt(whole.length)) : whole.clone();
+            for (int flips = i % 3; flips > 0; flips--) {
+                bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
+            }
+            Files.write(bad, bytes);
+            read += vouch(dir, Arrays.asList("merge", "profile.json", "bad.jfr", "--out", "bad.json")).exit == 0 ? 1 : 0;
+        }
+        System.out.println(read + " of " + DAMAGED + " damaged recordings gave something");
+        Check.atLeast(1, read, "damaged recordings that gave something");
+        Check.atMost(DAMAGED - 1, read, "damaged recordings that gave something");
+    }
+
+    private static String merged(Path dir, int exit, String... arguments) throws Exception {
+        List<String> all = new ArrayList<>(Arrays.asList("merge"));
+        all.addAll(Arrays.asList(arguments));
+        Told told = vouch(dir, all);
+        Check.equal(exit, told.exit, "exit code of vouch " + all + ": " + told.text);
+        return told.text;
+    }
+
+    private static final class Told {
+        final int exit;
+        final String text;
+
+        Told(int exit, String text) {
+            this.exit = exit;
+            this.text = text;
+        }
+    }
+
+    /** An answer or a sentence; anything else fails. */
+    private static Told vouch(Path dir, List<String> arguments) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>();
+        command.add(Vm.agent().resolveSibling("vouch").toString());
+        command.addAll(arguments);
+        File said = dir.resolve("said.txt").toFile();
+        Process process = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true).redirectOutput(said).start();
+        boolean ended = process.waitFor(60, TimeUnit.SECONDS);
+        process.destroyForcibly().waitFor();
+        String text = new String(Files.readAllBytes(said.toPath()), StandardCharsets.UTF_8);
+        Check.that(ended, command + " did not end: " + text);
+        Check.that(process.exitValue() == 0 || process.exitValue() == 1 && text.startsWith("vouch: "),
+            command + " ended with " + process.exitValue() + ": " + text);
+        return new Told(process.exitValue(), text);
+    }
+
+    @Name("shop.Order")
+    @Label("Order")
+    static class Order extends Event {
+        String user;
+        @Label("What it weighs")
+        @DataAmount
+        long size;
+        Class<?> kind = byte[].class;
+        long began;
+        long ended;
+    }
+
+    static class Short {
+        public static void main(String[] args) {
+            Burn.millis(100);
+        }
+    }
+
+    static class Program {
+        public static void main(String[] args) throws InterruptedException {
+            Thread waiter = new Thread(() -> orders("larry"), "waiter");
+            waiter.start();
+            orders("moe");
+            waiter.join();
+        }
+
+        private static void orders(String user) {
+            for (int i = 0; i < ORDERS; i++) {
+                order(user, i);
+                if (user.equals("moe") && i % (ORDERS / COLLECTIONS) == 0) {
+                    System.gc();
+                }
+            }
+        }
+
+        static void order(String user, int number) {
+            Order order = new Order();
+            order.user = user;
+            order.size = number;
+            order.begin();
+            order.began = System.nanoTime();
+            long until = order.began + 300_000;
+            while (System.nanoTime() < until) {
+                Thread.yield();
+            }
+            order.ended = System.nanoTime();
+            order.commit();
+        }
+    }
+}
