@@ -19,6 +19,7 @@ pub use events::{Choice, MOST, merge};
 pub use profile::Part;
 
 use serde::Serialize;
+use vouch_report::grouped;
 
 /// What became of a recording: the profile has it under `meta.vouchMerged`, and a person gets it in words.
 #[derive(Debug, Serialize)]
@@ -72,7 +73,7 @@ impl Merged {
         let Self { recording, clock, .. } = self;
         format!(
             "{recording}: {} events of {} kinds, times within {}",
-            self.shown(),
+            grouped(self.shown()),
             self.kinds.len(),
             clock.within()
         )
