@@ -5,6 +5,7 @@
 //!     xtask lies-page MAJOR-MODE-PROGRAM.json…    the same of a walker that is known to be wrong now and then: how often, and in what
 //!     xtask recovery-page MAJOR-MODE.RUN-PROGRAM.json|collapsed… tables of bad stacks with recovery and without
 //!     xtask depth-page MAJOR-MODE.WALKER.DEPTH.RUN-deep.json… a table of what a sample costs by depth
+//!     xtask clock-page MAJOR.merged.json…         a table of how well the Flight Recorder's times fit
 //!     xtask events-page                           docs/events.md, from the catalogue
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
@@ -13,6 +14,7 @@
 //! It must never write a figure that is in none of its files.
 #![forbid(unsafe_code)]
 
+mod clock_page;
 mod depth_page;
 mod events_page;
 mod lies_page;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Some("lies-page") => |files| Ok(lies_page::page(&reports(files)?)),
         Some("recovery-page") => recovery_page::page,
         Some("depth-page") => |files| depth_page::page(&reports(files)?),
+        Some("clock-page") => clock_page::page,
         Some("true-stacks") => |files| Ok(true_stacks::lines(&reports(files)?)),
         Some("true-stacks-page") => |files| Ok(true_stacks::page(&reports(files)?)),
         Some("true-stacks-refuted") => {
@@ -47,7 +50,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page, or trust-page|witness-page|lies-page|recovery-page|depth-page|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page, or trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);

@@ -168,7 +168,7 @@ impl Chunk {
             match self.find_constants_at(place, &mut found) {
                 Ok(0) => return (found, None),
                 // Each points to an earlier one, so that there is an end to it.
-                Ok(delta) if delta < 0 => place += delta,
+                Ok(delta) if delta < 0 => place = place.saturating_add(delta),
                 Ok(_) => {
                     let at = usize::try_from(place).unwrap_or_default();
                     return (found, Some(Damage { what: "constants that are not in order", at }));

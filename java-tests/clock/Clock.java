@@ -1,0 +1,57 @@
+import java.util.concurrent.ThreadLocalRandom;
+
+import jdk.jfr.Event;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+
+/**
+ * For scripts/clock-page: keeps all processors busy, and says now and then, in events of the Flight Recorder's, what time
+ * System.nanoTime says that it is.
+ *
+ *   java Clock SECONDS
+ */
+public final class Clock {
+    @Name("vouch.Clock")
+    @StackTrace(false)
+    static final class Told extends Event {
+        long began;
+        long ended;
+    }
+
+    static volatile Object kept;
+
+    private Clock() {}
+
+    public static void main(String[] args) throws InterruptedException {
+        long until = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000_000L;
+        Thread[] threads = new Thread[Runtime.getRuntime().availableProcessors()];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = new Thread(() -> work(until), "clock-" + i);
+            threads[i].start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+    }
+
+    private static void work(long until) {
+        byte[][] alive = new byte[1_000][];
+        long next = System.nanoTime();
+        while (next < until) {
+            Told told = new Told();
+            told.begin();
+            told.began = System.nanoTime();
+            for (int i = 0; i < 100; i++) {
+                alive[ThreadLocalRandom.current().nextInt(alive.length)] = new byte[10_000];
+            }
+            kept = alive;
+            told.ended = System.nanoTime();
+            told.end();
+            told.commit();
+            next += 10_000_000;
+            while (System.nanoTime() < next) {
+                kept = new byte[100];
+            }
+        }
+    }
+}
