@@ -14,7 +14,11 @@ public final class Clock {
     @Name("vouch.Clock")
     @StackTrace(false)
     static final class Told extends Event {
+        /** Before it begins, and once it has begun: a thread may be stopped at any place. */
+        long before;
         long began;
+        /** The same of its end. */
+        long ending;
         long ended;
     }
 
@@ -39,14 +43,16 @@ public final class Clock {
         long next = System.nanoTime();
         while (next < until) {
             Told told = new Told();
+            told.before = System.nanoTime();
             told.begin();
             told.began = System.nanoTime();
             for (int i = 0; i < 100; i++) {
                 alive[ThreadLocalRandom.current().nextInt(alive.length)] = new byte[10_000];
             }
             kept = alive;
-            told.ended = System.nanoTime();
+            told.ending = System.nanoTime();
             told.end();
+            told.ended = System.nanoTime();
             told.commit();
             next += 10_000_000;
             while (System.nanoTime() < next) {
