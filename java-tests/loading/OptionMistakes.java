@@ -31,7 +31,7 @@ public class OptionMistakes {
         refused("report=report.html", "must end in .json");
         refused("out=%{VOUCH_TEST_NOT_SET}.json", "VOUCH_TEST_NOT_SET is not set");
         refused("depth=5,depth=6", "given twice");
-        refused("xyzzyplugh=1", "the keys are out, report, interval");
+        refused("xyzzyplugh=1", "the keys are out, report, jfr, interval");
         refused("stop", "for a JVM that runs");
     }
 
