@@ -13,6 +13,7 @@ use vouch_walk::broken::Break;
 use vouch_walk::own::Own;
 use vouch_walk::walker::Walker;
 
+use crate::anchors;
 use crate::contexts::{carried, natives};
 use crate::events;
 use crate::facade::Jvmti;
@@ -28,7 +29,7 @@ use crate::resolve::Resolver;
 use crate::say::say;
 use crate::session::{Places, Program, Session};
 use crate::threads::{hook, late, registry, rename, scan};
-use crate::wake::wake;
+use crate::wake::{wait, wake};
 use crate::walkers::{self, Walkers};
 use crate::worker::{self, Duties};
 
@@ -72,6 +73,10 @@ pub const LAB: &str = "lab: nothing is recorded, the natives of dev.vouch.Oracle
 /// What the agent's thread does.
 static DUTIES: Duties = Duties {
     tend: |env| agent().map_or(NEVER, |agent| agent.tend(env)),
+    rest: |env, time| match agent() {
+        Some(agent) => agent.rest(env, time),
+        None => wait(time),
+    },
     look: |env| {
         if let Some(agent) = agent() {
             agent.look(env);
@@ -203,6 +208,20 @@ impl Agent {
                 }
                 left.map_or(ROUND, |left| left.min(ROUND)).min(session.next_task())
             }
+        }
+    }
+
+    /// The agent's thread rests: in the way that Flight Recorder tells of, if there should be an anchor. Nothing is locked meanwhile.
+    fn rest(&self, env: &mut JNIEnv<'_>, time: Duration) {
+        let is_due = match &*self.state.lock() {
+            State::Recording(session) => session.anchors.are_due(time),
+            _ => false,
+        };
+        if !is_due {
+            return wait(time);
+        }
+        if let (Some(anchor), State::Recording(session)) = (anchors::meet(env), &mut *self.state.lock()) {
+            session.anchors.add(anchor);
         }
     }
 

@@ -9,6 +9,7 @@
 //! This file must hold nothing but the exported functions: each only guards against panics and passes on.
 
 mod agent;
+mod anchors;
 mod callbacks;
 mod clock;
 mod compiled;

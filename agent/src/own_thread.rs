@@ -2,6 +2,7 @@
 //!
 //! It must never be taken for the program's, so it says what it is before it does anything.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::clock;
@@ -10,6 +11,15 @@ use crate::threads::registry;
 /// The kernel's id of one of them; 0 until it runs, and once it has ended.
 #[derive(Debug, Default)]
 pub struct OwnThread(AtomicU32);
+
+thread_local! {
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is one of them.
+pub fn is_calling() -> bool {
+    IS_OWN.get()
+}
 
 /// Which signals are not to land on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +37,7 @@ impl OwnThread {
     /// The calling thread is the one, until what is given back is dropped.
     pub fn begin(&self, blocked: Blocked) -> Running<'_> {
         block(blocked);
+        IS_OWN.set(true);
         let tid = clock::own_tid();
         registry().own(tid);
         self.0.store(tid, Ordering::Relaxed);
@@ -34,12 +45,16 @@ impl OwnThread {
     }
 
     pub fn runs(&self) -> bool {
-        self.0.load(Ordering::Acquire) != 0
+        self.tid() != 0
+    }
+
+    pub fn tid(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
     }
 
     /// The CPU time that it has had, in nanoseconds.
     pub fn cpu(&self) -> u64 {
-        match self.0.load(Ordering::Relaxed) {
+        match self.tid() {
             0 => 0,
             tid => clock::thread_cpu(tid).unwrap_or(0),
         }

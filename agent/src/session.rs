@@ -21,6 +21,7 @@ use vouch_signal::stay::Polls;
 use vouch_walk::own::Own;
 use vouch_walk::recover::Ground;
 
+use crate::anchors::Anchors;
 use crate::clock;
 use crate::contexts::contexts;
 use crate::events;
@@ -97,6 +98,7 @@ pub struct Session {
     told: events::Chosen,
     untold: Option<String>,
     heap: Heap,
+    pub anchors: Anchors,
     /// How long the program had stood still before.
     stood_before: Option<Counted>,
 }
@@ -120,6 +122,7 @@ impl Session {
         let witness = Witness::new(options.witness);
         let recorder =
             Recorder::new(options.depth, options.showing, witness, registry(), contexts(), events::ROWS);
+        let anchors = Anchors::of(&hotspot);
         let questions = Questions::new(jvmti, hotspot, registry(), places.code, options.depth);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
@@ -144,6 +147,7 @@ impl Session {
             told,
             untold,
             heap: Heap::default(),
+            anchors,
             stood_before: events::stood(),
         };
         if session.truth.is_some() {

@@ -14,7 +14,7 @@ use vouch_signal::usual::Usual;
 use crate::facade::{Jvmti, Result};
 use crate::fault::guard;
 use crate::own_thread::{Blocked, OwnThread};
-use crate::wake::{wait, wake};
+use crate::wake::wake;
 
 /// How often the threads are looked through, at most; longer where that takes long.
 const LOOK: Duration = Duration::from_millis(100);
@@ -31,11 +31,18 @@ pub fn cpu() -> u64 {
     THREAD.cpu()
 }
 
+/// The kernel's id of the agent's thread; 0 while there is none.
+pub fn tid() -> u32 {
+    THREAD.tid()
+}
+
 /// What the thread is for.
 #[derive(Debug)]
 pub struct Duties {
     /// One round; gives the time until the next one.
     pub tend: fn(&mut JNIEnv<'_>) -> Duration,
+    /// Rests until then, or until there is something to do.
+    pub rest: fn(&mut JNIEnv<'_>, Duration),
     /// Looks through all threads: so often that it takes no more than a share of the time.
     pub look: fn(&mut JNIEnv<'_>),
 }
@@ -74,7 +81,7 @@ fn run(duties: &Duties, mut env: JNIEnv<'_>) {
     let (mut next_look, usual) = (Instant::now(), Usual::default());
     loop {
         let pause = (duties.tend)(&mut env);
-        wait(pause);
+        (duties.rest)(&mut env, pause);
         if ENDING.load(Ordering::Acquire) {
             return;
         }

@@ -69,14 +69,11 @@ fn text(out: &str, merged: &Merged) -> String {
     if let Some(pid) = stranger {
         let _ = write!(text, ", of another process ({pid}), in tracks of their own");
     }
-    let by = match clock.pauses {
-        0 => "by the time of day alone".to_owned(),
-        pauses => format!("by {} pauses for the collector that both saw", grouped(pauses as u64)),
-    };
     let _ = writeln!(
         text,
-        "\ntimes: {} of the profile's clock, {by}; drift {:+.0} ns a minute\n",
+        "\ntimes: {} of the profile's clock, {}; drift {:+.0} ns a minute\n",
         clock.within(),
+        clock.by(),
         clock.drift_ns_a_minute
     );
     if !kinds.is_empty() {

@@ -21,6 +21,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
@@ -47,13 +48,14 @@ public class Recorded {
     private static final double ROUNDED_MS = 0.001;
 
     public static void main(String[] args) throws Exception {
-        Run run = run("jfr=app.jfr");
+        Run run = run(Program.class, "jfr=app.jfr");
         orders(run.profile());
         pauses(run.profile());
         Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("jfr: app.jfr: ") && line.contains("times within ±")),
             "the summary tells of the recording: " + run.vouchLines());
 
-        run = run("events=default");
+        withoutCollections();
+        run = run(Program.class, "events=default");
         Check.empty(run.profile().marks(KIND), "events that nobody asked for");
         String said = merged(run.dir, 0, "profile.json", "app.jfr");
         Check.contains(said, "shop.Order", "what vouch merge says");
@@ -71,14 +73,30 @@ public class Recorded {
         damaged(run.dir);
     }
 
-    private static Run run(String options) {
+    /** Where nothing is collected, and nobody looks, there are the waits of Vouch's own thread, of which no more is seen. */
+    private static void withoutCollections() {
+        Run run = run(Unhurried.class, "jfr=app.jfr,events=wait");
+        Profile profile = run.profile();
+        orders(profile);
+        Check.equal(0L, clock(profile).get("pauses").getAsLong(), "pauses that relate the clocks");
+        Check.atLeast(1, clock(profile).get("waits").getAsLong(), "waits that relate the clocks");
+        Check.that(profile.tracks.stream().noneMatch(track -> track.name.equals("Vouch")), "no track of Vouch's own");
+        // What is counted and not shown took less than a millisecond each.
+        JsonObject told = run.report().json.getAsJsonObject("events").getAsJsonObject("wait");
+        List<Mark> shown = profile.marks("monitor_wait");
+        double unseen = told.get("count").getAsLong() - shown.size();
+        double took = shown.stream().mapToDouble(Mark::ms).sum();
+        Check.atMost(took + 0.01 * shown.size() + unseen, told.get("took_ms").getAsDouble(), "what the program's waits took, in ms");
+    }
+
+    private static Run run(Class<?> program, String options) {
         try {
             Class.forName("jdk.jfr.Event");
         } catch (ClassNotFoundException none) {
             Skip.unless(false, "this JDK has no Flight Recorder");
         }
         return Vm.with(options).collector("-XX:+UseSerialGC").flags("-Xmx256m", "-XX:StartFlightRecording=filename=app.jfr")
-            .run(Program.class).ok();
+            .run(program).ok();
     }
 
     private static JsonObject clock(Profile profile) {
@@ -224,6 +242,24 @@ public class Recorded {
     static class Short {
         public static void main(String[] args) {
             Burn.millis(100);
+        }
+    }
+
+    static class Unhurried {
+        public static void main(String[] args) throws InterruptedException {
+            Thread waiter = new Thread(() -> orders("larry"), "waiter");
+            waiter.start();
+            orders("moe");
+            while (waiter.isAlive()) {
+                Thread.sleep(1);
+            }
+        }
+
+        private static void orders(String user) {
+            for (int i = 0; i < ORDERS; i++) {
+                Program.order(user, i);
+                LockSupport.parkNanos(2_000_000);
+            }
         }
     }
 

@@ -17,10 +17,11 @@ const ROUNDED_MS: f64 = 0.001;
 /// The table of these merged profiles, each named after its JDK.
 pub fn page(files: &[PathBuf]) -> Result<String, String> {
     let mut runs: Vec<Run> = files.iter().map(|file| Run::read(file)).collect::<Result<_, _>>()?;
-    runs.sort_by_key(|run| run.major);
+    runs.sort_by_key(|run| (run.major, run.pauses == 0));
     let head = [
         "JDK",
         "pauses",
+        "waits",
         "drift, µs a minute",
         "time of day off by, µs",
         "stated, µs",
@@ -34,6 +35,7 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
 struct Run {
     major: u32,
     pauses: u64,
+    waits: u64,
     drift_us: f64,
     offset_us: f64,
     stated_us: f64,
@@ -55,6 +57,7 @@ impl Run {
         let mut run = Self {
             major,
             pauses: clock["pauses"].as_u64().unwrap_or(0),
+            waits: clock["waits"].as_u64().unwrap_or(0),
             drift_us: figure("drift_ns_a_minute")? / 1e3,
             offset_us: figure("offset_ns")? / 1e3,
             stated_us: figure("uncertainty_ns")? / 1e3,
@@ -89,6 +92,7 @@ impl Run {
         vec![
             self.major.to_string(),
             grouped(self.pauses),
+            grouped(self.waits),
             format!("{:+.1}", self.drift_us),
             format!("{:+.0}", self.offset_us),
             format!("{:.1}", self.stated_us),
@@ -106,7 +110,15 @@ mod tests {
     #[test]
     fn a_row_counts_the_events_that_are_further_off_than_stated() {
         let off_ms = (0..1_000).map(|row| if row < 998 { 0.004 } else { 1.0 }).collect();
-        let run = Run { major: 25, pauses: 1_234, drift_us: -3.25, offset_us: 7.0, stated_us: 4.0, off_ms };
-        assert_eq!(run.row(), ["25", "1,234", "-3.2", "+7", "4.0", "500", "99.800", "1000.0"]);
+        let run = Run {
+            major: 25,
+            pauses: 1_234,
+            waits: 9,
+            drift_us: -3.25,
+            offset_us: 7.0,
+            stated_us: 4.0,
+            off_ms,
+        };
+        assert_eq!(run.row(), ["25", "1,234", "9", "-3.2", "+7", "4.0", "500", "99.800", "1000.0"]);
     }
 }

@@ -13,6 +13,9 @@ pub struct Meta {
     pub started_ns: u64,
     /// When recording ended, or the profile was asked for.
     pub ended_ns: u64,
+    /// Moments of which Flight Recorder tells, too, if it records: from when to when on CLOCK_MONOTONIC, and in which thread.
+    pub anchors: Vec<[u64; 2]>,
+    pub agent_tid: u32,
     pub pid: u32,
     pub process_name: String,
     /// The command line.

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Read, Seek};
+use std::mem::take;
 
 use serde_json::value::to_raw_value;
 use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Event, Header, Reader, Type, Value};
 
-use crate::anchors::{Pause, relate};
+use crate::anchors::{Moment, Moments, relate};
 use crate::clock::Relation;
 use crate::kept::Keep;
 use crate::names::{self, Thread};
@@ -20,6 +21,8 @@ use crate::{Clock, Kind, Merged, Part};
 /// Samples are the profile's own matter, and JFR's about itself nobody's.
 const SAMPLES: [&str; 3] = ["jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample"];
 const ABOUT_ITSELF: [&str; 2] = ["jdk.ActiveSetting", "jdk.ActiveRecording"];
+/// The agent's own thread.
+const AGENT: &str = "Vouch";
 /// Before it is known by how much the clocks are apart, that much beside the profile may still belong to it.
 const BESIDE_MS: f64 = 2_000.0;
 
@@ -82,12 +85,14 @@ struct Reading<'c> {
     own_pid: String,
     first: Option<Header>,
     by_day: Vec<(f64, f64)>,
-    pauses: Vec<Pause>,
+    pauses: Vec<Moment>,
+    /// Those of the agent's own thread: by its number.
+    agent_tid: Option<u64>,
+    waits: Vec<Moment>,
     kinds: BTreeMap<String, Met>,
     /// Kinds that are told once a chunk, whatever happens.
     states: BTreeSet<String>,
-    threads: Vec<Thread>,
-    thread_rows: HashMap<Thread, usize>,
+    threads: Threads,
     stacks: Stacks,
     pid: Option<String>,
     /// All kinds that there are events of.
@@ -109,6 +114,28 @@ struct ThisChunk<'c> {
     seen: HashSet<i64>,
 }
 
+/// The threads of all events, once each.
+#[derive(Default)]
+struct Threads {
+    list: Vec<Thread>,
+    rows: HashMap<Thread, usize>,
+}
+
+impl Threads {
+    /// That of an event, by its place in the list.
+    fn of(&mut self, this: &mut ThisChunk<'_>, kind: &Type, values: &[Value]) -> Option<usize> {
+        let (value, index) = constant(kind, values, "eventThread")?;
+        *this.threads.entry(index).or_insert_with(|| {
+            let Value::Object(type_id, values) = show::resolve(this.chunk, &value) else { return None };
+            let thread = names::thread(this.chunk, this.chunk.type_of(type_id)?, &values);
+            Some(*self.rows.entry(thread).or_insert_with_key(|thread| {
+                self.list.push(thread.clone());
+                self.list.len() - 1
+            }))
+        })
+    }
+}
+
 impl<'c> Reading<'c> {
     fn of(profile: &Profile, choice: &'c Choice) -> Result<Self, Wrong> {
         let meta = &profile.meta;
@@ -121,10 +148,11 @@ impl<'c> Reading<'c> {
             first: None,
             by_day: Vec::new(),
             pauses: Vec::new(),
+            agent_tid: anchors(profile)?.map(|anchors| anchors.tid),
+            waits: Vec::new(),
             kinds: BTreeMap::new(),
             states: BTreeSet::new(),
-            threads: Vec::new(),
-            thread_rows: HashMap::new(),
+            threads: Threads::default(),
             stacks: Stacks::default(),
             pid: None,
             names: BTreeSet::new(),
@@ -197,7 +225,11 @@ impl<'c> Reading<'c> {
         let at = self.at(start);
         match kind.name.as_str() {
             "jdk.GCPhasePause" => {
-                self.pauses.push(Pause { began: at, ended: at + took_ns.unwrap_or(0.0) });
+                self.pauses.push(Moment { began: at, ended: at + took_ns.unwrap_or(0.0) });
+            }
+            "jdk.JavaMonitorWait" if self.is_agents(this, kind, &values) => {
+                self.waits.push(Moment { began: at, ended: at + took_ns.unwrap_or(0.0) });
+                return;
             }
             "jdk.JVMInformation" => self.pid = whole("pid").map(|pid| pid.to_string()).or(self.pid.take()),
             "jdk.ActiveSetting" => self.setting(this, kind, &values, whole("id")),
@@ -228,24 +260,18 @@ impl<'c> Reading<'c> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration, above zero")]
         let Some(rank) = met.keep.rank(took_ns.unwrap_or(0.0) as u64) else { return };
         let data = show::data(this.chunk, fields, &values, this.times, &mut this.texts, profile);
-        let constant = |name: &str| match kind.field(name).and_then(|row| values.get(row)) {
-            Some(value @ Value::Constant(_, index)) => Some((value.clone(), *index)),
-            _ => None,
-        };
-        let thread = constant("eventThread").and_then(|(value, index)| {
-            *this.threads.entry(index).or_insert_with(|| {
-                let Value::Object(type_id, values) = show::resolve(this.chunk, &value) else { return None };
-                let thread = names::thread(this.chunk, this.chunk.type_of(type_id)?, &values);
-                Some(*self.thread_rows.entry(thread).or_insert_with_key(|thread| {
-                    self.threads.push(thread.clone());
-                    self.threads.len() - 1
-                }))
-            })
-        });
-        let stack = constant("stackTrace").and_then(|(value, index)| {
+        let thread = self.threads.of(this, kind, &values);
+        let stack = constant(kind, &values, "stackTrace").and_then(|(value, index)| {
             *this.stacks.entry(index).or_insert_with(|| self.stacks.add(this.chunk, &value, profile))
         });
         met.keep.add(rank, (at, took_ns), thread, stack, data);
+    }
+
+    /// True for what the agent's own thread did: it is no event of the program's.
+    fn is_agents(&mut self, this: &mut ThisChunk<'_>, kind: &Type, values: &[Value]) -> bool {
+        let Some(tid) = self.agent_tid else { return false };
+        let thread = self.threads.of(this, kind, values).map(|row| &self.threads.list[row]);
+        thread.is_some_and(|thread| thread.tid == tid && thread.name == AGENT)
     }
 
     /// A kind whose period is a chunk tells how things are, and nothing that happened.
@@ -281,21 +307,27 @@ impl<'c> Reading<'c> {
 
     fn write(mut self, first: Header, profile: &mut Profile) -> Result<Merged, Wrong> {
         let stranger = self.pid.take().filter(|pid| *pid != self.own_pid);
-        let seen = if stranger.is_some() { Vec::new() } else { pauses(profile)? };
-        let (relation, pauses) =
-            relate(&self.by_day, &seen, &self.pauses).ok_or("the recording has no clock")?;
+        let (mut pauses, mut waits) = (
+            Moments { seen: Vec::new(), recorded: take(&mut self.pauses) },
+            Moments { seen: Vec::new(), recorded: take(&mut self.waits) },
+        );
+        if stranger.is_none() {
+            pauses.seen = seen_pauses(profile)?;
+            waits.seen = anchors(profile)?.map_or_else(Vec::new, Anchors::moments);
+        }
+        let (relation, counts) = relate(&self.by_day, pauses, waits).ok_or("the recording has no clock")?;
         let mut left_out = Vec::new();
         if self.choice.events.is_empty() {
-            let states = std::mem::take(&mut self.states);
+            let states = take(&mut self.states);
             left_out.extend(states.into_iter().filter(|name| self.kinds.remove(name).is_some()));
         }
         let categories = Categories::of(profile)?;
-        let stacks = std::mem::take(&mut self.stacks).write(profile, &categories)?;
+        let stacks = take(&mut self.stacks).write(profile, &categories)?;
         let mut tracks = Tracks::of(profile, stranger.clone())?;
         let mut markers: BTreeMap<usize, Vec<Marker>> = BTreeMap::new();
         let (mut kinds, mut schemas) = (Vec::new(), Vec::new());
         let mut span = [f64::INFINITY, f64::NEG_INFINITY];
-        for (name, met) in std::mem::take(&mut self.kinds) {
+        for (name, met) in take(&mut self.kinds) {
             let r#type = format!("jfr.{name}");
             let (label, category) = (profile.string(&met.label), categories.of_event(&name, &met.category));
             let mut kind = Kind { label: met.label.clone(), count: met.keep.seen, shown: 0, name };
@@ -310,7 +342,7 @@ impl<'c> Reading<'c> {
                 }
                 span = [span[0].min(row.at), span[1].max(row.at + row.took.unwrap_or(0.0))];
                 let track = match row.thread {
-                    Some(thread) => tracks.find(profile, &self.threads[thread], start_ms)?,
+                    Some(thread) => tracks.find(profile, &self.threads.list[thread], start_ms)?,
                     None => tracks.of_all(profile)?,
                 };
                 let mut data = row.data;
@@ -344,7 +376,7 @@ impl<'c> Reading<'c> {
             outside: self.outside,
             unreadable: self.unreadable,
             left_out,
-            clock: clock(&relation, pauses, span, self.by_day.first().copied()),
+            clock: clock(&relation, counts, span, self.by_day.first().copied()),
             damage: self.damage,
         };
         tell(profile, schemas, &merged)?;
@@ -379,8 +411,33 @@ fn is_like(name: &str, pattern: &str) -> bool {
     }
 }
 
+/// The index and value of a field that is a constant.
+fn constant(kind: &Type, values: &[Value], name: &str) -> Option<(Value, i64)> {
+    match values.get(kind.field(name)?)? {
+        value @ Value::Constant(_, index) => Some((value.clone(), *index)),
+        _ => None,
+    }
+}
+
+/// When the agent's thread waited for JFR to tell of it.
+#[derive(serde::Deserialize)]
+struct Anchors {
+    tid: u64,
+    ns: Vec<[f64; 2]>,
+}
+
+impl Anchors {
+    fn moments(self) -> Vec<Moment> {
+        self.ns.into_iter().map(|[began, ended]| Moment { began, ended }).collect()
+    }
+}
+
+fn anchors(profile: &Profile) -> Result<Option<Anchors>, Wrong> {
+    profile.meta.find("vouchAnchors")
+}
+
 /// The pauses that JVMTI told of.
-fn pauses(profile: &Profile) -> Result<Vec<Pause>, Wrong> {
+fn seen_pauses(profile: &Profile) -> Result<Vec<Moment>, Wrong> {
     #[derive(serde::Deserialize)]
     struct Data {
         r#type: String,
@@ -390,15 +447,21 @@ fn pauses(profile: &Profile) -> Result<Vec<Pause>, Wrong> {
     let (began, ended): (Vec<f64>, Vec<Option<f64>>) = (table.get("startTime")?, table.get("endTime")?);
     let rows = data.iter().zip(began).zip(ended).filter(|((data, _), _)| data.r#type == "gc_pause");
     let pause = |((_, began), ended): ((_, f64), Option<f64>)| {
-        Some(Pause { began: began * 1e6, ended: ended? * 1e6 })
+        Some(Moment { began: began * 1e6, ended: ended? * 1e6 })
     };
     Ok(rows.filter_map(pause).collect())
 }
 
-fn clock(relation: &Relation, pauses: usize, span: [f64; 2], by_day: Option<(f64, f64)>) -> Clock {
+fn clock(
+    relation: &Relation,
+    [pauses, waits]: [usize; 2],
+    span: [f64; 2],
+    by_day: Option<(f64, f64)>,
+) -> Clock {
     let offset = by_day.map_or(0.0, |(at, add)| at + add - relation.profile_ns(at));
     Clock {
         pauses,
+        waits,
         uncertainty_ns: relation.uncertainty_ns(span[0], span[1]).round(),
         drift_ns_a_minute: relation.drift_ns_a_minute().round(),
         offset_ns: offset.round(),

@@ -54,8 +54,9 @@ pub struct Kind {
 /// How the recording's clock and the profile's relate.
 #[derive(Debug, Serialize)]
 pub struct Clock {
-    /// Pauses for the collector that both saw; 0: the time of day alone relates them.
+    /// Pauses for the collector that both saw, and waits of the agent's own thread; 0 of both: the time of day alone relates them.
     pub pauses: usize,
+    pub waits: usize,
     pub uncertainty_ns: f64,
     /// How much the recording's clock loses.
     pub drift_ns_a_minute: f64,
@@ -81,6 +82,20 @@ impl Merged {
 }
 
 impl Clock {
+    /// `by 33 pauses for the collector and 4 waits of the agent's that both saw`
+    pub fn by(&self) -> String {
+        let told =
+            |count: usize, what: &str| (count > 0).then(|| format!("{} {what}", grouped(count as u64)));
+        let moments =
+            [told(self.pauses, "pauses for the collector"), told(self.waits, "waits of Vouch's own thread")];
+        let moments: Vec<String> = moments.into_iter().flatten().collect();
+        if moments.is_empty() {
+            "by the time of day alone".to_owned()
+        } else {
+            format!("by {} that both saw", moments.join(" and "))
+        }
+    }
+
     /// `± 12 µs`
     pub fn within(&self) -> String {
         let micros = self.uncertainty_ns / 1e3;

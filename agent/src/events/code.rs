@@ -12,6 +12,7 @@ use super::row::Row;
 use crate::clock;
 use crate::facade::{Capability, Event, Need, Told};
 use crate::fault::guard;
+use crate::own_thread;
 
 pub static EXCEPTION: Row = Row::of(
     &kinds::EXCEPTION,
@@ -50,7 +51,7 @@ unsafe extern "C" fn thrown(
 
 /// The calling thread has a class prepared.
 pub fn prepared(class: jclass) {
-    if !CLASS.counts.wanted() {
+    if !CLASS.counts.wanted() || own_thread::is_calling() {
         return;
     }
     let now = clock::monotonic();

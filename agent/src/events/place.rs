@@ -17,6 +17,7 @@ use crate::agent::agent;
 use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
+use crate::own_thread;
 use crate::resolve::readable;
 use crate::threads::registry;
 
@@ -95,18 +96,18 @@ pub fn class_name(class: jni_sys::jclass) -> String {
     signature.map_or_else(String::new, |signature| readable::type_name(&signature))
 }
 
-/// The calling thread begins to wait. A virtual thread is left out: what begins on one carrier may end on another.
+/// The calling thread begins to wait. A virtual thread is left out: what begins on one carrier may end on another; and the agent's own.
 ///
 /// # Safety
 /// `env` must be the calling thread's, and `thread` a reference that is valid there.
 pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, note: u64) {
     // SAFETY: by the caller's promise.
-    if !unsafe { is_virtual(env, thread) } {
+    if !unsafe { is_virtual(env, thread) } && !own_thread::is_calling() {
         BEGAN.set(Began { at: clock::monotonic(), note });
     }
 }
 
-/// It has come to an end; `None` if this recording has not seen it begin, or it is a virtual thread.
+/// It has come to an end; `None` if this recording has not seen it begin, or it was left out.
 ///
 /// # Safety
 /// As of [`begin`].

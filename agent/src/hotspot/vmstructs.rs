@@ -120,6 +120,26 @@ fn stack(table: &Table) -> Option<(usize, usize)> {
 
 /// The value of a flag of the JVM's that is on or off; `None` if it has none of this name.
 pub fn flag(hotspot: &HotSpot, name: &str) -> Option<bool> {
+    Flag::of(hotspot, name).map(Flag::is_on)
+}
+
+/// A flag that the JVM may turn on or off while it runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag(usize);
+
+impl Flag {
+    /// `None` if it has none of this name.
+    pub fn of(hotspot: &HotSpot, name: &str) -> Option<Self> {
+        place_of_flag(hotspot, name).map(Self)
+    }
+
+    pub fn is_on(self) -> bool {
+        // SAFETY: the address of a flag's value, which is a C++ bool and never goes.
+        unsafe { (self.0 as *const u8).read_volatile() != 0 }
+    }
+}
+
+fn place_of_flag(hotspot: &HotSpot, name: &str) -> Option<usize> {
     let table = Table::of(hotspot)?;
     // Until JDK 9 the type had another name.
     let kind = ["JVMFlag", "Flag"].into_iter().find(|kind| table.address(kind, "flags").is_some())?;
@@ -129,8 +149,7 @@ pub fn flag(hotspot: &HotSpot, name: &str) -> Option<bool> {
     let place = |index: usize| flags + index * size;
     // The last of them is a sentinel without a name.
     let found = (0..count).find(|index| is_text(still(place(*index) + text), name))?;
-    // SAFETY: the address of a flag's value, which is a C++ bool.
-    Some(unsafe { (still(place(found) + value) as *const u8).read() } != 0)
+    Some(still(place(found) + value))
 }
 
 /// The table of fields, with the layout of its own entries.

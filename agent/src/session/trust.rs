@@ -19,6 +19,7 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::hotspot::perf_data::Stood;
 use crate::record::Powers;
+use crate::worker;
 
 /// What there is to know of the program that is profiled.
 #[derive(Debug, Clone, Default)]
@@ -125,6 +126,8 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
         started_unix_ns: session.started.epoch,
         started_ns: session.started.monotonic,
         ended_ns: now.monotonic,
+        anchors: session.anchors.kept().to_vec(),
+        agent_tid: worker::tid(),
         pid: std::process::id(),
         process_name: program.name().to_owned(),
         arguments: shortened(&program.command),

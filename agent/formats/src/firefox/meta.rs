@@ -59,6 +59,15 @@ pub struct MetaColumns<'a> {
     /// What the samples' own column of contexts has its numbers of.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_contexts: Option<ContextTable<'a>>,
+    /// By which `vouch merge` relates Flight Recorder's clock to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vouch_anchors: Option<Anchors<'a>>,
+}
+
+#[derive(Serialize)]
+struct Anchors<'a> {
+    tid: u32,
+    ns: &'a [[u64; 2]],
 }
 
 #[derive(Serialize)]
@@ -123,6 +132,8 @@ impl<'a> MetaColumns<'a> {
             extra: [Section { label: "Vouch", entries }],
             vouch: &meta.report,
             vouch_contexts: Some(ContextTable(recording)).filter(|_| !recording.contexts().rows().is_empty()),
+            vouch_anchors: Some(Anchors { tid: meta.agent_tid, ns: &meta.anchors })
+                .filter(|anchors| !anchors.ns.is_empty()),
         }
     }
 }
