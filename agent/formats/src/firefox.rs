@@ -18,7 +18,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use vouch_recording::Recording;
+use vouch_recording::{Recording, Thread};
 
 use crate::meta::Meta;
 use allocations::AllocationColumns;
@@ -82,13 +82,17 @@ struct TrackColumns<'a> {
     paused_ranges: [(); 0],
     pid: String,
     tid: &'a Tid,
-    /// Of the threads that share the track: the front-end passes it over, `vouch merge` finds a thread's track by it.
+    /// Of the threads that share the track, with their lives: the front-end passes it over, `vouch merge` finds a thread's track by it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    vouch_tids: Option<Vec<u64>>,
+    vouch_tids: Option<Vec<(u64, Micros, Option<Micros>)>>,
     samples: SampleColumns,
     #[serde(skip_serializing_if = "Option::is_none")]
     js_allocations: Option<AllocationColumns<'a>>,
     markers: MarkerColumns<'a>,
+}
+
+fn life(thread: &Thread) -> (u64, Micros, Option<Micros>) {
+    (thread.tid(), Micros::from_nanos(thread.started_ns()), thread.ended_ns().map(Micros::from_nanos))
 }
 
 impl<'a> TrackColumns<'a> {
@@ -109,7 +113,7 @@ impl<'a> TrackColumns<'a> {
             pid: meta.pid.to_string(),
             tid: &track.tid,
             vouch_tids: (track.threads.len() > 1)
-                .then(|| track.threads.iter().map(|thread| thread.tid()).collect()),
+                .then(|| track.threads.iter().map(|thread| life(thread)).collect()),
             samples: SampleColumns::of(&track.threads, interval_ns, meta.ended_ns),
             js_allocations: AllocationColumns::of(recording, &track.threads),
             markers,

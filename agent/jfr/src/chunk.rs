@@ -16,8 +16,11 @@ const METADATA: i64 = 0;
 const CONSTANTS: i64 = 1;
 /// A chunk is read as a whole; those of a JVM have 12 MiB if nobody asks for more.
 const LARGEST: u64 = 1 << 30;
-/// Values of an event that take no byte, beside those that do.
+/// For each byte there may be so many values, and some that take none: what holds values is one itself.
+const FOR_A_BYTE: usize = 4;
 const SPARE: usize = 64;
+/// So many values are in one event, or one constant, at most: each takes many times the room that it has in the file.
+const MOST_VALUES: usize = 1 << 20;
 
 /// What a chunk says of its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,7 @@ impl<F: Read + Seek> Reader<F> {
         (self.at, self.length)
     }
 
-    /// The next chunk; after a mistake there is none.
+    /// The next chunk. After a mistake there is another one only if it is known where.
     pub fn next_chunk(&mut self) -> io::Result<Option<Result<Chunk, String>>> {
         let left = self.length.saturating_sub(self.at);
         if left == 0 {
@@ -78,6 +81,7 @@ impl<F: Read + Seek> Reader<F> {
             return refuse("its last chunk was begun, and nothing of it was written yet");
         }
         if size > LARGEST {
+            self.at = self.length.min(self.length - left + size.min(left));
             return refuse(&format!("a chunk of {} MiB, and 1,024 are the most", size >> 20));
         }
         let mut data = header;
@@ -137,7 +141,7 @@ impl Chunk {
             constants: HashMap::new(),
             damage: None,
         };
-        let mut bytes = chunk.event_at(metadata, METADATA)?;
+        let (mut bytes, _) = chunk.event_at(metadata, METADATA, chunk.data.len())?;
         chunk.types = Types::read(&mut bytes)?;
         // What was read of the constants is good, also where the rest is not: events that lack one say so.
         let (found, damage) = chunk.find_constants(constants);
@@ -150,47 +154,68 @@ impl Chunk {
         Bytes::new(&self.data, self.compressed).from(at)
     }
 
-    /// The bytes of such an event, behind its size and type.
-    fn event_at(&self, place: i64, wanted: i64) -> Result<Bytes<'_>, Damage> {
+    /// The bytes of such an event, behind its size and type, and where it begins; it ends before another one does.
+    fn event_at(&self, place: i64, wanted: i64, before: usize) -> Result<(Bytes<'_>, usize), Damage> {
         let nowhere = |at| Damage { what: "the header tells of a place that is not there", at };
         let at = usize::try_from(place).ok().filter(|at| (HEADER..self.data.len()).contains(at));
         let at = at.ok_or_else(|| nowhere(self.data.len()))?;
         let mut bytes = self.bytes(at);
-        let _size = bytes.int()?;
-        if bytes.long()? == wanted { Ok(bytes) } else { Err(nowhere(at)) }
+        let end = self.end_of(at, &mut bytes)?;
+        if bytes.long()? == wanted && end <= before { Ok((bytes.until(end), at)) } else { Err(nowhere(at)) }
+    }
+
+    /// Where the event at a place ends, of which the size is read now.
+    fn end_of(&self, at: usize, bytes: &mut Bytes<'_>) -> Result<usize, Damage> {
+        let size = usize::try_from(bytes.int()?).ok();
+        let end = size.and_then(|size| at.checked_add(size));
+        let end = end.filter(|end| (bytes.at()..=self.data.len()).contains(end));
+        end.ok_or(Damage { what: "an event of a size that cannot be", at })
     }
 
     /// From the last of the constants' events back to the first; where two have one number the later is meant.
     fn find_constants(&self, last: i64) -> (HashMap<(i64, i64), usize>, Option<Damage>) {
         let mut found = HashMap::new();
-        let mut place = last;
+        let (mut place, mut before, mut damaged) = (last, self.data.len(), None);
         loop {
-            match self.find_constants_at(place, &mut found) {
-                Ok(0) => return (found, None),
-                // Each points to an earlier one, so that there is an end to it.
-                Ok(delta) if delta < 0 => place = place.saturating_add(delta),
-                Ok(_) => {
-                    let at = usize::try_from(place).unwrap_or_default();
-                    return (found, Some(Damage { what: "constants that are not in order", at }));
-                }
-                Err(damage) => return (found, Some(damage)),
+            // Each ends before the one that points to it begins, so that no byte is read twice.
+            let (mut bytes, at) = match self.event_at(place, CONSTANTS, before) {
+                Ok(event) => event,
+                Err(damage) => return (found, damaged.or(Some(damage))),
+            };
+            let delta = match earlier(&mut bytes) {
+                Ok(delta) => delta,
+                Err(damage) => return (found, damaged.or(Some(damage))),
+            };
+            if let Err(damage) = self.add_constants(&mut bytes, &mut found) {
+                // What was before it may be good all the same.
+                damaged.get_or_insert(damage);
             }
+            if delta == 0 {
+                return (found, damaged);
+            }
+            (place, before) = (place.saturating_add(delta), at);
         }
     }
 
-    fn find_constants_at(&self, place: i64, found: &mut HashMap<(i64, i64), usize>) -> Result<i64, Damage> {
-        let mut bytes = self.event_at(place, CONSTANTS)?;
-        let (_start, _duration, delta, _kind) = (bytes.long()?, bytes.long()?, bytes.long()?, bytes.byte()?);
-        let mut decoder = Decoder { types: &self.types, room: bytes.left() + SPARE };
+    fn add_constants(
+        &self,
+        bytes: &mut Bytes<'_>,
+        found: &mut HashMap<(i64, i64), usize>,
+    ) -> Result<(), Damage> {
+        let mut left = most(bytes);
         for _ in 0..bytes.count()? {
             let type_id = bytes.long()?;
             for _ in 0..bytes.count()? {
                 let index = bytes.long()?;
-                found.entry((type_id, index)).or_insert(bytes.at());
-                decoder.value(&mut bytes, type_id, 0)?;
+                let at = bytes.at();
+                let room = left.min(MOST_VALUES);
+                let mut decoder = Decoder { types: &self.types, room };
+                decoder.value(bytes, type_id, 0)?;
+                left -= room - decoder.room;
+                found.entry((type_id, index)).or_insert(at);
             }
         }
-        Ok(delta)
+        Ok(())
     }
 
     pub fn types(&self) -> impl Iterator<Item = &Type> {
@@ -205,11 +230,11 @@ impl Chunk {
     pub fn constant(&self, type_id: i64, index: i64) -> Option<Value> {
         let at = *self.constants.get(&(type_id, index))?;
         let mut bytes = self.bytes(at);
-        let mut decoder = Decoder { types: &self.types, room: bytes.left() + SPARE };
+        let mut decoder = Decoder { types: &self.types, room: room(&bytes) };
         decoder.value(&mut bytes, type_id, 0).ok()
     }
 
-    /// Its events, in the order of the file, which is not that of their times; up to what is damaged.
+    /// Its events, in the order of the file, which is not that of their times; up to what is damaged so that nobody knows its end.
     pub fn events(&self) -> impl Iterator<Item = Result<Event<'_>, Damage>> {
         let mut next = HEADER;
         std::iter::from_fn(move || {
@@ -217,42 +242,57 @@ impl Chunk {
                 if next >= self.data.len() {
                     return None;
                 }
-                let event = self.event(next);
-                next = match &event {
-                    Ok((_, end)) => *end,
-                    Err(_) => self.data.len(),
-                };
-                match event {
-                    Ok((None, _)) => {}
-                    Ok((Some(event), _)) => return Some(Ok(event)),
-                    Err(damage) => return Some(Err(damage)),
+                match self.event(next) {
+                    Ok((event, end)) => {
+                        next = end;
+                        if let Some(event) = event.transpose() {
+                            return Some(event);
+                        }
+                    }
+                    Err(damage) => {
+                        next = self.data.len();
+                        return Some(Err(damage));
+                    }
                 }
             }
         })
     }
 
-    /// With where the next one begins.
-    fn event(&self, at: usize) -> Result<(Option<Event<'_>>, usize), Damage> {
+    /// With where the next one begins. What is no event, but the chunk's own, is none.
+    fn event(&self, at: usize) -> Result<(Result<Option<Event<'_>>, Damage>, usize), Damage> {
         let mut bytes = self.bytes(at);
-        let size = usize::try_from(bytes.int()?).ok();
+        let end = self.end_of(at, &mut bytes)?;
         let type_id = bytes.long()?;
-        let end = size.and_then(|size| at.checked_add(size));
-        let end = end.filter(|end| (bytes.at()..=self.data.len()).contains(end));
-        let end = end.ok_or(Damage { what: "an event of a size that cannot be", at })?;
         if type_id == METADATA || type_id == CONSTANTS {
-            return Ok((None, end));
+            return Ok((Ok(None), end));
         }
-        let kind =
-            self.types.get(type_id).ok_or(Damage { what: "an event of a type that was not declared", at })?;
-        Ok((Some(Event { kind, chunk: self, at: bytes.at(), end }), end))
+        let kind = self.types.get(type_id);
+        let kind = kind.ok_or(Damage { what: "an event of a type that was not declared", at });
+        Ok((kind.map(|kind| Some(Event { kind, chunk: self, at: bytes.at(), end })), end))
     }
+}
+
+/// By how much the constants before these are further in front. Reads up to where their list begins.
+fn earlier(bytes: &mut Bytes<'_>) -> Result<i64, Damage> {
+    let (_start, _duration, delta, _kind) = (bytes.long()?, bytes.long()?, bytes.long()?, bytes.byte()?);
+    Ok(delta)
+}
+
+/// How many values there can be.
+fn most(bytes: &Bytes<'_>) -> usize {
+    bytes.left() * FOR_A_BYTE + SPARE
+}
+
+/// How many of them one event, or one constant, may have.
+fn room(bytes: &Bytes<'_>) -> usize {
+    MOST_VALUES.min(most(bytes))
 }
 
 impl Event<'_> {
     /// What stands in its fields.
     pub fn values(&self) -> Result<Vec<Value>, Damage> {
         let mut bytes = self.chunk.bytes(self.at).until(self.end);
-        let room = bytes.left() + SPARE;
+        let room = room(&bytes);
         Decoder { types: &self.chunk.types, room }.fields(&mut bytes, self.kind, 0)
     }
 }

@@ -39,6 +39,8 @@ pub struct Field {
     /// Its value stands in the pool of constants.
     pub constant: bool,
     pub list: bool,
+    /// Of a whole number: it has no sign.
+    pub unsigned: bool,
 }
 
 /// A type of events, or of what their fields hold.
@@ -158,8 +160,12 @@ fn declared(class: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Type> {
             "jdk.jfr.Label" => declared.label = value(element),
             "jdk.jfr.Description" => declared.description = value(element),
             "jdk.jfr.Category" => {
-                let parts = (0..).map_while(|part| element.attribute(&format!("value-{part}")));
-                declared.category = parts.map(str::to_owned).collect();
+                let part = |(key, value): &(&str, &str)| {
+                    Some((key.strip_prefix("value-")?.parse::<u16>().ok()?, (*value).to_owned()))
+                };
+                let mut parts: Vec<_> = element.attributes.iter().filter_map(part).collect();
+                parts.sort();
+                declared.category = parts.into_iter().map(|(_, value)| value).collect();
             }
             _ => {}
         }
@@ -176,11 +182,15 @@ fn declared_field(field: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Fie
         type_id: field.number("class")?,
         constant: field.attribute("constantPool") == Some("true"),
         list: field.number("dimension").is_some_and(|dimension| dimension > 0),
+        unsigned: false,
     };
     for (annotation, element) in annotations(field, names) {
         match annotation {
             "jdk.jfr.Label" => declared.label = value(element),
             "jdk.jfr.Description" => declared.description = value(element),
+            "jdk.jfr.Unsigned" => declared.unsigned = true,
+            // How many bytes a second are bytes.
+            "jdk.jfr.Frequency" if declared.unit != Unit::Plain => {}
             _ => declared.unit = unit(annotation, &value(element)).unwrap_or(declared.unit),
         }
     }

@@ -1,7 +1,7 @@
 //! Recordings made by hand, for tests: what no JVM would write, and what one would, in a few bytes.
 
 /// A type: its name, its super type, its annotations, its fields.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Declared<'a> {
     pub id: i64,
     pub name: &'a str,
@@ -11,7 +11,7 @@ pub struct Declared<'a> {
 }
 
 /// A field: its name, its type, where it stands, its annotations.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct DeclaredField<'a> {
     pub name: &'a str,
     pub type_id: i64,

@@ -12,6 +12,8 @@ const LABEL: i64 = 22;
 const SPAN: i64 = 23;
 const CATEGORY: i64 = 24;
 const CLASS: i64 = 25;
+const BYTE: i64 = 26;
+const UNSIGNED: i64 = 27;
 const ORDER: i64 = 100;
 
 const TYPES: &[Declared<'_>] = &[
@@ -123,6 +125,43 @@ fn what_is_no_recording_is_refused_in_words() {
 }
 
 #[test]
+fn constants_are_read_once_however_they_are_chained() {
+    // The last points to one that it is a part of.
+    let head = |delta| [long(0), long(0), long(delta), vec![0]].concat();
+    let inner = event(1, &[head(0), long(1), long(STRING), long(1), long(1), text("inner")]);
+    let mut file = good();
+    let at = i64::try_from(file.len()).unwrap();
+    let outer = event(1, &[head(7), long(1), long(STRING), long(1), long(2), text("outer"), inner]);
+    file.extend(outer);
+    let length = i64::try_from(file.len()).unwrap();
+    file[8..16].copy_from_slice(&length.to_be_bytes());
+    file[16..24].copy_from_slice(&at.to_be_bytes());
+    let chunk = &read(&file).0[0];
+    assert_eq!(chunk.constant(STRING, 2), Some(Value::Text("outer".to_owned())));
+    assert_eq!(chunk.constant(STRING, 1), None);
+    assert!(chunk.damage.is_some());
+}
+
+#[test]
+fn a_number_without_a_sign_has_none() {
+    let field = |name, type_id| DeclaredField { annotations: &[(UNSIGNED, "")], ..plain(name, type_id) };
+    let types = [
+        simple(LONG, "long"),
+        simple(BYTE, "byte"),
+        simple(UNSIGNED, "jdk.jfr.Unsigned"),
+        Declared {
+            id: ORDER,
+            name: "shop.Order",
+            annotations: &[],
+            event: true,
+            fields: &[field("small", BYTE), plain("signed", BYTE)],
+        },
+    ];
+    let file = chunk(&types, &[], &[event(ORDER, &[vec![200, 200]])], (0, 0));
+    assert_eq!(events(&read(&file).0[0]), [[Value::Whole(200), Value::Whole(-56)]]);
+}
+
+#[test]
 fn what_is_whole_of_a_cut_file_is_read() {
     let whole = [good(), good()].concat();
     let first = good().len();
@@ -142,6 +181,12 @@ fn an_event_that_is_too_long_ends_its_chunk() {
     let told: Vec<_> =
         chunks[0].events().map(|event| event.map(|_| ()).map_err(|damage| damage.what)).collect();
     assert_eq!(told, [Ok(()), Err("an event of a size that cannot be")]);
+    // One of a type that was not declared has a size, and what follows is read.
+    let mut file = good();
+    file[68 + 4] = 99;
+    let (chunks, _) = read(&file);
+    let told: Vec<_> = chunks[0].events().map(|event| event.is_ok()).collect();
+    assert_eq!(told, [false, true]);
     // No size is none that is passed over for ever.
     file[second..second + 4].fill(0x80);
     let (chunks, _) = read(&file);

@@ -54,7 +54,21 @@ impl Decoder<'_> {
         if field.constant {
             return Ok(Value::Constant(field.type_id, bytes.long()?));
         }
-        self.value(bytes, field.type_id, depth + 1)
+        let value = self.value(bytes, field.type_id, depth + 1)?;
+        Ok(match value {
+            Value::Whole(number) if field.unsigned => Value::Whole(self.without_sign(number, field.type_id)),
+            value => value,
+        })
+    }
+
+    /// A long keeps its bits, and is read by who knows of it.
+    fn without_sign(&self, number: i64, type_id: i64) -> i64 {
+        match self.types.get(type_id).map_or("", |of| of.name.as_str()) {
+            "byte" => number & 0xff,
+            "short" => number & 0xffff,
+            "int" => number & 0xffff_ffff,
+            _ => number,
+        }
     }
 
     /// One of a type.

@@ -1,14 +1,19 @@
 //! When was it, by the profile's clock? The recording's ticks and CLOCK_MONOTONIC are related by what both saw.
 //!
 //! A moment that both saw gives two bounds: what JVMTI was told of a pause lies around what JFR says of it. All bounds together leave
-//! room for few straight lines; the one in their midst is taken, and how far the others are from it is the uncertainty. The
-//! uncertainty must never be less than the bounds leave.
+//! room for few straight lines; the one in their midst is taken. How far the truth can be from it at a time is what the bounds around that
+//! time leave, if the clocks' relation bends by no more than so much between them: that is the uncertainty. It must never be less.
 
 /// By how much a clock can be too fast or too slow: the JVM measures the frequency of its ticks when it starts, in some milliseconds,
 /// and the kernel slews its own clock by as much.
 const FASTEST: f64 = 500e-6;
+/// By how much faster or slower one may become meanwhile. Where the bounds say that it was more, it may be anything: as much as both clocks
+/// can do, or, if that is not enough either, all.
+const BENDS: [f64; 3] = [2e-6, 2.0 * FASTEST, 1.0];
 /// By which bounds that contradict each other are widened, again and again, in nanoseconds.
 const WIDENED: f64 = 1_000.0;
+/// So many bounds of eight may be wrong, and so many in all: two moments may be taken for one.
+const WRONG: [usize; 2] = [8, 4];
 
 /// So many points bound the lines on each side; those of real recordings are a dozen.
 const TRIED: usize = 64;
@@ -35,57 +40,168 @@ impl Line {
     }
 }
 
-/// How the clocks relate.
+/// The line in the midst of those that the bounds allow.
 #[derive(Debug)]
-pub struct Relation {
-    /// The corners of all lines that the bounds allow.
-    corners: Vec<Line>,
-    /// By which the bounds had to be widened: the clocks' relation is no straight line.
+struct Fit {
+    line: Line,
+    /// How much steeper, or less steep, one of the others is.
+    steeper: f64,
+    /// By which the bounds had to be widened: the clocks' relation is no straight line, or a bound is wrong.
     widened: f64,
 }
 
-impl Relation {
-    /// None: there is no bound.
-    pub fn of(bounds: &[Bound]) -> Option<Self> {
+impl Fit {
+    fn of(bounds: &[Bound]) -> Option<Self> {
         // Near zero, where a number has more digits to spare.
         let zero = bounds.first()?.least;
         let least = thinned(hull(bounds.iter().map(|bound| (bound.at, bound.least - zero)).collect()));
         let most = thinned(hull(bounds.iter().map(|bound| (bound.at, zero - bound.most)).collect()));
-        let mut widened = 0.0;
-        loop {
-            let corners = corners(&least, &most, widened);
-            if !corners.is_empty() {
-                let corners = corners.into_iter().map(|line| Line { begin: line.begin + zero, ..line });
-                return Some(Self { corners: corners.collect(), widened });
+        let lines =
+            |widened: f64| Some(corners(&least, &most, widened)).filter(|corners| !corners.is_empty());
+        let (mut too_little, mut widened) = (0.0, 0.0);
+        let mut corners = loop {
+            if let Some(corners) = lines(widened) {
+                break corners;
             }
-            widened = if widened == 0.0 { WIDENED } else { widened * 1.5 };
+            too_little = widened;
+            widened = if widened == 0.0 { WIDENED } else { widened * 2.0 };
+        };
+        // As little as will do: so the line lies where the worst bounds leave it.
+        while widened - too_little > WIDENED {
+            let middle = f64::midpoint(too_little, widened);
+            match lines(middle) {
+                Some(fewer) => (corners, widened) = (fewer, middle),
+                None => too_little = middle,
+            }
         }
+        let number = count(corners.len());
+        let mean = |part: fn(&Line) -> f64| corners.iter().map(part).sum::<f64>() / number;
+        let line = Line { begin: mean(|line| line.begin) + zero, slope: mean(|line| line.slope) };
+        let steeper = corners.iter().map(|other| (other.slope - line.slope).abs()).fold(0.0, f64::max);
+        Some(Self { line, steeper, widened })
     }
 
-    fn middle(&self) -> Line {
-        let number = count(self.corners.len());
-        let mean = |part: fn(&Line) -> f64| self.corners.iter().map(part).sum::<f64>() / number;
-        Line { begin: mean(|line| line.begin), slope: mean(|line| line.slope) }
+    /// Which bounds the line is the furthest outside of, on each side.
+    fn worst(&self, bounds: &[Bound]) -> [Option<usize>; 2] {
+        let off = |bound: &Bound| {
+            let line = self.line.at(bound.at);
+            [bound.least - line, line - bound.most]
+        };
+        [0, 1].map(|side| {
+            let each = bounds.iter().map(|bound| off(bound)[side]).enumerate();
+            each.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(row, _)| row)
+        })
+    }
+}
+
+/// How the clocks relate.
+#[derive(Debug)]
+pub struct Relation {
+    line: Line,
+    /// At the time of each bound, in order: how much more than the line says must be added at least, and at most.
+    room: Vec<Bound>,
+    /// By how much both may change in a nanosecond.
+    bends: f64,
+}
+
+impl Relation {
+    /// None: there is no bound, or they are not of one straight line.
+    pub fn straight(bounds: &[Bound]) -> Option<Self> {
+        Fit::of(bounds).filter(|fit| fit.widened == 0.0).map(|fit| Self::around(&fit, bounds))
+    }
+
+    /// None: there is no bound. A few that are wrong are left out, if all others are of one straight line then.
+    pub fn of(bounds: &[Bound]) -> Option<Self> {
+        let first = Fit::of(bounds)?;
+        let [each, most] = WRONG;
+        let mut some = bounds.to_vec();
+        let mut fit = Fit::of(&some)?;
+        for _ in 0..most.min(bounds.len() / each) {
+            if fit.widened == 0.0 {
+                break;
+            }
+            // The line lies amidst the worst: one of these is the wrong one.
+            let without = fit.worst(&some).into_iter().flatten().filter_map(|wrong| {
+                let mut others = some.clone();
+                others.swap_remove(wrong);
+                Some((Fit::of(&others)?, others))
+            });
+            (fit, some) = without.min_by(|(one, _), (other, _)| one.widened.total_cmp(&other.widened))?;
+        }
+        if fit.widened == 0.0 { Some(Self::around(&fit, &some)) } else { Some(Self::around(&first, bounds)) }
+    }
+
+    fn around(fit: &Fit, bounds: &[Bound]) -> Self {
+        let line = fit.line;
+        let beyond = |bound: &Bound| Bound {
+            at: bound.at,
+            least: bound.least - line.at(bound.at),
+            most: bound.most - line.at(bound.at),
+        };
+        let mut bounds: Vec<Bound> = bounds.iter().map(beyond).collect();
+        bounds.sort_by(|one, other| one.at.total_cmp(&other.at));
+        let [least, more, all] = BENDS.map(|bends| bends + fit.steeper);
+        let spread = |bends| Self { line, room: spread(bounds.clone(), bends), bends };
+        let agree = |relation: &Self| relation.room.iter().all(|bound| bound.least <= bound.most);
+        let tried = [least, more].map(spread).into_iter().find(agree);
+        tried.unwrap_or_else(|| spread(all))
     }
 
     /// The profile's time, in nanoseconds, of a time by the ticks.
     pub fn profile_ns(&self, at: f64) -> f64 {
-        at + self.middle().at(at)
+        at + self.line.at(at)
     }
 
     /// How far the time of an event can be from the truth, in nanoseconds, if it is one of those between these.
     pub fn uncertainty_ns(&self, first: f64, last: f64) -> f64 {
-        let middle = self.middle();
-        let far =
-            |at: f64| self.corners.iter().map(|line| (line.at(at) - middle.at(at)).abs()).fold(0.0, f64::max);
-        // Of straight lines the ends are the farthest.
-        far(first).max(far(last)) + self.widened
+        let from = self.room.partition_point(|bound| bound.at < first);
+        let to = self.room.partition_point(|bound| bound.at <= last).max(from);
+        let between = &self.room[from.saturating_sub(1)..(to + 1).min(self.room.len())];
+        // The farthest is at one end, or between two bounds.
+        let peaks = between.windows(2).flat_map(|two| {
+            let middle = f64::midpoint(two[0].at, two[1].at);
+            let off = |one: f64, other: f64| (other - one) / (2.0 * self.bends);
+            [middle + off(two[0].most, two[1].most), middle - off(two[0].least, two[1].least)]
+        });
+        let times = peaks.filter(|at| (first..=last).contains(at)).chain([first, last]);
+        times.map(|at| self.uncertainty_at(at)).fold(0.0, f64::max)
+    }
+
+    fn uncertainty_at(&self, at: f64) -> f64 {
+        let next = self.room.partition_point(|bound| bound.at < at);
+        let around = self.room[next.saturating_sub(1)..].iter().take(2);
+        let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
+        for bound in around {
+            let change = self.bends * (bound.at - at).abs();
+            (least, most) = (least.max(bound.least - change), most.min(bound.most + change));
+        }
+        least.abs().max(most.abs())
     }
 
     /// How many nanoseconds the recording's clock loses in one of the profile's minutes.
     pub fn drift_ns_a_minute(&self) -> f64 {
-        self.middle().slope * 60e9
+        self.line.slope * 60e9
     }
+}
+
+/// Each bound with what its neighbours say, if from one to the next so much may change in a nanosecond. They are in order.
+fn spread(mut bounds: Vec<Bound>, bends: f64) -> Vec<Bound> {
+    let narrow = |bounds: &mut [Bound], row: usize, by: usize| {
+        let (by, bound) = (bounds[by], &mut bounds[row]);
+        let change = bends * (by.at - bound.at).abs();
+        *bound = Bound {
+            at: bound.at,
+            least: bound.least.max(by.least - change),
+            most: bound.most.min(by.most + change),
+        };
+    };
+    for row in 1..bounds.len() {
+        narrow(&mut bounds, row, row - 1);
+    }
+    for row in (1..bounds.len()).rev() {
+        narrow(&mut bounds, row - 1, row);
+    }
+    bounds
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no table has so many rows")]
@@ -158,7 +274,7 @@ mod tests {
         let relation = Relation::of(&[Bound { at: 0.0, least: 900.0, most: 1_100.0 }]).unwrap();
         near(relation.profile_ns(0.0), 1_000.0, 1.0);
         near(relation.uncertainty_ns(0.0, 0.0), 100.0, 1.0);
-        near(relation.uncertainty_ns(0.0, 1e9), 500_100.0, 1.0);
+        near(relation.uncertainty_ns(0.0, 1e9), 502_100.0, 1.0);
         assert!(Relation::of(&[]).is_none());
     }
 
@@ -175,24 +291,68 @@ mod tests {
         let relation = Relation::of(&bounds.collect::<Vec<_>>()).unwrap();
         near(relation.drift_ns_a_minute(), 20e-6 * 60e9, 1_000.0);
         let uncertainty = relation.uncertainty_ns(0.0, 600e9);
-        assert!(uncertainty < 5_000.0, "{uncertainty}");
+        assert!(uncertainty < 12_000.0, "{uncertainty}");
         for at in [0.0, 1e9, 300e9, 600e9] {
             near(relation.profile_ns(at), at + truth(at), uncertainty);
         }
     }
 
+    /// Bounds so wide on both sides of the truth, from each second of ten minutes, or each of so many.
+    fn around(truth: impl Fn(f64) -> f64, each: u32, wide: f64) -> Vec<Bound> {
+        let bound = |row| {
+            let at = f64::from(row) * 1e9;
+            // By chance one side or the other is nearer.
+            let [below, above] =
+                [row * 7_919 % 13, row * 104_729 % 11].map(|part| wide * (1.0 - f64::from(part) / 40.0));
+            Bound { at, least: truth(at) - below, most: truth(at) + above }
+        };
+        (0..600 / each).map(|row| bound(row * each)).collect()
+    }
+
+    fn is_within(relation: &Relation, truth: impl Fn(f64) -> f64) -> f64 {
+        let uncertainty = relation.uncertainty_ns(0.0, 599e9);
+        for row in 0..5_990_u32 {
+            let at = f64::from(row) * 1e8;
+            let off = (relation.profile_ns(at) - at - truth(at)).abs();
+            assert!(off <= relation.uncertainty_ns(at, at), "{off} at {at}");
+            assert!(relation.uncertainty_ns(at, at) <= uncertainty + 1e-3, "at {at}");
+        }
+        uncertainty
+    }
+
     #[test]
     fn a_clock_that_was_moved_makes_it_uncertain_and_no_lie() {
-        let truth = |at: f64| if at < 30e9 { 0.0 } else { 1e6 };
-        let bounds = (0..60_u32).map(|row| {
-            let at = f64::from(row) * 1e9;
-            Bound { at, least: truth(at) - 1_000.0, most: truth(at) + 1_000.0 }
-        });
-        let relation = Relation::of(&bounds.collect::<Vec<_>>()).unwrap();
-        let uncertainty = relation.uncertainty_ns(0.0, 60e9);
-        for row in 0..60_u32 {
-            let at = f64::from(row) * 1e9;
-            near(relation.profile_ns(at) - at, truth(at), uncertainty);
+        for (wide, jump) in [(1_000.0, 1e6), (50_000.0, 110_000.0), (50_000.0, 400_000.0)] {
+            // As fast as a kernel does it.
+            let truth = |at: f64| ((at - 299.3e9).max(0.0) * FASTEST).min(jump);
+            let relation = Relation::of(&around(truth, 1, wide)).unwrap();
+            let uncertainty = is_within(&relation, truth);
+            // Half of a second in which both clocks may have done whatever they can.
+            assert!(uncertainty < 500_000.0 + jump + 4.0 * wide, "{uncertainty}");
         }
+    }
+
+    #[test]
+    fn a_clock_that_bends_a_little_makes_it_uncertain_and_no_lie() {
+        for wide in [10_000.0, 80_000.0, 200_000.0] {
+            // It is slewed by a millionth from the middle on.
+            let truth = |at: f64| (at - 300e9).max(0.0) * 1e-6;
+            for each in [1, 20, 150] {
+                let relation = Relation::of(&around(truth, each, wide)).unwrap();
+                let uncertainty = is_within(&relation, truth);
+                assert!(uncertainty < 1_000_000.0, "{uncertainty}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bound_that_is_wrong_is_left_out() {
+        let truth = |at: f64| 5e6 + 20e-6 * at;
+        let mut bounds = around(truth, 20, 30_000.0);
+        bounds[3].least += 250e6;
+        bounds[3].most += 250e6;
+        assert!(Relation::straight(&bounds).is_none());
+        let uncertainty = is_within(&Relation::of(&bounds).unwrap(), truth);
+        assert!(uncertainty < 100_000.0, "{uncertainty}");
     }
 }

@@ -1,26 +1,34 @@
 //! The way of a recording into a profile: chunk by chunk, event by event, and when all are read, by one clock.
 
+mod write;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Read, Seek};
-use std::mem::take;
 
-use serde_json::value::to_raw_value;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use vouch_jfr::{Chunk, Event, Header, Reader, Type, Value};
 
-use crate::anchors::{Moment, Moments, relate};
-use crate::clock::Relation;
-use crate::kept::Keep;
+use crate::Merged;
+use crate::Part;
+use crate::anchors::Moment;
+use crate::kept::{Keep, Whose};
 use crate::names::{self, Thread};
-use crate::profile::{Marker, Profile, Wrong};
-use crate::show::{self, Shown, Texts, Times, number};
-use crate::stacks::{Categories, Stacks};
-use crate::threads::Tracks;
-use crate::{Clock, Kind, Merged, Part};
+use crate::profile::{Profile, Wrong};
+use crate::show::{self, Shown, Texts, Times, Words, number};
+use crate::stacks::Stacks;
 
 /// Samples are the profile's own matter, and JFR's about itself nobody's.
 const SAMPLES: [&str; 3] = ["jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample"];
 const ABOUT_ITSELF: [&str; 2] = ["jdk.ActiveSetting", "jdk.ActiveRecording"];
+/// What may hold passwords is shown to nobody who has not asked for it, whatever the recording's settings are.
+const PRIVATE: [&str; 4] = [
+    "jdk.InitialEnvironmentVariable",
+    "jdk.InitialSystemProperty",
+    "jdk.InitialSecurityProperty",
+    "jdk.SystemProcess",
+];
+/// The number of no constant.
+const NO_THREAD: i64 = 0;
 /// The agent's own thread.
 const AGENT: &str = "Vouch";
 /// Before it is known by how much the clocks are apart, that much beside the profile may still belong to it.
@@ -28,8 +36,8 @@ const BESIDE_MS: f64 = 2_000.0;
 
 /// So many of each kind are shown if nobody asks for more.
 pub const MOST: usize = 10_000;
-/// So many fields of a marker stand in its label.
-const LABELLED: usize = 3;
+/// So many fields a kind has that is declared again and again.
+const MOST_FIELDS: usize = 300;
 /// So many kinds are told to somebody who asked for one that there is not.
 const TOLD: usize = 12;
 
@@ -54,16 +62,16 @@ pub fn merge<F: Read + Seek>(profile: Part, recording: F, choice: &Choice) -> Re
     let mut reading = Reading::of(&profile, choice)?;
     while let Some(chunk) = reader.next_chunk().map_err(unreadable)? {
         match chunk {
-            Ok(chunk) => reading.chunk(&chunk, &mut profile)?,
+            Ok(chunk) => reading.chunk(&chunk)?,
             Err(damage) => reading.damage.push(damage),
         }
     }
-    let Some(first) = reading.first else {
+    if reading.first.is_none() {
         let why = reading.damage.pop().unwrap_or_else(|| "it is empty".to_owned());
         return Err(format!("nothing could be read of {name}: {why}"));
-    };
+    }
     reading.refuse_unknown()?;
-    let merged = reading.write(first, &mut profile)?;
+    let merged = reading.write(&mut profile)?;
     Ok((profile.into_document()?, merged))
 }
 
@@ -72,9 +80,30 @@ struct Met {
     label: String,
     description: String,
     category: Vec<String>,
-    /// By their keys: a kind may be declared anew in a later chunk.
     fields: Vec<Shown>,
+    /// How each of them is shown, by its key; also those of a recording that was merged before.
+    formats: HashMap<String, String>,
     keep: Keep,
+}
+
+impl Met {
+    /// Takes in the fields of a kind that is met once more: declared anew in a later chunk, or twice, by two programs in one JVM.
+    /// What has the key of another one and is shown in another way gets another key.
+    fn join(&mut self, mut fields: Vec<Shown>) -> Vec<Shown> {
+        for field in &mut fields {
+            let name = field.key.clone();
+            let mut number = 1;
+            while self.formats.get(&*field.key).is_some_and(|known| known != field.format()) {
+                number += 1;
+                field.key = format!("{name}_{number}").into();
+            }
+            self.formats.insert(field.key.to_string(), field.format().to_owned());
+            if self.fields.len() < MOST_FIELDS && self.fields.iter().all(|known| known.key != field.key) {
+                self.fields.push(field.clone());
+            }
+        }
+        fields
+    }
 }
 
 struct Reading<'c> {
@@ -94,7 +123,12 @@ struct Reading<'c> {
     states: BTreeSet<String>,
     threads: Threads,
     stacks: Stacks,
-    pid: Option<String>,
+    pids: BTreeSet<i64>,
+    /// When chunks began that are in the profile already, and those that are new.
+    merged_before: HashSet<i64>,
+    chunks: Vec<i64>,
+    /// How the profile shows the kinds that it has from a recording that was merged before.
+    known_formats: HashMap<String, HashMap<String, String>>,
     /// All kinds that there are events of.
     names: BTreeSet<String>,
     outside: u64,
@@ -105,6 +139,8 @@ struct Reading<'c> {
 /// What is known of a chunk, and need not be found for each event.
 struct ThisChunk<'c> {
     chunk: &'c Chunk,
+    /// Otherwise the profile has its events.
+    is_new: bool,
     times: Times,
     texts: Texts,
     fields: HashMap<i64, Vec<Shown>>,
@@ -122,17 +158,21 @@ struct Threads {
 }
 
 impl Threads {
-    /// That of an event, by its place in the list.
-    fn of(&mut self, this: &mut ThisChunk<'_>, kind: &Type, values: &[Value]) -> Option<usize> {
-        let (value, index) = constant(kind, values, "eventThread")?;
-        *this.threads.entry(index).or_insert_with(|| {
+    /// Whose an event is, by the thread's place in the list.
+    fn whose(&mut self, this: &mut ThisChunk<'_>, kind: &Type, values: &[Value]) -> Whose {
+        let Some((value, index)) = constant(kind, values, "eventThread") else { return Whose::Process };
+        if index == NO_THREAD {
+            return Whose::Process;
+        }
+        let row = *this.threads.entry(index).or_insert_with(|| {
             let Value::Object(type_id, values) = show::resolve(this.chunk, &value) else { return None };
-            let thread = names::thread(this.chunk, this.chunk.type_of(type_id)?, &values);
+            let thread = names::thread(&mut Words::of(this.chunk), this.chunk.type_of(type_id)?, &values);
             Some(*self.rows.entry(thread).or_insert_with_key(|thread| {
                 self.list.push(thread.clone());
                 self.list.len() - 1
             }))
-        })
+        });
+        row.map_or(Whose::Somebody, Whose::Thread)
     }
 }
 
@@ -151,15 +191,23 @@ impl<'c> Reading<'c> {
             agent_tid: anchors(profile)?.map(|anchors| anchors.tid),
             waits: Vec::new(),
             kinds: BTreeMap::new(),
-            states: BTreeSet::new(),
+            states: PRIVATE.map(str::to_owned).into(),
             threads: Threads::default(),
             stacks: Stacks::default(),
-            pid: None,
+            pids: BTreeSet::new(),
+            merged_before: merged_before(profile)?,
+            chunks: Vec::new(),
+            known_formats: known_formats(profile)?,
             names: BTreeSet::new(),
             outside: 0,
             unreadable: 0,
             damage: Vec::new(),
         })
+    }
+
+    fn more_than_one_run(&self) -> Wrong {
+        let name = &self.choice.recording;
+        format!("{name} has chunks of more than one run: take them apart (jfr disassemble), and merge one")
     }
 
     /// By the recording's clock, in nanoseconds from its begin.
@@ -169,19 +217,17 @@ impl<'c> Reading<'c> {
         number(ticks.wrapping_sub(first)) * (1e9 / number(second))
     }
 
-    fn chunk(&mut self, chunk: &Chunk, profile: &mut Profile) -> Result<(), Wrong> {
+    fn chunk(&mut self, chunk: &Chunk) -> Result<(), Wrong> {
         let header = chunk.header;
         let first = *self.first.get_or_insert(header);
         if (header.ticks_per_second, header.start_ticks >= first.start_ticks)
             != (first.ticks_per_second, true)
         {
-            return Err(format!(
-                "{} has chunks of more than one run: take them apart (jfr disassemble), and merge one",
-                self.choice.recording
-            ));
+            return Err(self.more_than_one_run());
         }
-        if self.by_day.is_empty() {
-            refuse_again(profile, self.choice, header)?;
+        let is_new = !self.merged_before.contains(&header.start_unix_ns);
+        if is_new {
+            self.chunks.push(header.start_unix_ns);
         }
         let at = self.at(header.start_ticks);
         self.by_day.push((at, number(header.start_unix_ns) - self.zero_unix_ms * 1e6 - at));
@@ -189,6 +235,7 @@ impl<'c> Reading<'c> {
             .extend(chunk.damage.map(|damage| format!("some of its constants cannot be read: {damage}")));
         let mut this = ThisChunk {
             chunk,
+            is_new,
             times: Times { zero_unix_ms: self.zero_unix_ms, header },
             texts: Texts::default(),
             fields: HashMap::new(),
@@ -197,16 +244,21 @@ impl<'c> Reading<'c> {
             names: chunk.types().map(|kind| (kind.id, kind.name.clone())).collect(),
             seen: HashSet::new(),
         };
+        let mut damage = None;
         for event in chunk.events() {
             match event {
-                Ok(event) => self.event(&mut this, &event, profile),
-                Err(damage) => self.damage.push(format!("the rest of a chunk cannot be read: {damage}")),
+                Ok(event) => self.event(&mut this, &event),
+                Err(wrong) => {
+                    self.unreadable += 1;
+                    damage = Some(wrong);
+                }
             }
         }
+        self.damage.extend(damage.map(|damage| format!("a part of a chunk cannot be read: {damage}")));
         Ok(())
     }
 
-    fn event(&mut self, this: &mut ThisChunk<'_>, event: &Event<'_>, profile: &mut Profile) {
+    fn event(&mut self, this: &mut ThisChunk<'_>, event: &Event<'_>) {
         let kind = event.kind;
         if this.seen.insert(kind.id) {
             self.names.insert(kind.name.clone());
@@ -231,11 +283,11 @@ impl<'c> Reading<'c> {
                 self.waits.push(Moment { began: at, ended: at + took_ns.unwrap_or(0.0) });
                 return;
             }
-            "jdk.JVMInformation" => self.pid = whole("pid").map(|pid| pid.to_string()).or(self.pid.take()),
+            "jdk.JVMInformation" => self.pids.extend(whole("pid")),
             "jdk.ActiveSetting" => self.setting(this, kind, &values, whole("id")),
             _ => {}
         }
-        if !self.is_wanted(&kind.name) {
+        if !this.is_new || !self.is_wanted(&kind.name) {
             return;
         }
         let about_ms = this.times.about_ms(number(start));
@@ -244,39 +296,36 @@ impl<'c> Reading<'c> {
             self.outside += 1;
             return;
         }
-        let fields = this.fields.entry(kind.id).or_insert_with(|| show::fields(this.chunk, kind));
         let met = self.kinds.entry(kind.name.clone()).or_insert_with(|| Met {
             label: if kind.label.is_empty() { kind.name.clone() } else { kind.label.clone() },
             description: kind.description.clone(),
             category: kind.category.clone(),
             fields: Vec::new(),
+            formats: self.known_formats.remove(&kind.name).unwrap_or_default(),
             keep: Keep::new(self.choice.most),
         });
-        for field in fields.iter() {
-            if met.fields.iter().all(|known| known.key != field.key) {
-                met.fields.push(field.clone());
-            }
-        }
+        let fields = this.fields.entry(kind.id).or_insert_with(|| met.join(show::fields(this.chunk, kind)));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration, above zero")]
         let Some(rank) = met.keep.rank(took_ns.unwrap_or(0.0) as u64) else { return };
-        let data = show::data(this.chunk, fields, &values, this.times, &mut this.texts, profile);
-        let thread = self.threads.of(this, kind, &values);
+        let data = show::data(this.chunk, fields, &values, this.times, &mut this.texts);
+        let whose = self.threads.whose(this, kind, &values);
         let stack = constant(kind, &values, "stackTrace").and_then(|(value, index)| {
-            *this.stacks.entry(index).or_insert_with(|| self.stacks.add(this.chunk, &value, profile))
+            *this.stacks.entry(index).or_insert_with(|| self.stacks.add(this.chunk, &value))
         });
-        met.keep.add(rank, (at, took_ns), thread, stack, data);
+        met.keep.add(rank, (at, took_ns), whose, stack, data);
     }
 
     /// True for what the agent's own thread did: it is no event of the program's.
     fn is_agents(&mut self, this: &mut ThisChunk<'_>, kind: &Type, values: &[Value]) -> bool {
         let Some(tid) = self.agent_tid else { return false };
-        let thread = self.threads.of(this, kind, values).map(|row| &self.threads.list[row]);
-        thread.is_some_and(|thread| thread.tid == tid && thread.name == AGENT)
+        let Whose::Thread(row) = self.threads.whose(this, kind, values) else { return false };
+        let Thread { tid: of, name, .. } = &self.threads.list[row];
+        *of == tid && name == AGENT
     }
 
     /// A kind whose period is a chunk tells how things are, and nothing that happened.
     fn setting(&mut self, this: &ThisChunk<'_>, setting: &Type, values: &[Value], of: Option<i64>) {
-        let text = |name| names::field(this.chunk, setting, values, name).unwrap_or_default();
+        let text = |name| names::field(&mut Words::of(this.chunk), setting, values, name).unwrap_or_default();
         if text("name") == "period"
             && ["everyChunk", "beginChunk", "endChunk"].contains(&text("value").as_str())
         {
@@ -304,98 +353,26 @@ impl<'c> Reading<'c> {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         Err(format!("{} has no event {unknown}: it has {}{more}", self.choice.recording, names.join(", ")))
     }
-
-    fn write(mut self, first: Header, profile: &mut Profile) -> Result<Merged, Wrong> {
-        let stranger = self.pid.take().filter(|pid| *pid != self.own_pid);
-        let (mut pauses, mut waits) = (
-            Moments { seen: Vec::new(), recorded: take(&mut self.pauses) },
-            Moments { seen: Vec::new(), recorded: take(&mut self.waits) },
-        );
-        if stranger.is_none() {
-            pauses.seen = seen_pauses(profile)?;
-            waits.seen = anchors(profile)?.map_or_else(Vec::new, Anchors::moments);
-        }
-        let (relation, counts) = relate(&self.by_day, pauses, waits).ok_or("the recording has no clock")?;
-        let mut left_out = Vec::new();
-        if self.choice.events.is_empty() {
-            let states = take(&mut self.states);
-            left_out.extend(states.into_iter().filter(|name| self.kinds.remove(name).is_some()));
-        }
-        let categories = Categories::of(profile)?;
-        let stacks = take(&mut self.stacks).write(profile, &categories)?;
-        let mut tracks = Tracks::of(profile, stranger.clone())?;
-        let mut markers: BTreeMap<usize, Vec<Marker>> = BTreeMap::new();
-        let (mut kinds, mut schemas) = (Vec::new(), Vec::new());
-        let mut span = [f64::INFINITY, f64::NEG_INFINITY];
-        for (name, met) in take(&mut self.kinds) {
-            let r#type = format!("jfr.{name}");
-            let (label, category) = (profile.string(&met.label), categories.of_event(&name, &met.category));
-            let mut kind = Kind { label: met.label.clone(), count: met.keep.seen, shown: 0, name };
-            schemas.push(schema(&r#type, &kind, &met));
-            for row in met.keep.into_rows() {
-                let start_ms = millis(relation.profile_ns(row.at));
-                let end_ms = row.took.map(|took| millis(relation.profile_ns(row.at + took)));
-                if end_ms.unwrap_or(start_ms) < self.range_ms[0] || start_ms > self.range_ms[1] {
-                    self.outside += 1;
-                    kind.count -= 1;
-                    continue;
-                }
-                span = [span[0].min(row.at), span[1].max(row.at + row.took.unwrap_or(0.0))];
-                let track = match row.thread {
-                    Some(thread) => tracks.find(profile, &self.threads.list[thread], start_ms)?,
-                    None => tracks.of_all(profile)?,
-                };
-                let mut data = row.data;
-                data.insert("type".to_owned(), r#type.as_str().into());
-                if let Some(stack) = row.stack {
-                    data.insert("cause".to_owned(), json!({ "time": start_ms, "stack": stacks + stack }));
-                }
-                let data = to_raw_value(&data).map_err(|error| error.to_string())?;
-                kind.shown += 1;
-                markers.entry(track).or_default().push(Marker {
-                    name: label,
-                    start_ms,
-                    end_ms,
-                    category,
-                    data,
-                });
-            }
-            kinds.push(kind);
-        }
-        for (track, markers) in markers {
-            profile.add_markers(track, markers)?;
-        }
-        kinds.retain(|kind| kind.shown > 0);
-        kinds.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
-        let span = if span[0] > span[1] { [0.0, 0.0] } else { span };
-        let merged = Merged {
-            recording: self.choice.recording.clone(),
-            began_unix_ns: first.start_unix_ns,
-            stranger,
-            kinds,
-            outside: self.outside,
-            unreadable: self.unreadable,
-            left_out,
-            clock: clock(&relation, counts, span, self.by_day.first().copied()),
-            damage: self.damage,
-        };
-        tell(profile, schemas, &merged)?;
-        Ok(merged)
-    }
 }
 
-/// Kept once, two recordings of one begin are one.
-fn refuse_again(profile: &Profile, choice: &Choice, header: Header) -> Result<(), Wrong> {
+/// When the chunks began that are in the profile already.
+fn merged_before(profile: &Profile) -> Result<HashSet<i64>, Wrong> {
     let merged: Vec<Json> = profile.meta.find("vouchMerged")?.unwrap_or_default();
-    if merged.iter().any(|merged| merged["beganUnixNs"].as_i64() == Some(header.start_unix_ns)) {
-        return Err(format!("{} is in the profile already", choice.recording));
-    }
-    Ok(())
+    let chunks = merged.iter().filter_map(|merged| merged["chunksUnixNs"].as_array()).flatten();
+    Ok(chunks.filter_map(Json::as_i64).collect())
 }
 
-/// Whole microseconds, as all of the profile.
-fn millis(ns: f64) -> f64 {
-    (ns / 1e3).round() / 1e3
+/// Of the kinds that the profile has from recordings: how each field is shown, by its key.
+fn known_formats(profile: &Profile) -> Result<HashMap<String, HashMap<String, String>>, Wrong> {
+    let schemas: Vec<Json> = profile.meta.get("markerSchema")?;
+    let formats = |schema: &Json| {
+        let name = schema["name"].as_str()?.strip_prefix("jfr.")?.to_owned();
+        let fields = schema["fields"].as_array()?.iter();
+        let format =
+            |field: &Json| Some((field["key"].as_str()?.to_owned(), field["format"].as_str()?.to_owned()));
+        Some((name, fields.filter_map(format).collect()))
+    };
+    Ok(schemas.iter().filter_map(formats).collect())
 }
 
 /// True if `*` may stand for whatever it has to.
@@ -434,69 +411,4 @@ impl Anchors {
 
 fn anchors(profile: &Profile) -> Result<Option<Anchors>, Wrong> {
     profile.meta.find("vouchAnchors")
-}
-
-/// The pauses that JVMTI told of.
-fn seen_pauses(profile: &Profile) -> Result<Vec<Moment>, Wrong> {
-    #[derive(serde::Deserialize)]
-    struct Data {
-        r#type: String,
-    }
-    let table: Part = profile.threads[0].get("markers")?;
-    let data: Vec<Data> = table.get("data")?;
-    let (began, ended): (Vec<f64>, Vec<Option<f64>>) = (table.get("startTime")?, table.get("endTime")?);
-    let rows = data.iter().zip(began).zip(ended).filter(|((data, _), _)| data.r#type == "gc_pause");
-    let pause = |((_, began), ended): ((_, f64), Option<f64>)| {
-        Some(Moment { began: began * 1e6, ended: ended? * 1e6 })
-    };
-    Ok(rows.filter_map(pause).collect())
-}
-
-fn clock(
-    relation: &Relation,
-    [pauses, waits]: [usize; 2],
-    span: [f64; 2],
-    by_day: Option<(f64, f64)>,
-) -> Clock {
-    let offset = by_day.map_or(0.0, |(at, add)| at + add - relation.profile_ns(at));
-    Clock {
-        pauses,
-        waits,
-        uncertainty_ns: relation.uncertainty_ns(span[0], span[1]).round(),
-        drift_ns_a_minute: relation.drift_ns_a_minute().round(),
-        offset_ns: offset.round(),
-    }
-}
-
-/// How the front-end is to show a kind.
-fn schema(r#type: &str, kind: &Kind, met: &Met) -> Json {
-    let fields: Vec<String> = met.fields.iter().take(LABELLED).map(Shown::labelled).collect();
-    let label = if fields.is_empty() { kind.label.clone() } else { fields.join(", ") };
-    json!({
-        "name": r#type,
-        "display": ["marker-chart", "marker-table", "timeline-overview"],
-        "tableLabel": label,
-        "chartLabel": label,
-        "tooltipLabel": format!("{} ({}, by JFR)", kind.label, kind.name),
-        "description": met.description,
-        "fields": met.fields.iter().map(Shown::schema).collect::<Vec<_>>(),
-    })
-}
-
-/// Puts into the profile's head what became of the recording.
-fn tell(profile: &mut Profile, schemas: Vec<Json>, merged: &Merged) -> Result<(), Wrong> {
-    let meta = &mut profile.meta;
-    let mut all: Vec<Json> = meta.find("vouchMerged")?.unwrap_or_default();
-    all.push(serde_json::to_value(merged).map_err(|error| error.to_string())?);
-    meta.set("vouchMerged", &all)?;
-    let mut known: Vec<Json> = meta.get("markerSchema")?;
-    // Of a recording that was merged before: its kinds have the same names.
-    known.retain(|known| schemas.iter().all(|schema| schema["name"] != known["name"]));
-    known.extend(schemas);
-    meta.set("markerSchema", &known)?;
-    let mut panel: Vec<Json> = meta.find("extra")?.unwrap_or_default();
-    if let Some(entries) = panel.first_mut().and_then(|section| section["entries"].as_array_mut()) {
-        entries.push(json!({ "label": "Flight Recorder", "format": "string", "value": merged.line() }));
-    }
-    meta.set("extra", &panel)
 }

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use serde_json::{Map, Value as Json};
+use crate::show::Data;
 
 /// An event, as it will be shown.
 #[derive(Debug)]
@@ -12,12 +12,21 @@ pub struct Kept {
     /// By the recording's ticks, in nanoseconds from its begin.
     pub at: f64,
     pub took: Option<f64>,
-    /// Among the recording's threads; none, of what is of all the process.
-    pub thread: Option<usize>,
+    pub whose: Whose,
     /// Among JFR's stacks.
     pub stack: Option<usize>,
-    pub data: Map<String, Json>,
+    pub data: Data,
     rank: (u64, u64),
+}
+
+/// Whose doing an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    Process,
+    /// Among the recording's threads.
+    Thread(usize),
+    /// Of a thread that the file does not name.
+    Somebody,
 }
 
 /// Those of one kind.
@@ -48,11 +57,11 @@ impl Keep {
         &mut self,
         rank: (u64, u64),
         (at, took): (f64, Option<f64>),
-        thread: Option<usize>,
+        whose: Whose,
         stack: Option<usize>,
-        data: Map<String, Json>,
+        data: Data,
     ) {
-        self.rows.push(Kept { at, took, thread, stack, data, rank });
+        self.rows.push(Kept { at, took, whose, stack, data, rank });
         if self.rows.len() >= self.most.saturating_mul(2) {
             self.cut();
         }
@@ -80,7 +89,7 @@ mod tests {
         let mut keep = Keep::new(100);
         for (at, took) in (0_u32..).zip(events) {
             if let Some(rank) = keep.rank(took) {
-                keep.add(rank, (f64::from(at), None), None, None, Map::new());
+                keep.add(rank, (f64::from(at), None), Whose::Process, None, Data::new());
             }
             assert!(keep.rows.len() < 200);
         }

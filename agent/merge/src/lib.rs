@@ -26,8 +26,8 @@ use vouch_report::grouped;
 #[serde(rename_all = "camelCase")]
 pub struct Merged {
     pub recording: String,
-    /// By when its first chunk began, it is known again.
-    began_unix_ns: i64,
+    /// By when they began, its chunks are known again.
+    chunks_unix_ns: Vec<i64>,
     /// The process that made it, if it says so and is another than the profile's.
     pub stranger: Option<String>,
     pub kinds: Vec<Kind>,

@@ -1,8 +1,8 @@
 //! What the JDK's own types of values are called: threads, classes, methods, modules. Whatever else has a name has it in a field.
 
-use vouch_jfr::{Chunk, Type, Value};
+use vouch_jfr::{Type, Value};
 
-use crate::show;
+use crate::show::{Words, resolve};
 
 const THREAD: &str = "java.lang.Thread";
 const CLASS: &str = "java.lang.Class";
@@ -21,14 +21,14 @@ pub fn has_text(name: &str) -> bool {
 }
 
 /// The name of such a value; of others that of the first field that has one.
-pub fn text(chunk: &Chunk, of: &Type, values: &[Value]) -> Option<String> {
+pub fn text(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Option<String> {
     match of.name.as_str() {
-        THREAD => Some(thread(chunk, of, values).name),
-        CLASS => Some(class(&field(chunk, of, values, "name")?)),
-        METHOD => method(chunk, of, values),
-        _ => match field(chunk, of, values, "name") {
+        THREAD => Some(thread(words, of, values).name),
+        CLASS => Some(class(&field(words, of, values, "name")?)),
+        METHOD => method(words, of, values),
+        _ => match field(words, of, values, "name") {
             Some(name) => Some(name),
-            None => values.iter().find_map(|value| plain(chunk, value)),
+            None => values.iter().find_map(|value| plain(words, value)),
         },
     }
 }
@@ -42,14 +42,14 @@ pub struct Thread {
     pub is_virtual: bool,
 }
 
-pub fn thread(chunk: &Chunk, of: &Type, values: &[Value]) -> Thread {
+pub fn thread(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Thread {
     let whole = |name| match of.field(name).and_then(|row| values.get(row)) {
         Some(Value::Whole(number)) => u64::try_from(*number).unwrap_or(0),
         _ => 0,
     };
     let is_virtual = of.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
-    let name = field(chunk, of, values, "javaName").filter(|name| !name.is_empty());
-    let name = name.or_else(|| field(chunk, of, values, "osName"));
+    let name = field(words, of, values, "javaName").filter(|name| !name.is_empty());
+    let name = name.or_else(|| field(words, of, values, "osName"));
     let tid = if is_virtual { 0 } else { whole("osThreadId") };
     let number = whole("javaThreadId");
     let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| {
@@ -59,18 +59,18 @@ pub fn thread(chunk: &Chunk, of: &Type, values: &[Value]) -> Thread {
 }
 
 /// `package.Class.method`, as Vouch names it, too.
-fn method(chunk: &Chunk, of: &Type, values: &[Value]) -> Option<String> {
-    let holder = field(chunk, of, values, "type")?;
-    Some(format!("{holder}.{}", field(chunk, of, values, "name")?))
+fn method(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Option<String> {
+    let holder = field(words, of, values, "type")?;
+    Some(format!("{holder}.{}", field(words, of, values, "name")?))
 }
 
-fn plain(chunk: &Chunk, value: &Value) -> Option<String> {
-    if let Value::Text(text) = show::resolve(chunk, value) { Some(text) } else { None }
+fn plain(words: &Words<'_>, value: &Value) -> Option<String> {
+    if let Value::Text(text) = resolve(words.chunk, value) { Some(text) } else { None }
 }
 
 /// The text of a field, by its name.
-pub fn field(chunk: &Chunk, of: &Type, values: &[Value], name: &str) -> Option<String> {
-    show::text(chunk, values.get(of.field(name)?)?)
+pub fn field(words: &mut Words<'_>, of: &Type, values: &[Value], name: &str) -> Option<String> {
+    words.text(values.get(of.field(name)?)?)
 }
 
 /// `java/lang/String` or `[[Ljava/lang/String;`, as Java writes it.

@@ -132,11 +132,6 @@ impl Profile {
         row
     }
 
-    /// The text of a row.
-    pub fn text(&self, row: usize) -> &str {
-        &self.texts[row]
-    }
-
     /// How many rows a shared table has.
     pub fn rows(&self, table: &str) -> Result<usize, Wrong> {
         self.shared.get::<Part>(table)?.get("length")
@@ -147,6 +142,14 @@ impl Profile {
         let mut rows: Part = self.shared.get(table)?;
         rows.add_rows(columns)?;
         self.shared.set(table, &rows)
+    }
+
+    /// Has the front-end show these tracks from the beginning.
+    pub fn show(&mut self, tracks: impl Iterator<Item = usize>) -> Result<(), Wrong> {
+        let mut shown: Vec<usize> = self.meta.find("initialVisibleThreads")?.unwrap_or_default();
+        shown.extend(tracks);
+        shown.sort_unstable();
+        self.meta.set("initialVisibleThreads", &shown)
     }
 
     /// Adds markers to a thread's, where they belong by their times.

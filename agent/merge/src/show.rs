@@ -3,8 +3,9 @@
 //! It must never know a kind of event: any program declares its own.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Field, Type, Unit, Value};
 
 use crate::names;
@@ -18,6 +19,12 @@ const DEEPEST: usize = 3;
 const HOPS: usize = 16;
 /// Of a list so many are shown.
 const LISTED: usize = 20;
+/// A kind's markers have so many fields at most, and so many are looked at for them.
+const FIELDS: usize = 100;
+const LOOKED_AT: usize = 2_000;
+/// For one text so many values are looked at, so deep in each other: they may be in a circle.
+const VALUES: u32 = 2_000;
+const NESTED: u32 = 16;
 
 /// What every event has, and a marker says in its own way.
 const OWN: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
@@ -27,9 +34,10 @@ const TAKEN: [&str; 6] = ["type", "cause", "stack", "category", "name", "color"]
 /// A field of a marker.
 #[derive(Debug, Clone)]
 pub struct Shown {
-    pub key: String,
+    pub key: Rc<str>,
     label: String,
     shape: Shape,
+    unsigned: bool,
     /// Which field, of that which, …
     path: Vec<usize>,
 }
@@ -43,7 +51,7 @@ enum Shape {
 
 /// The fields of a kind's markers.
 pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
-    let mut shown = Vec::new();
+    let mut shown = Fields { shown: Vec::new(), left: LOOKED_AT };
     for (row, field) in kind.fields.iter().enumerate() {
         if !OWN.contains(&field.name.as_str()) {
             let key = if TAKEN.contains(&field.name.as_str()) {
@@ -51,42 +59,54 @@ pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
             } else {
                 field.name.clone()
             };
-            add(chunk, field, key, label(field), vec![row], &mut shown);
+            shown.add(chunk, field, key, label(field), vec![row]);
         }
     }
-    shown
+    shown.shown
+}
+
+/// A kind's fields while they are looked for.
+struct Fields {
+    shown: Vec<Shown>,
+    left: usize,
 }
 
 fn label(field: &Field) -> String {
     if field.label.is_empty() { field.name.clone() } else { field.label.clone() }
 }
 
-fn add(chunk: &Chunk, field: &Field, key: String, label: String, path: Vec<usize>, shown: &mut Vec<Shown>) {
-    let Some(of) = chunk.type_of(field.type_id) else { return };
-    let shape = match of.name.as_str() {
-        _ if field.list => Some(Shape::Text),
-        "jdk.types.StackTrace" => return,
-        "float" | "double" if field.unit == Unit::Plain => Some(Shape::Decimal),
-        "byte" | "short" | "int" | "long" | "float" | "double" => Some(Shape::Unit(field.unit)),
-        // Their texts.
-        "boolean" | "char" => Some(Shape::Text),
-        name if names::has_text(name) || of.fields.is_empty() => Some(Shape::Text),
-        // A type may hold itself.
-        _ if path.len() >= DEEPEST => return,
-        _ => None,
-    };
-    if let Some(shape) = shape {
-        let label = if shape == Shape::Unit(Unit::Hertz) { format!("{label} (Hz)") } else { label };
-        shown.push(Shown { key, label, shape, path });
-        return;
-    }
-    for (row, inner) in of.fields.iter().enumerate() {
-        let path = path.iter().copied().chain([row]).collect();
-        if of.fields.len() == 1 {
-            add(chunk, inner, key.clone(), label.clone(), path, shown);
-        } else {
-            let label = format!("{label}: {}", self::label(inner));
-            add(chunk, inner, format!("{key}_{}", inner.name), label, path, shown);
+impl Fields {
+    fn add(&mut self, chunk: &Chunk, field: &Field, key: String, label: String, path: Vec<usize>) {
+        let Some(of) = chunk.type_of(field.type_id) else { return };
+        if self.left == 0 || self.shown.len() >= FIELDS {
+            return;
+        }
+        self.left -= 1;
+        let shape = match of.name.as_str() {
+            _ if field.list => Some(Shape::Text),
+            "jdk.types.StackTrace" => return,
+            "float" | "double" if field.unit == Unit::Plain => Some(Shape::Decimal),
+            "byte" | "short" | "int" | "long" | "float" | "double" => Some(Shape::Unit(field.unit)),
+            // Their texts.
+            "boolean" | "char" => Some(Shape::Text),
+            name if names::has_text(name) || of.fields.is_empty() => Some(Shape::Text),
+            // A type may hold itself.
+            _ if path.len() >= DEEPEST => return,
+            _ => None,
+        };
+        if let Some(shape) = shape {
+            let label = if shape == Shape::Unit(Unit::Hertz) { format!("{label} (Hz)") } else { label };
+            self.shown.push(Shown { key: key.into(), label, shape, unsigned: field.unsigned, path });
+            return;
+        }
+        for (row, inner) in of.fields.iter().enumerate().take(LOOKED_AT) {
+            let path = path.iter().copied().chain([row]).collect();
+            if of.fields.len() == 1 {
+                self.add(chunk, inner, key.clone(), label.clone(), path);
+            } else {
+                let label = format!("{label}: {}", self::label(inner));
+                self.add(chunk, inner, format!("{key}_{}", inner.name), label, path);
+            }
         }
     }
 }
@@ -98,9 +118,9 @@ impl Shown {
         if self.shape == Shape::Text { value } else { format!("{} {value}", self.label) }
     }
 
-    /// As the schema of the markers has it.
-    pub fn schema(&self) -> Json {
-        let format = match self.shape {
+    /// How the front-end shows it.
+    pub fn format(&self) -> &'static str {
+        match self.shape {
             Shape::Text | Shape::Unit(Unit::Address) => "unique-string",
             Shape::Decimal | Shape::Unit(Unit::Hertz) => "decimal",
             Shape::Unit(Unit::Plain | Unit::Bits) => "integer",
@@ -108,8 +128,12 @@ impl Shown {
             Shape::Unit(Unit::Percentage) => "percentage",
             Shape::Unit(Unit::Span(_) | Unit::SpanTicks) => "duration",
             Shape::Unit(Unit::Time(_) | Unit::TimeTicks) => "time",
-        };
-        json!({ "key": self.key, "label": self.label, "format": format })
+        }
+    }
+
+    /// As the schema of the markers has it.
+    pub fn schema(&self) -> Json {
+        json!({ "key": &*self.key, "label": self.label, "format": self.format() })
     }
 }
 
@@ -138,36 +162,38 @@ pub fn number(whole: i64) -> f64 {
     whole as f64
 }
 
-/// The texts of a chunk's constants, and where they stand in the profile.
+/// The texts of a chunk's constants.
 #[derive(Debug, Default)]
-pub struct Texts(HashMap<(i64, i64), Option<usize>>);
+pub struct Texts(HashMap<(i64, i64), Option<Rc<str>>>);
 
-/// What a marker says: a field for each that has a value.
-pub fn data(
-    chunk: &Chunk,
-    fields: &[Shown],
-    values: &[Value],
-    times: Times,
-    texts: &mut Texts,
-    profile: &mut Profile,
-) -> Map<String, Json> {
-    let mut data = Map::new();
-    for field in fields {
-        if let Some(cell) = cell(chunk, field, values, times, texts, profile) {
-            data.insert(field.key.clone(), cell);
-        }
-    }
-    data
+/// What stands in a field of a marker.
+#[derive(Debug, Clone)]
+pub enum Cell {
+    Plain(Json),
+    /// The profile has it once it is known that the marker is shown: what nobody asked for must not be in it.
+    Text(Rc<str>),
 }
 
-fn cell(
-    chunk: &Chunk,
-    field: &Shown,
-    values: &[Value],
-    times: Times,
-    texts: &mut Texts,
-    profile: &mut Profile,
-) -> Option<Json> {
+/// What a marker says.
+pub type Data = Vec<(Rc<str>, Cell)>;
+
+/// A field for each that has a value.
+pub fn data(chunk: &Chunk, fields: &[Shown], values: &[Value], times: Times, texts: &mut Texts) -> Data {
+    let cell = |field: &Shown| Some((field.key.clone(), cell(chunk, field, values, times, texts)?));
+    fields.iter().filter_map(cell).collect()
+}
+
+impl Cell {
+    /// As it is written.
+    pub fn into_json(self, profile: &mut Profile) -> Json {
+        match self {
+            Self::Plain(json) => json,
+            Self::Text(text) => profile.string(&text).into(),
+        }
+    }
+}
+
+fn cell(chunk: &Chunk, field: &Shown, values: &[Value], times: Times, texts: &mut Texts) -> Option<Cell> {
     let (last, path) = field.path.split_last()?;
     let mut values = std::borrow::Cow::Borrowed(values);
     for row in path {
@@ -180,33 +206,34 @@ fn cell(
         // Most are of a constant that other events have as well.
         let key = if let Value::Constant(type_id, index) = value { Some((*type_id, *index)) } else { None };
         if let Some(known) = key.and_then(|key| texts.0.get(&key)) {
-            return known.map(Json::from);
+            return known.clone().map(Cell::Text);
         }
-        let text = text(chunk, value).map(|text| profile.string(&cut(&text)));
+        let text: Option<Rc<str>> = Words::of(chunk).text(value).map(|text| cut(&text).into());
         if let Some(key) = key {
-            texts.0.insert(key, text);
+            texts.0.insert(key, text.clone());
         }
-        return text.map(Json::from);
+        return text.map(Cell::Text);
     }
     let whole = match resolve(chunk, value) {
         Value::Whole(whole) => whole,
-        Value::Number(number) => return number.is_finite().then(|| json!(number)),
+        Value::Number(number) => return number.is_finite().then(|| Cell::Plain(json!(number))),
         _ => return None,
     };
     let unit = if let Shape::Unit(unit) = field.shape { unit } else { Unit::Plain };
     // What JFR does not know it gives as the least number that there is.
-    if whole == i64::MIN {
+    if whole == i64::MIN && !field.unsigned {
         return None;
     }
-    Some(match unit {
+    Some(Cell::Plain(match unit {
+        Unit::Plain | Unit::Bytes | Unit::Bits if field.unsigned => whole.cast_unsigned().into(),
         Unit::Plain | Unit::Bytes | Unit::Bits => whole.into(),
         Unit::Percentage | Unit::Hertz => number(whole).into(),
-        Unit::Address => profile.string(&format!("{whole:#x}")).into(),
+        Unit::Address => return Some(Cell::Text(format!("{whole:#x}").into())),
         Unit::Span(ns) => (number(whole) * number(ns.cast_signed()) / 1e6).into(),
         Unit::SpanTicks => times.span_ms(number(whole)).into(),
         Unit::Time(ns) => (number(whole) * number(ns.cast_signed()) / 1e6 - times.zero_unix_ms).into(),
         Unit::TimeTicks => times.about_ms(number(whole)).into(),
-    })
+    }))
 }
 
 /// What a value is, wherever it stands.
@@ -219,23 +246,49 @@ pub fn resolve(chunk: &Chunk, value: &Value) -> Value {
     Value::Nothing
 }
 
-/// A value in words; None if it says nothing.
-pub fn text(chunk: &Chunk, value: &Value) -> Option<String> {
-    match resolve(chunk, value) {
-        Value::Nothing | Value::Constant(..) => None,
-        Value::Text(text) => Some(text),
-        Value::Whole(number) => Some(number.to_string()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Truth(truth) => Some(truth.to_string()),
-        Value::Object(type_id, values) => names::text(chunk, chunk.type_of(type_id)?, &values),
-        Value::List(values) => {
-            let more = values.len().saturating_sub(LISTED);
-            let mut texts: Vec<_> =
-                values.iter().take(LISTED).filter_map(|value| text(chunk, value)).collect();
-            if more > 0 {
-                texts.push(format!("and {more} more"));
+/// Puts values into words, for one text.
+#[derive(Debug)]
+pub struct Words<'c> {
+    pub chunk: &'c Chunk,
+    /// So many values more may be looked at.
+    left: u32,
+    depth: u32,
+}
+
+impl<'c> Words<'c> {
+    pub fn of(chunk: &'c Chunk) -> Self {
+        Self { chunk, left: VALUES, depth: 0 }
+    }
+
+    /// A value in words; None if it says nothing.
+    pub fn text(&mut self, value: &Value) -> Option<String> {
+        self.left = self.left.checked_sub(1)?;
+        if self.depth == NESTED {
+            return None;
+        }
+        self.depth += 1;
+        let text = self.text_of(resolve(self.chunk, value));
+        self.depth -= 1;
+        text
+    }
+
+    fn text_of(&mut self, value: Value) -> Option<String> {
+        match value {
+            Value::Nothing | Value::Constant(..) => None,
+            Value::Text(text) => Some(text),
+            Value::Whole(number) => Some(number.to_string()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Truth(truth) => Some(truth.to_string()),
+            Value::Object(type_id, values) => names::text(self, self.chunk.type_of(type_id)?, &values),
+            Value::List(values) => {
+                let more = values.len().saturating_sub(LISTED);
+                let mut texts: Vec<_> =
+                    values.iter().take(LISTED).filter_map(|value| self.text(value)).collect();
+                if more > 0 {
+                    texts.push(format!("and {more} more"));
+                }
+                Some(texts.join(", "))
             }
-            Some(texts.join(", "))
         }
     }
 }

@@ -3,22 +3,23 @@
 //! They must never be taken for one that was checked: each has a frame outside of all others that says whose it is.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Value};
 
 use crate::names;
 use crate::profile::{Profile, Wrong};
-use crate::show::resolve;
+use crate::show::{Words, resolve};
 
 const WHOSE: &str = "[JFR's stack, not checked]";
 const CUT: &str = "[JFR's stack, not checked: its outer frames are cut off]";
 
-/// Functions, frames and stacks that are new.
+/// Functions, frames and stacks of all events.
 #[derive(Debug, Default)]
 pub struct Stacks {
     /// The name, and whether it is a Java method.
-    functions: Rows<(usize, bool)>,
+    functions: Rows<(Rc<str>, bool)>,
     /// The function, and the line.
     frames: Rows<(usize, Option<i64>)>,
     /// A frame, and the row of its callers.
@@ -37,10 +38,10 @@ impl<K> Default for Rows<K> {
     }
 }
 
-impl<K: Copy + Eq + std::hash::Hash> Rows<K> {
+impl<K: Clone + Eq + std::hash::Hash> Rows<K> {
     fn add(&mut self, key: K) -> usize {
-        *self.rows.entry(key).or_insert_with(|| {
-            self.order.push(key);
+        *self.rows.entry(key).or_insert_with_key(|key| {
+            self.order.push(key.clone());
             self.order.len() - 1
         })
     }
@@ -48,37 +49,71 @@ impl<K: Copy + Eq + std::hash::Hash> Rows<K> {
 
 impl Stacks {
     /// The number of an event's stack, among these.
-    pub fn add(&mut self, chunk: &Chunk, stack: &Value, profile: &mut Profile) -> Option<usize> {
+    pub fn add(&mut self, chunk: &Chunk, stack: &Value) -> Option<usize> {
         let Value::Object(type_id, values) = resolve(chunk, stack) else { return None };
         let of = chunk.type_of(type_id)?;
         let frames = values.get(of.field("frames")?)?;
         let Value::List(frames) = resolve(chunk, frames) else { return None };
         let cut = of.field("truncated").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
-        let function = self.functions.add((profile.string(if cut { CUT } else { WHOSE }), false));
+        let function = self.functions.add((if cut { CUT } else { WHOSE }.into(), false));
         let frame = self.frames.add((function, None));
         let mut stack = self.calls.add((frame, None));
         // JFR begins with the innermost.
         for frame in frames.iter().rev() {
             let Value::Object(type_id, values) = resolve(chunk, frame) else { continue };
             let of = chunk.type_of(type_id)?;
-            let name = names::field(chunk, of, &values, "method").unwrap_or_else(|| "[unknown]".to_owned());
+            let name = names::field(&mut Words::of(chunk), of, &values, "method");
             let line = match of.field("lineNumber").and_then(|row| values.get(row)) {
                 Some(Value::Whole(line)) if *line > 0 => Some(*line),
                 _ => None,
             };
-            let function = self.functions.add((profile.string(&name), true));
+            let function = self.functions.add((name.as_deref().unwrap_or("[unknown]").into(), true));
             let frame = self.frames.add((function, line));
             stack = self.calls.add((frame, Some(stack)));
         }
         Some(stack)
     }
 
-    /// Adds all of them to the profile, and says from which number on stacks are these.
-    pub fn write(self, profile: &mut Profile, categories: &Categories) -> Result<usize, Wrong> {
-        let [functions, frames, stacks] =
-            [profile.rows("funcTable")?, profile.rows("frameTable")?, profile.rows("stackTable")?];
+    /// Those of these numbers, with what they need and nothing else, by numbers of their own.
+    fn only(&self, wanted: impl Iterator<Item = usize>) -> (Self, HashMap<usize, usize>) {
+        let mut needed = vec![false; self.calls.order.len()];
+        for stack in wanted {
+            let mut next = Some(stack);
+            while let Some(row) = next.filter(|row| !std::mem::replace(&mut needed[*row], true)) {
+                next = self.calls.order[row].1;
+            }
+        }
+        let (mut only, mut rows) = (Self::default(), HashMap::new());
+        // Whoever calls stands before what is called.
+        for (row, (frame, outer)) in self.calls.order.iter().enumerate().filter(|(row, _)| needed[*row]) {
+            let (function, line) = self.frames.order[*frame];
+            let function = only.functions.add(self.functions.order[function].clone());
+            let frame = only.frames.add((function, line));
+            rows.insert(row, only.calls.add((frame, outer.map(|outer| rows[&outer]))));
+        }
+        (only, rows)
+    }
+
+    /// Adds those of these numbers to the profile, and says which number each has there.
+    pub fn write(
+        &self,
+        wanted: impl Iterator<Item = usize>,
+        profile: &mut Profile,
+        categories: &Categories,
+    ) -> Result<HashMap<usize, usize>, Wrong> {
+        let (only, mut numbers) = self.only(wanted);
+        let stacks = profile.rows("stackTable")?;
+        for number in numbers.values_mut() {
+            *number += stacks;
+        }
+        only.write_all(profile, categories)?;
+        Ok(numbers)
+    }
+
+    fn write_all(self, profile: &mut Profile, categories: &Categories) -> Result<(), Wrong> {
+        let [functions, frames] = [profile.rows("funcTable")?, profile.rows("frameTable")?];
         let rows = self.functions.order;
-        let names: Vec<_> = rows.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = rows.iter().map(|(name, _)| profile.string(name)).collect();
         let column = |cell: Json, length| vec![cell; length];
         profile.add_rows(
             "funcTable",
@@ -92,8 +127,8 @@ impl Stacks {
         let frame_rows = self.frames.order;
         let length = frame_rows.len();
         let category = |function: usize| {
-            let (name, java) = rows[function];
-            if java { categories.of_method(profile.text(name)) } else { categories.other }
+            let (name, java) = &rows[function];
+            if *java { categories.of_method(name) } else { categories.other }
         };
         let category: Vec<Json> = frame_rows.iter().map(|(function, _)| category(*function).into()).collect();
         profile.add_rows(
@@ -115,8 +150,7 @@ impl Stacks {
                 ("frame", self.calls.order.iter().map(|(frame, _)| (frames + frame).into()).collect()),
                 ("prefixOffset", self.calls.order.iter().enumerate().map(offset).collect()),
             ],
-        )?;
-        Ok(stacks)
+        )
     }
 }
 

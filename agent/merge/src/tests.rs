@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use vouch_jfr::testing::{Constants, Declared, DeclaredField, chunk, constant, event, long, plain, text};
 
@@ -25,6 +26,7 @@ const PAUSE: i64 = 101;
 const JVM: i64 = 102;
 const SETTING: i64 = 103;
 const FLAG: i64 = 104;
+const ENVIRONMENT: i64 = 105;
 
 const fn kind<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredField<'a>]) -> Declared<'a> {
     Declared { id, name, annotations: &[], event, fields }
@@ -33,6 +35,13 @@ const fn kind<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredFiel
 const fn annotated<'a>(name: &'a str, type_id: i64, annotations: &'a [(i64, &'a str)]) -> DeclaredField<'a> {
     DeclaredField { annotations, ..plain(name, type_id) }
 }
+
+const TYPES_OF_VALUES: &[Declared<'_>] = &[
+    kind(LONG, "long", false, &[]),
+    kind(INT, "int", false, &[]),
+    kind(STRING, "java.lang.String", false, &[]),
+    kind(BOOLEAN, "boolean", false, &[]),
+];
 
 const TYPES: &[Declared<'_>] = &[
     kind(LONG, "long", false, &[]),
@@ -87,6 +96,12 @@ const TYPES: &[Declared<'_>] = &[
         true,
         &[plain("startTime", LONG), plain("id", LONG), plain("name", STRING), plain("value", STRING)],
     ),
+    kind(
+        ENVIRONMENT,
+        "jdk.InitialEnvironmentVariable",
+        true,
+        &[plain("startTime", LONG), plain("key", STRING), plain("value", STRING)],
+    ),
     kind(FLAG, "jdk.LongFlag", true, &[plain("startTime", LONG), plain("value", LONG)]),
 ];
 
@@ -102,6 +117,7 @@ fn constants() -> Vec<Constants> {
                 (3, thread(0, "fiber", 1)),
                 (4, thread(99, "unheard of", 0)),
                 (5, thread(13, "pool-3", 0)),
+                (6, thread(12, "pool-4", 0)),
             ],
         ),
         (CLASS, vec![(1, text("shop/Cart")), (2, text("java/util/List"))]),
@@ -149,7 +165,7 @@ fn profile() -> Json {
         "phase": [1, 1, 1, 1], "category": [2, 2, 2, 2],
     });
     let mut many = thread("pool-# (2 threads)", json!(13), [json!(0), json!(null)], none.clone());
-    many["vouchTids"] = json!([14, 13]);
+    many["vouchTids"] = json!([[14, 0, 100], [13, 100, null], [12, 210, 290]]);
     json!({
         "meta": {
             "startTime": ZERO_MS, "profilingStartTime": 0, "profilingEndTime": 1_000,
@@ -303,7 +319,11 @@ fn an_event_stands_in_the_track_of_its_thread() {
         order(500_000, 0, 3, "virtual"),
         order(500_000, 0, 4, "new"),
         order(500_000, 0, 5, "of many"),
-        order(500_000, 0, 77, "of nobody"),
+        // Three threads had its number.
+        order(250_000, 0, 6, "of another one of many"),
+        order(500_000, 0, 0, "of all"),
+        // The constant with this number is not there.
+        order(500_000, 0, 77, "of somebody"),
     ];
     let (profile, _) = merged(&events, 0);
     let mut tracks: Vec<_> = markers(&profile, "jfr.shop.Order")
@@ -317,8 +337,10 @@ fn an_event_stands_in_the_track_of_its_thread() {
         [
             ("before the worker", "worker"),
             ("new", "unheard of"),
+            ("of all", "main"),
+            ("of another one of many", "pool-# (2 threads)"),
             ("of many", "pool-# (2 threads)"),
-            ("of nobody", "main"),
+            ("of somebody", "other threads (JFR)"),
             ("virtual", "virtual threads (JFR)"),
             ("worker", "worker"),
         ]
@@ -346,7 +368,7 @@ fn pauses_that_both_saw_correct_the_time_of_day() {
 #[test]
 fn another_process_has_tracks_of_its_own() {
     let jvm = event(JVM, &[long(0), long(8)]);
-    let (profile, merged) = merged(&[jvm, order(500_000, 0, 1, "moe"), order(500_000, 0, 77, "all")], 0);
+    let (profile, merged) = merged(&[jvm, order(500_000, 0, 1, "moe"), order(500_000, 0, 0, "all")], 0);
     assert_eq!(merged.stranger.as_deref(), Some("8"));
     let mut tracks: Vec<_> =
         markers(&profile, "jfr.shop.Order").into_iter().map(|(track, ..)| track).collect();
@@ -391,6 +413,125 @@ fn a_recording_is_merged_once() {
     assert_eq!(markers(&twice, "jfr.shop.Order").len(), 2);
     let names = twice["meta"]["markerSchema"].as_array().unwrap();
     assert_eq!(names.iter().filter(|schema| schema["name"] == "jfr.shop.Order").count(), 1);
+}
+
+#[test]
+fn what_is_not_shown_is_nowhere_in_the_profile() {
+    let mut events = vec![event(ENVIRONMENT, &[long(400_000_000), text("TOKEN"), text("a secret")])];
+    events.push(order(400_000, 0, 1, "too short"));
+    events.extend((0..400).map(|_| order(500_000, 1_000, 1, "moe")));
+    events.push(order(5_000_000, 9_000, 1, "too late"));
+    let (profile, told) = merged(&events, 0);
+    let all = profile.to_string();
+    for text in ["TOKEN", "a secret", "too short", "too late"] {
+        assert!(!all.contains(text), "{text}");
+    }
+    assert!(all.contains("moe"));
+    assert_eq!(told.left_out, ["jdk.InitialEnvironmentVariable"]);
+    let asked = choice(&["jdk.InitialEnvironmentVariable"]);
+    let (profile, _) = try_merged(&self::profile(), &recording(&events, 0), &asked).unwrap();
+    let all = profile.to_string();
+    assert!(
+        all.contains("a secret") && !all.contains("moe") && !all.contains("shop.Cart.sum\",\"java"),
+        "{all}"
+    );
+    assert_eq!(profile["shared"]["funcTable"]["length"], 1, "no stack of what is not shown");
+}
+
+#[test]
+fn new_tracks_are_seen_at_once() {
+    let mut before = profile();
+    before["meta"]["initialVisibleThreads"] = json!([0]);
+    let file = recording(&[order(500_000, 0, 4, "moe"), order(500_000, 0, 1, "larry")], 0);
+    let (profile, _) = try_merged(&before, &file, &choice(&[])).unwrap();
+    assert_eq!(profile["meta"]["initialVisibleThreads"], json!([0, 4]));
+    // Another recording of the same thread has the same track.
+    let other = recording(&[order(600_000, 0, 4, "moe")], 1);
+    let (profile, _) = try_merged(&profile, &other, &choice(&[])).unwrap();
+    assert_eq!(profile["threads"].as_array().unwrap().len(), 5);
+    assert_eq!(
+        markers(&profile, "jfr.shop.Order").iter().filter(|marker| marker.0 == "unheard of").count(),
+        2
+    );
+}
+
+#[test]
+fn a_later_dump_of_the_same_recording_adds_what_is_new() {
+    let first = recording(&[order(500_000, 0, 1, "moe")], 0);
+    let second = recording(&[order(600_000, 0, 1, "larry")], 7);
+    let (profile, _) = try_merged(&profile(), &first, &choice(&[])).unwrap();
+    let (profile, told) = try_merged(&profile, &[first, second.clone()].concat(), &choice(&[])).unwrap();
+    assert_eq!((told.shown(), markers(&profile, "jfr.shop.Order").len()), (1, 2));
+    assert!(try_merged(&profile, &second, &choice(&[])).is_err());
+}
+
+#[test]
+fn two_kinds_of_one_name_keep_their_fields_apart() {
+    let other = [plain("startTime", LONG), plain("user", LONG)];
+    let types = [TYPES_OF_VALUES, &[kind(ORDER, "shop.Order", true, &other)]].concat();
+    let second =
+        chunk(&types, &[], &[event(ORDER, &[long(600_000_000), long(7)])], (1, ZERO_MS * 1_000_000 + 1));
+    let first = recording(&[order(500_000, 0, 1, "moe")], 0);
+    let both = [&first[..], &second[..]].concat();
+    let at_once = try_merged(&profile(), &both, &choice(&[])).unwrap().0;
+    let (once, _) = try_merged(&profile(), &first, &choice(&[])).unwrap();
+    let after_each_other = try_merged(&once, &second, &choice(&[])).unwrap().0;
+    for profile in [at_once, after_each_other] {
+        let found = markers(&profile, "jfr.shop.Order");
+        assert_eq!((found.len(), &found[1].3["user_2"]), (2, &json!(7)));
+        assert_eq!(string(&profile, &found[0].3["user"]), "moe");
+        let schema = profile["meta"]["markerSchema"].as_array().unwrap().last().unwrap();
+        let keys: Vec<_> = schema["fields"].as_array().unwrap().iter().map(|field| &field["key"]).collect();
+        assert!(keys.contains(&&json!("user")) && keys.contains(&&json!("user_2")), "{keys:?}");
+    }
+}
+
+/// What no JVM writes: names that are what they name, and types that are as wide as they are deep.
+#[test]
+fn what_has_no_end_comes_to_one() {
+    let wide = vec![plain("wide", CAUSE); 60];
+    let wider = vec![plain("wider", METHOD); 60];
+    let deep = vec![plain("deep", LONG); 60];
+    let (named, listed) =
+        ([constant("name", CLASS)], [DeclaredField { list: true, ..constant("name", FRAME) }]);
+    let own = [plain("startTime", LONG), constant("class", CLASS), constant("list", FRAME)];
+    let own = [&own[..], &wide].concat();
+    let more = [
+        kind(CLASS, "java.lang.Class", false, &named),
+        kind(FRAME, "shop.List", false, &listed),
+        kind(METHOD, "shop.Deep", false, &deep),
+        kind(CAUSE, "shop.Wide", false, &wider),
+        kind(ORDER, "shop.Order", true, &own),
+    ];
+    let types = [TYPES_OF_VALUES, &more].concat();
+    let list = [long(20), vec![1; 20]].concat();
+    let constants = [(CLASS, vec![(1, long(1))]), (FRAME, vec![(1, list)])];
+    let values = [long(500_000_000), long(1), long(1), vec![0; 60 * 60 * 60]].concat();
+    let file = chunk(&types, &constants, &[event(ORDER, &[values])], (0, ZERO_MS * 1_000_000));
+    let (profile, told) = try_merged(&profile(), &file, &choice(&[])).unwrap();
+    assert_eq!(told.shown(), 1);
+    let schema = profile["meta"]["markerSchema"].as_array().unwrap().last().unwrap();
+    assert!((2..=300).contains(&schema["fields"].as_array().unwrap().len()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5_000))]
+
+    /// Whatever is changed in a recording, there is a profile or a sentence.
+    #[test]
+    fn a_damaged_recording_gives_a_profile_or_a_sentence(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let events = [pause(100_000, 10_000), order(500_000, 2_000, 1, "moe"), order(600_000, 1, 2, "larry")];
+        let mut file = recording(&events, 0);
+        for (at, byte) in changes {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        if let Ok((profile, _)) = try_merged(&profile(), &file, &choice(&[])) {
+            markers(&profile, "jfr.shop.Order");
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! that lived then.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -12,6 +13,8 @@ use crate::profile::{Part, Profile, Wrong, no_markers};
 
 /// Tracks of threads that the profile has not, at most; the rest shares one.
 const NEW: usize = 100;
+/// How the number of such a track begins.
+const OWN_TID: &str = "jfr-";
 const VIRTUAL: &str = "virtual threads (JFR)";
 const PROCESS: &str = "process (JFR)";
 const OTHERS: &str = "other threads (JFR)";
@@ -19,7 +22,7 @@ const OTHERS: &str = "other threads (JFR)";
 /// A thread's life and names in the profile.
 struct Track {
     row: usize,
-    name: String,
+    name: Rc<str>,
     began_ms: f64,
     ended_ms: f64,
 }
@@ -36,29 +39,40 @@ impl Tracks {
     /// `stranger` is the process of the recording, if it is another one.
     pub fn of(profile: &Profile, stranger: Option<String>) -> Result<Self, Wrong> {
         let mut tracks = Self { by_tid: HashMap::new(), new: HashMap::new(), stranger };
-        if tracks.stranger.is_some() {
-            return Ok(tracks);
-        }
+        let stranger = tracks.stranger.as_ref().map(|pid| stranger_pid(pid));
         for (row, thread) in profile.threads.iter().enumerate() {
-            for tid in tids(thread)? {
-                let name = thread.get("name")?;
-                let began_ms = thread.get("registerTime")?;
-                let ended_ms = thread.get::<Option<f64>>("unregisterTime")?.unwrap_or(f64::INFINITY);
+            // Of a recording that was merged before.
+            if thread.find::<String>("tid").is_ok_and(|tid| tid.is_some_and(|tid| tid.starts_with(OWN_TID))) {
+                let pid: String = thread.get("pid")?;
+                if stranger.as_ref().is_none_or(|stranger| *stranger == pid) {
+                    tracks.new.insert(thread.get("name")?, row);
+                }
+                continue;
+            }
+            if stranger.is_some() {
+                continue;
+            }
+            let name: Rc<str> = thread.get::<String>("name")?.into();
+            for (tid, began_ms, ended_ms) in lives(thread)? {
+                let (name, ended_ms) = (name.clone(), ended_ms.unwrap_or(f64::INFINITY));
                 tracks.by_tid.entry(tid).or_default().push(Track { row, name, began_ms, ended_ms });
             }
+        }
+        for tracks in tracks.by_tid.values_mut() {
+            tracks.sort_by(|one, other| one.began_ms.total_cmp(&other.began_ms));
         }
         Ok(tracks)
     }
 
     /// The row of the track of a thread at a time.
     pub fn find(&mut self, profile: &mut Profile, thread: &Thread, at_ms: f64) -> Result<usize, Wrong> {
-        let of_tid = self.by_tid.get(&thread.tid).map_or(&[][..], Vec::as_slice);
+        let of_tid = self.by_tid.get(&thread.tid).map_or(&[][..], |tracks| around(tracks, at_ms));
         let far = |track: &Track| (track.began_ms - at_ms).max(at_ms - track.ended_ms).max(0.0);
         let nearest = |tracks: &mut dyn Iterator<Item = &Track>| {
             tracks.min_by(|one, other| far(one).total_cmp(&far(other))).map(|track| track.row)
         };
         // JFR may tell of a thread before it is there. One may have got another name, or share its track with others.
-        let found = nearest(&mut of_tid.iter().filter(|track| track.name == thread.name))
+        let found = nearest(&mut of_tid.iter().filter(|track| *track.name == *thread.name))
             .or_else(|| nearest(&mut of_tid.iter().filter(|track| far(track) <= 0.0)));
         let own = if thread.is_virtual { VIRTUAL } else { &thread.name };
         found.map_or_else(|| self.add(profile, own), Ok)
@@ -67,6 +81,11 @@ impl Tracks {
     /// The row of the track for what is of all the process.
     pub fn of_all(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
         if self.stranger.is_some() { self.add(profile, PROCESS) } else { Ok(0) }
+    }
+
+    /// The row of the track for threads that the recording does not name.
+    pub fn of_somebody(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
+        self.add(profile, OTHERS)
     }
 
     fn add(&mut self, profile: &mut Profile, own: &str) -> Result<usize, Wrong> {
@@ -90,7 +109,7 @@ impl Tracks {
             }
         }
         if let Some(pid) = &self.stranger {
-            track.insert("pid".to_owned(), format!("{pid} (JFR)").into());
+            track.insert("pid".to_owned(), stranger_pid(pid).into());
             track.insert("processName".to_owned(), format!("process {pid} (JFR)").into());
         }
         let samples: Part = first.get("samples")?;
@@ -106,7 +125,7 @@ impl Tracks {
             })
             .collect::<Result<_, Wrong>>()?;
         let own = json!({
-            "name": name, "tid": format!("jfr-{row}"), "isMainThread": false, "showMarkersInTimeline": true,
+            "name": name, "tid": format!("{OWN_TID}{row}"), "isMainThread": false, "showMarkersInTimeline": true,
             "registerTime": first.get::<f64>("processStartupTime")?, "unregisterTime": null, "pausedRanges": [],
             "samples": empty, "markers": no_markers(),
         });
@@ -116,8 +135,24 @@ impl Tracks {
     }
 }
 
-/// Of the threads in a track: `1234`, or `"1234.2"` of one that was renamed, or all of many.
-fn tids(track: &Part) -> Result<Vec<u64>, Wrong> {
+/// The tracks that began shortly before or after a time: a number is given again and again, and a thread renamed as often.
+fn around(tracks: &[Track], at_ms: f64) -> &[Track] {
+    const BEFORE: usize = 16;
+    const AFTER: usize = 2;
+    let next = tracks.partition_point(|track| track.began_ms <= at_ms);
+    &tracks[next.saturating_sub(BEFORE)..(next + AFTER).min(tracks.len())]
+}
+
+/// The front-end tells processes by it.
+fn stranger_pid(pid: &str) -> String {
+    format!("{pid} (JFR)")
+}
+
+/// The threads of a track: their numbers, when they began, and when they ended.
+type Life = (u64, f64, Option<f64>);
+
+/// `1234`, or `"1234.2"` of one that was renamed, or all of many.
+fn lives(track: &Part) -> Result<Vec<Life>, Wrong> {
     if let Some(many) = track.find("vouchTids")? {
         return Ok(many);
     }
@@ -126,5 +161,6 @@ fn tids(track: &Part) -> Result<Vec<u64>, Wrong> {
         Json::String(tid) => tid.split('.').next().and_then(|tid| tid.parse().ok()),
         _ => None,
     };
-    Ok(tid.into_iter().collect())
+    let Some(tid) = tid else { return Ok(Vec::new()) };
+    Ok(vec![(tid, track.get("registerTime")?, track.get("unregisterTime")?)])
 }

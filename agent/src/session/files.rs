@@ -12,6 +12,14 @@ use crate::plan::Plan;
 use crate::record::Powers;
 use crate::say::say;
 
+/// The lines, which are the same for each profile.
+fn say_once(mut lines: Vec<String>) {
+    lines.dedup();
+    if !lines.is_empty() {
+        say(&lines.join("\n"));
+    }
+}
+
 /// Writes everything that `places` names. True if all of it was written.
 pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers) -> bool {
     let report = trust::report(session, program, power);
@@ -25,14 +33,14 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers)
             None
         }
     };
-    let (mut all, mut opens, mut jfr_lines) = (Vec::new(), None, Vec::new());
+    let (mut all, mut opens, mut jfr_lines, mut unmerged) = (Vec::new(), None, Vec::new(), Vec::new());
     for out in &places.outputs {
         let format = out.format;
         let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
         let jfr = places.options.jfr.as_deref().filter(|_| format.opens);
         let merged = jfr.and_then(|jfr| {
             let (document, line) = recorded::merged(jfr, plain);
-            jfr_lines.push(line);
+            if document.is_some() { &mut jfr_lines } else { &mut unmerged }.push(line);
             document
         });
         let result = vouch_output::write_whole(&out.path, format.gzip, |file| match merged {
@@ -50,13 +58,10 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers)
     if !session.plan.options.quiet {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         say(&report.summary(Files { all: &all, opens: opens.as_deref() }));
-        // The same for each profile.
-        jfr_lines.dedup();
-        if !jfr_lines.is_empty() {
-            say(&jfr_lines.join("\n"));
-        }
+        say_once(jfr_lines);
     }
     // What was lost is said even to those who want no summary.
+    say_once(unmerged);
     if !lost.is_empty() {
         lost.push("the program itself is not touched by this".to_owned());
         say(&lost.join("\n"));
