@@ -1,19 +1,43 @@
-//! `vouch events`: the catalogue of what the JVM does meanwhile, as far as Vouch can record it.
+//! `vouch events`: the catalogues of what the JVM does meanwhile, as far as Vouch can record it, or merge it out of a recording of JFR's.
 //!
-//! It must never say what is not in the catalogue.
+//! It must never say what is not in the catalogues.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 
+use vouch_catalogue::{Catalogue, Facts, Kind, Recorded, Shape, catalogue};
 use vouch_recording::kinds::{EVENTS, EventKind};
+use vouch_report::{grouped, plain};
 
 /// All kinds in a line each, or one of them in full.
-pub fn events(word: Option<&str>) -> Result<String, String> {
+pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, String> {
+    if let Some(of) = of {
+        return recorded(of, word);
+    }
     let Some(word) = word else { return Ok(list()) };
-    let found = EVENTS.iter().find(|kind| kind.word == word);
-    found.map(|kind| one(kind)).ok_or_else(|| {
+    let catalogue = catalogue();
+    if let Some(kind) = EVENTS.iter().find(|kind| kind.word == word) {
+        return Ok(one(kind));
+    }
+    if let Some(kind) = catalogue.find(word) {
+        return Ok(one_of_jfr(kind, catalogue));
+    }
+    let like: Vec<&Kind> =
+        if word == "jfr" { catalogue.kinds.iter().collect() } else { catalogue.like(word).collect() };
+    if like.is_empty() {
         let words = EVENTS.map(|kind| kind.word);
-        format!("there is no {word} among the events: {}", words.join(", "))
-    })
+        return Err(format!(
+            "there is no {word} among the events: {}, or one of the Flight Recorder's (`vouch events jfr` lists them)",
+            words.join(", ")
+        ));
+    }
+    let mut text = String::new();
+    for kind in like {
+        let _ = writeln!(text, "{:<34} {}", kind.name, first_sentence(kind.tells));
+    }
+    Ok(text)
 }
 
 fn list() -> String {
@@ -23,6 +47,12 @@ fn list() -> String {
         let _ = writeln!(text, "{word:<10} {since:>3}  {default:<7}  {}", mark.description);
     }
     text.push_str("\nevents=WORD+WORD records these, events=default the default ones, events=all all, events=off none.\n");
+    let _ = writeln!(
+        text,
+        "JFR has {} kinds more, which `vouch merge` puts into a profile: `vouch events jfr` lists them, `vouch events thread`\n\
+         (any part of a name) those that are like it.",
+        catalogue().kinds.len()
+    );
     text.push_str("`vouch events WORD` says more of one.\n");
     text
 }
@@ -34,4 +64,145 @@ fn one(kind: &EventKind) -> String {
         let _ = writeln!(text, "{:<12}{what}", format!("{title}:"));
     }
     text
+}
+
+fn one_of_jfr(kind: &Kind, catalogue: &Catalogue) -> String {
+    let mut text =
+        format!("{}: {} (JFR: {})\n{}\n\n", kind.name, kind.label, kind.category.join(", "), kind.tells);
+    let _ = writeln!(text, "{:<12}{}", "Lacks:", kind.lacks);
+    if let Some(example) = &kind.example {
+        let _ = writeln!(text, "{:<12}{example}", "Example:");
+    }
+    for shape in kind.shapes.iter().rev() {
+        let Shape { jdks, fields, default, profile, .. } = shape;
+        let _ = writeln!(text, "\nJDK {}", vouch_catalogue::versions(jdks, &catalogue.jdks));
+        let _ = writeln!(text, "  has       {}\n  default   {default}\n  profile   {profile}", shape.has());
+        for field in fields {
+            let _ = writeln!(text, "  {:<24}  {:<14} {}", field.name, field.what, field.label);
+        }
+    }
+    text
+}
+
+/// The kinds of a recording, and what the catalogue does not know of them.
+fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
+    let wrong = |why: String| format!("{} cannot be read: {why}", file.display());
+    let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
+    let recorded = Recorded::read(BufReader::new(open)).map_err(wrong)?;
+    let catalogue = catalogue();
+    let mut kinds: Vec<(&String, &Facts)> =
+        recorded.kinds.iter().filter(|(_, facts)| facts.count > 0).collect();
+    kinds.retain(|(name, _)| word.is_none_or(|word| name.to_lowercase().contains(&word.to_lowercase())));
+    kinds.sort_by(|(one, of_one), (other, of_other)| of_other.count.cmp(&of_one.count).then(one.cmp(other)));
+    let mut text = format!("{:>10}  {:<34} what\n", "events", "kind");
+    for (name, facts) in kinds {
+        let tells = catalogue.find(name).map_or("", |kind| first_sentence(kind.tells));
+        let what = if tells.is_empty() { plain(&facts.label) } else { tells.into() };
+        let _ = writeln!(text, "{:>10}  {:<34} {what}", grouped(facts.count), plain(name));
+    }
+    let known = recorded.jvm.as_ref().and_then(|jvm| catalogue.jdks.iter().find(|(_, known)| *known == jvm));
+    match (known, &recorded.jvm) {
+        (Some((major, jvm)), _) => {
+            let differs = differences(&recorded, catalogue, *major);
+            if differs.is_empty() {
+                let _ =
+                    writeln!(text, "\nof JDK {}: all its kinds are as the catalogue has them", plain(jvm));
+            }
+            for difference in differs {
+                let _ = writeln!(text, "\nthe catalogue is wrong: {difference}");
+            }
+        }
+        (None, Some(jvm)) => {
+            let _ = writeln!(
+                text,
+                "\nof JDK {}, which the catalogue was not made of: kinds may differ",
+                plain(jvm)
+            );
+        }
+        (None, None) => text.push_str("\nit does not say which JDK wrote it\n"),
+    }
+    Ok(text)
+}
+
+/// In what a recording of a JDK that the catalogue knows is not as that says.
+fn differences(recorded: &Recorded, catalogue: &Catalogue, major: u32) -> Vec<String> {
+    let mut differs = Vec::new();
+    let of_jdk = |name: &str| recorded.kinds.get(name);
+    for kind in &catalogue.kinds {
+        match (kind.of_jdk(major), of_jdk(&kind.name)) {
+            (Some(shape), Some(facts)) => {
+                let same = (&shape.fields, shape.duration, shape.thread, shape.stack)
+                    == (&facts.fields, facts.duration, facts.thread, facts.stack);
+                if !same {
+                    differs.push(format!("{} has other fields", kind.name));
+                }
+            }
+            (Some(_), None) => differs.push(format!("{} is not there", kind.name)),
+            (None, Some(_)) => differs.push(format!("{} is there", kind.name)),
+            (None, None) => {}
+        }
+    }
+    let unknown =
+        recorded.kinds.keys().filter(|name| name.starts_with("jdk.") && catalogue.find(name).is_none());
+    differs.extend(unknown.map(|name| format!("{name} is not in it")));
+    differs
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_once(": ").or_else(|| text.split_once(". ")).map_or(text, |(first, _)| first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn as_catalogued(catalogue: &Catalogue, major: u32) -> Recorded {
+        let facts = |kind: &Kind| {
+            let shape = kind.of_jdk(major)?.clone();
+            let facts = Facts {
+                label: kind.label.clone(),
+                category: kind.category.clone(),
+                fields: shape.fields,
+                duration: shape.duration,
+                thread: shape.thread,
+                stack: shape.stack,
+                setting: shape.default,
+                count: 0,
+            };
+            Some((kind.name.clone(), facts))
+        };
+        Recorded { jvm: None, kinds: catalogue.kinds.iter().filter_map(facts).collect() }
+    }
+
+    #[test]
+    fn what_differs_from_the_catalogue_is_told() {
+        let catalogue = catalogue();
+        let mut recorded = as_catalogued(catalogue, 17);
+        assert_eq!(differences(&recorded, catalogue, 17), [""; 0]);
+        let park = recorded.kinds.remove("jdk.ThreadPark").unwrap();
+        recorded.kinds.get_mut("jdk.CPULoad").unwrap().fields.pop();
+        recorded.kinds.insert("jdk.Unheard".to_owned(), park.clone());
+        recorded.kinds.insert("shop.Order".to_owned(), park);
+        let differs = differences(&recorded, catalogue, 17);
+        assert_eq!(
+            differs,
+            ["jdk.CPULoad has other fields", "jdk.ThreadPark is not there", "jdk.Unheard is not in it"]
+        );
+        assert!(!differences(&recorded, catalogue, 8).is_empty());
+    }
+
+    #[test]
+    fn a_kind_is_told_with_its_fields_and_a_part_of_a_name_lists_several() {
+        let one = events(Some("jdk.ThreadPark"), None).unwrap();
+        assert!(
+            one.contains("LockSupport.park") && one.contains("parkedClass") && one.contains("JDK 8"),
+            "{one}"
+        );
+        assert_eq!(events(Some("ThreadPark"), None).unwrap(), one);
+        assert!(events(Some("xyzzy"), None).unwrap_err().contains("events jfr"));
+        let several = events(Some("thread"), None).unwrap();
+        assert!(several.lines().count() > 5 && several.contains("jdk.ThreadPark"), "{several}");
+        assert!(events(None, None).unwrap().contains("vouch events jfr"));
+        assert!(events(Some("gc"), None).unwrap().starts_with("gc: "), "Vouch's own comes first");
+    }
 }

@@ -38,10 +38,13 @@ enum Verb {
         #[arg(allow_negative_numbers = true)]
         which: Option<Which>,
     },
-    /// What of that which the JVM does meanwhile can be recorded, by `events=`
+    /// What of that which the JVM does meanwhile can be recorded, by `events=`, or merged out of a Flight Recorder file
     Events {
-        /// One of them, by its word: what it tells, and what it does not
+        /// One of them, by its word: what it tells, and what it does not; or a part of the names of several
         word: Option<String>,
+        /// The kinds that there are in this recording (.jfr)
+        #[arg(long, value_name = "RECORDING")]
+        of: Option<PathBuf>,
     },
     /// Puts the events of a Flight Recorder file into a profile, on its clock and in the tracks of its threads
     Merge {
@@ -65,7 +68,7 @@ fn main() -> ExitCode {
     let Arguments { verb } = Arguments::parse();
     let told = match verb {
         Verb::Explain { file, which } => explain::explain(&file, which),
-        Verb::Events { word } => events::events(word.as_deref()),
+        Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),
         Verb::Top { file, question } => top::top(&file, &question),
     };

@@ -33,8 +33,8 @@ fn each_event_has_a_line_and_a_page() {
 
 #[test]
 fn one_that_is_not_there_is_told_with_those_that_are() {
-    let refused = vouch(&["events", "locks"]);
+    let refused = vouch(&["events", "lokcs"]);
     assert_eq!(refused.status.code(), Some(1));
     let told = text(refused.stderr);
-    assert!(told.starts_with("vouch: there is no locks among the events: gc, monitor,"), "{told}");
+    assert!(told.starts_with("vouch: there is no lokcs among the events: gc, monitor,"), "{told}");
 }

@@ -49,6 +49,7 @@ public class Recorded {
 
     public static void main(String[] args) throws Exception {
         Run run = run(Program.class, "jfr=app.jfr");
+        catalogue(run.dir);
         orders(run.profile());
         pauses(run.profile());
         Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("jfr: app.jfr: ") && line.contains("times within ±")),
@@ -71,6 +72,17 @@ public class Recorded {
 
         stranger(run.dir);
         damaged(run.dir);
+    }
+
+    /** What this JDK's own recording says of its kinds is what the catalogue says, if that was made of this build. */
+    private static void catalogue(Path dir) throws Exception {
+        String said = vouch(dir, Arrays.asList("events", "--of", "app.jfr")).text;
+        Check.contains(said, "shop.Order", "the kinds of a recording");
+        Check.contains(said, "1,000  shop.Order", "how many orders there were");
+        boolean known = !said.contains("which the catalogue was not made of");
+        System.out.println("the catalogue " + (known ? "was" : "was not") + " made of this build of the JDK");
+        Check.that(!known || said.contains("all its kinds are as the catalogue has them"), said);
+        Check.contains(vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program stood for a collection", "one kind");
     }
 
     /** Where nothing is collected, and nobody looks, there are the waits of Vouch's own thread, of which no more is seen. */

@@ -53,7 +53,8 @@ counted, and not shown. Folded stacks have none of it.
 The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from
 the JVM's own counters (not with -XX:-UsePerfData): the collections are a part of it. Before JDK 13 or so the JVM has the second in the first.
 
-JFR knows more kinds, and times for some of these that JVMTI does not tell: [jfr.md](jfr.md) has how its recording gets into the profile.
+JFR knows more kinds, and times for some of these that JVMTI does not tell: [jfr.md](jfr.md) has how its recording gets into the profile,
+[jfr-events.md](jfr-events.md) what each of them tells.
 
 This page is made of the catalogue in `agent/recording/src/kinds.rs` by `cargo xtask events-page`; `vouch events` prints the same.
 

@@ -7,6 +7,9 @@
 //!     xtask depth-page MAJOR-MODE.WALKER.DEPTH.RUN-deep.json… a table of what a sample costs by depth
 //!     xtask clock-page MAJOR.merged.json…         a table of how well the Flight Recorder's times fit
 //!     xtask events-page                           docs/events.md, from the catalogue
+//!     xtask jfr-events-page                       docs/jfr-events.md, from the catalogue of the JDK's own kinds
+//!     xtask jfr-settings MAJOR.default.jfr        settings by which the Flight Recorder records all kinds of that JDK
+//!     xtask jfr-kinds MAJOR.default.jfr…          that catalogue's facts, from recordings
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -17,6 +20,7 @@
 mod clock_page;
 mod depth_page;
 mod events_page;
+mod jfr_kinds;
 mod lies_page;
 mod peer;
 mod recovery_page;
@@ -32,8 +36,13 @@ use report::Of;
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).peekable();
-    if words.next_if_eq("events-page").is_some() {
-        print!("{}", events_page::page());
+    let page = match words.peek().map(String::as_str) {
+        Some("events-page") => Some(events_page::page()),
+        Some("jfr-events-page") => Some(jfr_kinds::page()),
+        _ => None,
+    };
+    if let Some(page) = page {
+        print!("{page}");
         return ExitCode::SUCCESS;
     }
     let make: fn(&[PathBuf]) -> Result<String, String> = match words.next().as_deref() {
@@ -43,6 +52,8 @@ fn main() -> ExitCode {
         Some("recovery-page") => recovery_page::page,
         Some("depth-page") => |files| depth_page::page(&reports(files)?),
         Some("clock-page") => clock_page::page,
+        Some("jfr-settings") => jfr_kinds::settings,
+        Some("jfr-kinds") => jfr_kinds::kinds,
         Some("true-stacks") => |files| Ok(true_stacks::lines(&reports(files)?)),
         Some("true-stacks-page") => |files| Ok(true_stacks::page(&reports(files)?)),
         Some("true-stacks-refuted") => {
@@ -50,7 +61,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page, or trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);

@@ -224,6 +224,11 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], times: Times, texts: &mu
     if whole == i64::MIN && !field.unsigned {
         return None;
     }
+    // And for ever as the greatest.
+    if whole == i64::MAX && matches!(unit, Unit::Span(_) | Unit::SpanTicks | Unit::Time(_) | Unit::TimeTicks)
+    {
+        return None;
+    }
     Some(Cell::Plain(match unit {
         Unit::Plain | Unit::Bytes | Unit::Bits if field.unsigned => whole.cast_unsigned().into(),
         Unit::Plain | Unit::Bytes | Unit::Bits => whole.into(),

@@ -1,0 +1,150 @@
+//! What a recording says of the JDK's kinds: their fields, and how they were recorded.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{Read, Seek};
+
+use vouch_jfr::{Chunk, Reader, Type, Unit, Value};
+
+use crate::kinds::Field;
+
+/// Of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    pub label: String,
+    pub category: Vec<String>,
+    pub fields: Vec<Field>,
+    pub duration: bool,
+    pub thread: bool,
+    pub stack: bool,
+    /// How it was recorded: `on, 20 ms and more, with stacks`.
+    pub setting: String,
+    /// How many of them there are in the recording.
+    pub count: u64,
+}
+
+/// What a recording says.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// The JVM's version, as `17.0.1+12`.
+    pub jvm: Option<String>,
+    /// By their names; the program's own are among them.
+    pub kinds: BTreeMap<String, Facts>,
+}
+
+/// What every event has.
+const OWN: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
+
+impl Recorded {
+    /// A mistake is the end of a sentence.
+    pub fn read(file: impl Read + Seek) -> Result<Self, String> {
+        let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
+        let mut recorded = Self::default();
+        while let Some(chunk) = reader.next_chunk().map_err(|error| error.to_string())? {
+            recorded.add(&chunk?);
+        }
+        if recorded.kinds.is_empty() { Err("it is empty".to_owned()) } else { Ok(recorded) }
+    }
+
+    fn add(&mut self, chunk: &Chunk) {
+        let mut settings: HashMap<i64, BTreeMap<String, String>> = HashMap::new();
+        let mut counts: HashMap<i64, u64> = HashMap::new();
+        for event in chunk.events().flatten() {
+            *counts.entry(event.kind.id).or_default() += 1;
+            let is_told = ["jdk.ActiveSetting", "jdk.JVMInformation"].contains(&event.kind.name.as_str());
+            let Some(values) = Some(event).filter(|_| is_told).and_then(|event| event.values().ok()) else {
+                continue;
+            };
+            let value = |name: &str| event.kind.field(name).and_then(|row| values.get(row));
+            let text = |name: &str| value(name).and_then(|value| text(chunk, value));
+            if let Some(version) = text("jvmVersion") {
+                let inner = version.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+                self.jvm = Some(inner.map_or(version.as_str(), |(inner, _)| inner).to_owned());
+            }
+            if let (Some(Value::Whole(id)), Some(name), Some(value)) =
+                (value("id"), text("name"), text("value"))
+            {
+                settings.entry(*id).or_default().insert(name, value);
+            }
+        }
+        let none = BTreeMap::new();
+        for kind in chunk.types().filter(|kind| kind.event) {
+            let count = counts.get(&kind.id).copied().unwrap_or(0);
+            let has = |name| kind.field(name).is_some();
+            let setting = setting(settings.get(&kind.id).unwrap_or(&none), has("stackTrace"));
+            let fields = kind.fields.iter().filter(|field| !OWN.contains(&field.name.as_str()));
+            let facts = Facts {
+                label: kind.label.clone(),
+                category: kind.category.clone(),
+                fields: fields.map(|field| Field::of(field, chunk.type_of(field.type_id))).collect(),
+                duration: has("duration"),
+                thread: has("eventThread"),
+                stack: has("stackTrace"),
+                setting,
+                count,
+            };
+            let known =
+                self.kinds.entry(kind.name.clone()).or_insert_with(|| Facts { count: 0, ..facts.clone() });
+            *known = Facts { count: known.count + count, ..facts };
+        }
+    }
+}
+
+fn text(chunk: &Chunk, value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Constant(type_id, index) => match chunk.constant(*type_id, *index)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `on, 20 ms and more, with stacks`
+fn setting(settings: &BTreeMap<String, String>, has_stack: bool) -> String {
+    let get = |name: &str| settings.get(name).map(String::as_str).filter(|value| !value.is_empty());
+    if get("enabled") != Some("true") {
+        return "off".to_owned();
+    }
+    let mut parts = vec!["on".to_owned()];
+    parts.extend(
+        get("threshold").filter(|least| !least.starts_with("0 ")).map(|least| format!("{least} and more")),
+    );
+    parts.extend(get("period").map(|period| match period {
+        "everyChunk" => "at the begin and the end of each chunk".to_owned(),
+        "beginChunk" => "at the begin of each chunk".to_owned(),
+        "endChunk" => "at the end of each chunk".to_owned(),
+        period => format!("each {period}"),
+    }));
+    parts.extend(
+        get("throttle")
+            .filter(|most| *most != "off")
+            .map(|most| format!("at most {}", most.replace('/', " in 1 "))),
+    );
+    if has_stack && get("stackTrace") == Some("true") {
+        parts.push("with stacks".to_owned());
+    }
+    parts.join(", ")
+}
+
+impl Field {
+    fn of(field: &vouch_jfr::Field, of: Option<&Type>) -> Self {
+        let name = of.map_or("", |of| of.name.as_str());
+        let what = match (field.unit, name) {
+            (Unit::Bytes, _) => "bytes",
+            (Unit::Bits, _) => "bits",
+            (Unit::Percentage, _) => "share",
+            (Unit::Address, _) => "address",
+            (Unit::Hertz, _) => "Hz",
+            (Unit::Span(_) | Unit::SpanTicks, _) => "duration",
+            (Unit::Time(_) | Unit::TimeTicks, _) => "time",
+            (Unit::Plain, "byte" | "short" | "int" | "long" | "float" | "double") => "number",
+            (Unit::Plain, "java.lang.String") => "text",
+            (Unit::Plain, "boolean") => "yes or no",
+            (Unit::Plain, name) => name.rsplit('.').next().unwrap_or(name),
+        };
+        let what = if field.list { format!("list of {what}") } else { what.to_owned() };
+        let label = if field.label.is_empty() { field.name.clone() } else { field.label.clone() };
+        Self { name: field.name.clone(), label, what }
+    }
+}

@@ -1,0 +1,230 @@
+//! The catalogue of the JDK's own kinds of events, out of recordings: its facts, and the page of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use vouch_catalogue::{Catalogue, Kind, Recorded, Shape, catalogue};
+
+/// An example's texts end after so many letters, and it has so many fields.
+const LONGEST: usize = 60;
+const MOST: usize = 8;
+
+/// What these say is this machine's, and of no use to anybody else.
+const OF_THIS_MACHINE: [&str; 5] = [
+    "jdk.InitialEnvironmentVariable",
+    "jdk.InitialSystemProperty",
+    "jdk.InitialSecurityProperty",
+    "jdk.JVMInformation",
+    "jdk.NativeLibrary",
+];
+
+/// A set of settings under which all kinds are recorded, whatever they cost, as the JVM reads it.
+pub fn settings(files: &[PathBuf]) -> Result<String, String> {
+    let recorded = read(&files[0])?;
+    let mut text =
+        String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">\n");
+    for (name, facts) in recorded.kinds.iter().filter(|(name, _)| name.starts_with("jdk.")) {
+        let _ = write!(text, "  <event name=\"{name}\"><setting name=\"enabled\">true</setting>");
+        if facts.stack {
+            text.push_str("<setting name=\"stackTrace\">true</setting>");
+        }
+        if facts.duration {
+            text.push_str("<setting name=\"threshold\">0 ms</setting>");
+        }
+        text.push_str("</event>\n");
+    }
+    text.push_str("</configuration>\n");
+    Ok(text)
+}
+
+/// kinds.json, of recordings `MAJOR.default.jfr` and `MAJOR.profile.jfr` and merged profiles `MAJOR.examples.json`.
+pub fn kinds(files: &[PathBuf]) -> Result<String, String> {
+    let mut by_jdk: BTreeMap<u32, [Option<Recorded>; 2]> = BTreeMap::new();
+    let mut examples = HashMap::new();
+    for file in files {
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let wrong = || {
+            format!("{}: it is not called MAJOR.default.jfr, .profile.jfr or .examples.json", file.display())
+        };
+        let (major, what) = name.split_once('.').ok_or_else(wrong)?;
+        let major: u32 = major.parse().map_err(|_| wrong())?;
+        let place = match what {
+            "default.jfr" => 0,
+            "profile.jfr" => 1,
+            "examples.json" => {
+                examples.extend(self::examples(file)?);
+                continue;
+            }
+            _ => return Err(wrong()),
+        };
+        by_jdk.entry(major).or_default()[place] = Some(read(file)?);
+    }
+    let mut made = Catalogue::default();
+    let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
+    for (major, both) in by_jdk {
+        let [Some(default), Some(profile)] = both else {
+            return Err(format!("JDK {major}: there is one recording, and there should be two"));
+        };
+        made.jdks.insert(major, default.jvm.clone().unwrap_or_default());
+        for (name, facts) in default.kinds.into_iter().filter(|(name, _)| name.starts_with("jdk.")) {
+            let shape = Shape {
+                jdks: vec![major],
+                fields: facts.fields,
+                duration: facts.duration,
+                thread: facts.thread,
+                stack: facts.stack,
+                default: facts.setting,
+                profile: profile
+                    .kinds
+                    .get(&name)
+                    .map_or_else(|| "off".to_owned(), |facts| facts.setting.clone()),
+            };
+            let of_this_machine = OF_THIS_MACHINE.contains(&name.as_str())
+                || facts.category.first().is_some_and(|category| category == "Operating System");
+            let kind = kinds.entry(name.clone()).or_insert_with(|| Kind {
+                label: String::new(),
+                category: Vec::new(),
+                shapes: Vec::new(),
+                example: examples.get(&name).filter(|_| !of_this_machine).cloned(),
+                name,
+                tells: "",
+                lacks: "",
+            });
+            // As the newest has them.
+            (kind.label, kind.category) = (facts.label, facts.category);
+            match kind.shapes.last_mut() {
+                Some(last) if (Shape { jdks: last.jdks.clone(), ..shape.clone() }) == *last => {
+                    last.jdks.push(major);
+                }
+                _ => kind.shapes.push(shape),
+            }
+        }
+    }
+    made.kinds = kinds.into_values().collect();
+    lines(&made).map_err(|error| error.to_string())
+}
+
+/// A line for each kind, so that a change of one is a change of a line.
+fn lines(made: &Catalogue) -> serde_json::Result<String> {
+    let kinds: Vec<String> = made.kinds.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    Ok(format!("{{\"jdks\":{},\"kinds\":[\n{}\n]}}\n", serde_json::to_string(&made.jdks)?, kinds.join(",\n")))
+}
+
+fn read(file: &Path) -> Result<Recorded, String> {
+    let wrong = |why: String| format!("{}: {why}", file.display());
+    let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
+    Recorded::read(BufReader::new(open)).map_err(wrong)
+}
+
+/// Of each kind's first marker what it says, in a line.
+fn examples(file: &Path) -> Result<HashMap<String, String>, String> {
+    let wrong = |why: &str| format!("{}: {why}", file.display());
+    let open = File::open(file).map_err(|error| wrong(&error.to_string()))?;
+    let profile: Value =
+        serde_json::from_reader(BufReader::new(open)).map_err(|error| wrong(&error.to_string()))?;
+    let schemas = profile["meta"]["markerSchema"].as_array().ok_or_else(|| wrong("it is no profile"))?;
+    let mut found = HashMap::new();
+    for thread in profile["threads"].as_array().into_iter().flatten() {
+        let markers = &thread["markers"];
+        for (row, data) in markers["data"].as_array().into_iter().flatten().enumerate() {
+            let Some(name) = data["type"].as_str().and_then(|of| of.strip_prefix("jfr.")) else { continue };
+            let Some(schema) = schemas.iter().find(|schema| schema["name"] == data["type"]) else { continue };
+            let took = markers["endTime"][row].as_f64().zip(markers["startTime"][row].as_f64());
+            let mut parts: Vec<String> =
+                took.iter().map(|(end, start)| format!("{:.3} ms", end - start)).collect();
+            for field in schema["fields"].as_array().into_iter().flatten() {
+                let key = field["key"].as_str().unwrap_or_default();
+                let value = shown(&profile, field["format"].as_str().unwrap_or_default(), &data[key]);
+                parts.extend(value.map(|value| format!("{key} {value}")));
+            }
+            parts.truncate(MOST);
+            found.insert(name.to_owned(), parts.join(", "));
+        }
+    }
+    Ok(found)
+}
+
+fn shown(profile: &Value, format: &str, value: &Value) -> Option<String> {
+    let number = value.as_f64()?;
+    Some(match format {
+        "unique-string" => {
+            let text = profile["shared"]["stringArray"][usize::try_from(value.as_u64()?).ok()?].as_str()?;
+            // What is said of this machine is nobody's matter.
+            let text = text.replace(['\n', '\t', '|'], " ");
+            if text.contains('/') && !text.contains(' ') {
+                return None;
+            }
+            let short: String = text.chars().take(LONGEST).collect();
+            if short.is_empty() {
+                return None;
+            }
+            if short.len() < text.len() { format!("{short}…") } else { short }
+        }
+        "bytes" => format!("{number} B"),
+        "percentage" => format!("{:.1} %", number * 100.0),
+        "duration" => format!("{number:.3} ms"),
+        "time" => return None,
+        _ => format!("{number}"),
+    })
+}
+
+/// docs/jfr-events.md.
+pub fn page() -> String {
+    let catalogue = catalogue();
+    let mut text = format!(
+        "# The Flight Recorder's own kinds of events\n\n\
+         What `vouch merge` and `jfr=` can put into a profile ([jfr.md](jfr.md)), beside the program's own kinds: each kind of the JDK's, in which JDKs it is, how \
+         JFR's settings `default` and `profile` record it, what it tells and what it does not. `vouch events NAME` prints one, with its fields in each JDK and an \
+         example out of a real recording; `vouch events --of app.jfr` those of a recording.\n\n\
+         The facts are of the metadata of recordings by {}; `scripts/jfr-kinds` makes this page. The words are ours.\n",
+        builds(catalogue)
+    );
+    let mut by_category: BTreeMap<String, Vec<&Kind>> = BTreeMap::new();
+    for kind in &catalogue.kinds {
+        by_category.entry(kind.category.join(", ")).or_default().push(kind);
+    }
+    for (category, kinds) in by_category {
+        let _ = write!(
+            text,
+            "\n## {category}\n\n| kind | JDK | default | profile | has | tells | lacks |\n|---|---|---|---|---|---|---|\n"
+        );
+        for kind in kinds {
+            let Some(shape) = kind.newest() else { continue };
+            let same = if shape.profile == shape.default { "the same" } else { &shape.profile };
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {} | {} | {} | {} | {} |",
+                kind.name.strip_prefix("jdk.").unwrap_or(&kind.name),
+                kind.jdks(&catalogue.jdks),
+                shape.default,
+                same,
+                shape.has(),
+                kind.tells,
+                kind.lacks
+            );
+        }
+    }
+    text
+}
+
+fn builds(catalogue: &Catalogue) -> String {
+    catalogue.jdks.values().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_the_catalogues() {
+        let written = include_str!("../../docs/jfr-events.md");
+        assert!(
+            written == page(),
+            "docs/jfr-events.md is not the catalogue's: cargo xtask jfr-events-page > docs/jfr-events.md"
+        );
+    }
+}
