@@ -16,13 +16,14 @@ use std::collections::BTreeMap;
 use vouch_recording::kinds::{EVENTS, EventKind};
 use vouch_report::EventReport;
 
-use crate::facade::Jvmti;
+use crate::facade::{Capability, Jvmti};
 use crate::governor;
 
 pub use allocation::born;
 pub use code::{compiled, prepared};
 pub use collection::{stood, stood_since, told_by};
-pub use place::DEEPEST;
+pub use monitor::STILL_ENTERS;
+pub use place::{DEEPEST, is_of_this_recording};
 pub use row::Row;
 
 /// All of them.
@@ -36,6 +37,8 @@ pub static ROWS: Rows = &[
     &collection::COLLECTION,
     &monitor::MONITOR,
     &monitor::WAIT,
+    &monitor::STILL_ENTERS,
+    &monitor::STILL_WAITS,
     &allocation::ALLOCATION,
     &code::EXCEPTION,
     &code::CLASS,
@@ -95,6 +98,14 @@ pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
     for capability in rows(chosen).flat_map(|row| row.told).filter_map(|told| told.capability) {
         // What is not given is missed when it is to be told.
         let _ = jvmti.add_capability(capability);
+    }
+    if rows(chosen).any(|row| {
+        std::ptr::eq(row, &raw const monitor::MONITOR) || std::ptr::eq(row, &raw const monitor::WAIT)
+    }) {
+        // Without them it is not told what for threads still wait, nor who has it.
+        for capability in [Capability::GetCurrentContendedMonitor, Capability::GetMonitorInfo] {
+            let _ = jvmti.add_capability(capability);
+        }
     }
 }
 

@@ -55,6 +55,9 @@ pub trait Jvm {
     /// `asking` is told.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
 
+    /// What a thread wants to enter or waits on, and who has it; `None` if that is nothing.
+    fn wanted(&mut self, tid: u32, serial: u32) -> Option<Wanted>;
+
     /// Whose code lies at an address.
     fn code_at(&mut self, pc: usize) -> CodeAt;
 
@@ -148,6 +151,15 @@ impl Unknown {
             Self::Carrier => "carrier",
         }
     }
+}
+
+/// What a thread waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// As in source.
+    pub class: String,
+    /// The name of the thread that has it.
+    pub owner: Option<String>,
 }
 
 /// What GetStackTrace says of a sample's thread, leaf first.

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use vouch_recording::kinds;
+use vouch_report::WaitingReport;
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_signal::stay::Polls;
 use vouch_walk::own::Own;
@@ -101,6 +102,8 @@ pub struct Session {
     pub anchors: Anchors,
     /// How long the program had stood still before.
     stood_before: Option<Counted>,
+    /// Who wants a lock, at the end or at a dump.
+    waiting: Vec<WaitingReport>,
 }
 
 impl Session {
@@ -149,6 +152,7 @@ impl Session {
             heap: Heap::default(),
             anchors,
             stood_before: events::stood(),
+            waiting: Vec::new(),
         };
         if session.truth.is_some() {
             return Ok(session);
@@ -305,9 +309,21 @@ impl Session {
         self.recorder.take_unsignalled(&due);
     }
 
+    /// What threads wait for that is not over. What was told of it now is not told again.
+    fn tell_waiting(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        let now = clock::monotonic();
+        let mut waiting = registry().waiting();
+        waiting.retain(|(tid, serial, wait)| {
+            let slot = registry().slot(*tid, *serial).map(|(slot, _)| slot);
+            events::is_of_this_recording(wait) && slot.is_some_and(|slot| slot.tell_wait(*wait, now))
+        });
+        self.waiting = self.recorder.take_waiting(&waiting, now, &mut self.questions.on(resolver, env));
+    }
+
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         scan::scan(registry());
         self.take_in(resolver, env);
+        self.tell_waiting(resolver, env);
         self.recorder.count_dropped(self.rig.counters());
         self.recorder.complete_tracks();
     }

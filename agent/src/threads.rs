@@ -21,7 +21,7 @@ use std::ffi::c_void;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_signal::slots::{Slot, Slots};
+use vouch_signal::slots::{Slot, Slots, Wait};
 
 use crate::clock;
 use crate::contexts::Cell;
@@ -270,6 +270,15 @@ impl Registry {
         let inner = self.inner.lock();
         let live = inner.live.get(&tid).filter(|live| live.serial == serial)?;
         Some((live.slot?, live.java_thread))
+    }
+
+    /// Who waits now: the kernel's id, our serial, and for what.
+    pub fn waiting(&self) -> Vec<(u32, u32, Wait)> {
+        let inner = self.inner.lock();
+        let waiting = |(tid, live): (&u32, &Live)| Some((*tid, live.serial, live.slot?.wait()?));
+        let mut all: Vec<_> = inner.live.iter().filter_map(waiting).collect();
+        all.sort_by_key(|(_, serial, _)| *serial);
+        all
     }
 
     /// Runs `change` on the thread's entry, which is made if there is none.

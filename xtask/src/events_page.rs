@@ -53,6 +53,10 @@ counted, and not shown. Folded stacks have none of it.
 The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from
 the JVM's own counters (not with -XX:-UsePerfData): the collections are a part of it. Before JDK 13 or so the JVM has the second in the first.
 
+What threads still wait for when the recording ends, or is dumped, is told apart: with `monitor` who wants a lock and who has it (`Still waits for a lock`, the
+report's `waiting` {`thread`, `class`, `owner`, `waited_ms`}, a line of the summary), with `wait` who has not been notified. So a `dump` of a
+program that hangs says on what.
+
 JFR knows more kinds, and times for some of these that JVMTI does not tell: [jfr.md](jfr.md) has how its recording gets into the profile,
 [jfr-events.md](jfr-events.md) what each of them tells.
 

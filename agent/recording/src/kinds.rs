@@ -105,8 +105,8 @@ pub static MONITOR: EventKind = EventKind {
         figures: &[text("class", "Lock of class")],
     },
     source: "JVMTI MonitorContendedEnter and MonitorContendedEntered",
-    lacks: "Who held it; locks of java.util.concurrent, which park; virtual threads; what is not over when the \
-            recording ends, as a deadlock; before JDK 27 a thread that was notified, and waits for the monitor to go on.",
+    lacks: "Who held it, but for what is not over when the recording ends, as a deadlock; locks of java.util.concurrent, which park; \
+            virtual threads; before JDK 27 a thread that was notified, and waits for the monitor to go on.",
     cost: "Two clock readings each time that a thread has to wait for a monitor, and a stack where that took a millisecond.",
 };
 
@@ -130,8 +130,8 @@ pub static WAIT: EventKind = EventKind {
         ],
     },
     source: "JVMTI MonitorWait and MonitorWaited",
-    lacks: "Who notified it; before JDK 27 what of it was the way back to the monitor; what is not over when the recording ends; virtual \
-            threads; what parks (LockSupport.park, all of java.util.concurrent).",
+    lacks: "Who notified it; before JDK 27 what of it was the way back to the monitor; of what is not over when the recording ends \
+            the class, from JDK 25 on; virtual threads; what parks (LockSupport.park, all of java.util.concurrent).",
     cost: "Two clock readings for each wait, and a stack for what is shown.",
 };
 

@@ -20,7 +20,7 @@ pub use interval::{share, wilson};
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 pub use report::{
     AgreementReport, Delivered, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run,
-    SafepointReport, Signals, ThreadReport, TrustReport, WitnessReport,
+    SafepointReport, Signals, ThreadReport, TrustReport, WaitingReport, WitnessReport,
 };
 pub use summary::Files;
 pub use text::{grouped, percent, plain, readable, shortened};

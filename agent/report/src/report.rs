@@ -79,6 +79,9 @@ pub struct Run {
     /// How long all threads stood still, for whatever reason; null where the JVM does not tell.
     #[serde(default)]
     pub safepoints: Option<SafepointReport>,
+    /// Threads that wanted a lock and had not got it when this was written.
+    #[serde(default)]
+    pub waiting: Vec<WaitingReport>,
     pub handler_ns: HandlerTime,
     /// Methods that were gone before they could be named.
     pub names_lost: u64,
@@ -267,6 +270,17 @@ pub struct EventReport {
     /// How long all of them took, and the longest.
     pub took_ms: f64,
     pub longest_ms: f64,
+}
+
+/// A thread that wants a lock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaitingReport {
+    pub thread: String,
+    /// Of the lock.
+    pub class: String,
+    /// The thread that has it.
+    pub owner: Option<String>,
+    pub waited_ms: f64,
 }
 
 /// The times that all threads stood still.

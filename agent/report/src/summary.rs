@@ -47,7 +47,7 @@ impl TrustReport {
         lines.extend(self.contexts.line());
         lines.extend(
             self.meanwhile()
-                .filter(|_| events::matter(&self.run.events, self.run.wall_ms))
+                .filter(|_| events::matter(&self.run.events, &self.run.waiting, self.run.wall_ms))
                 .map(|what| format!("meanwhile {what}")),
         );
         lines.extend(self.without_stack());
@@ -90,7 +90,7 @@ impl TrustReport {
 
     /// What held the program up.
     fn meanwhile(&self) -> Option<String> {
-        events::words(&self.run.events, self.run.safepoints, self.run.wall_ms)
+        events::words(&self.run.events, self.run.safepoints, &self.run.waiting, self.run.wall_ms)
     }
 
     fn size(&self) -> String {

@@ -21,6 +21,19 @@ const REMOVED: u32 = u32::MAX;
 /// How far a thread's slot may lie from where its id hashes to.
 const REACH: usize = 128;
 
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// By CLOCK_MONOTONIC: since when, as far as it was not told of,
+    pub since: u64,
+    /// and in all.
+    pub began: u64,
+    /// By which events say what they are.
+    pub kind: u64,
+    /// What is to be known of it at its end.
+    pub note: u64,
+}
+
 /// One thread, as its handler sees it. All zero is a free slot.
 #[derive(Debug, Default)]
 pub struct Slot {
@@ -50,6 +63,8 @@ pub struct Slot {
     signals: AtomicU32,
     /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while it runs.
     left: AtomicU64,
+    /// What the thread waits for, in its callbacks: since when (0: for nothing), and the rest of [`Wait`].
+    waits: [AtomicU64; 4],
     /// While the thread walks: where its stack is to be unwound to if the walk faults. Else 0.
     walking: AtomicUsize,
 }
@@ -183,6 +198,33 @@ impl Slot {
         self.left.load(Ordering::Acquire)
     }
 
+    /// The thread begins to wait.
+    pub fn begin_wait(&self, Wait { since, began, kind, note }: Wait) {
+        let [at, first, kinds, notes] = &self.waits;
+        first.store(began, Ordering::Relaxed);
+        kinds.store(kind, Ordering::Relaxed);
+        notes.store(note, Ordering::Relaxed);
+        at.store(since, Ordering::Release);
+    }
+
+    /// It has come to an end; `None` if nobody saw it begin.
+    pub fn end_wait(&self) -> Option<Wait> {
+        let wait = self.wait();
+        self.waits[0].store(0, Ordering::Release);
+        wait
+    }
+
+    /// What the thread waits for.
+    pub fn wait(&self) -> Option<Wait> {
+        let [since, began, kind, note] = self.waits.each_ref().map(|word| word.load(Ordering::Acquire));
+        (since != 0).then_some(Wait { since, began, kind, note })
+    }
+
+    /// What was until now is told: the wait counts from here on. False if it has come to an end.
+    pub fn tell_wait(&self, wait: Wait, now: u64) -> bool {
+        self.waits[0].compare_exchange(wait.since, now, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
     /// For the guard of a walk.
     #[inline]
     pub fn walking(&self) -> &AtomicUsize {
@@ -203,6 +245,7 @@ impl Slot {
         self.usual.forget();
         self.signals.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
+        self.waits[0].store(0, Ordering::Relaxed);
         self.walking.store(0, Ordering::Relaxed);
     }
 }
@@ -305,6 +348,17 @@ mod tests {
 
     fn table(size: usize) -> &'static [Slot] {
         Vec::leak((0..size).map(|_| Slot::default()).collect())
+    }
+
+    #[test]
+    fn a_wait_that_was_told_counts_from_there_on() {
+        let slot = Slots::new(table(4)).insert(7, 1).unwrap();
+        assert_eq!((slot.wait(), slot.end_wait()), (None, None));
+        let wait = Wait { since: 100, began: 100, kind: 5, note: 6 };
+        slot.begin_wait(wait);
+        assert!(slot.tell_wait(wait, 150) && !slot.tell_wait(wait, 170), "once");
+        assert_eq!(slot.end_wait(), Some(Wait { since: 150, ..wait }));
+        assert!(slot.wait().is_none() && !slot.tell_wait(wait, 200), "it is over");
     }
 
     #[test]

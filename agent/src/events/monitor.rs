@@ -4,10 +4,11 @@
 
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
-use vouch_recording::kinds;
+use vouch_recording::{Category, Figure, MarkKind, Unit, kinds};
 use vouch_sample::VALUES;
+use vouch_signal::slots::Wait;
 
-use super::place::{self, Began};
+use super::place;
 use super::row::Row;
 use crate::clock;
 use crate::facade::{Callbacks, Capability, Event, Need, Told};
@@ -29,6 +30,24 @@ pub static WAIT: Row = Row::of(
     ],
 );
 
+/// What a thread that has waited for a lock until the recording's end is told to do.
+pub static STILL_ENTERS: Row = Row::own(&MarkKind {
+    key: "monitor_still_enters",
+    label: "Still waits for a lock",
+    description: "The thread wanted a monitor (synchronized) that another thread has, and had not got it when this was written.",
+    category: Category::Other,
+    figures: &[Figure { key: "class", label: "Lock of class", unit: Unit::Text }],
+});
+
+/// The same of one that has not been notified.
+pub static STILL_WAITS: Row = Row::own(&MarkKind {
+    key: "monitor_still_waits",
+    label: "Still in Object.wait",
+    description: "The thread waited to be notified, and had not been when this was written.",
+    category: Category::Other,
+    figures: &[Figure { key: "class", label: "Of class", unit: Unit::Text }],
+});
+
 const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
     Told { event, capability: Some(Capability::GenerateMonitorEvents), install, need: Need::Itself }
 }
@@ -45,18 +64,18 @@ unsafe fn over(
     values: impl FnOnce(u64) -> [u64; VALUES],
 ) {
     // SAFETY: by the caller's promise.
-    let Some(Began { at, note }) = (unsafe { place::end(env, thread) }) else { return };
+    let Some(Wait { since, note, .. }) = (unsafe { place::end(env, thread) }) else { return };
     let ended = clock::monotonic();
-    if row.counted(at, ended) {
+    if row.counted(since, ended) {
         // SAFETY: as above.
         let class = unsafe { place::class_of(env, object) };
-        row.happened_here(at, ended, values(note), &class);
+        row.happened_here(since, ended, values(note), &class);
     }
 }
 
 unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, _: jobject) {
     // SAFETY: the JVM passes the calling thread's JNIEnv, and references that are valid there.
-    guard((), || unsafe { place::begin(env, thread, 0) });
+    guard((), || unsafe { place::begin(env, thread, &STILL_ENTERS, 0) });
 }
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
@@ -72,7 +91,9 @@ unsafe extern "C" fn wait(
     timeout_ms: jlong,
 ) {
     // SAFETY: as above.
-    guard((), || unsafe { place::begin(env, thread, u64::try_from(timeout_ms).unwrap_or(0)) });
+    let timeout_ms = u64::try_from(timeout_ms).unwrap_or(0);
+    // SAFETY: as above.
+    guard((), || unsafe { place::begin(env, thread, &STILL_WAITS, timeout_ms) });
 }
 
 unsafe extern "C" fn waited(

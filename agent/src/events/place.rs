@@ -5,14 +5,16 @@
 //!
 //! What is kept for a thread may be gone before its last callback: native threads detach late.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use jni::JNIEnv;
 use jni_sys::jobject;
 use vouch_sample::Frame;
+use vouch_signal::slots::Wait;
 
+use super::row::Row;
 use crate::agent::agent;
 use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
@@ -35,15 +37,6 @@ static VIRTUAL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static ROOM: RefCell<(Vec<StackFrame>, Vec<Frame>)> = const { RefCell::new((Vec::new(), Vec::new())) };
-    /// When what the thread waits for began.
-    static BEGAN: Cell<Began> = const { Cell::new(Began { at: 0, note: 0 }) };
-}
-
-/// When something began on a thread, and what is to be known of it at its end.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Began {
-    pub at: u64,
-    pub note: u64,
 }
 
 /// A recording begins that keeps so many frames of a stack.
@@ -96,14 +89,18 @@ pub fn class_name(class: jni_sys::jclass) -> String {
     signature.map_or_else(String::new, |signature| readable::type_name(&signature))
 }
 
-/// The calling thread begins to wait. A virtual thread is left out: what begins on one carrier may end on another; and the agent's own.
+/// The calling thread begins to wait; `still` is what is told of it if that is not over at the recording's end. A virtual thread is left out: what begins on one carrier may end on another; and the agent's own.
 ///
 /// # Safety
 /// `env` must be the calling thread's, and `thread` a reference that is valid there.
-pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, note: u64) {
+pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, still: &'static Row, note: u64) {
     // SAFETY: by the caller's promise.
-    if !unsafe { is_virtual(env, thread) } && !own_thread::is_calling() {
-        BEGAN.set(Began { at: clock::monotonic(), note });
+    if !unsafe { is_virtual(env, thread) }
+        && !own_thread::is_calling()
+        && let Some(slot) = registry().slots().find(clock::own_tid())
+    {
+        let began = clock::monotonic();
+        slot.begin_wait(Wait { since: began, began, kind: still.number(), note });
     }
 }
 
@@ -111,12 +108,17 @@ pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, note: u64) {
 ///
 /// # Safety
 /// As of [`begin`].
-pub unsafe fn end(env: *mut jni_sys::JNIEnv, thread: jobject) -> Option<Began> {
+pub unsafe fn end(env: *mut jni_sys::JNIEnv, thread: jobject) -> Option<Wait> {
     // SAFETY: by the caller's promise.
     if unsafe { is_virtual(env, thread) } {
         return None;
     }
-    Some(BEGAN.take()).filter(|began| began.at != 0 && began.at >= STARTED.load(Relaxed))
+    registry().slots().find(clock::own_tid())?.end_wait().filter(is_of_this_recording)
+}
+
+/// What began before may have ended while nobody was told.
+pub fn is_of_this_recording(wait: &Wait) -> bool {
+    wait.since >= STARTED.load(Relaxed)
 }
 
 /// # Safety

@@ -38,6 +38,8 @@ const FIGURES: &[(&str, usize)] = &[
     ("SLOT(ResumeThread)", slot(offset_of!(jvmtiInterface_1, ResumeThread))),
     ("SLOT(GetStackTrace)", slot(offset_of!(jvmtiInterface_1, GetStackTrace))),
     ("SLOT(GetThreadInfo)", slot(offset_of!(jvmtiInterface_1, GetThreadInfo))),
+    ("SLOT(GetCurrentContendedMonitor)", slot(offset_of!(jvmtiInterface_1, GetCurrentContendedMonitor))),
+    ("SLOT(GetObjectMonitorUsage)", slot(offset_of!(jvmtiInterface_1, GetObjectMonitorUsage))),
     ("SLOT(RunAgentThread)", slot(offset_of!(jvmtiInterface_1, RunAgentThread))),
     ("SLOT(GetThreadState)", slot(offset_of!(jvmtiInterface_1, GetThreadState))),
     ("SLOT(Deallocate)", slot(offset_of!(jvmtiInterface_1, Deallocate))),

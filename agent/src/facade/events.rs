@@ -27,6 +27,8 @@ numbers! {
     /// A capability by its bit's place in `jvmtiCapabilities`.
     Capability {
         GetBytecodes = 3 "BIT(can_get_bytecodes)",
+        GetCurrentContendedMonitor = 6 "BIT(can_get_current_contended_monitor)",
+        GetMonitorInfo = 7 "BIT(can_get_monitor_info)",
         GetSourceFileName = 11 "BIT(can_get_source_file_name)",
         GetLineNumbers = 12 "BIT(can_get_line_numbers)",
         GenerateExceptionEvents = 17 "BIT(can_generate_exception_events)",

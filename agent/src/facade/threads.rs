@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use jni_sys::{JNIEnv, jint};
-use jvmti_sys::{jthread, jvmtiStartFunction, jvmtiThreadInfo};
+use jni_sys::{JNIEnv, jint, jobject};
+use jvmti_sys::{jthread, jvmtiMonitorUsage, jvmtiStartFunction, jvmtiThreadInfo};
 
 use super::{Allocated, Jvmti, JvmtiError, Result, call, memory::text};
 
@@ -26,6 +26,24 @@ impl Jvmti {
         call!(self, GetAllThreads(&raw mut count => *mut jint, &raw mut first => *mut *mut jthread))?;
         // SAFETY: the function succeeded, so it wrote `count` threads.
         Ok(unsafe { Allocated::new(self, first, count) })
+    }
+
+    /// What a thread wants to enter, or waits to be notified on; `None`: nothing.
+    pub fn contended_monitor(self, thread: jthread) -> Result<Option<jobject>> {
+        let mut monitor = null_mut();
+        call!(self, GetCurrentContendedMonitor(thread => jthread, &raw mut monitor => *mut jobject))?;
+        Ok(Some(monitor).filter(|monitor| !monitor.is_null()))
+    }
+
+    /// Who has a monitor; `None`: nobody. All threads stand still meanwhile.
+    pub fn owner(self, monitor: jobject) -> Result<Option<jthread>> {
+        let mut usage = jvmtiMonitorUsage::default();
+        call!(self, GetObjectMonitorUsage(monitor => jobject, &raw mut usage => *mut jvmtiMonitorUsage))?;
+        // SAFETY: the function succeeded, so it wrote two lists of so many threads.
+        drop(unsafe { Allocated::new(self, usage.waiters, usage.waiter_count) });
+        // SAFETY: as above.
+        drop(unsafe { Allocated::new(self, usage.notify_waiters, usage.notify_waiter_count) });
+        Ok(Some(usage.owner).filter(|owner| !owner.is_null()))
     }
 
     /// True while a thread has started and not ended.

@@ -11,7 +11,7 @@ use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
 use super::stacks::Stacks;
-use super::{CodeAt, Jvm, Top, TopFrame, Witnessed, relations, top};
+use super::{CodeAt, Jvm, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::CodeLayout;
@@ -160,6 +160,10 @@ impl Jvm for Live<'_, '_> {
 
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {
         self.questions.stacks.ask(tid, serial, asking, self.env)
+    }
+
+    fn wanted(&mut self, tid: u32, serial: u32) -> Option<Wanted> {
+        self.questions.stacks.wanted(tid, serial, self.env)
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {

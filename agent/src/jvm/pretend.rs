@@ -8,7 +8,7 @@ use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
-use super::{CodeAt, Jvm, Top, TopFrame, Witnessed};
+use super::{CodeAt, Jvm, Top, TopFrame, Wanted, Witnessed};
 use crate::facade::LineEntry;
 use crate::resolve::{Class, Handle, Method, Origin};
 
@@ -20,6 +20,8 @@ pub struct Pretend {
     later: HashMap<MethodId, (u64, Meaning)>,
     /// What GetStackTrace says of whatever thread.
     pub stack: Option<Witnessed>,
+    /// What whatever thread waits for.
+    pub wanted: Option<Wanted>,
     /// What stands on top of a thread that stays.
     pub top: Top,
     /// Whose code lies where.
@@ -147,6 +149,10 @@ impl Jvm for Pretend {
         self.asked += 1;
         asking();
         self.stack.clone()
+    }
+
+    fn wanted(&mut self, _: u32, _: u32) -> Option<Wanted> {
+        self.wanted.clone()
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {

@@ -10,10 +10,11 @@ use std::fmt;
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
 
-use super::Witnessed;
+use super::{Wanted, Witnessed};
 use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
+use crate::resolve::readable;
 use crate::threads::{Registry, late};
 
 /// Frames that there is room for at first: what needs more is asked for again, when the thread has gone on.
@@ -73,6 +74,24 @@ impl Stacks {
         let count = asked.ok().filter(|count| (1..self.most).contains(count) && same)?;
         let frames = self.room[..count].iter().map(|frame| frame.frame()).collect();
         Some(Witnessed { frames, exact, at_once: self.room.len() == roomy })
+    }
+
+    /// What a thread wants to enter or waits on, and who has it.
+    pub fn wanted(&mut self, tid: u32, serial: u32, env: &mut JNIEnv<'_>) -> Option<Wanted> {
+        let (_, java_thread) = self.registry.slot(tid, serial)?;
+        let thread = self.thread(serial, java_thread, env)?;
+        let jvmti = self.jvmti;
+        let wanted = env.with_local_frame(16, |env| -> jni::errors::Result<Option<Wanted>> {
+            let Ok(Some(monitor)) = jvmti.contended_monitor(thread.as_raw()) else { return Ok(None) };
+            let owner = jvmti.owner(monitor).ok().flatten().and_then(|owner| jvmti.thread_name(owner).ok());
+            // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
+            let monitor = unsafe { java::object(env, monitor) };
+            let class = env.get_object_class(&monitor)?;
+            let signature = jvmti.class_signature(class.as_raw()).unwrap_or_default();
+            Ok(Some(Wanted { class: readable::type_name(&signature), owner }))
+        });
+        let _ = env.delete_local_ref(thread);
+        java::cleared(env, wanted).flatten()
     }
 
     /// The thread's object, as a local reference.

@@ -4,16 +4,18 @@
 
 use vouch_recording::kinds::ALLOCATION;
 use vouch_recording::{Allocation, Figure, Mark, StackId, StringId, Unit};
+use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, VALUES};
 use vouch_signal::event;
 use vouch_signal::lane::{Entry, Lane};
+use vouch_signal::slots::Wait;
 
 use super::Recorder;
 use super::show::Judged;
 use super::tree::Standing;
 use super::walks::fate;
-use crate::events::{DEEPEST, Row};
-use crate::jvm::Jvm;
+use crate::events::{DEEPEST, Row, STILL_ENTERS};
+use crate::jvm::{Jvm, Wanted};
 
 impl Recorder {
     /// Takes in what has happened meanwhile.
@@ -21,6 +23,48 @@ impl Recorder {
         for lane in lanes {
             lane.drain(|entry| self.take_event(entry, jvm));
         }
+    }
+
+    /// Tells what threads wait for that is not over: of each a mark, and of those that want a lock a line of the report.
+    pub fn take_waiting(
+        &mut self,
+        waiting: &[(u32, u32, Wait)],
+        now: u64,
+        jvm: &mut dyn Jvm,
+    ) -> Vec<WaitingReport> {
+        let mut told = Vec::new();
+        for (tid, serial, wait) in waiting {
+            let Some(row) = self.events.iter().find(|row| row.number() == wait.kind) else { continue };
+            let is_lock = std::ptr::eq(*row, &raw const STILL_ENTERS);
+            let Wanted { class, owner } = match jvm.wanted(*tid, *serial) {
+                Some(wanted) => wanted,
+                // It may just be over.
+                None if is_lock => continue,
+                // Of what a thread waits on newer JDKs do not tell.
+                None => Wanted::default(),
+            };
+            let event = Event {
+                kind: wait.kind,
+                began: wait.since,
+                ended: now,
+                tid: *tid,
+                serial: *serial,
+                values: [0; VALUES],
+            };
+            let frames = jvm.stack(*tid, *serial, &mut || {}).map(|stack| stack.frames).unwrap_or_default();
+            let stack = self.stack_of(&event, &frames, jvm);
+            let text = match &owner {
+                Some(owner) if is_lock => format!("{class}, which {owner} has"),
+                _ => class.clone(),
+            };
+            if let Some(thread) = self.keep(row, &event, &text, stack)
+                && is_lock
+            {
+                let waited_ms = millis(now.saturating_sub(wait.began));
+                told.push(WaitingReport { thread, class, owner, waited_ms });
+            }
+        }
+        told
     }
 
     fn take_event(&mut self, entry: &Entry<'_>, jvm: &mut dyn Jvm) {
@@ -39,10 +83,11 @@ impl Recorder {
         self.keep(row, &event, &text, stack);
     }
 
-    fn keep(&mut self, row: &Row, event: &Event, text: &str, stack: Option<StackId>) {
+    /// Gives the name of the thread that it happened to; `None` if that is none of the recording's, or it happened to all.
+    fn keep(&mut self, row: &Row, event: &Event, text: &str, stack: Option<StackId>) -> Option<String> {
         let thread = self.tracks.of_event(event, &mut self.recording);
         if thread.is_none() && event.tid != 0 {
-            return;
+            return None;
         }
         row.counts.show();
         let Event { began: began_ns, ended: ended_ns, .. } = *event;
@@ -59,6 +104,7 @@ impl Recorder {
                 self.recording.mark(thread, Mark { kind, began_ns, ended_ns, values, stack });
             }
         }
+        thread.map(|thread| self.recording.thread_name(thread).to_owned())
     }
 
     /// How many events there were of which nobody knows what they are.

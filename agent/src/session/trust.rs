@@ -111,6 +111,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
         },
         events: events::report(session.told),
         safepoints: session.stood_before.and_then(events::stood_since).map(stood),
+        waiting: session.waiting.clone(),
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),

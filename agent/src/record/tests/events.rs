@@ -1,11 +1,14 @@
 //! Events on their way into the recording: whose they are, what they are about, and where their threads stood.
 
 use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
+use vouch_report::WaitingReport;
 use vouch_sample::{Event, Frame, MethodId};
 use vouch_signal::event::{self, More};
+use vouch_signal::slots::Wait;
 
 use super::bench::{Bench, MAIN, STORE, TID, WRITE};
-use crate::events::{ROWS, Row, Rows};
+use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
+use crate::jvm::Wanted;
 use crate::options::{Refuted, Witnessing};
 
 static NAP: Row = Row::own(&MarkKind {
@@ -122,4 +125,26 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
     assert_eq!(recording.strings().get(allocation.class), "byte[]");
     assert_eq!(functions(recording, allocation.stack), ["shop.Main.store"]);
     assert!(thread.marks().is_empty());
+}
+
+#[test]
+fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
+    let mut bench = bench(ROWS);
+    let wait = Wait { since: 1_500_000, began: 1_000_000, kind: STILL_ENTERS.number(), note: 0 };
+    let waiting = [(TID, bench.serial, wait)];
+    let now = 3_000_000;
+    assert!(bench.recorder.take_waiting(&waiting, now, &mut bench.jvm).is_empty(), "it is over meanwhile");
+    bench.jvm.wanted = Some(Wanted { class: "shop.Cart".to_owned(), owner: Some("worker".to_owned()) });
+    let told = bench.recorder.take_waiting(&waiting, now, &mut bench.jvm);
+    let wanted = WaitingReport {
+        thread: "main".to_owned(),
+        class: "shop.Cart".to_owned(),
+        owner: Some("worker".to_owned()),
+        waited_ms: 2.0,
+    };
+    assert_eq!(told, [wanted]);
+    let recording = &bench.recorder.recording;
+    let [mark] = recording.threads()[0].marks() else { panic!("one mark") };
+    // What was told at a dump before is not told again.
+    assert_eq!((mark.began_ns, mark.ended_ns), (1_500_000, now));
 }

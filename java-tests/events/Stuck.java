@@ -1,0 +1,140 @@
+/*
+ * A program that hangs: two threads each have a lock that the other one wants. Who waits for what, since when, and who has it, stands in the
+ * profile and the report, at a dump, and at the end. A thread that waits to be notified is told of where that was asked for.
+ *
+ * @test
+ * @summary waits that are not over
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=120 Stuck
+ */
+
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class Stuck {
+    private static final int STUCK_MS = 600;
+
+    public static void main(String[] args) {
+        Run run = Vm.with("events=default+wait").run(Program.class).ok();
+        Profile profile = run.profile();
+        // Each thread's own clock reading before it wanted the lock.
+        double[] wanted = new double[2];
+        for (String line : run.out) {
+            if (line.startsWith("wants ")) {
+                String[] words = line.split(" ");
+                wanted[words[1].equals("first") ? 0 : 1] = Double.parseDouble(words[2]) / 1e6;
+            }
+        }
+        List<Mark> marks = profile.marks("monitor_still_enters");
+        Check.equal(2, marks.size(), "threads that still wait for a lock");
+        for (Mark mark : marks) {
+            boolean first = mark.track.name.equals("first");
+            Check.that(first || mark.track.name.equals("second"), "whose it is: " + mark.track.name);
+            Check.equal(first ? "Stuck$Program$Second, which second has" : "Stuck$Program$First, which first has", mark.text("class"),
+                "what it waits for");
+            Check.that(mark.has(first ? "Stuck$Program.first" : "Stuck$Program.second"), "where: " + mark.stack);
+            double since = mark.startMs - wanted[first ? 0 : 1];
+            Check.atLeast(-0.001, since, "ms from when it wanted the lock to when it is told to have begun to wait");
+            Check.atLeast((double) STUCK_MS - since - 1, mark.ms(), "how long it has waited, in ms");
+        }
+        JsonArray waiting = run.report().json.getAsJsonArray("waiting");
+        Check.equal(2, waiting.size(), "threads that the report has waiting");
+        for (int i = 0; i < 2; i++) {
+            JsonObject row = waiting.get(i).getAsJsonObject();
+            boolean first = row.get("thread").getAsString().equals("first");
+            Check.equal(first ? "second" : "first", row.get("owner").getAsString(), "who has the lock");
+            Check.atLeast(STUCK_MS - 100, row.get("waited_ms").getAsDouble(), "how long");
+        }
+        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("still waits for a lock of class Stuck$Program$")
+            && line.contains("and one more thread")), "the summary says so: " + run.vouchLines());
+        List<Mark> waits = profile.marks("monitor_still_waits");
+        waits.removeIf(mark -> !mark.track.name.equals("idle"));
+        Check.equal(1, waits.size(), "threads named idle that still wait to be notified");
+        Check.that(waits.get(0).has("Stuck$Program.idle"), "where: " + waits.get(0).stack);
+        JsonElement bell = waits.get(0).data.get("class");
+        // Newer JDKs do not tell what it is.
+        Check.that(Vm.major() > 21 || !bell.isJsonNull(), "it is told what that waits on");
+        Check.that(bell == null || bell.isJsonNull() || waits.get(0).text("class").equals("Stuck$Program$Bell"), "what it waits on");
+        // What came to its end is no wait that is not over.
+        Check.that(marks.stream().noneMatch(mark -> mark.track.name.equals("main")), "the main thread waits for nothing");
+
+        run = Vm.with("events=off").run(Program.class).ok();
+        Check.equal(0, run.report().json.getAsJsonArray("waiting").size(), "threads that wait, for one who has not asked");
+    }
+
+    static class Program {
+        static class First {}
+
+        static class Second {}
+
+        static class Bell {}
+
+        private static final Object FIRST = new First();
+        private static final Object SECOND = new Second();
+        private static final Object BELL = new Bell();
+        private static final CountDownLatch BOTH = new CountDownLatch(2);
+
+        public static void main(String[] args) throws InterruptedException {
+            daemon("first", Program::first);
+            daemon("second", Program::second);
+            daemon("idle", Program::idle);
+            BOTH.await();
+            Thread.sleep(STUCK_MS);
+        }
+
+        private static void daemon(String name, Runnable run) {
+            Thread thread = new Thread(run, name);
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        static void first() {
+            synchronized (FIRST) {
+                wants("first");
+                synchronized (SECOND) {
+                    throw new AssertionError();
+                }
+            }
+        }
+
+        static void second() {
+            synchronized (SECOND) {
+                wants("second");
+                synchronized (FIRST) {
+                    throw new AssertionError();
+                }
+            }
+        }
+
+        private static void wants(String name) {
+            BOTH.countDown();
+            try {
+                BOTH.await();
+            } catch (InterruptedException unexpected) {
+                throw new AssertionError(unexpected);
+            }
+            System.out.println("wants " + name + " " + System.nanoTime());
+        }
+
+        static void idle() {
+            synchronized (BELL) {
+                try {
+                    BELL.wait();
+                } catch (InterruptedException unexpected) {
+                    throw new AssertionError(unexpected);
+                }
+            }
+        }
+    }
+}
