@@ -38,6 +38,11 @@ pub fn merge(profile: &Path, recording: &Path, how: How) -> Result<String, Strin
         return Err(format!("{name}: a merged profile is .json or .json.gz"));
     }
     vouch_output::check(&out)?;
+    if let (Ok(out), Ok(recording)) = (out.canonicalize(), recording.canonicalize())
+        && out == recording
+    {
+        return Err(format!("{name} is the recording: name another file"));
+    }
     let called = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let unreadable = |error: io::Error| format!("{} cannot be read: {error}", recording.display());
     let file = BufReader::with_capacity(1 << 20, File::open(recording).map_err(unreadable)?);

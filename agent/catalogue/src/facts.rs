@@ -143,7 +143,12 @@ impl Field {
             (Unit::Plain, "boolean") => "yes or no",
             (Unit::Plain, name) => name.rsplit('.').next().unwrap_or(name),
         };
-        let what = if field.list { format!("list of {what}") } else { what.to_owned() };
+        let what = if field.rate && field.unit != Unit::Hertz {
+            format!("{what} a second")
+        } else {
+            what.to_owned()
+        };
+        let what = if field.list { format!("list of {what}") } else { what };
         let label = if field.label.is_empty() { field.name.clone() } else { field.label.clone() };
         Self { name: field.name.clone(), label, what }
     }

@@ -150,7 +150,7 @@ impl Chunk {
         Ok(chunk)
     }
 
-    fn bytes(&self, at: usize) -> Bytes<'_> {
+    fn bytes_at(&self, at: usize) -> Bytes<'_> {
         Bytes::new(&self.data, self.compressed).from(at)
     }
 
@@ -159,7 +159,7 @@ impl Chunk {
         let nowhere = |at| Damage { what: "the header tells of a place that is not there", at };
         let at = usize::try_from(place).ok().filter(|at| (HEADER..self.data.len()).contains(at));
         let at = at.ok_or_else(|| nowhere(self.data.len()))?;
-        let mut bytes = self.bytes(at);
+        let mut bytes = self.bytes_at(at);
         let end = self.end_of(at, &mut bytes)?;
         if bytes.long()? == wanted && end <= before { Ok((bytes.until(end), at)) } else { Err(nowhere(at)) }
     }
@@ -218,6 +218,11 @@ impl Chunk {
         Ok(())
     }
 
+    /// How many bytes of it there are.
+    pub fn bytes(&self) -> u64 {
+        self.data.len() as u64
+    }
+
     pub fn types(&self) -> impl Iterator<Item = &Type> {
         self.types.all()
     }
@@ -229,7 +234,7 @@ impl Chunk {
     /// A constant, itself perhaps with references to others. None: it is not in the file.
     pub fn constant(&self, type_id: i64, index: i64) -> Option<Value> {
         let at = *self.constants.get(&(type_id, index))?;
-        let mut bytes = self.bytes(at);
+        let mut bytes = self.bytes_at(at);
         let mut decoder = Decoder { types: &self.types, room: room(&bytes) };
         decoder.value(&mut bytes, type_id, 0).ok()
     }
@@ -260,7 +265,7 @@ impl Chunk {
 
     /// With where the next one begins. What is no event, but the chunk's own, is none.
     fn event(&self, at: usize) -> Result<(Result<Option<Event<'_>>, Damage>, usize), Damage> {
-        let mut bytes = self.bytes(at);
+        let mut bytes = self.bytes_at(at);
         let end = self.end_of(at, &mut bytes)?;
         let type_id = bytes.long()?;
         if type_id == METADATA || type_id == CONSTANTS {
@@ -291,7 +296,7 @@ fn room(bytes: &Bytes<'_>) -> usize {
 impl Event<'_> {
     /// What stands in its fields.
     pub fn values(&self) -> Result<Vec<Value>, Damage> {
-        let mut bytes = self.chunk.bytes(self.at).until(self.end);
+        let mut bytes = self.chunk.bytes_at(self.at).until(self.end);
         let room = room(&bytes);
         Decoder { types: &self.chunk.types, room }.fields(&mut bytes, self.kind, 0)
     }

@@ -30,6 +30,7 @@ pub enum Unit {
 
 /// One field of a type.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "the format has them")]
 pub struct Field {
     pub name: String,
     pub label: String,
@@ -41,6 +42,8 @@ pub struct Field {
     pub list: bool,
     /// Of a whole number: it has no sign.
     pub unsigned: bool,
+    /// So many in a second.
+    pub rate: bool,
 }
 
 /// A type of events, or of what their fields hold.
@@ -183,16 +186,19 @@ fn declared_field(field: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Fie
         constant: field.attribute("constantPool") == Some("true"),
         list: field.number("dimension").is_some_and(|dimension| dimension > 0),
         unsigned: false,
+        rate: false,
     };
     for (annotation, element) in annotations(field, names) {
         match annotation {
             "jdk.jfr.Label" => declared.label = value(element),
             "jdk.jfr.Description" => declared.description = value(element),
             "jdk.jfr.Unsigned" => declared.unsigned = true,
-            // How many bytes a second are bytes.
-            "jdk.jfr.Frequency" if declared.unit != Unit::Plain => {}
+            "jdk.jfr.Frequency" => declared.rate = true,
             _ => declared.unit = unit(annotation, &value(element)).unwrap_or(declared.unit),
         }
+    }
+    if declared.rate && declared.unit == Unit::Plain {
+        declared.unit = Unit::Hertz;
     }
     Some(declared)
 }
@@ -216,7 +222,6 @@ fn unit(annotation: &str, value: &str) -> Option<Unit> {
         ("jdk.jfr.DataAmount" | "jdk.jfr.MemoryAmount", _) => Unit::Bytes,
         ("jdk.jfr.Percentage", _) => Unit::Percentage,
         ("jdk.jfr.MemoryAddress", _) => Unit::Address,
-        ("jdk.jfr.Frequency", _) => Unit::Hertz,
         ("jdk.jfr.Timespan", "TICKS") => Unit::SpanTicks,
         ("jdk.jfr.Timespan", "NANOSECONDS") => Unit::Span(1),
         ("jdk.jfr.Timespan", "MICROSECONDS") => Unit::Span(1_000),

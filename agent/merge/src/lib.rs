@@ -11,6 +11,7 @@ mod names;
 mod profile;
 mod show;
 mod stacks;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -26,8 +27,8 @@ use vouch_report::grouped;
 #[serde(rename_all = "camelCase")]
 pub struct Merged {
     pub recording: String,
-    /// By when they began, its chunks are known again.
-    chunks_unix_ns: Vec<i64>,
+    /// When its chunks began, and how long they were: by that they are known again.
+    chunks: Vec<(i64, u64)>,
     /// The process that made it, if it says so and is another than the profile's.
     pub stranger: Option<String>,
     pub kinds: Vec<Kind>,

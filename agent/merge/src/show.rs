@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Field, Type, Unit, Value};
@@ -59,7 +60,7 @@ pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
             } else {
                 field.name.clone()
             };
-            shown.add(chunk, field, key, label(field), vec![row]);
+            shown.add(chunk, field, key, &label(field), vec![row]);
         }
     }
     shown.shown
@@ -76,7 +77,7 @@ fn label(field: &Field) -> String {
 }
 
 impl Fields {
-    fn add(&mut self, chunk: &Chunk, field: &Field, key: String, label: String, path: Vec<usize>) {
+    fn add(&mut self, chunk: &Chunk, field: &Field, key: String, label: &str, path: Vec<usize>) {
         let Some(of) = chunk.type_of(field.type_id) else { return };
         if self.left == 0 || self.shown.len() >= FIELDS {
             return;
@@ -95,17 +96,29 @@ impl Fields {
             _ => None,
         };
         if let Some(shape) = shape {
-            let label = if shape == Shape::Unit(Unit::Hertz) { format!("{label} (Hz)") } else { label };
+            // The front-end has no such units.
+            let unit = match shape {
+                Shape::Unit(Unit::Hertz) => " (Hz)",
+                Shape::Unit(Unit::Bits) if field.rate => " (bits per second)",
+                Shape::Unit(Unit::Bits) => " (bits)",
+                Shape::Unit(_) if field.rate => " (per second)",
+                _ => "",
+            };
+            let label = format!("{label}{unit}");
+            let mut key = key;
+            while self.shown.iter().any(|other| *other.key == *key) {
+                key.push('_');
+            }
             self.shown.push(Shown { key: key.into(), label, shape, unsigned: field.unsigned, path });
             return;
         }
         for (row, inner) in of.fields.iter().enumerate().take(LOOKED_AT) {
             let path = path.iter().copied().chain([row]).collect();
             if of.fields.len() == 1 {
-                self.add(chunk, inner, key.clone(), label.clone(), path);
+                self.add(chunk, inner, key.clone(), label, path);
             } else {
                 let label = format!("{label}: {}", self::label(inner));
-                self.add(chunk, inner, format!("{key}_{}", inner.name), label, path);
+                self.add(chunk, inner, format!("{key}_{}", inner.name), &label, path);
             }
         }
     }
@@ -115,19 +128,29 @@ impl Shown {
     /// As it stands in a marker's label: a text speaks for itself, of a number it is said what it is.
     pub fn labelled(&self) -> String {
         let value = format!("{{marker.data.{}}}", self.key);
-        if self.shape == Shape::Text { value } else { format!("{} {value}", self.label) }
+        if self.shape == Shape::Text { value } else { format!("{} {value}", in_template(&self.label)) }
+    }
+
+    /// True if its numbers may have more digits than the front-end can read.
+    pub fn may_be_long(&self) -> bool {
+        matches!(self.shape, Shape::Unit(Unit::Plain | Unit::Bits | Unit::Bytes))
+    }
+
+    /// The same, with its numbers as texts.
+    pub fn as_text(&self) -> Self {
+        Self { shape: Shape::Text, ..self.clone() }
     }
 
     /// How the front-end shows it.
     pub fn format(&self) -> &'static str {
         match self.shape {
-            Shape::Text | Shape::Unit(Unit::Address) => "unique-string",
+            // What the front-end calls a time is one from the profile's begin, which a date is not.
+            Shape::Text | Shape::Unit(Unit::Address | Unit::Time(_) | Unit::TimeTicks) => "unique-string",
             Shape::Decimal | Shape::Unit(Unit::Hertz) => "decimal",
             Shape::Unit(Unit::Plain | Unit::Bits) => "integer",
             Shape::Unit(Unit::Bytes) => "bytes",
             Shape::Unit(Unit::Percentage) => "percentage",
             Shape::Unit(Unit::Span(_) | Unit::SpanTicks) => "duration",
-            Shape::Unit(Unit::Time(_) | Unit::TimeTicks) => "time",
         }
     }
 
@@ -137,24 +160,35 @@ impl Shown {
     }
 }
 
-/// Times of a chunk as the front-end has them, in milliseconds.
-#[derive(Debug, Clone, Copy)]
-pub struct Times {
-    /// The profile's clock began then, in milliseconds since 1970.
-    pub zero_unix_ms: f64,
-    pub header: vouch_jfr::Header,
+/// A text of the recording's in one of the front-end's templates, in which braces have a meaning.
+pub fn in_template(text: &str) -> String {
+    text.replace('{', "(").replace('}', ")")
 }
 
+/// The clock of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct Times(pub vouch_jfr::Header);
+
 impl Times {
-    pub fn span_ms(self, ticks: f64) -> f64 {
-        ticks * 1e3 / number(self.header.ticks_per_second)
+    fn span_ms(self, ticks: f64) -> f64 {
+        ticks * 1e3 / number(self.0.ticks_per_second)
     }
 
     /// As the chunk's header has it: exact enough to be read, and not to be compared.
-    pub fn about_ms(self, ticks: f64) -> f64 {
-        number(self.header.start_unix_ns) / 1e6 - self.zero_unix_ms
-            + self.span_ms(ticks - number(self.header.start_ticks))
+    fn unix_ms(self, ticks: f64) -> f64 {
+        number(self.0.start_unix_ns) / 1e6 + self.span_ms(ticks - number(self.0.start_ticks))
     }
+}
+
+/// A date, from milliseconds since 1970; None: no calendar has it.
+fn date(unix_ms: f64) -> Option<Cell> {
+    const LAST_MS: f64 = 253_402_300_799_000.0;
+    if !(0.0..LAST_MS).contains(&unix_ms) {
+        return None;
+    }
+    // In the midst of its millisecond, of which the rest is cut off.
+    let since = Duration::try_from_secs_f64((unix_ms.round() + 0.5) / 1e3).ok()?;
+    Some(Cell::Text(humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string().into()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "what JavaScript reads has no more digits")]
@@ -183,7 +217,24 @@ pub fn data(chunk: &Chunk, fields: &[Shown], values: &[Value], times: Times, tex
     fields.iter().filter_map(cell).collect()
 }
 
+/// What JavaScript reads as it stands.
+const EXACT: u64 = 1 << 53;
+
 impl Cell {
+    /// True for a number of more digits than the front-end can read.
+    pub fn is_long(&self) -> bool {
+        let Self::Plain(Json::Number(number)) = self else { return false };
+        number.as_i64().map(i64::unsigned_abs).or(number.as_u64()).is_some_and(|number| number > EXACT)
+    }
+
+    /// The same as a text.
+    pub fn into_text(self) -> Self {
+        match self {
+            Self::Plain(json) => Self::Text(json.to_string().into()),
+            Self::Text(_) => self,
+        }
+    }
+
     /// As it is written.
     pub fn into_json(self, profile: &mut Profile) -> Json {
         match self {
@@ -236,8 +287,8 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], times: Times, texts: &mu
         Unit::Address => return Some(Cell::Text(format!("{whole:#x}").into())),
         Unit::Span(ns) => (number(whole) * number(ns.cast_signed()) / 1e6).into(),
         Unit::SpanTicks => times.span_ms(number(whole)).into(),
-        Unit::Time(ns) => (number(whole) * number(ns.cast_signed()) / 1e6 - times.zero_unix_ms).into(),
-        Unit::TimeTicks => times.about_ms(number(whole)).into(),
+        Unit::Time(ns) => return date(number(whole) * number(ns.cast_signed()) / 1e6),
+        Unit::TimeTicks => return date(times.unix_ms(number(whole))),
     }))
 }
 

@@ -486,6 +486,93 @@ fn two_kinds_of_one_name_keep_their_fields_apart() {
     }
 }
 
+#[test]
+fn what_was_merged_in_part_is_not_taken_for_all_of_it() {
+    let events: Vec<_> = (0..10).map(|row| order(500_000 + row, 0, 1, "moe")).collect();
+    let (some, all) = (recording(&events[..4], 0), recording(&events, 0));
+    let (once, _) = try_merged(&profile(), &some, &choice(&[])).unwrap();
+    let mistake = try_merged(&once, &all, &choice(&[])).unwrap_err();
+    assert!(mistake.contains("a part is in the profile already"), "{mistake}");
+    assert!(try_merged(&once, &some, &choice(&[])).unwrap_err().contains("in the profile already"));
+    // Of the other kinds there was none.
+    let flag = event(FLAG, &[long(400_000_000), long(1)]);
+    let both = recording(&[&events[..], &[flag]].concat(), 0);
+    let (once, _) = try_merged(&profile(), &both, &choice(&["jdk.LongFlag"])).unwrap();
+    let (twice, told) = try_merged(&once, &both, &choice(&[])).unwrap();
+    assert_eq!((told.shown(), markers(&twice, "jfr.shop.Order").len()), (10, 10));
+    // Joined files may have a chunk twice, once as far as it had come.
+    for joined in [[&some[..], &all].concat(), [&all[..], &all].concat(), [&all[..], &some].concat()] {
+        let (joined, told) = try_merged(&profile(), &joined, &choice(&[])).unwrap();
+        assert_eq!((told.kinds[0].count, markers(&joined, "jfr.shop.Order").len()), (10, 10));
+    }
+}
+
+#[test]
+fn of_many_events_those_within_the_profile_are_counted_and_shown() {
+    // A hundred before it begins, while and after; the longest are outside.
+    let mut before = profile();
+    before["meta"]["profilingStartTime"] = json!(400);
+    before["meta"]["profilingEndTime"] = json!(500);
+    let events: Vec<_> =
+        (0..300).map(|row| order(300_000 + row * 1_000, (row - 150).abs() + 1, 1, "moe")).collect();
+    let file = recording(&events, 0);
+    let (profile, told) = try_merged(&before, &file, &choice(&[])).unwrap();
+    let found = markers(&profile, "jfr.shop.Order");
+    assert_eq!((told.kinds[0].count, told.kinds[0].shown, found.len(), told.outside), (101, 100, 100, 199));
+    assert!(found.iter().all(|(_, start, ..)| (400.0..=500.0).contains(start)));
+}
+
+#[test]
+fn whose_an_event_is_in_a_track_of_many_stands_beside_it() {
+    let (profile, _) = merged(&[order(500_000, 0, 3, "moe"), order(500_000, 0, 1, "larry")], 0);
+    let found = markers(&profile, "jfr.shop.Order");
+    let of_many = found.iter().find(|(track, ..)| track.starts_with("virtual")).unwrap();
+    assert_eq!(string(&profile, &of_many.3["vouchThread"]), "fiber");
+    assert!(found.iter().any(|(track, _, _, data)| track == "main" && data["vouchThread"].is_null()));
+    let schema = profile["meta"]["markerSchema"].as_array().unwrap().last().unwrap();
+    assert_eq!(schema["fields"][0]["label"], "Thread");
+}
+
+#[test]
+fn what_the_front_end_cannot_read_is_put_into_words() {
+    const TIME: i64 = 33;
+    const RATE: i64 = 34;
+    let odd = [
+        plain("startTime", LONG),
+        plain("type", STRING),
+        plain("type_", STRING),
+        annotated("big", LONG, &[(LABEL, "Big {id}")]),
+        annotated("when", LONG, &[(TIME, "MILLISECONDS_SINCE_EPOCH")]),
+        annotated("speed", LONG, &[(AMOUNT, "BITS"), (RATE, "")]),
+    ];
+    let more = [
+        kind(LABEL, "jdk.jfr.Label", false, &[]),
+        kind(TIME, "jdk.jfr.Timestamp", false, &[]),
+        kind(AMOUNT, "jdk.jfr.DataAmount", false, &[]),
+        kind(RATE, "jdk.jfr.Frequency", false, &[]),
+        Declared {
+            annotations: &[(LABEL, "Fetch {marker.data.big}")],
+            ..kind(ORDER, "shop.Odd", true, &odd)
+        },
+    ];
+    let types = [TYPES_OF_VALUES, &more].concat();
+    let values =
+        |big| [long(500_000_000), text("one"), text("other"), long(big), long(1_700_000_000_123), long(9)];
+    let events = [event(ORDER, &values(1_234_567_890_123_499_005)), event(ORDER, &values(5))];
+    let file = chunk(&types, &[], &events, (0, ZERO_MS * 1_000_000));
+    let (profile, _) = try_merged(&profile(), &file, &choice(&[])).unwrap();
+    let found = markers(&profile, "jfr.shop.Odd");
+    let shown = |key: &str| string(&profile, &found[0].3[key]).to_owned();
+    assert_eq!((shown("type_"), shown("type__")), ("one".to_owned(), "other".to_owned()));
+    assert_eq!((shown("big"), string(&profile, &found[1].3["big"])), ("1234567890123499005".to_owned(), "5"));
+    assert_eq!(shown("when"), "2023-11-14T22:13:20.123Z");
+    let schema = profile["meta"]["markerSchema"].as_array().unwrap().last().unwrap();
+    let labels: Vec<_> =
+        schema["fields"].as_array().unwrap().iter().map(|field| field["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["type", "type_", "Big {id}", "when", "speed (bits per second)"]);
+    assert_eq!(schema["tooltipLabel"], "Fetch (marker.data.big) (shop.Odd, by JFR)");
+}
+
 /// What no JVM writes: names that are what they name, and types that are as wide as they are deep.
 #[test]
 fn what_has_no_end_comes_to_one() {

@@ -27,6 +27,14 @@ struct Track {
     ended_ms: f64,
 }
 
+/// The track of an event.
+#[derive(Debug, Clone, Copy)]
+pub struct Found {
+    pub row: usize,
+    /// It has the events of many threads.
+    pub shared: bool,
+}
+
 /// Finds tracks, and adds those that there are not.
 pub struct Tracks {
     by_tid: HashMap<u64, Vec<Track>>,
@@ -65,7 +73,7 @@ impl Tracks {
     }
 
     /// The row of the track of a thread at a time.
-    pub fn find(&mut self, profile: &mut Profile, thread: &Thread, at_ms: f64) -> Result<usize, Wrong> {
+    pub fn find(&mut self, profile: &mut Profile, thread: &Thread, at_ms: f64) -> Result<Found, Wrong> {
         let of_tid = self.by_tid.get(&thread.tid).map_or(&[][..], |tracks| around(tracks, at_ms));
         let far = |track: &Track| (track.began_ms - at_ms).max(at_ms - track.ended_ms).max(0.0);
         let nearest = |tracks: &mut dyn Iterator<Item = &Track>| {
@@ -75,29 +83,33 @@ impl Tracks {
         let found = nearest(&mut of_tid.iter().filter(|track| *track.name == *thread.name))
             .or_else(|| nearest(&mut of_tid.iter().filter(|track| far(track) <= 0.0)));
         let own = if thread.is_virtual { VIRTUAL } else { &thread.name };
-        found.map_or_else(|| self.add(profile, own), Ok)
+        match found {
+            Some(row) => Ok(Found { row, shared: false }),
+            None => self.add(profile, own),
+        }
     }
 
     /// The row of the track for what is of all the process.
     pub fn of_all(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
-        if self.stranger.is_some() { self.add(profile, PROCESS) } else { Ok(0) }
+        if self.stranger.is_some() { Ok(self.add(profile, PROCESS)?.row) } else { Ok(0) }
     }
 
     /// The row of the track for threads that the recording does not name.
     pub fn of_somebody(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
-        self.add(profile, OTHERS)
+        Ok(self.add(profile, OTHERS)?.row)
     }
 
-    fn add(&mut self, profile: &mut Profile, own: &str) -> Result<usize, Wrong> {
+    fn add(&mut self, profile: &mut Profile, own: &str) -> Result<Found, Wrong> {
         let own = if self.new.len() < NEW || self.new.contains_key(own) { own } else { OTHERS };
+        let shared = [VIRTUAL, OTHERS].contains(&own);
         if let Some(row) = self.new.get(own) {
-            return Ok(*row);
+            return Ok(Found { row: *row, shared });
         }
         let row = profile.threads.len();
         let track = self.track(&profile.threads[0], own, row)?;
         profile.threads.push(track);
         self.new.insert(own.to_owned(), row);
-        Ok(row)
+        Ok(Found { row, shared })
     }
 
     /// As the first thread's is, and without what is that thread's own.

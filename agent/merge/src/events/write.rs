@@ -4,20 +4,22 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::mem::take;
+use std::rc::Rc;
 
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Anchors, Met, Reading, anchors};
-use crate::anchors::{Moment, Moments, relate};
+use super::{Met, Reading};
 use crate::clock::Relation;
 use crate::kept::{Kept, Whose};
 use crate::profile::{Marker, Profile, Wrong};
-use crate::show::Shown;
+use crate::show::{Cell, Shown, in_template};
 use crate::stacks::Categories;
 use crate::threads::Tracks;
-use crate::{Clock, Kind, Merged, Part};
+use crate::{Clock, Kind, Merged};
 
+/// The field that says whose an event is in a track of many.
+const THREAD: &str = "vouchThread";
 /// So many fields of a marker stand in its label.
 const LABELLED: usize = 3;
 /// So many new tracks are seen at once: those with the most events.
@@ -32,36 +34,26 @@ struct Told {
 
 impl Reading<'_> {
     pub(super) fn write(mut self, profile: &mut Profile) -> Result<Merged, Wrong> {
-        if self.chunks.is_empty() {
+        let told = self.told();
+        if told.is_empty() && self.survey.chunks.iter().all(|chunk| !chunk.merged.is_empty()) {
             return Err(format!("{} is in the profile already", self.choice.recording));
         }
-        let pids: Vec<String> = self.pids.iter().map(ToString::to_string).collect();
-        if pids.len() > 1 {
-            return Err(self.more_than_one_run());
-        }
-        let stranger = pids.into_iter().next().filter(|pid| *pid != self.own_pid);
-        let (relation, counts) = self.relate(profile, stranger.is_some())?;
-        let mut left_out = Vec::new();
-        if self.choice.events.is_empty() {
-            let states = take(&mut self.states);
-            left_out.extend(states.into_iter().filter(|name| self.kinds.remove(name).is_some()));
-        }
-        let told = self.told(&relation);
         let ends = |row: &Kept| [row.at, row.at + row.took.unwrap_or(0.0)];
         let span = told.iter().flat_map(|told| &told.rows).map(ends);
         let span = span.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])]);
-        let clock = clock(&relation, counts, span.unwrap_or_default(), self.by_day.first().copied());
+        let day = self.survey.by_day.first().copied();
+        let clock = clock(&self.relation, self.moments, span.unwrap_or_default(), day);
         let mut schemas = Vec::new();
-        let mut kinds = self.mark(told, &relation, stranger.clone(), &mut schemas, profile)?;
+        let mut kinds = self.mark(told, &mut schemas, profile)?;
         kinds.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
         let merged = Merged {
             recording: self.choice.recording.clone(),
-            chunks_unix_ns: self.chunks,
-            stranger,
+            chunks: self.survey.chunks.iter().map(|chunk| (chunk.unix_ns, chunk.bytes)).collect(),
+            left_out: if self.choice.events.is_empty() { self.survey.left_out() } else { Vec::new() },
+            stranger: self.stranger,
             kinds,
             outside: self.outside,
             unreadable: self.unreadable,
-            left_out,
             clock,
             damage: self.damage,
         };
@@ -69,68 +61,54 @@ impl Reading<'_> {
         Ok(merged)
     }
 
-    fn relate(&mut self, profile: &Profile, is_strange: bool) -> Result<(Relation, [usize; 2]), Wrong> {
-        let mut pauses = Moments { recorded: take(&mut self.pauses), ..Moments::default() };
-        let mut waits = Moments { recorded: take(&mut self.waits), ..Moments::default() };
-        if !is_strange {
-            pauses.seen = seen_pauses(profile)?;
-            waits.seen = anchors(profile)?.map_or_else(Vec::new, Anchors::moments);
-        }
-        let range_ns = self.range_ms.map(|ms| ms * 1e6);
-        relate(&self.by_day, pauses, waits, range_ns).ok_or_else(|| "the recording has no clock".to_owned())
-    }
-
-    /// The events that lie within the profile.
-    fn told(&mut self, relation: &Relation) -> Vec<Told> {
-        let mut all = Vec::new();
-        for (name, mut met) in take(&mut self.kinds) {
-            let count = met.keep.seen;
-            let mut rows = take(&mut met.keep).into_rows();
-            let found = rows.len();
-            rows.retain(|row| {
-                let ends = relation.profile_ns(row.at + row.took.unwrap_or(0.0)) / 1e6;
-                ends >= self.range_ms[0] && relation.profile_ns(row.at) / 1e6 <= self.range_ms[1]
-            });
-            let outside = (found - rows.len()) as u64;
-            self.outside += outside;
-            let (label, count, shown) = (met.label.clone(), count - outside, rows.len() as u64);
-            if shown > 0 {
-                all.push(Told { kind: Kind { name, label, count, shown }, met, rows });
-            }
-        }
-        all
+    /// The events that are shown.
+    fn told(&mut self) -> Vec<Told> {
+        let told = |(name, mut met): (String, Met)| {
+            let (label, count) = (met.label.clone(), met.keep.seen);
+            let rows = take(&mut met.keep).into_rows();
+            let kind = Kind { name, label, count, shown: rows.len() as u64 };
+            (kind.shown > 0).then_some(Told { kind, met, rows })
+        };
+        take(&mut self.kinds).into_iter().filter_map(told).collect()
     }
 
     /// Makes markers of them, in the tracks of their threads.
     fn mark(
         &self,
         all: Vec<Told>,
-        relation: &Relation,
-        stranger: Option<String>,
         schemas: &mut Vec<Json>,
         profile: &mut Profile,
     ) -> Result<Vec<Kind>, Wrong> {
+        let relation = &self.relation;
         let categories = Categories::of(profile)?;
         let stacks = all.iter().flat_map(|told| &told.rows).filter_map(|row| row.stack);
         let stacks = self.stacks.write(stacks, profile, &categories)?;
         let old_tracks = profile.threads.len();
-        let mut tracks = Tracks::of(profile, stranger)?;
+        let mut tracks = Tracks::of(profile, self.stranger.clone())?;
         let mut markers: BTreeMap<usize, Vec<Marker>> = BTreeMap::new();
         let mut kinds = Vec::new();
-        for Told { kind, met, rows } in all {
+        for Told { kind, mut met, rows } in all {
             let r#type = format!("jfr.{}", kind.name);
             let name = profile.string(&met.label);
             let category = categories.of_event(&kind.name, &met.category);
-            schemas.push(schema(&r#type, &kind, &met));
-            for row in rows {
+            let mut has_threads = false;
+            for row in with_long_numbers_as_texts(rows, &mut met) {
                 let start_ms = millis(relation.profile_ns(row.at));
                 let end_ms = row.took.map(|took| millis(relation.profile_ns(row.at + took)));
+                let mut data: Map<String, Json> = Map::new();
                 let track = match row.whose {
-                    Whose::Thread(thread) => tracks.find(profile, &self.threads.list[thread], start_ms)?,
+                    Whose::Thread(thread) => {
+                        let thread = &self.threads.list[thread];
+                        let found = tracks.find(profile, thread, start_ms)?;
+                        if found.shared {
+                            has_threads = true;
+                            data.insert(THREAD.to_owned(), profile.string(&thread.name).into());
+                        }
+                        found.row
+                    }
                     Whose::Somebody => tracks.of_somebody(profile)?,
                     Whose::Process => tracks.of_all(profile)?,
                 };
-                let mut data: Map<String, Json> = Map::new();
                 for (key, cell) in row.data {
                     data.insert(key.to_string(), cell.into_json(profile));
                 }
@@ -141,6 +119,7 @@ impl Reading<'_> {
                 let data = to_raw_value(&data).map_err(|error| error.to_string())?;
                 markers.entry(track).or_default().push(Marker { name, start_ms, end_ms, category, data });
             }
+            schemas.push(schema(&r#type, &kind, &met, has_threads));
             kinds.push(kind);
         }
         let new = markers.range(old_tracks..).map(|(track, markers)| (markers.len(), *track));
@@ -159,22 +138,6 @@ fn millis(ns: f64) -> f64 {
     (ns / 1e3).round() / 1e3
 }
 
-/// The pauses that JVMTI told of.
-fn seen_pauses(profile: &Profile) -> Result<Vec<Moment>, Wrong> {
-    #[derive(serde::Deserialize)]
-    struct Data {
-        r#type: String,
-    }
-    let table: Part = profile.threads[0].get("markers")?;
-    let data: Vec<Data> = table.get("data")?;
-    let (began, ended): (Vec<f64>, Vec<Option<f64>>) = (table.get("startTime")?, table.get("endTime")?);
-    let rows = data.iter().zip(began).zip(ended).filter(|((data, _), _)| data.r#type == "gc_pause");
-    let pause = |((_, began), ended): ((_, f64), Option<f64>)| {
-        Some(Moment { began: began * 1e6, ended: ended? * 1e6 })
-    };
-    Ok(rows.filter_map(pause).collect())
-}
-
 fn clock(
     relation: &Relation,
     [pauses, waits]: [usize; 2],
@@ -191,18 +154,38 @@ fn clock(
     }
 }
 
+/// The events, where a number of one has more digits than the front-end can read, all of that field as texts.
+fn with_long_numbers_as_texts(mut rows: Vec<Kept>, met: &mut Met) -> Vec<Kept> {
+    for field in met.fields.iter_mut().filter(|field| field.may_be_long()) {
+        let is_long = |(key, cell): &(Rc<str>, Cell)| *key == field.key && cell.is_long();
+        if !rows.iter().any(|row| row.data.iter().any(is_long)) {
+            continue;
+        }
+        *field = field.as_text();
+        for (_, cell) in rows.iter_mut().flat_map(|row| &mut row.data).filter(|(key, _)| *key == field.key) {
+            *cell = cell.clone().into_text();
+        }
+    }
+    rows
+}
+
 /// How the front-end is to show a kind.
-fn schema(r#type: &str, kind: &Kind, met: &Met) -> Json {
-    let fields: Vec<String> = met.fields.iter().take(LABELLED).map(Shown::labelled).collect();
-    let label = if fields.is_empty() { kind.label.clone() } else { fields.join(", ") };
+fn schema(r#type: &str, kind: &Kind, met: &Met, has_threads: bool) -> Json {
+    let mut labelled: Vec<String> = met.fields.iter().take(LABELLED).map(Shown::labelled).collect();
+    let mut fields: Vec<Json> = met.fields.iter().map(Shown::schema).collect();
+    if has_threads {
+        labelled.insert(0, format!("{{marker.data.{THREAD}}}"));
+        fields.insert(0, json!({ "key": THREAD, "label": "Thread", "format": "unique-string" }));
+    }
+    let label = if labelled.is_empty() { in_template(&kind.label) } else { labelled.join(", ") };
     json!({
         "name": r#type,
         "display": ["marker-chart", "marker-table", "timeline-overview"],
         "tableLabel": label,
         "chartLabel": label,
-        "tooltipLabel": format!("{} ({}, by JFR)", kind.label, kind.name),
+        "tooltipLabel": format!("{} ({}, by JFR)", in_template(&kind.label), in_template(&kind.name)),
         "description": met.description,
-        "fields": met.fields.iter().map(Shown::schema).collect::<Vec<_>>(),
+        "fields": fields,
     })
 }
 
