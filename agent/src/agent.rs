@@ -220,8 +220,12 @@ impl Agent {
         if !is_due {
             return wait(time);
         }
-        if let (Some(anchor), State::Recording(session)) = (anchors::meet(env), &mut *self.state.lock()) {
+        let anchor = anchors::meet(env);
+        if let State::Recording(session) = &mut *self.state.lock() {
             session.anchors.add(anchor);
+        }
+        if anchor.is_none() {
+            wait(time);
         }
     }
 

@@ -47,11 +47,11 @@ impl Anchors {
         rest >= LASTS && self.jfr.is_some_and(Flag::is_on) && self.next <= Instant::now()
     }
 
-    /// There was one, from when to when by CLOCK_MONOTONIC.
-    pub fn add(&mut self, anchor: [u64; 2]) {
+    /// There was one, from when to when by CLOCK_MONOTONIC; `None`: the JVM would not.
+    pub fn add(&mut self, anchor: Option<[u64; 2]>) {
         self.pause = (self.pause * 2).min(self.usual);
         self.next = Instant::now() + self.pause;
-        self.kept.push(anchor);
+        self.kept.extend(anchor);
         if self.kept.len() > MOST {
             self.usual *= 2;
             self.kept = take(&mut self.kept).into_iter().step_by(2).collect();
@@ -66,10 +66,12 @@ impl Anchors {
 
 /// One, now; `None` if the JVM will not.
 pub fn meet(env: &mut JNIEnv<'_>) -> Option<[u64; 2]> {
-    let met = env.with_local_frame(4, |env| -> errors::Result<[u64; 2]> {
+    let met = env.with_local_frame(8, |env| -> errors::Result<[u64; 2]> {
         let class = env.find_class("java/lang/Object")?;
         let wait = env.get_method_id(&class, "wait", "(J)V")?;
-        let monitor = env.alloc_object(&class)?;
+        // Its own object, of which nobody else knows: nothing is allocated, since the heap may be full.
+        let own = env.call_static_method("java/lang/Thread", "currentThread", "()Ljava/lang/Thread;", &[])?;
+        let monitor = own.l()?;
         let _held = env.lock_obj(&monitor)?;
         let lasts = JValue::Long(i64::try_from(LASTS.as_millis()).unwrap_or(i64::MAX)).as_jni();
         // Whatever is done between the two readings and JFR's own makes all times less sure.
@@ -94,7 +96,7 @@ mod tests {
         let mut anchors = Anchors { jfr: None, next: now, pause: FIRST, usual: USUAL, kept: Vec::new() };
         assert!(!anchors.are_due(LASTS), "nobody records");
         for at in 0..10_000 {
-            anchors.add([at, at + 1]);
+            anchors.add(Some([at, at + 1]));
         }
         let kept = anchors.kept();
         assert!(kept.len() <= MOST && kept.len() > MOST / 4, "{}", kept.len());

@@ -55,8 +55,9 @@ pub trait Jvm {
     /// `asking` is told.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
 
-    /// What a thread wants to enter or waits on, and who has it; `None` if that is nothing.
-    fn wanted(&mut self, tid: u32, serial: u32) -> Option<Wanted>;
+    /// What each of these threads, by its number and serial, wants to enter or waits on, and, of so many from the first on, who has it; `None`
+    /// for one that wants nothing.
+    fn wanted(&mut self, threads: &[(u32, u32)], owners: usize) -> Vec<Option<Wanted>>;
 
     /// Whose code lies at an address.
     fn code_at(&mut self, pc: usize) -> CodeAt;
@@ -156,7 +157,7 @@ impl Unknown {
 /// What a thread waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// As in source.
+    /// As in source; empty where the JVM does not tell.
     pub class: String,
     /// The name of the thread that has it.
     pub owner: Option<String>,

@@ -35,7 +35,7 @@ use crate::hotspot::perf_data::Counted;
 use crate::hotspot::vmstructs::CodeLayout;
 use crate::jvm::Questions;
 use crate::plan::Plan;
-use crate::record::Recorder;
+use crate::record::{Recorder, Still};
 use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
@@ -244,10 +244,15 @@ impl Session {
         env: &mut JNIEnv<'_>,
     ) -> bool {
         registry().refresh_cpu();
+        let still = self.still_waiting(resolver, env);
         rig::close();
         self.finish_counts(resolver, env);
+        let marks = self.recorder.recording.count_marks();
+        self.take_still(still, clock::monotonic(), resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         let written = files::write(self, places, program, power);
+        // What was not over then will be told when it is.
+        self.recorder.recording.forget_marks(&marks);
         self.take_unsignalled();
         self.rig.open();
         written
@@ -261,9 +266,11 @@ impl Session {
         resolver: &Resolver,
         env: &mut JNIEnv<'_>,
     ) -> bool {
+        let (still, now) = (self.still_waiting(resolver, env), clock::monotonic());
         self.silence();
         self.take_unsignalled();
         self.finish_counts(resolver, env);
+        self.take_still(still, now, resolver, env);
         let plan = self.plan.clone();
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         let written = files::write(&self, places.unwrap_or(&plan), program, power);
@@ -309,21 +316,22 @@ impl Session {
         self.recorder.take_unsignalled(&due);
     }
 
-    /// What threads wait for that is not over. What was told of it now is not told again.
-    fn tell_waiting(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
-        let now = clock::monotonic();
+    /// Whose waits are not over, asked while the JVM still tells of their ends.
+    fn still_waiting(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) -> Vec<Still> {
         let mut waiting = registry().waiting();
-        waiting.retain(|(tid, serial, wait)| {
-            let slot = registry().slot(*tid, *serial).map(|(slot, _)| slot);
-            events::is_of_this_recording(wait) && slot.is_some_and(|slot| slot.tell_wait(*wait, now))
-        });
-        self.waiting = self.recorder.take_waiting(&waiting, now, &mut self.questions.on(resolver, env));
+        waiting.retain(|waiting| events::is_of_this_recording(&waiting.wait));
+        self.recorder.still_waiting(waiting, &mut self.questions.on(resolver, env))
+    }
+
+    /// Tells of those that were not over at a time.
+    fn take_still(&mut self, mut still: Vec<Still>, now: u64, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        still.retain(|still| registry().still_waits(&still.waiting));
+        self.waiting = self.recorder.take_still(still, now, &mut self.questions.on(resolver, env));
     }
 
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         scan::scan(registry());
         self.take_in(resolver, env);
-        self.tell_waiting(resolver, env);
         self.recorder.count_dropped(self.rig.counters());
         self.recorder.complete_tracks();
     }

@@ -21,10 +21,11 @@ use std::ffi::c_void;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_signal::slots::{Slot, Slots, Wait};
+use vouch_signal::slots::{Slot, Slots};
 
 use crate::clock;
 use crate::contexts::Cell;
+use crate::record::Waiting;
 
 pub use life::{Life, NameId};
 pub use live::Debt;
@@ -272,13 +273,19 @@ impl Registry {
         Some((live.slot?, live.java_thread))
     }
 
-    /// Who waits now: the kernel's id, our serial, and for what.
-    pub fn waiting(&self) -> Vec<(u32, u32, Wait)> {
+    /// Who waits now, and for what.
+    pub fn waiting(&self) -> Vec<Waiting> {
         let inner = self.inner.lock();
-        let waiting = |(tid, live): (&u32, &Live)| Some((*tid, live.serial, live.slot?.wait()?));
-        let mut all: Vec<_> = inner.live.iter().filter_map(waiting).collect();
-        all.sort_by_key(|(_, serial, _)| *serial);
-        all
+        let waiting = |(tid, live): (&u32, &Live)| {
+            Some(Waiting { tid: *tid, serial: live.serial, wait: live.slot?.wait()? })
+        };
+        inner.live.iter().filter_map(waiting).collect()
+    }
+
+    /// True if that is what the thread waits for still.
+    pub fn still_waits(&self, waiting: &Waiting) -> bool {
+        let slot = self.slot(waiting.tid, waiting.serial);
+        slot.is_some_and(|(slot, _)| slot.wait() == Some(waiting.wait))
     }
 
     /// Runs `change` on the thread's entry, which is made if there is none.

@@ -1,6 +1,6 @@
 /*
  * A program that hangs: two threads each have a lock that the other one wants. Who waits for what, since when, and who has it, stands in the
- * profile and the report, at a dump, and at the end. A thread that waits to be notified is told of where that was asked for.
+ * profile and the report at the end. A thread that waits to be notified is told of where that was asked for.
  *
  * @test
  * @summary waits that are not over
@@ -41,8 +41,10 @@ public class Stuck {
         for (Mark mark : marks) {
             boolean first = mark.track.name.equals("first");
             Check.that(first || mark.track.name.equals("second"), "whose it is: " + mark.track.name);
-            Check.equal(first ? "Stuck$Program$Second, which second has" : "Stuck$Program$First, which first has", mark.text("class"),
-                "what it waits for");
+            String wants = first ? "Stuck$Program$Second" : "Stuck$Program$First";
+            // An older JVM may crash on the question who has it.
+            String has = Vm.major() < 17 ? "" : first ? ", which second has" : ", which first has";
+            Check.equal(wants + has, mark.text("class"), "what it waits for");
             Check.that(mark.has(first ? "Stuck$Program.first" : "Stuck$Program.second"), "where: " + mark.stack);
             double since = mark.startMs - wanted[first ? 0 : 1];
             Check.atLeast(-0.001, since, "ms from when it wanted the lock to when it is told to have begun to wait");
@@ -53,7 +55,7 @@ public class Stuck {
         for (int i = 0; i < 2; i++) {
             JsonObject row = waiting.get(i).getAsJsonObject();
             boolean first = row.get("thread").getAsString().equals("first");
-            Check.equal(first ? "second" : "first", row.get("owner").getAsString(), "who has the lock");
+            Check.that(Vm.major() < 17 || row.get("owner").getAsString().equals(first ? "second" : "first"), "who has the lock: " + row);
             Check.atLeast(STUCK_MS - 100, row.get("waited_ms").getAsDouble(), "how long");
         }
         Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("still waits for a lock of class Stuck$Program$")

@@ -24,6 +24,8 @@ const ROUNDED: f64 = 1_000.0;
 /// How far the one time of day can be from the other: a thread may lose its processor between two readings, and the JVM's was in whole
 /// milliseconds once.
 const TIME_OF_DAY: f64 = 1_500_000.0;
+/// The agent's waits are further from each other than that, before and after.
+const APART: f64 = 40e6;
 /// They are looked for from there on, and always twice as far: where the drift is not known, soon any would do.
 const FIRST_LOOK: f64 = 2e9;
 /// So few pauses may be chance.
@@ -39,7 +41,7 @@ pub fn relate(
 ) -> Option<(Relation, [usize; 2])> {
     let days: Vec<Bound> = by_day
         .iter()
-        .map(|(at, add)| Bound { at: *at, least: add - TIME_OF_DAY, most: add + TIME_OF_DAY })
+        .map(|(at, add)| Bound { at: *at, least: add - TIME_OF_DAY, most: add + TIME_OF_DAY, sure: false })
         .collect();
     let by_day = Relation::of(&days)?;
     // From where the profile begins.
@@ -52,23 +54,24 @@ pub fn relate(
     let (mut found, mut far) = (None, FIRST_LOOK);
     loop {
         let known = found.as_ref().map_or(&by_day, |(relation, _)| relation);
-        let bounds = |Moments { seen, recorded }: &Moments| -> Vec<Bound> {
+        let bounds = |Moments { seen, recorded }: &Moments, sure| -> Vec<Bound> {
             let near = recorded.iter().filter(|moment| distance(moment) <= far);
-            near.filter_map(|moment| bound(seen, moment, known, range)).collect()
+            near.filter_map(|moment| bound(seen, moment, known, range, sure)).collect()
         };
-        let (mut bounds, waits) = (bounds(&pauses), bounds(&waits));
+        let (mut bounds, waits) = (bounds(&pauses, false), bounds(&waits, true));
         if bounds.len() < FEW {
             bounds.clear();
         }
         let counts = [bounds.len(), waits.len()];
         // The agent's own are known by their thread, and none is there by chance.
         bounds.extend(waits);
-        // The time of day may have been set meanwhile.
-        let with_days = [&bounds[..], &days].concat();
-        let relation = Some(with_days).filter(|_| !bounds.is_empty());
-        let relation =
-            relation.and_then(|bounds| Relation::straight(&bounds)).or_else(|| Relation::of(&bounds));
-        if let Some(relation) = relation {
+        if !bounds.is_empty() {
+            // Where there are moments the time of day has nothing to add, and may have been set; further out it is all that there is.
+            let first = bounds.iter().map(|bound| bound.at).fold(f64::INFINITY, f64::min);
+            let last = bounds.iter().map(|bound| bound.at).fold(f64::NEG_INFINITY, f64::max);
+            bounds.extend(days.iter().filter(|day| day.at < first || day.at > last));
+        }
+        if let Some(relation) = Relation::of(&bounds) {
             found = Some((relation, counts));
         }
         if far > farthest {
@@ -79,12 +82,14 @@ pub fn relate(
 }
 
 /// That of a moment with the only one that it can be; where there are more, it is none, and where it may have been before the profile
-/// began or after it ended, when nobody looked.
-fn bound(seen: &[Moment], moment: &Moment, known: &Relation, range: [f64; 2]) -> Option<Bound> {
+/// began or after it ended, when nobody looked. The agent's waits are far from each other, so one that a clock was slewed away from is known
+/// all the same.
+fn bound(seen: &[Moment], moment: &Moment, known: &Relation, range: [f64; 2], sure: bool) -> Option<Bound> {
     let about = known.profile_ns(moment.began);
     let off = known.uncertainty_ns(moment.began, moment.began) + ROUNDED;
+    let off = if sure { off.max(APART) } else { off };
     let lasts = moment.ended - moment.began;
-    if about - off < range[0] || about + lasts + off > range[1] {
+    if !sure && (about - off < range[0] || about + lasts + off > range[1]) {
         return None;
     }
     let mut candidates = seen[seen.partition_point(|seen| seen.ended < about - off)..]
@@ -96,7 +101,7 @@ fn bound(seen: &[Moment], moment: &Moment, known: &Relation, range: [f64; 2]) ->
         return None;
     }
     let (least, most) = (only.began - ROUNDED - moment.began, only.ended + ROUNDED - moment.ended);
-    Some(Bound { at: moment.began, least, most })
+    Some(Bound { at: moment.began, least, most, sure })
 }
 
 #[cfg(test)]
@@ -177,5 +182,29 @@ mod tests {
         let (at, uncertainty) = (150e9, relation.uncertainty_ns(100e9, 199e9));
         assert!(uncertainty < 30_000.0, "{uncertainty}");
         assert!((relation.profile_ns(at) - (at + 7e9 + 40e-6 * at)).abs() <= uncertainty);
+    }
+
+    #[test]
+    fn a_clock_that_is_slewed_between_two_waits_makes_it_uncertain_and_no_lie() {
+        // Ten minutes with a wait each ten seconds; from 300 s on the clock is moved by 3 ms, or goes on as fast from 560 s to the end.
+        for (from, by) in [(300e9, 3e6), (560e9, 20e6)] {
+            let truth = |at: f64| at + 7e9 + ((at - from).max(0.0) * 500e-6).min(by);
+            let recorded: Vec<Moment> = (0..60)
+                .map(|row| f64::from(row) * 10e9 + 100e6)
+                .map(|began| Moment { began, ended: began + 25e6 })
+                .collect();
+            let seen = recorded.iter().map(|wait| Moment {
+                began: truth(wait.began) - 20_000.0,
+                ended: truth(wait.ended) + 30_000.0,
+            });
+            let waits = Moments { seen: seen.collect(), recorded };
+            let (relation, [_, count]) = relate(&[(0.0, 7e9)], Moments::default(), waits, ALL).unwrap();
+            assert_eq!(count, 60);
+            for row in 0..600_u32 {
+                let at = f64::from(row) * 1e9;
+                let off = (relation.profile_ns(at) - truth(at)).abs();
+                assert!(off <= relation.uncertainty_ns(at, at), "{off} at {at}");
+            }
+        }
     }
 }

@@ -25,6 +25,8 @@ pub struct Bound {
     pub at: f64,
     pub least: f64,
     pub most: f64,
+    /// It is known to be of one moment.
+    pub sure: bool,
 }
 
 /// What is to be added, as a straight line: at the begin, and for each nanosecond.
@@ -69,6 +71,10 @@ impl Fit {
         // As little as will do: so the line lies where the worst bounds leave it.
         while widened - too_little > WIDENED {
             let middle = f64::midpoint(too_little, widened);
+            // Of numbers that large there is none in between.
+            if middle <= too_little || middle >= widened {
+                break;
+            }
             match lines(middle) {
                 Some(fewer) => (corners, widened) = (fewer, middle),
                 None => too_little = middle,
@@ -81,14 +87,19 @@ impl Fit {
         Some(Self { line, steeper, widened })
     }
 
-    /// Which bounds the line is the furthest outside of, on each side.
+    /// Which bounds the line is the furthest outside of, on each side. Of the first and the last nobody knows that they are wrong: what
+    /// the clocks did there no other bound says.
     fn worst(&self, bounds: &[Bound]) -> [Option<usize>; 2] {
+        let first = bounds.iter().map(|bound| bound.at).fold(f64::INFINITY, f64::min);
+        let last = bounds.iter().map(|bound| bound.at).fold(f64::NEG_INFINITY, f64::max);
+        let may_be_wrong = |bound: &Bound| !bound.sure && bound.at > first && bound.at < last;
         let off = |bound: &Bound| {
             let line = self.line.at(bound.at);
             [bound.least - line, line - bound.most]
         };
         [0, 1].map(|side| {
-            let each = bounds.iter().map(|bound| off(bound)[side]).enumerate();
+            let each = bounds.iter().enumerate().filter(|(_, bound)| may_be_wrong(bound));
+            let each = each.map(|(row, bound)| (row, off(bound)[side]));
             each.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(row, _)| row)
         })
     }
@@ -105,11 +116,6 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// None: there is no bound, or they are not of one straight line.
-    pub fn straight(bounds: &[Bound]) -> Option<Self> {
-        Fit::of(bounds).filter(|fit| fit.widened == 0.0).map(|fit| Self::around(&fit, bounds))
-    }
-
     /// None: there is no bound. A few that are wrong are left out, if all others are of one straight line then.
     pub fn of(bounds: &[Bound]) -> Option<Self> {
         let first = Fit::of(bounds)?;
@@ -126,7 +132,9 @@ impl Relation {
                 others.swap_remove(wrong);
                 Some((Fit::of(&others)?, others))
             });
-            (fit, some) = without.min_by(|(one, _), (other, _)| one.widened.total_cmp(&other.widened))?;
+            let best = without.min_by(|(one, _), (other, _)| one.widened.total_cmp(&other.widened));
+            let Some(best) = best else { break };
+            (fit, some) = best;
         }
         if fit.widened == 0.0 { Some(Self::around(&fit, &some)) } else { Some(Self::around(&first, bounds)) }
     }
@@ -137,6 +145,7 @@ impl Relation {
             at: bound.at,
             least: bound.least - line.at(bound.at),
             most: bound.most - line.at(bound.at),
+            sure: bound.sure,
         };
         let mut bounds: Vec<Bound> = bounds.iter().map(beyond).collect();
         bounds.sort_by(|one, other| one.at.total_cmp(&other.at));
@@ -189,11 +198,7 @@ fn spread(mut bounds: Vec<Bound>, bends: f64) -> Vec<Bound> {
     let narrow = |bounds: &mut [Bound], row: usize, by: usize| {
         let (by, bound) = (bounds[by], &mut bounds[row]);
         let change = bends * (by.at - bound.at).abs();
-        *bound = Bound {
-            at: bound.at,
-            least: bound.least.max(by.least - change),
-            most: bound.most.min(by.most + change),
-        };
+        (bound.least, bound.most) = (bound.least.max(by.least - change), bound.most.min(by.most + change));
     };
     for row in 1..bounds.len() {
         narrow(&mut bounds, row, row - 1);
@@ -271,7 +276,7 @@ mod tests {
 
     #[test]
     fn one_bound_says_where_and_not_how_fast() {
-        let relation = Relation::of(&[Bound { at: 0.0, least: 900.0, most: 1_100.0 }]).unwrap();
+        let relation = Relation::of(&[Bound { at: 0.0, least: 900.0, most: 1_100.0, sure: true }]).unwrap();
         near(relation.profile_ns(0.0), 1_000.0, 1.0);
         near(relation.uncertainty_ns(0.0, 0.0), 100.0, 1.0);
         near(relation.uncertainty_ns(0.0, 1e9), 502_100.0, 1.0);
@@ -286,7 +291,7 @@ mod tests {
             let at = f64::from(row) * 1e9;
             let (down, up) =
                 [(30_000.0, 2_000.0), (2_000.0, 30_000.0), (50_000.0, 50_000.0)][row as usize % 3];
-            Bound { at, least: truth(at) - down, most: truth(at) + up }
+            Bound { at, least: truth(at) - down, most: truth(at) + up, sure: true }
         });
         let relation = Relation::of(&bounds.collect::<Vec<_>>()).unwrap();
         near(relation.drift_ns_a_minute(), 20e-6 * 60e9, 1_000.0);
@@ -304,7 +309,7 @@ mod tests {
             // By chance one side or the other is nearer.
             let [below, above] =
                 [row * 7_919 % 13, row * 104_729 % 11].map(|part| wide * (1.0 - f64::from(part) / 40.0));
-            Bound { at, least: truth(at) - below, most: truth(at) + above }
+            Bound { at, least: truth(at) - below, most: truth(at) + above, sure: false }
         };
         (0..600 / each).map(|row| bound(row * each)).collect()
     }
@@ -351,7 +356,6 @@ mod tests {
         let mut bounds = around(truth, 20, 30_000.0);
         bounds[3].least += 250e6;
         bounds[3].most += 250e6;
-        assert!(Relation::straight(&bounds).is_none());
         let uncertainty = is_within(&Relation::of(&bounds).unwrap(), truth);
         assert!(uncertainty < 100_000.0, "{uncertainty}");
     }

@@ -72,6 +72,8 @@ struct Met {
     fields: Vec<Shown>,
     /// How each of them is shown, by its key; also those of a recording that was merged before.
     formats: HashMap<String, String>,
+    /// Those that the profile's markers have already.
+    merged: HashSet<String>,
     keep: Keep,
 }
 
@@ -82,6 +84,10 @@ impl Met {
         for field in &mut fields {
             let name = field.key.clone();
             let mut number = 1;
+            // Its numbers were too long once.
+            if field.may_be_long() && self.formats.get(&*name).is_some_and(|known| known == "unique-string") {
+                *field = field.as_text();
+            }
             while self.formats.get(&*field.key).is_some_and(|known| known != field.format()) {
                 number += 1;
                 field.key = format!("{name}_{number}").into();
@@ -232,13 +238,17 @@ impl<'c> Reading<'c> {
         {
             return;
         }
-        let met = self.kinds.entry(kind.name.clone()).or_insert_with(|| Met {
-            label: if kind.label.is_empty() { kind.name.clone() } else { kind.label.clone() },
-            description: kind.description.clone(),
-            category: kind.category.clone(),
-            fields: Vec::new(),
-            formats: self.known_formats.remove(&kind.name).unwrap_or_default(),
-            keep: Keep::new(self.choice.most),
+        let met = self.kinds.entry(kind.name.clone()).or_insert_with(|| {
+            let formats = self.known_formats.remove(&kind.name).unwrap_or_default();
+            Met {
+                label: if kind.label.is_empty() { kind.name.clone() } else { kind.label.clone() },
+                description: kind.description.clone(),
+                category: kind.category.clone(),
+                fields: Vec::new(),
+                merged: formats.keys().cloned().collect(),
+                formats,
+                keep: Keep::new(self.choice.most),
+            }
         });
         let fields = this.fields.entry(kind.id).or_insert_with(|| met.join(show::fields(this.chunk, kind)));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration, above zero")]

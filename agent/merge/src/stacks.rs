@@ -13,6 +13,8 @@ use crate::profile::{Profile, Wrong};
 use crate::show::{Words, resolve};
 
 const WHOSE: &str = "[JFR's stack, not checked]";
+/// JFR has no deeper ones.
+const DEEPEST: usize = 2_048;
 const CUT: &str = "[JFR's stack, not checked: its outer frames are cut off]";
 
 /// Functions, frames and stacks of all events.
@@ -59,7 +61,7 @@ impl Stacks {
         let frame = self.frames.add((function, None));
         let mut stack = self.calls.add((frame, None));
         // JFR begins with the innermost.
-        for frame in frames.iter().rev() {
+        for frame in frames.iter().take(DEEPEST).rev() {
             let Value::Object(type_id, values) = resolve(chunk, frame) else { continue };
             let of = chunk.type_of(type_id)?;
             let name = names::field(&mut Words::of(chunk), of, &values, "method");

@@ -23,6 +23,8 @@ const PRIVATE: [&str; 4] = [
     "jdk.InitialSecurityProperty",
     "jdk.SystemProcess",
 ];
+/// In nanoseconds: no clock of a machine that runs is set by more.
+const A_DAY: f64 = 86_400e9;
 /// The agent's own thread.
 const AGENT: &str = "Vouch";
 /// So many kinds are told to somebody who asked for one that there is not.
@@ -144,7 +146,12 @@ impl Survey {
             None => {
                 self.chunks.push(Seen { place, unix_ns, bytes, merged: HashSet::new() });
                 let at = self.ticks.at(header.start_ticks);
-                self.by_day.push((at, number(unix_ns) - zero_unix_ms * 1e6 - at));
+                let add = number(unix_ns) - zero_unix_ms * 1e6 - at;
+                if self.by_day.first().is_none_or(|(_, first)| (add - first).abs() < A_DAY) {
+                    self.by_day.push((at, add));
+                } else {
+                    self.damage.push("a chunk is of another day than the first".to_owned());
+                }
             }
         }
         let names: HashMap<i64, &str> = chunk.types().map(|kind| (kind.id, kind.name.as_str())).collect();

@@ -467,8 +467,9 @@ fn a_later_dump_of_the_same_recording_adds_what_is_new() {
 
 #[test]
 fn two_kinds_of_one_name_keep_their_fields_apart() {
-    let other = [plain("startTime", LONG), plain("user", LONG)];
-    let types = [TYPES_OF_VALUES, &[kind(ORDER, "shop.Order", true, &other)]].concat();
+    let other = [plain("startTime", LONG), annotated("user", LONG, &[(SPAN, "MILLISECONDS")])];
+    let more = [kind(SPAN, "jdk.jfr.Timespan", false, &[]), kind(ORDER, "shop.Order", true, &other)];
+    let types = [TYPES_OF_VALUES, &more].concat();
     let second =
         chunk(&types, &[], &[event(ORDER, &[long(600_000_000), long(7)])], (1, ZERO_MS * 1_000_000 + 1));
     let first = recording(&[order(500_000, 0, 1, "moe")], 0);
@@ -478,7 +479,7 @@ fn two_kinds_of_one_name_keep_their_fields_apart() {
     let after_each_other = try_merged(&once, &second, &choice(&[])).unwrap().0;
     for profile in [at_once, after_each_other] {
         let found = markers(&profile, "jfr.shop.Order");
-        assert_eq!((found.len(), &found[1].3["user_2"]), (2, &json!(7)));
+        assert_eq!((found.len(), &found[1].3["user_2"]), (2, &json!(7.0)));
         assert_eq!(string(&profile, &found[0].3["user"]), "moe");
         let schema = profile["meta"]["markerSchema"].as_array().unwrap().last().unwrap();
         let keys: Vec<_> = schema["fields"].as_array().unwrap().iter().map(|field| &field["key"]).collect();
@@ -571,6 +572,37 @@ fn what_the_front_end_cannot_read_is_put_into_words() {
         schema["fields"].as_array().unwrap().iter().map(|field| field["label"].as_str().unwrap()).collect();
     assert_eq!(labels, ["type", "type_", "Big {id}", "when", "speed (bits per second)"]);
     assert_eq!(schema["tooltipLabel"], "Fetch (marker.data.big) (shop.Odd, by JFR)");
+}
+
+#[test]
+fn a_number_that_was_one_stays_one_when_later_ones_are_too_long() {
+    let odd = [plain("startTime", LONG), plain("number", LONG)];
+    let types = [TYPES_OF_VALUES, &[kind(ORDER, "shop.Odd", true, &odd)]].concat();
+    let file = |number, at| {
+        chunk(&types, &[], &[event(ORDER, &[long(500_000_000), long(number)])], (0, ZERO_MS * 1_000_000 + at))
+    };
+    let big = (1 << 60) + 1;
+    let add = |profile: &Json, number, at| try_merged(profile, &file(number, at), &choice(&[])).unwrap().0;
+    let profile = add(&add(&add(&profile(), 0, 0), big, 1), 7, 2);
+    let found = markers(&profile, "jfr.shop.Odd");
+    assert_eq!(found[0].3["number"], 0);
+    assert_eq!(string(&profile, &found[1].3["number_"]), big.to_string());
+    assert_eq!(found[2].3["number"], 7);
+    // The other way round.
+    let profile = add(&add(&self::profile(), big, 0), 7, 1);
+    let found = markers(&profile, "jfr.shop.Odd");
+    assert_eq!(string(&profile, &found[1].3["number"]), "7");
+}
+
+#[test]
+fn a_chunk_of_another_age_is_no_trap() {
+    let first = recording(&[order(500_000, 0, 1, "moe")], 0);
+    let mut two = [&first[..], &recording(&[order(500_000, 0, 1, "larry")], 9)].concat();
+    let second = first.len();
+    assert_eq!(&two[second..second + 4], b"FLR\0");
+    two[second + 32] = 0x80;
+    let (_, told) = try_merged(&profile(), &two, &choice(&[])).unwrap();
+    assert!(told.damage.iter().any(|damage| damage.contains("another day")), "{:?}", told.damage);
 }
 
 /// What no JVM writes: names that are what they name, and types that are as wide as they are deep.

@@ -230,6 +230,21 @@ impl Recording {
         &self.threads
     }
 
+    /// How many marks there are: of all the process, and of each thread.
+    pub fn count_marks(&self) -> Vec<usize> {
+        let threads = self.threads.iter().map(|thread| thread.marks().len());
+        [self.marks.len()].into_iter().chain(threads).collect()
+    }
+
+    /// Takes away what marks came since they were counted: they were of that moment.
+    pub fn forget_marks(&mut self, counts: &[usize]) {
+        let mut counts = counts.iter().copied().chain(std::iter::repeat(0));
+        self.marks.truncate(counts.next().unwrap_or(0));
+        for (thread, count) in self.threads.iter_mut().zip(counts) {
+            thread.forget_marks(count);
+        }
+    }
+
     /// Memory taken, near enough.
     pub fn bytes(&self) -> u64 {
         self.strings.bytes()

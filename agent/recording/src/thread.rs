@@ -158,6 +158,10 @@ impl Thread {
         &self.marks
     }
 
+    pub(crate) fn forget_marks(&mut self, count: usize) {
+        self.marks.truncate(count);
+    }
+
     /// What it allocated, as it came.
     pub fn allocations(&self) -> &[Allocation] {
         &self.allocations

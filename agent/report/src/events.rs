@@ -43,7 +43,8 @@ pub fn words(
 fn still(waiting: &[WaitingReport]) -> Option<String> {
     let first = waiting.iter().max_by(|one, other| one.waited_ms.total_cmp(&other.waited_ms))?;
     let WaitingReport { thread, class, owner, waited_ms } = first;
-    let waits = format!("{thread} still waits for a lock of class {class}, since {}", duration(*waited_ms));
+    let of = if class.is_empty() { String::new() } else { format!(" of class {class}") };
+    let waits = format!("{thread} still waits for a lock{of}, since {}", duration(*waited_ms));
     let owner = owner.as_ref().map_or_else(String::new, |owner| format!(", which {owner} has"));
     let others = match waiting.len() - 1 {
         0 => String::new(),

@@ -276,9 +276,9 @@ pub struct EventReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitingReport {
     pub thread: String,
-    /// Of the lock.
+    /// Of the lock; empty where the JVM does not tell.
     pub class: String,
-    /// The thread that has it.
+    /// The thread that has it; null where that is not known.
     pub owner: Option<String>,
     pub waited_ms: f64,
 }

@@ -24,10 +24,8 @@ const REACH: usize = 128;
 /// What a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// By CLOCK_MONOTONIC: since when, as far as it was not told of,
+    /// By CLOCK_MONOTONIC.
     pub since: u64,
-    /// and in all.
-    pub began: u64,
     /// By which events say what they are.
     pub kind: u64,
     /// What is to be known of it at its end.
@@ -64,7 +62,7 @@ pub struct Slot {
     /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while it runs.
     left: AtomicU64,
     /// What the thread waits for, in its callbacks: since when (0: for nothing), and the rest of [`Wait`].
-    waits: [AtomicU64; 4],
+    waits: [AtomicU64; 3],
     /// While the thread walks: where its stack is to be unwound to if the walk faults. Else 0.
     walking: AtomicUsize,
 }
@@ -199,9 +197,8 @@ impl Slot {
     }
 
     /// The thread begins to wait.
-    pub fn begin_wait(&self, Wait { since, began, kind, note }: Wait) {
-        let [at, first, kinds, notes] = &self.waits;
-        first.store(began, Ordering::Relaxed);
+    pub fn begin_wait(&self, Wait { since, kind, note }: Wait) {
+        let [at, kinds, notes] = &self.waits;
         kinds.store(kind, Ordering::Relaxed);
         notes.store(note, Ordering::Relaxed);
         at.store(since, Ordering::Release);
@@ -214,15 +211,10 @@ impl Slot {
         wait
     }
 
-    /// What the thread waits for.
+    /// What the thread waits for; read by another one it is whole if it is the same a second time.
     pub fn wait(&self) -> Option<Wait> {
-        let [since, began, kind, note] = self.waits.each_ref().map(|word| word.load(Ordering::Acquire));
-        (since != 0).then_some(Wait { since, began, kind, note })
-    }
-
-    /// What was until now is told: the wait counts from here on. False if it has come to an end.
-    pub fn tell_wait(&self, wait: Wait, now: u64) -> bool {
-        self.waits[0].compare_exchange(wait.since, now, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        let [since, kind, note] = self.waits.each_ref().map(|word| word.load(Ordering::Acquire));
+        (since != 0).then_some(Wait { since, kind, note })
     }
 
     /// For the guard of a walk.
@@ -351,14 +343,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_was_told_counts_from_there_on() {
-        let slot = Slots::new(table(4)).insert(7, 1).unwrap();
+    fn a_wait_is_seen_until_it_ends() {
+        let slots = Slots::new(table(4));
+        let slot = slots.insert(7, 1).unwrap();
         assert_eq!((slot.wait(), slot.end_wait()), (None, None));
-        let wait = Wait { since: 100, began: 100, kind: 5, note: 6 };
+        let wait = Wait { since: 100, kind: 5, note: 6 };
         slot.begin_wait(wait);
-        assert!(slot.tell_wait(wait, 150) && !slot.tell_wait(wait, 170), "once");
-        assert_eq!(slot.end_wait(), Some(Wait { since: 150, ..wait }));
-        assert!(slot.wait().is_none() && !slot.tell_wait(wait, 200), "it is over");
+        assert_eq!((slot.wait(), slot.end_wait(), slot.wait()), (Some(wait), Some(wait), None));
+        slot.begin_wait(wait);
+        slots.remove(7);
+        assert_eq!(slots.insert(7, 2).unwrap().wait(), None, "whoever has the slot next waits for nothing");
     }
 
     #[test]

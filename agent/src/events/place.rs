@@ -5,14 +5,14 @@
 //!
 //! What is kept for a thread may be gone before its last callback: native threads detach late.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use jni::JNIEnv;
 use jni_sys::jobject;
 use vouch_sample::Frame;
-use vouch_signal::slots::Wait;
+use vouch_signal::slots::{Slot, Wait};
 
 use super::row::Row;
 use crate::agent::agent;
@@ -36,6 +36,8 @@ static STARTED: AtomicU64 = AtomicU64::new(0);
 static VIRTUAL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
+    /// The thread's slot, and its serial number.
+    static SLOT: Cell<Option<(&'static Slot, u32)>> = const { Cell::new(None) };
     static ROOM: RefCell<(Vec<StackFrame>, Vec<Frame>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
@@ -97,10 +99,9 @@ pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, still: &'static 
     // SAFETY: by the caller's promise.
     if !unsafe { is_virtual(env, thread) }
         && !own_thread::is_calling()
-        && let Some(slot) = registry().slots().find(clock::own_tid())
+        && let Some(slot) = own_slot()
     {
-        let began = clock::monotonic();
-        slot.begin_wait(Wait { since: began, began, kind: still.number(), note });
+        slot.begin_wait(Wait { since: clock::monotonic(), kind: still.number(), note });
     }
 }
 
@@ -113,7 +114,17 @@ pub unsafe fn end(env: *mut jni_sys::JNIEnv, thread: jobject) -> Option<Wait> {
     if unsafe { is_virtual(env, thread) } {
         return None;
     }
-    registry().slots().find(clock::own_tid())?.end_wait().filter(is_of_this_recording)
+    own_slot()?.end_wait().filter(is_of_this_recording)
+}
+
+/// The calling thread's slot, found once: which thread has it, its serial says.
+fn own_slot() -> Option<&'static Slot> {
+    let known = SLOT.get().filter(|(slot, serial)| slot.serial() == *serial);
+    if known.is_none() {
+        let found = registry().slots().find(clock::own_tid());
+        SLOT.set(found.map(|slot| (slot, slot.serial())));
+    }
+    SLOT.get().map(|(slot, _)| slot)
 }
 
 /// What began before may have ended while nobody was told.

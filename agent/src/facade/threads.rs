@@ -35,7 +35,8 @@ impl Jvmti {
         Ok(Some(monitor).filter(|monitor| !monitor.is_null()))
     }
 
-    /// Who has a monitor; `None`: nobody. All threads stand still meanwhile.
+    /// Who has a monitor; `None`: nobody, or it is not known who. A JVM before JDK 17 may look at it while threads run on, and must not be
+    /// asked.
     pub fn owner(self, monitor: jobject) -> Result<Option<jthread>> {
         let mut usage = jvmtiMonitorUsage::default();
         call!(self, GetObjectMonitorUsage(monitor => jobject, &raw mut usage => *mut jvmtiMonitorUsage))?;

@@ -162,8 +162,11 @@ impl Jvm for Live<'_, '_> {
         self.questions.stacks.ask(tid, serial, asking, self.env)
     }
 
-    fn wanted(&mut self, tid: u32, serial: u32) -> Option<Wanted> {
-        self.questions.stacks.wanted(tid, serial, self.env)
+    fn wanted(&mut self, threads: &[(u32, u32)], owners: usize) -> Vec<Option<Wanted>> {
+        let stacks = &mut self.questions.stacks;
+        stacks.find(threads, self.env);
+        let each = threads.iter().enumerate();
+        each.map(|(row, (tid, serial))| stacks.wanted(*tid, *serial, row < owners, self.env)).collect()
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {

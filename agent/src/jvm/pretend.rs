@@ -151,8 +151,8 @@ impl Jvm for Pretend {
         self.stack.clone()
     }
 
-    fn wanted(&mut self, _: u32, _: u32) -> Option<Wanted> {
-        self.wanted.clone()
+    fn wanted(&mut self, threads: &[(u32, u32)], _: usize) -> Vec<Option<Wanted>> {
+        vec![self.wanted.clone(); threads.len()]
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {

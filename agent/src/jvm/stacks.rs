@@ -19,6 +19,8 @@ use crate::threads::{Registry, late};
 
 /// Frames that there is room for at first: what needs more is asked for again, when the thread has gone on.
 const ROOM: usize = 4096;
+/// From this JDK on one may ask who has a monitor.
+const OWNERS_SINCE: u32 = 17;
 /// So many more frames than a walk has may be on a stack that is compared with it: the thread may have called somebody meanwhile.
 const SLACK: usize = 256;
 
@@ -76,43 +78,72 @@ impl Stacks {
         Some(Witnessed { frames, exact, at_once: self.room.len() == roomy })
     }
 
-    /// What a thread wants to enter or waits on, and who has it.
-    pub fn wanted(&mut self, tid: u32, serial: u32, env: &mut JNIEnv<'_>) -> Option<Wanted> {
+    /// Finds the objects of several threads, by one look at all.
+    pub fn find(&mut self, threads: &[(u32, u32)], env: &mut JNIEnv<'_>) {
+        let place = |(tid, serial): &(u32, u32)| Some((self.registry.slot(*tid, *serial)?.1, *serial));
+        let unknown = threads.iter().filter(|(_, serial)| !self.threads.contains_key(serial));
+        let unknown: HashMap<usize, u32> =
+            unknown.filter_map(place).filter(|(place, _)| *place != 0).collect();
+        if !unknown.is_empty() {
+            self.look(&unknown, env);
+        }
+    }
+
+    /// What a thread wants to enter or waits on, and who has it, if that is asked for.
+    pub fn wanted(&mut self, tid: u32, serial: u32, ask_owner: bool, env: &mut JNIEnv<'_>) -> Option<Wanted> {
         let (_, java_thread) = self.registry.slot(tid, serial)?;
         let thread = self.thread(serial, java_thread, env)?;
         let jvmti = self.jvmti;
         let wanted = env.with_local_frame(16, |env| -> jni::errors::Result<Option<Wanted>> {
-            let Ok(Some(monitor)) = jvmti.contended_monitor(thread.as_raw()) else { return Ok(None) };
-            let owner = jvmti.owner(monitor).ok().flatten().and_then(|owner| jvmti.thread_name(owner).ok());
-            // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
+            let monitor = match jvmti.contended_monitor(thread.as_raw()) {
+                Ok(Some(monitor)) => monitor,
+                Ok(None) => return Ok(None),
+                // An agent that is attached is not allowed to ask.
+                Err(_) => return Ok(Some(Wanted::default())),
+            };
+            let owner = if ask_owner && jvmti.jdk().is_some_and(|jdk| jdk >= OWNERS_SINCE) {
+                jvmti.owner(monitor).ok().flatten()
+            } else {
+                None
+            };
+            // It may have got it in between.
+            let is_itself = owner.is_some_and(|owner| {
+                // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
+                let owner = unsafe { java::object(env, owner) };
+                env.is_same_object(&owner, &thread).unwrap_or(false)
+            });
+            let owner = owner.filter(|_| !is_itself).and_then(|owner| jvmti.thread_name(owner).ok());
+            let owner = owner.map(|name| if name.is_empty() { "a virtual thread".to_owned() } else { name });
+            // SAFETY: as above.
             let monitor = unsafe { java::object(env, monitor) };
             let class = env.get_object_class(&monitor)?;
             let signature = jvmti.class_signature(class.as_raw()).unwrap_or_default();
             Ok(Some(Wanted { class: readable::type_name(&signature), owner }))
         });
         let _ = env.delete_local_ref(thread);
-        java::cleared(env, wanted).flatten()
+        // The JVM may have given the thread's place to another one.
+        let same = self.registry.slot(tid, serial).is_some_and(|(_, place)| place == java_thread);
+        java::cleared(env, wanted).flatten().filter(|_| same)
     }
 
     /// The thread's object, as a local reference.
     fn thread<'e>(&mut self, serial: u32, java_thread: usize, env: &mut JNIEnv<'e>) -> Option<JObject<'e>> {
-        if !self.threads.contains_key(&serial) {
-            self.look(serial, java_thread, env);
+        if !self.threads.contains_key(&serial) && java_thread != 0 {
+            self.look(&HashMap::from([(java_thread, serial)]), env);
         }
         let thread = self.threads.get(&serial)?.upgrade_local(env).ok()?;
         thread.filter(|thread| !thread.is_null())
     }
 
-    /// Finds a thread's object among all that are alive, by the JVM's side of it.
-    fn look(&mut self, serial: u32, java_thread: usize, env: &mut JNIEnv<'_>) {
+    /// Finds threads' objects among all that are alive, by the JVM's side of each.
+    fn look(&mut self, serials: &HashMap<usize, u32>, env: &mut JNIEnv<'_>) {
         // Those that have ended are never asked for again.
         self.threads.retain(|_, thread| !thread.is_garbage_collected(env).unwrap_or(true));
         late::each_java_thread(self.jvmti, env, |env, thread| {
-            if java_thread != 0
-                && java::java_thread(env, thread) == java_thread
+            if let Some(serial) = serials.get(&java::java_thread(env, thread))
                 && let Ok(Some(found)) = env.new_weak_ref(thread)
             {
-                self.threads.insert(serial, found);
+                self.threads.insert(*serial, found);
             }
         });
     }

@@ -17,6 +17,26 @@ use super::walks::fate;
 use crate::events::{DEEPEST, Row, STILL_ENTERS};
 use crate::jvm::{Jvm, Wanted};
 
+/// So many waits that are not over are told, and of so many who has what they want: the JVM stands still for each.
+const STILL: usize = 200;
+const OWNERS: usize = 20;
+
+/// A thread that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub tid: u32,
+    pub serial: u32,
+    pub wait: Wait,
+}
+
+/// One of whose wait it was asked what it is for, while it may have come to its end.
+#[derive(Debug)]
+pub struct Still {
+    pub waiting: Waiting,
+    wanted: Wanted,
+    frames: Vec<Frame>,
+}
+
 impl Recorder {
     /// Takes in what has happened meanwhile.
     pub fn drain_events(&mut self, lanes: &[Lane<'_>], jvm: &mut dyn Jvm) {
@@ -25,42 +45,42 @@ impl Recorder {
         }
     }
 
-    /// Tells what threads wait for that is not over: of each a mark, and of those that want a lock a line of the report.
-    pub fn take_waiting(
-        &mut self,
-        waiting: &[(u32, u32, Wait)],
-        now: u64,
-        jvm: &mut dyn Jvm,
-    ) -> Vec<WaitingReport> {
+    /// What threads wait for that is not over, as far as the JVM says: of those that have waited the longest.
+    pub fn still_waiting(&self, mut waiting: Vec<Waiting>, jvm: &mut dyn Jvm) -> Vec<Still> {
+        let is_lock = |waiting: &Waiting| waiting.wait.kind == STILL_ENTERS.number();
+        waiting.retain(|waiting| self.events.iter().any(|row| row.number() == waiting.wait.kind));
+        waiting.sort_by_key(|waiting| (!is_lock(waiting), waiting.wait.since));
+        waiting.truncate(STILL);
+        let threads: Vec<_> = waiting.iter().map(|waiting| (waiting.tid, waiting.serial)).collect();
+        let locks = waiting.iter().filter(|waiting| is_lock(waiting)).count();
+        let wanted = jvm.wanted(&threads, locks.min(OWNERS));
+        let each = waiting.into_iter().zip(wanted);
+        each.filter_map(|(waiting, wanted)| {
+            // Of what a thread waits on newer JDKs do not tell.
+            let wanted = wanted.or_else(|| (!is_lock(&waiting)).then(Wanted::default))?;
+            let stack = jvm.stack(waiting.tid, waiting.serial, &mut || {});
+            Some(Still { waiting, wanted, frames: stack.map(|stack| stack.frames).unwrap_or_default() })
+        })
+        .collect()
+    }
+
+    /// Tells of these, each with a mark, and those that want a lock as lines of the report.
+    pub fn take_still(&mut self, still: Vec<Still>, now: u64, jvm: &mut dyn Jvm) -> Vec<WaitingReport> {
         let mut told = Vec::new();
-        for (tid, serial, wait) in waiting {
+        for Still { waiting: Waiting { tid, serial, wait }, wanted: Wanted { class, owner }, frames } in still
+        {
             let Some(row) = self.events.iter().find(|row| row.number() == wait.kind) else { continue };
-            let is_lock = std::ptr::eq(*row, &raw const STILL_ENTERS);
-            let Wanted { class, owner } = match jvm.wanted(*tid, *serial) {
-                Some(wanted) => wanted,
-                // It may just be over.
-                None if is_lock => continue,
-                // Of what a thread waits on newer JDKs do not tell.
-                None => Wanted::default(),
-            };
-            let event = Event {
-                kind: wait.kind,
-                began: wait.since,
-                ended: now,
-                tid: *tid,
-                serial: *serial,
-                values: [0; VALUES],
-            };
-            let frames = jvm.stack(*tid, *serial, &mut || {}).map(|stack| stack.frames).unwrap_or_default();
+            let event =
+                Event { kind: wait.kind, began: wait.since, ended: now, tid, serial, values: [0; VALUES] };
             let stack = self.stack_of(&event, &frames, jvm);
             let text = match &owner {
-                Some(owner) if is_lock => format!("{class}, which {owner} has"),
-                _ => class.clone(),
+                Some(owner) => format!("{class}, which {owner} has"),
+                None => class.clone(),
             };
             if let Some(thread) = self.keep(row, &event, &text, stack)
-                && is_lock
+                && wait.kind == STILL_ENTERS.number()
             {
-                let waited_ms = millis(now.saturating_sub(wait.began));
+                let waited_ms = millis(now.saturating_sub(wait.since));
                 told.push(WaitingReport { thread, class, owner, waited_ms });
             }
         }

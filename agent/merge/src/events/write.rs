@@ -161,9 +161,14 @@ fn with_long_numbers_as_texts(mut rows: Vec<Kept>, met: &mut Met) -> Vec<Kept> {
         if !rows.iter().any(|row| row.data.iter().any(is_long)) {
             continue;
         }
+        let old = field.key.clone();
         *field = field.as_text();
-        for (_, cell) in rows.iter_mut().flat_map(|row| &mut row.data).filter(|(key, _)| *key == field.key) {
-            *cell = cell.clone().into_text();
+        // The markers of another recording have numbers under that key.
+        while met.merged.contains(&*field.key) {
+            field.key = format!("{}_", field.key).into();
+        }
+        for (key, cell) in rows.iter_mut().flat_map(|row| &mut row.data).filter(|(key, _)| *key == old) {
+            (*key, *cell) = (field.key.clone(), cell.clone().into_text());
         }
     }
     rows

@@ -10,6 +10,7 @@ use super::bench::{Bench, MAIN, STORE, TID, WRITE};
 use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
 use crate::jvm::Wanted;
 use crate::options::{Refuted, Witnessing};
+use crate::record::Waiting;
 
 static NAP: Row = Row::own(&MarkKind {
     key: "nap",
@@ -130,12 +131,15 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
 #[test]
 fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
     let mut bench = bench(ROWS);
-    let wait = Wait { since: 1_500_000, began: 1_000_000, kind: STILL_ENTERS.number(), note: 0 };
-    let waiting = [(TID, bench.serial, wait)];
-    let now = 3_000_000;
-    assert!(bench.recorder.take_waiting(&waiting, now, &mut bench.jvm).is_empty(), "it is over meanwhile");
+    let wait = Wait { since: 1_000_000, kind: STILL_ENTERS.number(), note: 0 };
+    let waiting = vec![Waiting { tid: TID, serial: bench.serial, wait }; 300];
+    assert!(bench.recorder.still_waiting(waiting.clone(), &mut bench.jvm).is_empty(), "they are over");
     bench.jvm.wanted = Some(Wanted { class: "shop.Cart".to_owned(), owner: Some("worker".to_owned()) });
-    let told = bench.recorder.take_waiting(&waiting, now, &mut bench.jvm);
+    let mut still = bench.recorder.still_waiting(waiting, &mut bench.jvm);
+    assert_eq!(still.len(), 200, "a program may have thousands");
+    still.truncate(1);
+    let before = bench.recorder.recording.count_marks();
+    let told = bench.recorder.take_still(still, 3_000_000, &mut bench.jvm);
     let wanted = WaitingReport {
         thread: "main".to_owned(),
         class: "shop.Cart".to_owned(),
@@ -143,8 +147,9 @@ fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
         waited_ms: 2.0,
     };
     assert_eq!(told, [wanted]);
-    let recording = &bench.recorder.recording;
-    let [mark] = recording.threads()[0].marks() else { panic!("one mark") };
-    // What was told at a dump before is not told again.
-    assert_eq!((mark.began_ns, mark.ended_ns), (1_500_000, now));
+    let [mark] = bench.recorder.recording.threads()[0].marks() else { panic!("one mark") };
+    assert_eq!((mark.began_ns, mark.ended_ns), (1_000_000, 3_000_000));
+    // What was not over at a dump is told when it is.
+    bench.recorder.recording.forget_marks(&before);
+    assert!(bench.recorder.recording.threads()[0].marks().is_empty());
 }
