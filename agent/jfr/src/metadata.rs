@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use crate::bytes::{Bytes, Damage, Text};
+use crate::value::Value;
 
 /// How a field is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,9 +61,37 @@ pub struct Type {
     pub event: bool,
 }
 
+/// What every event has.
+const OF_ALL: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
+
 impl Type {
     pub fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
+    }
+
+    /// The fields that not every event has, with their places.
+    pub fn own_fields(&self) -> impl Iterator<Item = (usize, &Field)> {
+        self.fields.iter().enumerate().filter(|(_, field)| !OF_ALL.contains(&field.name.as_str()))
+    }
+
+    /// The whole number in a field, among the values of one of this type.
+    pub fn whole(&self, values: &[Value], name: &str) -> Option<i64> {
+        match values.get(self.field(name)?)? {
+            Value::Whole(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// How a person should read its name.
+    pub fn title(&self) -> &str {
+        if self.label.is_empty() { &self.name } else { &self.label }
+    }
+}
+
+impl Field {
+    /// How a person should read its name.
+    pub fn title(&self) -> &str {
+        if self.label.is_empty() { &self.name } else { &self.label }
     }
 }
 

@@ -3,7 +3,7 @@
 //! JVMTI is told before JFR's clock of a pause begins and after it has ended, and the agent looks at its clock before and after it waits: so
 //! each moment is a bound on both sides. Two that may not be one must never bound anything.
 
-use crate::clock::{Bound, Relation};
+use crate::clock::{Bound, Relation, span};
 
 /// From when to when, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -67,8 +67,7 @@ pub fn relate(
         bounds.extend(waits);
         if !bounds.is_empty() {
             // Where there are moments the time of day has nothing to add, and may have been set; further out it is all that there is.
-            let first = bounds.iter().map(|bound| bound.at).fold(f64::INFINITY, f64::min);
-            let last = bounds.iter().map(|bound| bound.at).fold(f64::NEG_INFINITY, f64::max);
+            let [first, last] = span(&bounds);
             bounds.extend(days.iter().filter(|day| day.at < first || day.at > last));
         }
         if let Some(relation) = Relation::of(&bounds) {

@@ -90,8 +90,7 @@ impl Fit {
     /// Which bounds the line is the furthest outside of, on each side. Of the first and the last nobody knows that they are wrong: what
     /// the clocks did there no other bound says.
     fn worst(&self, bounds: &[Bound]) -> [Option<usize>; 2] {
-        let first = bounds.iter().map(|bound| bound.at).fold(f64::INFINITY, f64::min);
-        let last = bounds.iter().map(|bound| bound.at).fold(f64::NEG_INFINITY, f64::max);
+        let [first, last] = span(bounds);
         let may_be_wrong = |bound: &Bound| !bound.sure && bound.at > first && bound.at < last;
         let off = |bound: &Bound| {
             let line = self.line.at(bound.at);
@@ -118,25 +117,30 @@ pub struct Relation {
 impl Relation {
     /// None: there is no bound. A few that are wrong are left out, if all others are of one straight line then.
     pub fn of(bounds: &[Bound]) -> Option<Self> {
-        let first = Fit::of(bounds)?;
+        let all = Fit::of(bounds)?;
         let [each, most] = WRONG;
-        let mut some = bounds.to_vec();
-        let mut fit = Fit::of(&some)?;
+        let mut better: Option<(Fit, Vec<Bound>)> = None;
         for _ in 0..most.min(bounds.len() / each) {
+            let (fit, some) = better.as_ref().map_or((&all, bounds), |(fit, some)| (fit, some));
             if fit.widened == 0.0 {
                 break;
             }
             // The line lies amidst the worst: one of these is the wrong one.
-            let without = fit.worst(&some).into_iter().flatten().filter_map(|wrong| {
-                let mut others = some.clone();
+            let without = fit.worst(some).into_iter().flatten().filter_map(|wrong| {
+                let mut others = some.to_vec();
                 others.swap_remove(wrong);
                 Some((Fit::of(&others)?, others))
             });
             let best = without.min_by(|(one, _), (other, _)| one.widened.total_cmp(&other.widened));
-            let Some(best) = best else { break };
-            (fit, some) = best;
+            if best.is_none() {
+                break;
+            }
+            better = best;
         }
-        if fit.widened == 0.0 { Some(Self::around(&fit, &some)) } else { Some(Self::around(&first, bounds)) }
+        Some(match better {
+            Some((fit, some)) if fit.widened == 0.0 => Self::around(&fit, &some),
+            _ => Self::around(&all, bounds),
+        })
     }
 
     fn around(fit: &Fit, bounds: &[Bound]) -> Self {
@@ -191,6 +195,12 @@ impl Relation {
     pub fn drift_ns_a_minute(&self) -> f64 {
         self.line.slope * 60e9
     }
+}
+
+/// From the first of them to the last.
+pub fn span(bounds: &[Bound]) -> [f64; 2] {
+    let at = bounds.iter().map(|bound| bound.at);
+    at.fold([f64::INFINITY, f64::NEG_INFINITY], |[first, last], at| [first.min(at), last.max(at)])
 }
 
 /// Each bound with what its neighbours say, if from one to the next so much may change in a nanosecond. They are in order.

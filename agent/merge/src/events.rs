@@ -12,9 +12,9 @@ use vouch_jfr::{Chunk, Event, Reader, Type, Value};
 use crate::Merged;
 use crate::clock::Relation;
 use crate::kept::{Keep, Whose};
-use crate::names::{self, Thread};
+use crate::names::Thread;
 use crate::profile::{Part, Profile, Wrong};
-use crate::show::{self, Shown, Texts, Times, Words, number};
+use crate::show::{self, Shown, Texts};
 use crate::stacks::Stacks;
 use crate::survey::{Survey, unreadable};
 
@@ -125,7 +125,6 @@ struct ThisChunk<'c> {
     chunk: &'c Chunk,
     /// Kinds of which the profile has its events.
     merged: &'c HashSet<String>,
-    times: Times,
     texts: Texts,
     fields: HashMap<i64, Vec<Shown>>,
     threads: HashMap<i64, Option<usize>>,
@@ -147,8 +146,7 @@ impl Threads {
             return Whose::Process;
         }
         let row = *this.threads.entry(index).or_insert_with(|| {
-            let Value::Object(type_id, values) = show::resolve(this.chunk, &value) else { return None };
-            let thread = names::thread(&mut Words::of(this.chunk), this.chunk.type_of(type_id)?, &values);
+            let thread = Thread::of(this.chunk, &value)?;
             Some(*self.rows.entry(thread).or_insert_with_key(|thread| {
                 self.list.push(thread.clone());
                 self.list.len() - 1
@@ -184,14 +182,13 @@ impl<'c> Reading<'c> {
     }
 
     fn chunk(&mut self, chunk: &Chunk, place: usize) {
-        let Some(seen) = self.survey.seen(place) else { return };
+        let Some(seen) = self.survey.seen(chunk.header.start_unix_ns, place) else { return };
         let merged = seen.merged.clone();
         self.damage
             .extend(chunk.damage.map(|damage| format!("some of its constants cannot be read: {damage}")));
         let mut this = ThisChunk {
             chunk,
             merged: &merged,
-            times: Times(chunk.header),
             texts: Texts::default(),
             fields: HashMap::new(),
             threads: HashMap::new(),
@@ -219,14 +216,11 @@ impl<'c> Reading<'c> {
             self.unreadable += 1;
             return;
         };
-        let whole = |name: &str| match kind.field(name).and_then(|row| values.get(row)) {
-            Some(Value::Whole(number)) => Some(*number),
-            _ => None,
-        };
-        let Some(start) = whole("startTime") else { return };
-        let at = self.survey.ticks.at(start);
-        let took_ns = whole("duration").filter(|ticks| *ticks > 0);
-        let took_ns = took_ns.map(|ticks| number(ticks) * self.survey.ticks.nanos());
+        let Some(start) = kind.whole(&values, "startTime") else { return };
+        let ticks = self.survey.ticks;
+        let at = ticks.at(start);
+        let took_ns = kind.whole(&values, "duration").filter(|took| *took > 0);
+        let took_ns = took_ns.map(|took| ticks.lasting(took));
         let ends_ms = self.relation.profile_ns(at + took_ns.unwrap_or(0.0)) / 1e6;
         if ends_ms < self.range_ms[0] || self.relation.profile_ns(at) / 1e6 > self.range_ms[1] {
             self.outside += 1;
@@ -241,7 +235,7 @@ impl<'c> Reading<'c> {
         let met = self.kinds.entry(kind.name.clone()).or_insert_with(|| {
             let formats = self.known_formats.remove(&kind.name).unwrap_or_default();
             Met {
-                label: if kind.label.is_empty() { kind.name.clone() } else { kind.label.clone() },
+                label: kind.title().to_owned(),
                 description: kind.description.clone(),
                 category: kind.category.clone(),
                 fields: Vec::new(),
@@ -253,7 +247,7 @@ impl<'c> Reading<'c> {
         let fields = this.fields.entry(kind.id).or_insert_with(|| met.join(show::fields(this.chunk, kind)));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration, above zero")]
         let Some(rank) = met.keep.rank(took_ns.unwrap_or(0.0) as u64) else { return };
-        let data = show::data(this.chunk, fields, &values, this.times, &mut this.texts);
+        let data = show::data(this.chunk, fields, &values, &mut this.texts);
         let stack = constant(kind, &values, "stackTrace").and_then(|(value, index)| {
             *this.stacks.entry(index).or_insert_with(|| self.stacks.add(this.chunk, &value))
         });

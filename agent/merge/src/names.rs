@@ -1,6 +1,6 @@
 //! What the JDK's own types of values are called: threads, classes, methods, modules. Whatever else has a name has it in a field.
 
-use vouch_jfr::{Type, Value};
+use vouch_jfr::{Chunk, Type, Value};
 
 use crate::show::{Words, resolve};
 
@@ -42,11 +42,16 @@ pub struct Thread {
     pub is_virtual: bool,
 }
 
-pub fn thread(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Thread {
-    let whole = |name| match of.field(name).and_then(|row| values.get(row)) {
-        Some(Value::Whole(number)) => u64::try_from(*number).unwrap_or(0),
-        _ => 0,
-    };
+impl Thread {
+    /// That of an event, of which this is the field; None if the file does not have it.
+    pub fn of(chunk: &Chunk, value: &Value) -> Option<Self> {
+        let Value::Object(type_id, values) = resolve(chunk, value) else { return None };
+        Some(thread(&mut Words::of(chunk), chunk.type_of(type_id)?, &values))
+    }
+}
+
+fn thread(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Thread {
+    let whole = |name| of.whole(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
     let is_virtual = of.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
     let name = field(words, of, values, "javaName").filter(|name| !name.is_empty());
     let name = name.or_else(|| field(words, of, values, "osName"));

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
-use vouch_jfr::{Chunk, Field, Type, Unit, Value};
+use vouch_jfr::{Chunk, Field, Header, Type, Unit, Value};
 
 use crate::names;
 use crate::profile::Profile;
@@ -27,8 +27,6 @@ const LOOKED_AT: usize = 2_000;
 const VALUES: u32 = 2_000;
 const NESTED: u32 = 16;
 
-/// What every event has, and a marker says in its own way.
-const OWN: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
 /// What the front-end takes for its own.
 const TAKEN: [&str; 6] = ["type", "cause", "stack", "category", "name", "color"];
 
@@ -53,15 +51,11 @@ enum Shape {
 /// The fields of a kind's markers.
 pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
     let mut shown = Fields { shown: Vec::new(), left: LOOKED_AT };
-    for (row, field) in kind.fields.iter().enumerate() {
-        if !OWN.contains(&field.name.as_str()) {
-            let key = if TAKEN.contains(&field.name.as_str()) {
-                format!("{}_", field.name)
-            } else {
-                field.name.clone()
-            };
-            shown.add(chunk, field, key, &label(field), vec![row]);
-        }
+    // What every event has a marker says in its own way.
+    for (row, field) in kind.own_fields() {
+        let is_taken = TAKEN.contains(&field.name.as_str());
+        let key = if is_taken { format!("{}_", field.name) } else { field.name.clone() };
+        shown.add(chunk, field, key, field.title(), vec![row]);
     }
     shown.shown
 }
@@ -70,10 +64,6 @@ pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
 struct Fields {
     shown: Vec<Shown>,
     left: usize,
-}
-
-fn label(field: &Field) -> String {
-    if field.label.is_empty() { field.name.clone() } else { field.label.clone() }
 }
 
 impl Fields {
@@ -117,7 +107,7 @@ impl Fields {
             if of.fields.len() == 1 {
                 self.add(chunk, inner, key.clone(), label, path);
             } else {
-                let label = format!("{label}: {}", self::label(inner));
+                let label = format!("{label}: {}", inner.title());
                 self.add(chunk, inner, format!("{key}_{}", inner.name), &label, path);
             }
         }
@@ -167,16 +157,22 @@ pub fn in_template(text: &str) -> String {
 
 /// The clock of a chunk.
 #[derive(Debug, Clone, Copy)]
-pub struct Times(pub vouch_jfr::Header);
+pub struct Ticks(pub Header);
 
-impl Times {
-    fn span_ms(self, ticks: f64) -> f64 {
-        ticks * 1e3 / number(self.0.ticks_per_second)
+impl Ticks {
+    /// In nanoseconds from the chunk's begin.
+    pub fn at(self, ticks: i64) -> f64 {
+        self.lasting(ticks.wrapping_sub(self.0.start_ticks))
+    }
+
+    /// How many nanoseconds so many ticks are.
+    pub fn lasting(self, ticks: i64) -> f64 {
+        number(ticks) * (1e9 / number(self.0.ticks_per_second))
     }
 
     /// As the chunk's header has it: exact enough to be read, and not to be compared.
-    fn unix_ms(self, ticks: f64) -> f64 {
-        number(self.0.start_unix_ns) / 1e6 + self.span_ms(ticks - number(self.0.start_ticks))
+    fn unix_ms(self, ticks: i64) -> f64 {
+        (number(self.0.start_unix_ns) + self.at(ticks)) / 1e6
     }
 }
 
@@ -212,8 +208,8 @@ pub enum Cell {
 pub type Data = Vec<(Rc<str>, Cell)>;
 
 /// A field for each that has a value.
-pub fn data(chunk: &Chunk, fields: &[Shown], values: &[Value], times: Times, texts: &mut Texts) -> Data {
-    let cell = |field: &Shown| Some((field.key.clone(), cell(chunk, field, values, times, texts)?));
+pub fn data(chunk: &Chunk, fields: &[Shown], values: &[Value], texts: &mut Texts) -> Data {
+    let cell = |field: &Shown| Some((field.key.clone(), cell(chunk, field, values, texts)?));
     fields.iter().filter_map(cell).collect()
 }
 
@@ -244,7 +240,7 @@ impl Cell {
     }
 }
 
-fn cell(chunk: &Chunk, field: &Shown, values: &[Value], times: Times, texts: &mut Texts) -> Option<Cell> {
+fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Option<Cell> {
     let (last, path) = field.path.split_last()?;
     let mut values = std::borrow::Cow::Borrowed(values);
     for row in path {
@@ -271,6 +267,7 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], times: Times, texts: &mu
         _ => return None,
     };
     let unit = if let Shape::Unit(unit) = field.shape { unit } else { Unit::Plain };
+    let ticks = Ticks(chunk.header);
     // What JFR does not know it gives as the least number that there is.
     if whole == i64::MIN && !field.unsigned {
         return None;
@@ -286,9 +283,9 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], times: Times, texts: &mu
         Unit::Percentage | Unit::Hertz => number(whole).into(),
         Unit::Address => return Some(Cell::Text(format!("{whole:#x}").into())),
         Unit::Span(ns) => (number(whole) * number(ns.cast_signed()) / 1e6).into(),
-        Unit::SpanTicks => times.span_ms(number(whole)).into(),
+        Unit::SpanTicks => (ticks.lasting(whole) / 1e6).into(),
         Unit::Time(ns) => return date(number(whole) * number(ns.cast_signed()) / 1e6),
-        Unit::TimeTicks => return date(times.unix_ms(number(whole))),
+        Unit::TimeTicks => return date(ticks.unix_ms(whole)),
     }))
 }
 

@@ -65,10 +65,7 @@ impl Stacks {
             let Value::Object(type_id, values) = resolve(chunk, frame) else { continue };
             let of = chunk.type_of(type_id)?;
             let name = names::field(&mut Words::of(chunk), of, &values, "method");
-            let line = match of.field("lineNumber").and_then(|row| values.get(row)) {
-                Some(Value::Whole(line)) if *line > 0 => Some(*line),
-                _ => None,
-            };
+            let line = of.whole(&values, "lineNumber").filter(|line| *line > 0);
             let function = self.functions.add((name.as_deref().unwrap_or("[unknown]").into(), true));
             let frame = self.frames.add((function, line));
             stack = self.calls.add((frame, Some(stack)));

@@ -3,8 +3,9 @@
 //!
 //! It reads the whole file, and of most events no more than what kind they are. It must never keep an event.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Read, Seek};
+use std::mem::take;
 
 use serde_json::Value as Json;
 use vouch_jfr::{Chunk, Event, Header, Reader, Type, Value};
@@ -12,9 +13,9 @@ use vouch_jfr::{Chunk, Event, Header, Reader, Type, Value};
 use crate::anchors::{Moment, Moments, relate};
 use crate::clock::Relation;
 use crate::events::{Choice, constant, is_like};
-use crate::names;
+use crate::names::{self, Thread};
 use crate::profile::{Part, Profile, Wrong};
-use crate::show::{self, Words, number};
+use crate::show::{Ticks, Words, number};
 
 /// What may hold passwords is shown to nobody who has not asked for it, whatever the recording's settings are.
 const PRIVATE: [&str; 4] = [
@@ -30,27 +31,10 @@ const AGENT: &str = "Vouch";
 /// So many kinds are told to somebody who asked for one that there is not.
 const TOLD: usize = 12;
 
-/// A recording's clock.
-#[derive(Debug, Clone, Copy)]
-pub struct Ticks(Header);
-
-impl Ticks {
-    /// In nanoseconds from the recording's begin.
-    pub fn at(self, ticks: i64) -> f64 {
-        number(ticks.wrapping_sub(self.0.start_ticks)) * self.nanos()
-    }
-
-    /// What a tick lasts.
-    pub fn nanos(self) -> f64 {
-        1e9 / number(self.0.ticks_per_second)
-    }
-}
-
 /// A chunk, by its place among those of the file that can be read.
 #[derive(Debug)]
 pub struct Seen {
     place: usize,
-    pub unix_ns: i64,
     pub bytes: u64,
     /// Kinds of which the profile has its events.
     pub merged: HashSet<String>,
@@ -59,16 +43,19 @@ pub struct Seen {
 /// What was found.
 #[derive(Debug)]
 pub struct Survey {
+    /// That of the first chunk.
     pub ticks: Ticks,
     /// At such a time by the recording's clock so much is to be added, says the time of day.
     pub by_day: Vec<(f64, f64)>,
     /// Kinds that are told once a chunk, whatever happens.
     pub states: BTreeSet<String>,
-    pub chunks: Vec<Seen>,
+    /// By when they began.
+    pub chunks: BTreeMap<i64, Seen>,
     pub damage: Vec<String>,
     pauses: Vec<Moment>,
     waits: Vec<Moment>,
-    agent_tid: Option<u64>,
+    /// What the profile says of the agent's own waits.
+    anchors: Anchors,
     pids: BTreeSet<i64>,
     /// All kinds that there are events of.
     names: BTreeSet<String>,
@@ -117,11 +104,11 @@ impl Survey {
             ticks: Ticks(header),
             by_day: Vec::new(),
             states: PRIVATE.map(str::to_owned).into(),
-            chunks: Vec::new(),
+            chunks: BTreeMap::new(),
             damage: Vec::new(),
             pauses: Vec::new(),
             waits: Vec::new(),
-            agent_tid: anchors(profile)?.map(|anchors| anchors.tid),
+            anchors: profile.meta.find("vouchAnchors")?.unwrap_or_default(),
             pids: BTreeSet::new(),
             names: BTreeSet::new(),
         })
@@ -139,12 +126,14 @@ impl Survey {
             return Err(more_than_one_run(&choice.recording));
         }
         let (unix_ns, bytes) = (header.start_unix_ns, chunk.bytes());
-        match self.chunks.iter_mut().find(|seen| seen.unix_ns == unix_ns) {
-            // Files may be joined that have chunks in common, one of them as far as it had come.
-            Some(seen) if seen.bytes >= bytes => return Ok(()),
-            Some(seen) => *seen = Seen { place, unix_ns, bytes, merged: HashSet::new() },
+        // Files may be joined that have chunks in common, one of them as far as it had come.
+        match self.chunks.insert(unix_ns, Seen { place, bytes, merged: HashSet::new() }) {
+            Some(seen) if seen.bytes >= bytes => {
+                self.chunks.insert(unix_ns, seen);
+                return Ok(());
+            }
+            Some(_) => {}
             None => {
-                self.chunks.push(Seen { place, unix_ns, bytes, merged: HashSet::new() });
                 let at = self.ticks.at(header.start_ticks);
                 let add = number(unix_ns) - zero_unix_ms * 1e6 - at;
                 if self.by_day.first().is_none_or(|(_, first)| (add - first).abs() < A_DAY) {
@@ -176,22 +165,24 @@ impl Survey {
         let told = ["jdk.GCPhasePause", "jdk.JavaMonitorWait", "jdk.JVMInformation", "jdk.ActiveSetting"];
         let Some(what) = told.iter().position(|name| *name == kind.name) else { return };
         let Ok(values) = event.values() else { return };
-        let whole = |name: &str| match kind.field(name).and_then(|row| values.get(row)) {
-            Some(Value::Whole(number)) => Some(*number),
-            _ => None,
-        };
+        let whole = |name| kind.whole(&values, name);
         let ticks = self.ticks;
         let moment = || {
             let began = ticks.at(whole("startTime")?);
-            let lasts = number(whole("duration").unwrap_or(0).max(0)) * ticks.nanos();
-            Some(Moment { began, ended: began + lasts })
+            Some(Moment { began, ended: began + ticks.lasting(whole("duration").unwrap_or(0).max(0)) })
         };
         match what {
             0 => self.pauses.extend(moment()),
-            1 if self.agent_tid.is_some_and(|tid| is_of(chunk, kind, &values, tid, is_agents)) => {
-                self.waits.extend(moment());
+            1 => {
+                let Some((value, index)) = constant(kind, &values, "eventThread") else { return };
+                // Asked once for each thread of a chunk.
+                let is_agents = is_agents.entry(index).or_insert_with(|| {
+                    Thread::of(chunk, &value).is_some_and(|thread| self.anchors.are_of(&thread))
+                });
+                if *is_agents {
+                    self.waits.extend(moment());
+                }
             }
-            1 => {}
             2 => self.pids.extend(whole("pid")),
             _ => self.setting(chunk, kind, &values, whole("id").and_then(|id| names.get(&id))),
         }
@@ -209,8 +200,8 @@ impl Survey {
 
     /// Chunks that are in the profile: what it has of them is not told again.
     fn know_again(&mut self, before: &HashMap<i64, (u64, HashSet<String>)>, name: &str) -> Result<(), Wrong> {
-        for seen in &mut self.chunks {
-            let Some((bytes, kinds)) = before.get(&seen.unix_ns) else { continue };
+        for (unix_ns, seen) in &mut self.chunks {
+            let Some((bytes, kinds)) = before.get(unix_ns) else { continue };
             if seen.bytes > *bytes {
                 return Err(format!(
                     "of {name} a part is in the profile already, as far as it had been written: merge it into the profile as that was \
@@ -241,9 +232,9 @@ impl Survey {
         self.states.intersection(&self.names).cloned().collect()
     }
 
-    /// The chunk with this place, if its events are to be read.
-    pub fn seen(&self, place: usize) -> Option<&Seen> {
-        self.chunks.iter().find(|seen| seen.place == place)
+    /// The chunk that began then and has this place, if its events are to be read.
+    pub fn seen(&self, unix_ns: i64, place: usize) -> Option<&Seen> {
+        self.chunks.get(&unix_ns).filter(|seen| seen.place == place)
     }
 
     /// The process that made it, if it says so and is another one.
@@ -258,34 +249,21 @@ impl Survey {
         range_ms: [f64; 2],
         is_strange: bool,
     ) -> Result<(Relation, [usize; 2]), Wrong> {
-        let mut pauses = Moments { recorded: std::mem::take(&mut self.pauses), ..Moments::default() };
-        let mut waits = Moments { recorded: std::mem::take(&mut self.waits), ..Moments::default() };
+        let mut pauses = Moments { recorded: take(&mut self.pauses), ..Moments::default() };
+        let mut waits = Moments { recorded: take(&mut self.waits), ..Moments::default() };
         if !is_strange {
             pauses.seen = seen_pauses(profile)?;
-            waits.seen = anchors(profile)?.map_or_else(Vec::new, Anchors::moments);
+            let moment = |[began, ended]: [f64; 2]| Moment { began, ended };
+            waits.seen = take(&mut self.anchors.ns).into_iter().map(moment).collect();
         }
         relate(&self.by_day, pauses, waits, range_ms.map(|ms| ms * 1e6))
             .ok_or_else(|| "the recording has no clock".to_owned())
     }
 
     /// True for what the agent's own thread did: it is no event of the program's.
-    pub fn is_agents(&self, thread: &names::Thread) -> bool {
-        self.agent_tid.is_some_and(|tid| is_agent(thread, tid))
+    pub fn is_agents(&self, thread: &Thread) -> bool {
+        self.anchors.are_of(thread)
     }
-}
-
-fn is_agent(thread: &names::Thread, agent_tid: u64) -> bool {
-    thread.tid == agent_tid && thread.name == AGENT
-}
-
-/// Whether an event is the agent's own; asked once for each thread of a chunk.
-fn is_of(chunk: &Chunk, kind: &Type, values: &[Value], tid: u64, known: &mut HashMap<i64, bool>) -> bool {
-    let Some((value, index)) = constant(kind, values, "eventThread") else { return false };
-    *known.entry(index).or_insert_with(|| {
-        let Value::Object(type_id, values) = show::resolve(chunk, &value) else { return false };
-        let of = chunk.type_of(type_id);
-        of.is_some_and(|of| is_agent(&names::thread(&mut Words::of(chunk), of, &values), tid))
-    })
 }
 
 pub fn unreadable(name: &str, error: &io::Error) -> Wrong {
@@ -319,21 +297,17 @@ fn merged_before(profile: &Profile) -> Result<HashMap<i64, (u64, HashSet<String>
     Ok(known)
 }
 
-/// When the agent's thread waited for JFR to tell of it.
-#[derive(serde::Deserialize)]
+/// When the agent's thread waited for JFR to tell of it. There is none where it never did.
+#[derive(Debug, Default, serde::Deserialize)]
 struct Anchors {
     tid: u64,
     ns: Vec<[f64; 2]>,
 }
 
 impl Anchors {
-    fn moments(self) -> Vec<Moment> {
-        self.ns.into_iter().map(|[began, ended]| Moment { began, ended }).collect()
+    fn are_of(&self, thread: &Thread) -> bool {
+        self.tid != 0 && thread.tid == self.tid && thread.name == AGENT
     }
-}
-
-fn anchors(profile: &Profile) -> Result<Option<Anchors>, Wrong> {
-    profile.meta.find("vouchAnchors")
 }
 
 /// The pauses that JVMTI told of.

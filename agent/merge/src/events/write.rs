@@ -35,7 +35,7 @@ struct Told {
 impl Reading<'_> {
     pub(super) fn write(mut self, profile: &mut Profile) -> Result<Merged, Wrong> {
         let told = self.told();
-        if told.is_empty() && self.survey.chunks.iter().all(|chunk| !chunk.merged.is_empty()) {
+        if told.is_empty() && self.survey.chunks.values().all(|chunk| !chunk.merged.is_empty()) {
             return Err(format!("{} is in the profile already", self.choice.recording));
         }
         let ends = |row: &Kept| [row.at, row.at + row.took.unwrap_or(0.0)];
@@ -48,7 +48,7 @@ impl Reading<'_> {
         kinds.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
         let merged = Merged {
             recording: self.choice.recording.clone(),
-            chunks: self.survey.chunks.iter().map(|chunk| (chunk.unix_ns, chunk.bytes)).collect(),
+            chunks: self.survey.chunks.iter().map(|(unix_ns, chunk)| (*unix_ns, chunk.bytes)).collect(),
             left_out: if self.choice.events.is_empty() { self.survey.left_out() } else { Vec::new() },
             stranger: self.stranger,
             kinds,
