@@ -21,16 +21,16 @@ use crate::threads::{hook, registry, rename};
 
 /// What the JVM is to tell of, whatever is recorded.
 static TOLD: [Told; 9] = [
-    told(Event::VmInit, None, |table| table.known.VMInit = Some(vm_init), Need::All),
-    told(Event::VmDeath, None, |table| table.known.VMDeath = Some(vm_death), Need::All),
-    told(Event::ThreadStart, None, |table| table.known.ThreadStart = Some(thread_start), Need::All),
-    told(Event::ThreadEnd, None, |table| table.known.ThreadEnd = Some(thread_end), Need::All),
+    told(Event::VmInit, &[], |table| table.known.VMInit = Some(vm_init), Need::All),
+    told(Event::VmDeath, &[], |table| table.known.VMDeath = Some(vm_death), Need::All),
+    told(Event::ThreadStart, &[], |table| table.known.ThreadStart = Some(thread_start), Need::All),
+    told(Event::ThreadEnd, &[], |table| table.known.ThreadEnd = Some(thread_end), Need::All),
     // Without ClassLoad the walker refuses all work, without ClassPrepare it finds no ids.
-    told(Event::ClassLoad, None, |table| table.known.ClassLoad = Some(class_load), Need::All),
-    told(Event::ClassPrepare, None, |table| table.known.ClassPrepare = Some(class_prepare), Need::All),
+    told(Event::ClassLoad, &[], |table| table.known.ClassLoad = Some(class_load), Need::All),
+    told(Event::ClassPrepare, &[], |table| table.known.ClassPrepare = Some(class_prepare), Need::All),
     told(
         Event::NativeMethodBind,
-        Some(Capability::GenerateNativeMethodBindEvents),
+        &[Capability::GenerateNativeMethodBindEvents],
         |table| table.known.NativeMethodBind = Some(native_method_bind),
         Need::Itself,
     ),
@@ -38,20 +38,25 @@ static TOLD: [Told; 9] = [
     // it is stopped thousands of times a second, as for true stacks.
     told(
         Event::CompiledMethodLoad,
-        Some(Capability::GenerateCompiledMethodLoadEvents),
+        &[Capability::GenerateCompiledMethodLoadEvents],
         |table| table.known.CompiledMethodLoad = Some(compiled_method_load),
         Need::Walks,
     ),
     told(
         Event::CompiledMethodUnload,
-        Some(Capability::GenerateCompiledMethodLoadEvents),
+        &[Capability::GenerateCompiledMethodLoadEvents],
         |table| table.known.CompiledMethodUnload = Some(compiled_method_unload),
         Need::Itself,
     ),
 ];
 
-const fn told(event: Event, capability: Option<Capability>, install: fn(&mut Callbacks), need: Need) -> Told {
-    Told { event, capability, install, need }
+const fn told(
+    event: Event,
+    capabilities: &'static [Capability],
+    install: fn(&mut Callbacks),
+    need: Need,
+) -> Told {
+    Told { event, capabilities, install, need }
 }
 
 /// All that the JVM is to tell of, whatever is recorded.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use vouch_recording::kinds::{EVENTS, EventKind};
 use vouch_report::EventReport;
 
-use crate::facade::{Capability, Jvmti};
+use crate::facade::Jvmti;
 use crate::governor;
 
 pub use allocation::born;
@@ -95,17 +95,9 @@ fn rows(chosen: Chosen) -> impl Iterator<Item = &'static Row> {
 
 /// Asks for what telling of these takes: some JVMs give it before they are up alone.
 pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
-    for capability in rows(chosen).flat_map(|row| row.told).filter_map(|told| told.capability) {
+    for capability in rows(chosen).flat_map(|row| row.told).flat_map(|told| told.capabilities) {
         // What is not given is missed when it is to be told.
-        let _ = jvmti.add_capability(capability);
-    }
-    if rows(chosen).any(|row| {
-        std::ptr::eq(row, &raw const monitor::MONITOR) || std::ptr::eq(row, &raw const monitor::WAIT)
-    }) {
-        // Without them it is not told what for threads still wait, nor who has it.
-        for capability in [Capability::GetCurrentContendedMonitor, Capability::GetMonitorInfo] {
-            let _ = jvmti.add_capability(capability);
-        }
+        let _ = jvmti.add_capability(*capability);
     }
 }
 

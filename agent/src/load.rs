@@ -117,9 +117,9 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
         Capability::GetBytecodes,
         Capability::GetConstantPool,
     ];
-    for capability in own.into_iter().chain(callbacks::always().filter_map(|told| told.capability)) {
+    for capability in own.iter().chain(callbacks::always().flat_map(|told| told.capabilities)) {
         // What a JVM lacks is missed where it would show: in files, lines, names of threads, or proof.
-        let _ = jvmti.add_capability(capability);
+        let _ = jvmti.add_capability(*capability);
     }
     if options.verb == Verb::Start {
         events::ask_for(jvmti, options.events);

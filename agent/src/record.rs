@@ -50,7 +50,7 @@ use tracks::Tracks;
 use tree::Standing;
 use walks::{Placed, Walks, fate};
 
-pub use events::{Still, Waiting};
+pub use events::Still;
 pub use recovered::Began;
 
 /// How much of what is wrong would be noticed, by corruption.

@@ -21,11 +21,10 @@ use std::ffi::c_void;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_signal::slots::{Slot, Slots};
+use vouch_signal::slots::{Slot, Slots, Wait};
 
 use crate::clock;
 use crate::contexts::Cell;
-use crate::record::Waiting;
 
 pub use life::{Life, NameId};
 pub use live::Debt;
@@ -62,6 +61,14 @@ struct Inner {
     /// Threads that have said farewell, and that the kernel still lists, with their serials: they are not to be met
     /// again.
     left: HashMap<u32, u32>,
+}
+
+/// A thread that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub tid: u32,
+    pub serial: u32,
+    pub wait: Wait,
 }
 
 impl Registry {

@@ -74,10 +74,10 @@ fn one_of_jfr(kind: &Kind, catalogue: &Catalogue) -> String {
         let _ = writeln!(text, "{:<12}{example}", "Example:");
     }
     for shape in kind.shapes.iter().rev() {
-        let Shape { jdks, fields, default, profile, .. } = shape;
+        let Shape { jdks, form, default, profile } = shape;
         let _ = writeln!(text, "\nJDK {}", vouch_catalogue::versions(jdks, &catalogue.jdks));
-        let _ = writeln!(text, "  has       {}\n  default   {default}\n  profile   {profile}", shape.has());
-        for field in fields {
+        let _ = writeln!(text, "  has       {}\n  default   {default}\n  profile   {profile}", form.has());
+        for field in &form.fields {
             let _ = writeln!(text, "  {:<24}  {:<14} {}", field.name, field.what, field.label);
         }
     }
@@ -127,16 +127,10 @@ fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
 /// In what a recording of a JDK that the catalogue knows is not as that says.
 fn differences(recorded: &Recorded, catalogue: &Catalogue, major: u32) -> Vec<String> {
     let mut differs = Vec::new();
-    let of_jdk = |name: &str| recorded.kinds.get(name);
     for kind in &catalogue.kinds {
-        match (kind.of_jdk(major), of_jdk(&kind.name)) {
-            (Some(shape), Some(facts)) => {
-                let same = (&shape.fields, shape.duration, shape.thread, shape.stack)
-                    == (&facts.fields, facts.duration, facts.thread, facts.stack);
-                if !same {
-                    differs.push(format!("{} has other fields", kind.name));
-                }
-            }
+        match (kind.of_jdk(major), recorded.kinds.get(&kind.name)) {
+            (Some(shape), Some(facts)) if shape.form == facts.form => {}
+            (Some(_), Some(_)) => differs.push(format!("{} has other fields", kind.name)),
             (Some(_), None) => differs.push(format!("{} is not there", kind.name)),
             (None, Some(_)) => differs.push(format!("{} is there", kind.name)),
             (None, None) => {}
@@ -162,10 +156,7 @@ mod tests {
             let facts = Facts {
                 label: kind.label.clone(),
                 category: kind.category.clone(),
-                fields: shape.fields,
-                duration: shape.duration,
-                thread: shape.thread,
-                stack: shape.stack,
+                form: shape.form,
                 setting: shape.default,
                 count: 0,
             };
@@ -180,7 +171,7 @@ mod tests {
         let mut recorded = as_catalogued(catalogue, 17);
         assert_eq!(differences(&recorded, catalogue, 17), [""; 0]);
         let park = recorded.kinds.remove("jdk.ThreadPark").unwrap();
-        recorded.kinds.get_mut("jdk.CPULoad").unwrap().fields.pop();
+        recorded.kinds.get_mut("jdk.CPULoad").unwrap().form.fields.pop();
         recorded.kinds.insert("jdk.Unheard".to_owned(), park.clone());
         recorded.kinds.insert("shop.Order".to_owned(), park);
         let differs = differences(&recorded, catalogue, 17);

@@ -1,12 +1,10 @@
 //! How far events of the Flight Recorder's were off in merged profiles, against what the merge states: for docs/jfr.md.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use vouch_report::grouped;
 
+use crate::merged::{Marker, markers, profile};
 use crate::report::table;
 
 /// The events that say themselves when they were, by System.nanoTime.
@@ -49,9 +47,7 @@ impl Run {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let major = name.split('.').next().and_then(|major| major.parse().ok());
         let major = major.ok_or_else(|| wrong("its name does not begin with a JDK's version"))?;
-        let open = File::open(file).map_err(|error| wrong(&error.to_string()))?;
-        let profile: Value =
-            serde_json::from_reader(BufReader::new(open)).map_err(|error| wrong(&error.to_string()))?;
+        let profile = profile(file)?;
         let clock = &profile["meta"]["vouchMerged"][0]["clock"];
         let figure = |key: &str| clock[key].as_f64().ok_or_else(|| wrong("it is no merged profile"));
         let mut run = Self {
@@ -63,21 +59,15 @@ impl Run {
             stated_us: figure("uncertainty_ns")? / 1e3,
             off_ms: Vec::new(),
         };
-        for thread in profile["threads"].as_array().into_iter().flatten() {
-            let markers = &thread["markers"];
-            for (row, data) in markers["data"].as_array().into_iter().flatten().enumerate() {
-                if data["type"] != KIND {
-                    continue;
-                }
-                for (time, before, after) in
-                    [("startTime", "before", "began"), ("endTime", "ending", "ended")]
-                {
-                    let times = [&markers[time][row], &data[before], &data[after]].map(Value::as_f64);
-                    let [Some(time), Some(before), Some(after)] = times else {
-                        return Err(wrong("an event without its times"));
-                    };
-                    run.off_ms.push((before / 1e6 - time).max(time - after / 1e6).max(0.0));
-                }
+        for Marker { start_ms, end_ms, data } in
+            markers(&profile).filter(|marker| marker.data["type"] == KIND)
+        {
+            for (time, before, after) in [(start_ms, "before", "began"), (end_ms, "ending", "ended")] {
+                let times = [time, data[before].as_f64(), data[after].as_f64()];
+                let [Some(time), Some(before), Some(after)] = times else {
+                    return Err(wrong("an event without its times"));
+                };
+                run.off_ms.push((before / 1e6 - time).max(time - after / 1e6).max(0.0));
             }
         }
         run.off_ms.sort_by(f64::total_cmp);

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use vouch_catalogue::{Catalogue, Kind, Recorded, Shape, catalogue};
 
+use crate::merged::{Marker, markers, profile};
+
 /// An example's texts end after so many letters, and it has so many fields.
 const LONGEST: usize = 60;
 const MOST: usize = 8;
@@ -29,10 +31,10 @@ pub fn settings(files: &[PathBuf]) -> Result<String, String> {
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">\n");
     for (name, facts) in recorded.kinds.iter().filter(|(name, _)| name.starts_with("jdk.")) {
         let _ = write!(text, "  <event name=\"{name}\"><setting name=\"enabled\">true</setting>");
-        if facts.stack {
+        if facts.form.stack {
             text.push_str("<setting name=\"stackTrace\">true</setting>");
         }
-        if facts.duration {
+        if facts.form.duration {
             text.push_str("<setting name=\"threshold\">0 ms</setting>");
         }
         text.push_str("</event>\n");
@@ -73,10 +75,7 @@ pub fn kinds(files: &[PathBuf]) -> Result<String, String> {
         for (name, facts) in default.kinds.into_iter().filter(|(name, _)| name.starts_with("jdk.")) {
             let shape = Shape {
                 jdks: vec![major],
-                fields: facts.fields,
-                duration: facts.duration,
-                thread: facts.thread,
-                stack: facts.stack,
+                form: facts.form,
                 default: facts.setting,
                 profile: profile
                     .kinds
@@ -120,30 +119,25 @@ fn read(file: &Path) -> Result<Recorded, String> {
     Recorded::read(BufReader::new(open)).map_err(wrong)
 }
 
-/// Of each kind's first marker what it says, in a line.
+/// Of each kind's last marker what it says, in a line.
 fn examples(file: &Path) -> Result<HashMap<String, String>, String> {
-    let wrong = |why: &str| format!("{}: {why}", file.display());
-    let open = File::open(file).map_err(|error| wrong(&error.to_string()))?;
-    let profile: Value =
-        serde_json::from_reader(BufReader::new(open)).map_err(|error| wrong(&error.to_string()))?;
-    let schemas = profile["meta"]["markerSchema"].as_array().ok_or_else(|| wrong("it is no profile"))?;
+    let profile = profile(file)?;
+    let schemas = profile["meta"]["markerSchema"].as_array();
+    let schemas = schemas.ok_or_else(|| format!("{}: it is no profile", file.display()))?;
     let mut found = HashMap::new();
-    for thread in profile["threads"].as_array().into_iter().flatten() {
-        let markers = &thread["markers"];
-        for (row, data) in markers["data"].as_array().into_iter().flatten().enumerate() {
-            let Some(name) = data["type"].as_str().and_then(|of| of.strip_prefix("jfr.")) else { continue };
-            let Some(schema) = schemas.iter().find(|schema| schema["name"] == data["type"]) else { continue };
-            let took = markers["endTime"][row].as_f64().zip(markers["startTime"][row].as_f64());
-            let mut parts: Vec<String> =
-                took.iter().map(|(end, start)| format!("{:.3} ms", end - start)).collect();
-            for field in schema["fields"].as_array().into_iter().flatten() {
-                let key = field["key"].as_str().unwrap_or_default();
-                let value = shown(&profile, field["format"].as_str().unwrap_or_default(), &data[key]);
-                parts.extend(value.map(|value| format!("{key} {value}")));
-            }
-            parts.truncate(MOST);
-            found.insert(name.to_owned(), parts.join(", "));
+    for Marker { start_ms, end_ms, data } in markers(&profile) {
+        let Some(name) = data["type"].as_str().and_then(|of| of.strip_prefix("jfr.")) else { continue };
+        let Some(schema) = schemas.iter().find(|schema| schema["name"] == data["type"]) else { continue };
+        let took = end_ms.zip(start_ms);
+        let mut parts: Vec<String> =
+            took.iter().map(|(end, start)| format!("{:.3} ms", end - start)).collect();
+        for field in schema["fields"].as_array().into_iter().flatten() {
+            let key = field["key"].as_str().unwrap_or_default();
+            let value = shown(&profile, field["format"].as_str().unwrap_or_default(), &data[key]);
+            parts.extend(value.map(|value| format!("{key} {value}")));
         }
+        parts.truncate(MOST);
+        found.insert(name.to_owned(), parts.join(", "));
     }
     Ok(found)
 }
@@ -167,7 +161,6 @@ fn shown(profile: &Value, format: &str, value: &Value) -> Option<String> {
         "bytes" => format!("{number} B"),
         "percentage" => format!("{:.1} %", number * 100.0),
         "duration" => format!("{number:.3} ms"),
-        "time" => return None,
         _ => format!("{number}"),
     })
 }
@@ -202,7 +195,7 @@ pub fn page() -> String {
                 kind.jdks(&catalogue.jdks),
                 shape.default,
                 same,
-                shape.has(),
+                shape.form.has(),
                 kind.tells,
                 kind.lacks
             );

@@ -22,6 +22,7 @@ mod depth_page;
 mod events_page;
 mod jfr_kinds;
 mod lies_page;
+mod merged;
 mod peer;
 mod recovery_page;
 mod report;

@@ -5,17 +5,14 @@ use std::io::{Read, Seek};
 
 use vouch_jfr::{Chunk, Reader, Type, Unit, Value};
 
-use crate::kinds::Field;
+use crate::kinds::{Field, Form};
 
 /// Of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub label: String,
     pub category: Vec<String>,
-    pub fields: Vec<Field>,
-    pub duration: bool,
-    pub thread: bool,
-    pub stack: bool,
+    pub form: Form,
     /// How it was recorded: `on, 20 ms and more, with stacks`.
     pub setting: String,
     /// How many of them there are in the recording.
@@ -30,9 +27,6 @@ pub struct Recorded {
     /// By their names; the program's own are among them.
     pub kinds: BTreeMap<String, Facts>,
 }
-
-/// What every event has.
-const OWN: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
 
 impl Recorded {
     /// A mistake is the end of a sentence.
@@ -60,10 +54,10 @@ impl Recorded {
                 let inner = version.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
                 self.jvm = Some(inner.map_or(version.as_str(), |(inner, _)| inner).to_owned());
             }
-            if let (Some(Value::Whole(id)), Some(name), Some(value)) =
-                (value("id"), text("name"), text("value"))
+            if let (Some(id), Some(name), Some(value)) =
+                (event.kind.whole(&values, "id"), text("name"), text("value"))
             {
-                settings.entry(*id).or_default().insert(name, value);
+                settings.entry(id).or_default().insert(name, value);
             }
         }
         let none = BTreeMap::new();
@@ -71,17 +65,15 @@ impl Recorded {
             let count = counts.get(&kind.id).copied().unwrap_or(0);
             let has = |name| kind.field(name).is_some();
             let setting = setting(settings.get(&kind.id).unwrap_or(&none), has("stackTrace"));
-            let fields = kind.fields.iter().filter(|field| !OWN.contains(&field.name.as_str()));
-            let facts = Facts {
-                label: kind.label.clone(),
-                category: kind.category.clone(),
-                fields: fields.map(|field| Field::of(field, chunk.type_of(field.type_id))).collect(),
+            let fields = kind.own_fields();
+            let form = Form {
+                fields: fields.map(|(_, field)| Field::of(field, chunk.type_of(field.type_id))).collect(),
                 duration: has("duration"),
                 thread: has("eventThread"),
                 stack: has("stackTrace"),
-                setting,
-                count,
             };
+            let facts =
+                Facts { label: kind.label.clone(), category: kind.category.clone(), form, setting, count };
             let known =
                 self.kinds.entry(kind.name.clone()).or_insert_with(|| Facts { count: 0, ..facts.clone() });
             *known = Facts { count: known.count + count, ..facts };
@@ -149,7 +141,6 @@ impl Field {
             what.to_owned()
         };
         let what = if field.list { format!("list of {what}") } else { what };
-        let label = if field.label.is_empty() { field.name.clone() } else { field.label.clone() };
-        Self { name: field.name.clone(), label, what }
+        Self { name: field.name.clone(), label: field.title().to_owned(), what }
     }
 }

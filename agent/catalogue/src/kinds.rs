@@ -35,13 +35,20 @@ pub struct Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     pub jdks: Vec<u32>,
+    #[serde(flatten)]
+    pub form: Form,
+    /// How it is recorded by JFR's two sets of settings.
+    pub default: String,
+    pub profile: String,
+}
+
+/// What an event of a kind has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
     pub fields: Vec<Field>,
     pub duration: bool,
     pub thread: bool,
     pub stack: bool,
-    /// How it is recorded by JFR's two sets of settings.
-    pub default: String,
-    pub profile: String,
 }
 
 /// What one says.
@@ -86,7 +93,7 @@ impl Kind {
     }
 }
 
-impl Shape {
+impl Form {
     /// What it has besides its fields: `duration, thread, stack`.
     pub fn has(&self) -> String {
         let all = [(self.duration, "duration"), (self.thread, "thread"), (self.stack, "stack")];

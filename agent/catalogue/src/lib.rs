@@ -10,4 +10,4 @@ mod kinds;
 mod tests;
 
 pub use facts::{Facts, Recorded};
-pub use kinds::{Catalogue, Field, Kind, Shape, catalogue, versions};
+pub use kinds::{Catalogue, Field, Form, Kind, Shape, catalogue, versions};

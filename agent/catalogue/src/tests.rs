@@ -26,9 +26,12 @@ fn a_kind_is_found_by_its_name() {
     for name in ["jdk.ThreadPark", "ThreadPark"] {
         let kind = catalogue.find(name).unwrap();
         let park = kind.newest().unwrap();
-        assert!(park.duration && park.thread && park.stack && park.default.starts_with("on, "), "{park:?}");
         assert!(
-            park.fields.iter().any(|field| field.name == "parkedClass" && field.what == "Class"),
+            park.form.duration && park.form.thread && park.form.stack && park.default.starts_with("on, "),
+            "{park:?}"
+        );
+        assert!(
+            park.form.fields.iter().any(|field| field.name == "parkedClass" && field.what == "Class"),
             "{park:?}"
         );
     }

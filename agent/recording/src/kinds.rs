@@ -63,10 +63,6 @@ pub static EVENTS: [&EventKind; 7] =
 
 const MILLISECOND: u64 = 1_000_000;
 
-const fn text(key: &'static str, label: &'static str) -> Figure {
-    Figure { key, label, unit: Unit::Text }
-}
-
 /// The program stood still for a collection.
 pub static COLLECTION: EventKind = EventKind {
     word: "gc",
@@ -80,7 +76,7 @@ pub static COLLECTION: EventKind = EventKind {
         label: "GC pause",
         description: "All threads stood still for the collector.",
         category: Category::Vm(VmPart::Gc),
-        figures: &[text("reason", "What for")],
+        figures: &[Figure::text("reason", "What for")],
     },
     source: "JVMTI GarbageCollectionStart and GarbageCollectionFinish; what for from the JVM's performance counters",
     lacks: "The time until all threads stood still is not in it, nor what a collector does while the program runs on (its threads have \
@@ -102,7 +98,7 @@ pub static MONITOR: EventKind = EventKind {
         label: "Waited for a lock",
         description: "The thread wanted a monitor (synchronized) that another thread had.",
         category: Category::Other,
-        figures: &[text("class", "Lock of class")],
+        figures: &[Figure::text("class", "Lock of class")],
     },
     source: "JVMTI MonitorContendedEnter and MonitorContendedEntered",
     lacks: "Who held it, but for what is not over when the recording ends, as a deadlock; locks of java.util.concurrent, which park; \
@@ -124,7 +120,7 @@ pub static WAIT: EventKind = EventKind {
         description: "The thread waited to be notified.",
         category: Category::Other,
         figures: &[
-            text("class", "Of class"),
+            Figure::text("class", "Of class"),
             Figure { key: "timeout", label: "Timeout", unit: Unit::Nanoseconds },
             Figure { key: "timed_out", label: "Timed out", unit: Unit::Count },
         ],
@@ -149,7 +145,7 @@ pub static ALLOCATION: EventKind = EventKind {
         description: "An object was allocated that stands for what was allocated around it.",
         category: Category::Other,
         figures: &[
-            text("class", "Class"),
+            Figure::text("class", "Class"),
             Figure { key: "size", label: "Size", unit: Unit::Bytes },
             Figure { key: "stands_for", label: "Stands for", unit: Unit::Bytes },
         ],
@@ -174,7 +170,7 @@ pub static EXCEPTION: EventKind = EventKind {
         description: "An exception was thrown.",
         category: Category::Other,
         figures: &[
-            text("class", "Class"),
+            Figure::text("class", "Class"),
             Figure { key: "caught", label: "Somebody catches it", unit: Unit::Count },
         ],
     },
@@ -198,7 +194,7 @@ pub static CLASS: EventKind = EventKind {
         label: "Class",
         description: "A class was loaded and prepared.",
         category: Category::Other,
-        figures: &[text("class", "Class")],
+        figures: &[Figure::text("class", "Class")],
     },
     source: "JVMTI ClassPrepare",
     lacks: "How long it took to load, to link and to initialise it.",
@@ -218,7 +214,10 @@ pub static COMPILATION: EventKind = EventKind {
         label: "Compiled",
         description: "Compiled code of a method is ready.",
         category: Category::Vm(VmPart::Jit),
-        figures: &[text("method", "Method"), Figure { key: "size", label: "Code", unit: Unit::Bytes }],
+        figures: &[
+            Figure::text("method", "Method"),
+            Figure { key: "size", label: "Code", unit: Unit::Bytes },
+        ],
     },
     source: "JVMTI CompiledMethodLoad",
     lacks: "How long it took, and by which compiler (the compilers' threads have samples). From JDK 15 on it is told some milliseconds \

@@ -27,6 +27,13 @@ pub struct Figure {
     pub unit: Unit,
 }
 
+impl Figure {
+    /// One that is a text.
+    pub const fn text(key: &'static str, label: &'static str) -> Self {
+        Self { key, label, unit: Unit::Text }
+    }
+}
+
 /// A kind of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MarkKind {

@@ -74,6 +74,11 @@ impl Slot {
         self.serial.load(Ordering::Relaxed)
     }
 
+    /// True while it is the slot of this thread.
+    pub fn is_of(&self, tid: u32, serial: u32) -> bool {
+        self.tid.load(Ordering::Acquire) == tid && self.serial() == serial
+    }
+
     /// The thread's JNIEnv, or null.
     #[inline]
     pub fn env(&self) -> *mut c_void {
@@ -351,7 +356,9 @@ mod tests {
         slot.begin_wait(wait);
         assert_eq!((slot.wait(), slot.end_wait(), slot.wait()), (Some(wait), Some(wait), None));
         slot.begin_wait(wait);
+        assert!(slot.is_of(7, 1) && !slot.is_of(7, 2) && !slot.is_of(8, 1));
         slots.remove(7);
+        assert!(!slot.is_of(7, 1), "a thread that has given it back must not use it");
         assert_eq!(slots.insert(7, 2).unwrap().wait(), None, "whoever has the slot next waits for nothing");
     }
 

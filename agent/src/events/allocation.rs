@@ -22,7 +22,7 @@ pub static ALLOCATION: Row = Row::of(
     &kinds::ALLOCATION,
     &[Told {
         event: Event::SampledObjectAlloc,
-        capability: Some(Capability::GenerateSampledObjectAllocEvents),
+        capabilities: &[Capability::GenerateSampledObjectAllocEvents],
         install: |table| table.sampled_object_alloc = Some(sampled),
         need: Need::Itself,
     }],

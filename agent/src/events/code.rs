@@ -18,7 +18,7 @@ pub static EXCEPTION: Row = Row::of(
     &kinds::EXCEPTION,
     &[Told {
         event: Event::Exception,
-        capability: Some(Capability::GenerateExceptionEvents),
+        capabilities: &[Capability::GenerateExceptionEvents],
         install: |table| table.known.Exception = Some(thrown),
         need: Need::Itself,
     }],

@@ -20,13 +20,13 @@ pub static COLLECTION: Row = Row::of(
     &[
         Told {
             event: Event::GarbageCollectionStart,
-            capability: Some(Capability::GenerateGarbageCollectionEvents),
+            capabilities: &[Capability::GenerateGarbageCollectionEvents],
             install: |table| table.known.GarbageCollectionStart = Some(start),
             need: Need::Itself,
         },
         Told {
             event: Event::GarbageCollectionFinish,
-            capability: Some(Capability::GenerateGarbageCollectionEvents),
+            capabilities: &[Capability::GenerateGarbageCollectionEvents],
             install: |table| table.known.GarbageCollectionFinish = Some(finish),
             need: Need::Itself,
         },

@@ -4,7 +4,7 @@
 
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
-use vouch_recording::{Category, Figure, MarkKind, Unit, kinds};
+use vouch_recording::{Category, Figure, MarkKind, kinds};
 use vouch_sample::VALUES;
 use vouch_signal::slots::Wait;
 
@@ -36,7 +36,7 @@ pub static STILL_ENTERS: Row = Row::own(&MarkKind {
     label: "Still waits for a lock",
     description: "The thread wanted a monitor (synchronized) that another thread has, and had not got it when this was written.",
     category: Category::Other,
-    figures: &[Figure { key: "class", label: "Lock of class", unit: Unit::Text }],
+    figures: &[Figure::text("class", "Lock of class")],
 });
 
 /// The same of one that has not been notified.
@@ -45,11 +45,17 @@ pub static STILL_WAITS: Row = Row::own(&MarkKind {
     label: "Still in Object.wait",
     description: "The thread waited to be notified, and had not been when this was written.",
     category: Category::Other,
-    figures: &[Figure { key: "class", label: "Of class", unit: Unit::Text }],
+    figures: &[Figure::text("class", "Of class")],
 });
 
 const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
-    Told { event, capability: Some(Capability::GenerateMonitorEvents), install, need: Need::Itself }
+    // The others are for what is not over at the end: without them it is not told what for, nor who has it.
+    const ALL: &[Capability] = &[
+        Capability::GenerateMonitorEvents,
+        Capability::GetCurrentContendedMonitor,
+        Capability::GetMonitorInfo,
+    ];
+    Told { event, capabilities: ALL, install, need: Need::Itself }
 }
 
 /// What a thread waited for is over.

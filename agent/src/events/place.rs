@@ -35,9 +35,16 @@ static STARTED: AtomicU64 = AtomicU64::new(0);
 /// There may be virtual threads.
 static VIRTUAL: AtomicBool = AtomicBool::new(false);
 
+/// A thread, as it is known to its callbacks.
+#[derive(Clone, Copy)]
+struct Known {
+    tid: u32,
+    serial: u32,
+    slot: &'static Slot,
+}
+
 thread_local! {
-    /// The thread's slot, and its serial number.
-    static SLOT: Cell<Option<(&'static Slot, u32)>> = const { Cell::new(None) };
+    static KNOWN: Cell<Option<Known>> = const { Cell::new(None) };
     static ROOM: RefCell<(Vec<StackFrame>, Vec<Frame>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
@@ -48,11 +55,9 @@ pub fn start(jvmti: Jvmti, depth: usize) {
     STARTED.store(clock::monotonic(), Relaxed);
 }
 
-/// The calling thread, by the kernel's id and our number.
+/// The calling thread, by the kernel's id and our number; 0 where it has none.
 pub fn own() -> (u32, u32) {
-    let tid = clock::own_tid();
-    let slot = registry().slots().find(tid);
-    (tid, slot.map_or(0, vouch_signal::slots::Slot::serial))
+    known().map_or_else(|| (clock::own_tid(), 0), |known| (known.tid, known.serial))
 }
 
 /// Passes the calling thread's stack on, leaf first; an empty one if it cannot be had, as at a thread's very end.
@@ -99,9 +104,9 @@ pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, still: &'static 
     // SAFETY: by the caller's promise.
     if !unsafe { is_virtual(env, thread) }
         && !own_thread::is_calling()
-        && let Some(slot) = own_slot()
+        && let Some(known) = known()
     {
-        slot.begin_wait(Wait { since: clock::monotonic(), kind: still.number(), note });
+        known.slot.begin_wait(Wait { since: clock::monotonic(), kind: still.number(), note });
     }
 }
 
@@ -114,17 +119,17 @@ pub unsafe fn end(env: *mut jni_sys::JNIEnv, thread: jobject) -> Option<Wait> {
     if unsafe { is_virtual(env, thread) } {
         return None;
     }
-    own_slot()?.end_wait().filter(is_of_this_recording)
+    known()?.slot.end_wait().filter(is_of_this_recording)
 }
 
-/// The calling thread's slot, found once: which thread has it, its serial says.
-fn own_slot() -> Option<&'static Slot> {
-    let known = SLOT.get().filter(|(slot, serial)| slot.serial() == *serial);
-    if known.is_none() {
-        let found = registry().slots().find(clock::own_tid());
-        SLOT.set(found.map(|slot| (slot, slot.serial())));
-    }
-    SLOT.get().map(|(slot, _)| slot)
+/// The calling thread, found once. It may have given its slot back: native threads detach late.
+fn known() -> Option<Known> {
+    KNOWN.get().filter(|known| known.slot.is_of(known.tid, known.serial)).or_else(|| {
+        let tid = clock::own_tid();
+        let found = registry().slots().find(tid);
+        KNOWN.set(found.map(|slot| Known { tid, serial: slot.serial(), slot }));
+        KNOWN.get()
+    })
 }
 
 /// What began before may have ended while nobody was told.

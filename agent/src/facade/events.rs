@@ -69,8 +69,8 @@ numbers! {
 #[derive(Debug, Clone, Copy)]
 pub struct Told {
     pub event: Event,
-    /// What the agent must be able to do for it.
-    pub capability: Option<Capability>,
+    /// What the agent must be able to do for it, first what it cannot do without.
+    pub capabilities: &'static [Capability],
     /// Puts the function into the table that the JVM is to call.
     pub install: fn(&mut Callbacks),
     pub need: Need,

@@ -8,7 +8,6 @@ use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, VALUES};
 use vouch_signal::event;
 use vouch_signal::lane::{Entry, Lane};
-use vouch_signal::slots::Wait;
 
 use super::Recorder;
 use super::show::Judged;
@@ -16,18 +15,11 @@ use super::tree::Standing;
 use super::walks::fate;
 use crate::events::{DEEPEST, Row, STILL_ENTERS};
 use crate::jvm::{Jvm, Wanted};
+use crate::threads::Waiting;
 
 /// So many waits that are not over are told, and of so many who has what they want: the JVM stands still for each.
 const STILL: usize = 200;
 const OWNERS: usize = 20;
-
-/// A thread that waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waiting {
-    pub tid: u32,
-    pub serial: u32,
-    pub wait: Wait,
-}
 
 /// One of whose wait it was asked what it is for, while it may have come to its end.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::bench::{Bench, MAIN, STORE, TID, WRITE};
 use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
 use crate::jvm::Wanted;
 use crate::options::{Refuted, Witnessing};
-use crate::record::Waiting;
+use crate::threads::Waiting;
 
 static NAP: Row = Row::own(&MarkKind {
     key: "nap",
