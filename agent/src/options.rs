@@ -111,6 +111,8 @@ pub struct Options {
     pub report: Option<PathBuf>,
     /// A Flight Recorder file of the same run, whose events are to stand in the profiles.
     pub jfr: Option<PathBuf>,
+    /// Where source texts lie that are to stand in the profiles.
+    pub sources: Vec<PathBuf>,
     pub interval: Duration,
     pub engine: EngineWish,
     pub depth: usize,
@@ -143,6 +145,7 @@ impl Default for Options {
             outputs: Vec::new(),
             report: None,
             jfr: None,
+            sources: Vec::new(),
             interval: Duration::from_millis(1),
             engine: EngineWish::Auto,
             depth: 2048,
@@ -219,6 +222,8 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
   report=FILE.json trust report for machines
   jfr=FILE.jfr     a recording of the JVM's Flight Recorder, of this run, whose events are put
                    into the profile when it is written (-XX:StartFlightRecording=filename=FILE.jfr)
+  sources=PATH:…   source trees, -sources.jar files and folders that have some, a JDK or its src.zip:
+                   the text of what the profile shows is put into it (it is your code: opt-in)
   interval=1ms     CPU time between two samples of a thread (us, ms, s; 50us to 10s)
   engine=auto      auto, perf, timer or itimer
   depth=2048       most frames of a stack that are kept (1 to 65536)
@@ -243,7 +248,7 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
 
 Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   then with
   start            begin a recording (the default)
-  stop             end it and write what `start` named (or what out=, report= and jfr= name here)
+  stop             end it and write what `start` named (or what out=, report=, jfr=, sources= name here)
   dump             write what there is so far and go on
   status           say on the JVM's stderr what is being recorded
 

@@ -33,10 +33,14 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
         mistakes.extend(vouch_output::check(path).err());
     }
-    if options.jfr.is_some() && outputs.iter().all(|out| !out.format.opens) {
-        mistakes
-            .push("jfr= puts events into a profile that is .json or .json.gz: name one with out=".to_owned());
+    let additions =
+        [(options.jfr.is_some(), "jfr= puts events"), (!options.sources.is_empty(), "sources= puts text")];
+    for (_, what) in
+        additions.iter().filter(|(wanted, _)| *wanted && outputs.iter().all(|out| !out.format.opens))
+    {
+        mistakes.push(format!("{what} into a profile that is .json or .json.gz: name one with out="));
     }
+    mistakes.extend(missing(&options.sources));
     mistakes.extend(twice(&outputs, options.report.as_ref()));
     match choose(options.engine) {
         Ok(mut choice) if mistakes.is_empty() => {
@@ -54,7 +58,7 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
 
 /// Where `stop` and `dump` write: where they say, else where the recording was told to.
 pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
-    let mut places = plan.clone();
+    let (mut places, mut mistakes) = (plan.clone(), Vec::new());
     if !options.outputs.is_empty() {
         places.outputs = options.outputs;
     }
@@ -64,10 +68,20 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
     if options.jfr.is_some() {
         places.options.jfr = options.jfr;
     }
+    if !options.sources.is_empty() {
+        mistakes.extend(missing(&options.sources));
+        places.options.sources = options.sources;
+    }
     places.options.quiet |= options.quiet;
     let paths = places.outputs.iter().map(|out| &out.path).chain(&places.report);
-    let mistakes: Vec<String> = paths.filter_map(|path| vouch_output::check(path).err()).collect();
+    mistakes.extend(paths.filter_map(|path| vouch_output::check(path).err()));
     if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }
+}
+
+/// Places where no source can lie, since they are not there.
+fn missing(sources: &[PathBuf]) -> impl Iterator<Item = String> {
+    let metadata = sources.iter().map(|path| (path, path.metadata()));
+    metadata.filter_map(|(path, metadata)| Some(format!("sources={}: {}", path.display(), metadata.err()?)))
 }
 
 fn default_output() -> Vec<Output> {

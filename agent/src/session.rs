@@ -3,10 +3,10 @@
 //! It ties the parts together: the sampler that handlers use, the engine, the recorder. It is owned by the agent
 //! and used by one thread at a time.
 
+mod additions;
 mod command_line;
 mod files;
 mod lanes;
-mod recorded;
 mod rig;
 mod trust;
 

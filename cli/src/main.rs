@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod document;
+mod embed;
 mod events;
 mod explain;
 mod merge;
 mod profile;
+mod rewrite;
 mod top;
 
 use std::io::{self, Write};
@@ -55,6 +57,13 @@ enum Verb {
         #[command(flatten)]
         how: merge::How,
     },
+    /// Puts the source text of what a profile shows into it, so that the front-end has times beside each line
+    Embed {
+        /// A profile (.json, .json.gz) of Vouch's
+        profile: PathBuf,
+        #[command(flatten)]
+        how: embed::How,
+    },
     /// Where the CPU time went: by method, or by what the program said it was for
     Top {
         /// A profile (.json, .json.gz) of Vouch's
@@ -70,6 +79,7 @@ fn main() -> ExitCode {
         Verb::Explain { file, which } => explain::explain(&file, which),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),
+        Verb::Embed { profile, how } => embed::embed(&profile, how),
         Verb::Top { file, question } => top::top(&file, &question),
     };
     match told {

@@ -1,6 +1,6 @@
 //! `vouch merge`: a profile with the events of a Flight Recorder file in it.
 //!
-//! It must never write over the profile unless it is told to, and never leave half a file.
+//! It must never write over the recording.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::io::{self, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_merge::{Choice, MOST, Merged, Part};
+use vouch_merge::{Choice, MOST, Merged};
 use vouch_report::{grouped, plain};
 
-use crate::document;
+use crate::rewrite::Rewritten;
 
 /// Kinds that are told of in a line each; the rest shares one.
 const LINES: usize = 12;
@@ -32,40 +32,23 @@ pub struct How {
 
 /// Writes the merged profile, and says what is in it.
 pub fn merge(profile: &Path, recording: &Path, how: How) -> Result<String, String> {
-    let out = how.out.unwrap_or_else(|| beside(profile));
-    let name = out.to_string_lossy();
-    if !name.ends_with(".json") && !name.ends_with(".json.gz") {
-        return Err(format!("{name}: a merged profile is .json or .json.gz"));
-    }
-    vouch_output::check(&out)?;
-    if let (Ok(out), Ok(recording)) = (out.canonicalize(), recording.canonicalize())
+    let rewritten = Rewritten::of(profile, how.out, "merged")?;
+    if let (Ok(out), Ok(recording)) = (rewritten.out.canonicalize(), recording.canonicalize())
         && out == recording
     {
-        return Err(format!("{name} is the recording: name another file"));
+        return Err(format!("{} is the recording: name another file", rewritten.out.display()));
     }
     let called = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let unreadable = |error: io::Error| format!("{} cannot be read: {error}", recording.display());
     let file = BufReader::with_capacity(1 << 20, File::open(recording).map_err(unreadable)?);
-    let document: Part =
-        document::read(profile, |file| format!("{} is no profile (out=…) of Vouch's", file.display()))?;
+    let document = rewritten.read()?;
     let choice = Choice { recording: called, events: how.events, most: how.most.max(1) };
     if io::stderr().is_terminal() {
         eprintln!("reading {} …", recording.display());
     }
     let (document, merged) = vouch_merge::merge(document, file, &choice)?;
-    let written = vouch_output::write_whole(&out, name.ends_with(".gz"), |file| {
-        serde_json::to_writer(file, &document).map_err(io::Error::from)
-    });
-    written.map_err(|error| format!("{name} cannot be written: {error}"))?;
-    Ok(text(&name, &merged))
-}
-
-/// `a.json.gz` → `a.merged.json.gz`
-fn beside(profile: &Path) -> PathBuf {
-    let name = profile.file_name().unwrap_or_default().to_string_lossy();
-    let (first, ending) = name.split_at(name.find(".json").unwrap_or(name.len()));
-    let ending = if ending.is_empty() { ".json.gz" } else { ending };
-    profile.with_file_name(format!("{first}.merged{ending}"))
+    let out = rewritten.write(&document)?;
+    Ok(text(&out, &merged))
 }
 
 fn text(out: &str, merged: &Merged) -> String {

@@ -31,7 +31,9 @@ public class OptionMistakes {
         refused("report=report.html", "must end in .json");
         refused("out=%{VOUCH_TEST_NOT_SET}.json", "VOUCH_TEST_NOT_SET is not set");
         refused("depth=5,depth=6", "given twice");
-        refused("xyzzyplugh=1", "the keys are out, report, jfr, interval");
+        refused("xyzzyplugh=1", "the keys are out, report, jfr, sources, interval");
+        refused("sources=/nowhere/at/all", "sources=/nowhere/at/all: No such file");
+        refused("out=a.folded,sources=.", "sources= puts text into a profile that is .json");
         refused("stop", "for a JVM that runs");
     }
 

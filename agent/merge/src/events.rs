@@ -13,10 +13,11 @@ use crate::Merged;
 use crate::clock::Relation;
 use crate::kept::{Keep, Whose};
 use crate::names::Thread;
-use crate::profile::{Part, Profile, Wrong};
+use crate::profile::Profile;
 use crate::show::{self, Shown, Texts};
 use crate::stacks::Stacks;
 use crate::survey::{Survey, unreadable};
+use vouch_document::{Part, Wrong};
 
 /// Samples are the profile's own matter, and JFR's about itself nobody's.
 const SAMPLES: [&str; 3] = ["jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample"];

@@ -17,7 +17,6 @@ mod tests;
 mod threads;
 
 pub use events::{Choice, MOST, merge};
-pub use profile::Part;
 
 use serde::Serialize;
 use vouch_report::grouped;

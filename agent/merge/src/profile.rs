@@ -1,87 +1,13 @@
-//! A profile that was written, to be written again with more in it.
+//! The profile that a recording's events go into.
 //!
-//! What is not added to is kept as it stands, letter for letter: it must never be understood, and so never be lost.
+//! It must never be changed but by what is added: strings, rows at the end of tables, markers.
 
-use std::collections::BTreeMap;
 use std::collections::HashMap;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-
-/// A mistake in a profile, as the end of a sentence.
-pub type Wrong = String;
-
-/// An object whose values are text until somebody asks.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Part(BTreeMap<String, Box<RawValue>>);
-
-impl Part {
-    pub fn of(value: &impl Serialize) -> Result<Self, Wrong> {
-        let text = serde_json::to_string(value).map_err(|error| error.to_string())?;
-        serde_json::from_str(&text).map_err(|error| error.to_string())
-    }
-
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-
-    /// What stands under a key.
-    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, Wrong> {
-        self.find(key)?.ok_or_else(|| format!("it has no {key}"))
-    }
-
-    /// What stands under a key, if there is such a key.
-    pub fn find<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Wrong> {
-        let value = self.0.get(key).map(|value| serde_json::from_str(value.get()));
-        value.transpose().map_err(|error| format!("its {key} is of another shape: {error}"))
-    }
-
-    pub fn set(&mut self, key: &str, value: &impl Serialize) -> Result<(), Wrong> {
-        let value = to_raw_value(value).map_err(|error| error.to_string())?;
-        self.0.insert(key.to_owned(), value);
-        Ok(())
-    }
-
-    /// Adds items to the end of a list.
-    fn extend(&mut self, key: &str, items: &[Box<RawValue>]) -> Result<(), Wrong> {
-        let old = self.0.get(key).map_or("[]", |old| old.get().trim());
-        let body = old.strip_prefix('[').and_then(|old| old.strip_suffix(']'));
-        let body = body.ok_or_else(|| format!("its {key} is no list"))?.trim();
-        let mut text =
-            String::with_capacity(old.len() + items.iter().map(|item| item.get().len() + 1).sum::<usize>());
-        text.push('[');
-        text.push_str(body);
-        for (at, item) in items.iter().enumerate() {
-            if at > 0 || !body.is_empty() {
-                text.push(',');
-            }
-            text.push_str(item.get());
-        }
-        text.push(']');
-        let value = RawValue::from_string(text).map_err(|error| error.to_string())?;
-        self.0.insert(key.to_owned(), value);
-        Ok(())
-    }
-
-    /// Adds rows to a table; a column that is not among `columns` gets nulls.
-    fn add_rows(&mut self, columns: &[(&str, Vec<Value>)]) -> Result<(), Wrong> {
-        let rows = columns.first().map_or(0, |(_, cells)| cells.len());
-        let length: usize = self.get("length")?;
-        let null = vec![Value::Null; rows];
-        for key in self.0.keys().cloned().collect::<Vec<_>>() {
-            if key == "length" {
-                continue;
-            }
-            let cells = columns.iter().find(|(known, _)| *known == key).map_or(&null, |(_, cells)| cells);
-            let cells: Result<Vec<_>, _> = cells.iter().map(to_raw_value).collect();
-            self.extend(&key, &cells.map_err(|error| error.to_string())?)?;
-        }
-        self.set("length", &(length + rows))
-    }
-}
+use vouch_document::{Part, Wrong};
 
 /// A marker to be added.
 #[derive(Debug)]
@@ -107,14 +33,8 @@ pub struct Profile {
 
 impl Profile {
     pub fn new(mut document: Part) -> Result<Self, Wrong> {
-        let mut part = |key: &str| {
-            let part = document.get(key);
-            document.0.remove(key);
-            part
-        };
-        let (meta, shared): (Part, Part) = (part("meta")?, part("shared")?);
-        let threads = document.get("threads")?;
-        document.0.remove("threads");
+        let (meta, shared): (Part, Part) = (document.take("meta")?, document.take("shared")?);
+        let threads = document.take("threads")?;
         let texts: Vec<String> = shared.get("stringArray")?;
         let old_strings = texts.len();
         let strings = texts.iter().cloned().enumerate().map(|(row, text)| (text, row)).collect();

@@ -9,8 +9,9 @@ use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Value};
 
 use crate::names;
-use crate::profile::{Profile, Wrong};
+use crate::profile::Profile;
 use crate::show::{Words, resolve};
+use vouch_document::Wrong;
 
 const WHOSE: &str = "[JFR's stack, not checked]";
 /// JFR has no deeper ones.

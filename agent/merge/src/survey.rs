@@ -14,8 +14,9 @@ use crate::anchors::{Moment, Moments, relate};
 use crate::clock::Relation;
 use crate::events::{Choice, constant, is_like};
 use crate::names::{self, Thread};
-use crate::profile::{Part, Profile, Wrong};
+use crate::profile::Profile;
 use crate::show::{Ticks, Words, number};
+use vouch_document::{Part, Wrong};
 
 /// What may hold passwords is shown to nobody who has not asked for it, whatever the recording's settings are.
 const PRIVATE: [&str; 4] = [

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use vouch_jfr::testing::{Constants, Declared, DeclaredField, chunk, constant, event, long, plain, text};
 
-use crate::{Choice, Merged, Part, merge};
+use vouch_document::Part;
+
+use crate::{Choice, Merged, merge};
 
 const LONG: i64 = 20;
 const STRING: i64 = 21;

@@ -9,7 +9,8 @@ use std::rc::Rc;
 use serde_json::{Map, Value as Json, json};
 
 use crate::names::Thread;
-use crate::profile::{Part, Profile, Wrong, no_markers};
+use crate::profile::{Profile, no_markers};
+use vouch_document::{Part, Wrong};
 
 /// Tracks of threads that the profile has not, at most; the rest shares one.
 const NEW: usize = 100;

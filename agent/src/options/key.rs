@@ -14,9 +14,9 @@ use crate::recovery;
 use super::{EngineWish, FunctionNames, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 17] = [
-    "out", "report", "jfr", "interval", "engine", "depth", "threads", "start", "duration", "witness",
-    "refuted", "names", "recovery", "events", "walker", "lab", "break",
+const KEYS: [&str; 18] = [
+    "out", "report", "jfr", "sources", "interval", "engine", "depth", "threads", "start", "duration",
+    "witness", "refuted", "names", "recovery", "events", "walker", "lab", "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -54,6 +54,12 @@ pub fn apply(
         }
         "report" => options.report = Some(report_path(value, place).map_err(named)?),
         "jfr" => options.jfr = Some(recording_path(value, place).map_err(named)?),
+        "sources" => {
+            let path = |part| Ok(PathBuf::from(place.expand(part)?));
+            let paths =
+                value.split(':').filter(|part| !part.is_empty()).map(path).collect::<Result<_, String>>();
+            options.sources = paths.map_err(named)?;
+        }
         "interval" => options.interval = length(value, "50us", "10s").map_err(named)?,
         "engine" => {
             let engines = [
@@ -134,8 +140,8 @@ enum Lab {
 pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
     let (word, allowed): (_, &[&str]) = match verb {
         Verb::Start => return Vec::new(),
-        Verb::Stop => ("stop", &["out", "report", "jfr"]),
-        Verb::Dump => ("dump", &["out", "report", "jfr"]),
+        Verb::Stop => ("stop", &["out", "report", "jfr", "sources"]),
+        Verb::Dump => ("dump", &["out", "report", "jfr", "sources"]),
         Verb::Status => ("status", &[]),
         Verb::Lab => ("lab", &["lab", "break"]),
     };

@@ -33,13 +33,14 @@ fn nothing_at_all_is_a_good_start() {
 #[test]
 fn every_key_is_understood() {
     let o = options(
-        "out=a.json,out=b-%p.json.gz,out=c%{HOST}%%.folded,report=r-%t.json,jfr=f-%p.jfr,interval=250us,engine=timer,\
+        "out=a.json,out=b-%p.json.gz,out=c%{HOST}%%.folded,report=r-%t.json,jfr=f-%p.jfr,sources=src:%{HOST}.jar,interval=250us,engine=timer,\
          depth=20000,threads=^main$,start=5s,duration=2m,witness=20/s,quiet",
     );
     let paths: Vec<_> = o.outputs.iter().map(|o| (o.path.to_str().unwrap(), o.format.ending)).collect();
     assert_eq!(paths, [("a.json", ".json"), ("b-42.json.gz", ".json.gz"), ("cbox%.folded", ".folded")]);
     assert_eq!(o.report.unwrap().to_str(), Some("r-20260102-030405.json"));
     assert_eq!(o.jfr.unwrap().to_str(), Some("f-42.jfr"));
+    assert_eq!(o.sources, ["src", "box.jar"].map(PathBuf::from));
     assert_eq!(o.interval, Duration::from_micros(250));
     assert_eq!((o.engine, o.depth, o.quiet), (EngineWish::Timer, 20_000, true));
     assert!(o.threads.unwrap().is_match("main"));

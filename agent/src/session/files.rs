@@ -2,19 +2,22 @@
 //!
 //! A file that cannot be written costs the others nothing, and the program nothing at all.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 
 use vouch_report::Files;
 
-use super::{Program, Session, recorded, trust};
+use super::additions::Additions;
+use super::{Program, Session, trust};
 use crate::plan::Plan;
 use crate::record::Powers;
 use crate::say::say;
 
-/// The lines, which are the same for each profile.
-fn say_once(mut lines: Vec<String>) {
-    lines.dedup();
+/// The lines, which are mostly the same for each profile.
+fn say_once(lines: Vec<String>) {
+    let mut seen = HashSet::new();
+    let lines: Vec<String> = lines.into_iter().filter(|line| seen.insert(line.clone())).collect();
     if !lines.is_empty() {
         say(&lines.join("\n"));
     }
@@ -33,17 +36,15 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers)
             None
         }
     };
-    let (mut all, mut opens, mut jfr_lines, mut unmerged) = (Vec::new(), None, Vec::new(), Vec::new());
+    let (mut all, mut opens, mut added, mut not_added) = (Vec::new(), None, Vec::new(), Vec::new());
     for out in &places.outputs {
         let format = out.format;
         let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
-        let jfr = places.options.jfr.as_deref().filter(|_| format.opens);
-        let merged = jfr.and_then(|jfr| {
-            let (document, line) = recorded::merged(jfr, plain);
-            if document.is_some() { &mut jfr_lines } else { &mut unmerged }.push(line);
-            document
-        });
-        let result = vouch_output::write_whole(&out.path, format.gzip, |file| match merged {
+        let additions =
+            if format.opens { Additions::of(&places.options, &plain) } else { Additions::default() };
+        added.extend(additions.lines);
+        not_added.extend(additions.failures);
+        let result = vouch_output::write_whole(&out.path, format.gzip, |file| match additions.document {
             Some(document) => serde_json::to_writer(file, &document).map_err(io::Error::from),
             None => plain(file),
         });
@@ -58,10 +59,10 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers)
     if !session.plan.options.quiet {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         say(&report.summary(Files { all: &all, opens: opens.as_deref() }));
-        say_once(jfr_lines);
+        say_once(added);
     }
     // What was lost is said even to those who want no summary.
-    say_once(unmerged);
+    say_once(not_added);
     if !lost.is_empty() {
         lost.push("the program itself is not touched by this".to_owned());
         say(&lost.join("\n"));

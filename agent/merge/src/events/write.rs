@@ -12,11 +12,12 @@ use serde_json::{Map, Value as Json, json};
 use super::{Met, Reading};
 use crate::clock::Relation;
 use crate::kept::{Kept, Whose};
-use crate::profile::{Marker, Profile, Wrong};
+use crate::profile::{Marker, Profile};
 use crate::show::{Cell, Shown, in_template};
 use crate::stacks::Categories;
 use crate::threads::Tracks;
 use crate::{Clock, Kind, Merged};
+use vouch_document::Wrong;
 
 /// The field that says whose an event is in a track of many.
 const THREAD: &str = "vouchThread";

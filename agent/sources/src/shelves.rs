@@ -1,0 +1,243 @@
+//! Where source texts lie: folders and what is below them, and in them archives of sources (`*-sources.jar`, a JDK's `src.zip`).
+//!
+//! It must never follow a link to a folder, take memory by what an archive says of itself, or stop at what cannot be read.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::DeflateDecoder;
+use rawzip::{CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder};
+use walkdir::WalkDir;
+
+use crate::wanted::Wanted;
+
+/// Below all places together no more files than this are looked at.
+const MOST_FILES: usize = 2_000_000;
+/// No more files of one name.
+const MOST_OF_A_NAME: usize = 256;
+
+/// All that lies there and has one of the wanted names.
+#[derive(Debug)]
+pub struct Shelves {
+    archives: Vec<Archive>,
+    by_name: HashMap<String, Vec<Entry>>,
+    /// A sentence for each place that could not be looked at.
+    pub unreadable: Vec<String>,
+    looked_at: usize,
+}
+
+/// It is opened again for each text: of a whole repository of them, descriptors would run out, which are the program's, too.
+#[derive(Debug)]
+struct Archive {
+    path: PathBuf,
+    /// The version of the JDK of which it is the source.
+    jdk: Option<String>,
+}
+
+fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    ZipArchive::from_file(file, buffer).map_err(|error| error.to_string())
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Below which of the places that were named.
+    given: usize,
+    /// With `/` between folders.
+    path: String,
+    at: At,
+}
+
+#[derive(Debug)]
+enum At {
+    Folder,
+    Archive { archive: usize, entry: ZipArchiveEntryWayfinder, packed: bool },
+}
+
+impl Shelves {
+    /// Looks at all that lies below the paths.
+    pub fn search(paths: &[PathBuf], names: &HashSet<&str>) -> Self {
+        let mut shelves =
+            Self { archives: Vec::new(), by_name: HashMap::new(), unreadable: Vec::new(), looked_at: 0 };
+        for (given, path) in paths.iter().enumerate() {
+            if path.is_dir() {
+                shelves.walk(given, path, names);
+            } else if names.contains(&*file_name(path)) {
+                shelves.put(given, path.to_string_lossy().into_owned(), At::Folder);
+            } else {
+                shelves.open(given, path, names);
+            }
+        }
+        shelves
+    }
+
+    fn walk(&mut self, given: usize, folder: &Path, names: &HashSet<&str>) {
+        let visible = |entry: &walkdir::DirEntry| {
+            entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
+        };
+        for entry in WalkDir::new(folder).into_iter().filter_entry(visible) {
+            self.looked_at += 1;
+            if self.looked_at > MOST_FILES {
+                self.unreadable.push(format!(
+                    "{}: there are more than {MOST_FILES} files: name a folder further down",
+                    folder.display()
+                ));
+                return;
+            }
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.unreadable.push(format!("{folder}: {error}", folder = folder.display()));
+                    continue;
+                }
+            };
+            let name = entry.file_name().to_string_lossy();
+            if entry.file_type().is_dir() {
+                continue;
+            }
+            if names.contains(&*name) {
+                self.put(given, entry.path().to_string_lossy().into_owned(), At::Folder);
+            } else if name.ends_with("-sources.jar") || name == "src.zip" {
+                self.open(given, entry.path(), names);
+            }
+        }
+    }
+
+    fn open(&mut self, given: usize, path: &Path, names: &HashSet<&str>) {
+        if let Err(why) = self.try_open(given, path, names) {
+            self.unreadable
+                .push(format!("{} cannot be read as an archive of sources: {why}", path.display()));
+        }
+    }
+
+    fn try_open(&mut self, given: usize, path: &Path, names: &HashSet<&str>) -> Result<(), String> {
+        let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+        let zip = open(path, &mut buffer)?;
+        let archive = self.archives.len();
+        let mut entries = zip.entries(&mut buffer);
+        let mut found = Vec::new();
+        let damage = loop {
+            let entry = match entries.next_entry() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break None,
+                Err(error) => break Some(error.to_string()),
+            };
+            let raw = entry.file_path();
+            let path = String::from_utf8_lossy(raw.as_ref());
+            if names.contains(path.rsplit('/').next().unwrap_or(&path)) && found.len() < MOST_FILES {
+                let packed = match entry.compression_method() {
+                    CompressionMethod::STORE => false,
+                    CompressionMethod::DEFLATE => true,
+                    _ => continue,
+                };
+                found.push((path.into_owned(), At::Archive { archive, entry: entry.wayfinder(), packed }));
+            }
+        };
+        if !found.is_empty() {
+            self.archives.push(Archive { path: path.to_owned(), jdk: jdk_of(path) });
+            for (path, at) in found {
+                self.put(given, path, at);
+            }
+        }
+        // What stands before the damage is there all the same.
+        damage.map_or(Ok(()), Err)
+    }
+
+    fn put(&mut self, given: usize, path: String, at: At) {
+        let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
+        let entries = self.by_name.entry(name).or_default();
+        if entries.len() < MOST_OF_A_NAME {
+            entries.push(Entry { given, path, at });
+        }
+    }
+
+    /// All files of that name.
+    pub fn copies(&self, wanted: &Wanted) -> Vec<Copy<'_>> {
+        let entries = self.by_name.get(wanted.name());
+        entries.into_iter().flatten().map(|entry| self.copy(entry, wanted)).collect()
+    }
+
+    fn copy<'a>(&'a self, entry: &'a Entry, wanted: &Wanted) -> Copy<'a> {
+        let in_its_package = entry
+            .path
+            .strip_suffix(wanted.path.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+        let archive = match entry.at {
+            At::Folder => None,
+            At::Archive { archive, .. } => Some(&self.archives[archive]),
+        };
+        let (place, jdk) = match archive {
+            None => (entry.path.clone(), None),
+            Some(archive) => (archive.path.display().to_string(), archive.jdk.as_deref()),
+        };
+        // `gson-2.11.0-sources.jar` is the source of `gson-2.11.0.jar`.
+        let of_jar = archive.is_some_and(|archive| {
+            let name = file_name(&archive.path);
+            let jar = name.strip_suffix("-sources.jar").map(|name| format!("{name}.jar"));
+            jar.is_some_and(|jar| wanted.resources.contains(&jar))
+        });
+        // `java.base/java/lang/String.java` is of the module java.base.
+        let of_module = entry.path.split('/').next().is_some_and(|first| wanted.resources.contains(first));
+        let distance = (!(of_jar || of_module), !in_its_package, entry.given);
+        Copy { shelves: self, entry, place, jdk, in_its_package, distance }
+    }
+}
+
+/// The version of the JDK that an archive lies in: beside its `release` file, or in the `lib` folder beside that.
+fn jdk_of(archive: &Path) -> Option<String> {
+    let mut folders = archive.ancestors().skip(1).take(2);
+    let release = folders.find_map(|folder| fs::read_to_string(folder.join("release")).ok())?;
+    let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    Some(version.trim_matches('"').to_owned())
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// One file that has the wanted name.
+#[derive(Debug)]
+pub struct Copy<'a> {
+    shelves: &'a Shelves,
+    entry: &'a Entry,
+    /// The file, or the archive.
+    pub place: String,
+    /// The version of the JDK of which the archive is the source.
+    pub jdk: Option<&'a str>,
+    /// Its folders end with the package's.
+    pub in_its_package: bool,
+    /// The smaller, the likelier: of the jar or module that was loaded, in the package's folders, below a place that was named earlier.
+    pub distance: (bool, bool, usize),
+}
+
+impl Copy<'_> {
+    /// Its text, if that is no longer than `most`.
+    pub fn read(&self, most: u64) -> Result<String, String> {
+        let mut bytes = Vec::new();
+        let read = match &self.entry.at {
+            At::Folder => {
+                File::open(&self.entry.path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
+            }
+            At::Archive { archive, entry, packed } => {
+                let archive = &self.shelves.archives[*archive];
+                let zip = open(&archive.path, &mut vec![0; RECOMMENDED_BUFFER_SIZE])?;
+                let entry = zip.get_entry(*entry).map_err(|error| error.to_string())?;
+                let whole: &mut dyn Read = if *packed {
+                    &mut entry.verifying_reader(DeflateDecoder::new(entry.reader()))
+                } else {
+                    &mut entry.verifying_reader(entry.reader())
+                };
+                whole.take(most + 1).read_to_end(&mut bytes)
+            }
+        };
+        read.map_err(|error: io::Error| error.to_string())?;
+        if bytes.len() as u64 > most {
+            return Err(format!("is longer than {} MiB", most >> 20));
+        }
+        // Older sources are often in Latin-1, in which each byte is a character.
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| error.as_bytes().iter().map(|byte| char::from(*byte)).collect()))
+    }
+}

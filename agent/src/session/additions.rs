@@ -1,0 +1,86 @@
+//! What is added to a profile before it is written: the events of the Flight Recorder's file (`jfr=`), and source text (`sources=`).
+//!
+//! What cannot be added must never cost the profile.
+
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::path::Path;
+
+use vouch_document::Part;
+use vouch_merge::{Choice, MOST, merge};
+
+use crate::options::Options;
+
+/// Writes the profile itself.
+type Profile<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Additions {
+    /// To be written in the place of the profile.
+    pub document: Option<Part>,
+    /// What was added, in lines.
+    pub lines: Vec<String>,
+    /// What was not, and why.
+    pub failures: Vec<String>,
+}
+
+impl Additions {
+    pub fn of(options: &Options, profile: Profile<'_>) -> Self {
+        let mut additions = Self::default();
+        if let Some(jfr) = &options.jfr {
+            match merged(jfr, profile) {
+                Ok((document, line)) => {
+                    additions.document = Some(document);
+                    additions.lines.push(format!("jfr: {line}"));
+                }
+                Err(why) => {
+                    additions
+                        .failures
+                        .push(format!("jfr: the profile is without the recording's events: {why}"));
+                }
+            }
+        }
+        if !options.sources.is_empty() {
+            let document = additions.document.take().map_or_else(|| read(profile), Ok);
+            let embedded = document.and_then(|document| {
+                vouch_sources::embed(document, &options.sources, vouch_sources::MOST_BYTES)
+            });
+            match embedded {
+                Ok((document, embedded)) => {
+                    additions.document = Some(document);
+                    additions.lines.extend(embedded.lines());
+                }
+                Err(why) => additions.failures.push(format!("sources: the profile is without them: {why}")),
+            }
+        }
+        additions
+    }
+}
+
+fn read(profile: Profile<'_>) -> Result<Part, String> {
+    let mut text = Vec::new();
+    profile(&mut text).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
+fn merged(jfr: &Path, profile: Profile<'_>) -> Result<(Part, String), String> {
+    let file = File::open(jfr).map_err(|error| {
+        let jfr = jfr.display();
+        match error.kind() {
+            io::ErrorKind::NotFound => format!(
+                "{jfr} is not there: the JVM writes it when it ends, with -XX:StartFlightRecording=filename={jfr}; \
+                 `vouch merge PROFILE {jfr}` does the same later"
+            ),
+            _ => format!("{jfr} cannot be read: {error}"),
+        }
+    })?;
+    let document = read(profile)?;
+    let recording = jfr.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let choice = Choice { recording, events: Vec::new(), most: MOST };
+    let (document, merged) = merge(document, BufReader::with_capacity(1 << 20, file), &choice)?;
+    if let Some(pid) = &merged.stranger {
+        return Err(format!("{} is of another process ({pid})", jfr.display()));
+    }
+    Ok((document, merged.line()))
+}

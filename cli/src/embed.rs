@@ -1,0 +1,42 @@
+//! `vouch embed`: a profile with the source text of what it shows in it.
+//!
+//! It must never take a text that nobody has named a place for: source is people's own.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use vouch_report::plain;
+use vouch_sources::MOST_BYTES;
+
+use crate::rewrite::Rewritten;
+
+#[derive(Args)]
+pub struct How {
+    /// Where the sources lie: source trees, -sources.jar files and folders that have some, a JDK or its src.zip
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// The file to be written [default: the profile's name with .sources in it]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// So much text at most, of those files first that took most time
+    #[arg(long, value_name = "MEGABYTES", default_value_t = MOST_BYTES >> 20)]
+    limit: u64,
+}
+
+/// Writes the profile with the texts in it, and says what it has and what it lacks.
+pub fn embed(profile: &Path, how: How) -> Result<String, String> {
+    let rewritten = Rewritten::of(profile, how.out, "sources")?;
+    for path in &how.paths {
+        path.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    let document = rewritten.read()?;
+    if io::stderr().is_terminal() {
+        eprintln!("looking for sources …");
+    }
+    let (document, embedded) = vouch_sources::embed(document, &how.paths, how.limit.saturating_mul(1 << 20))
+        .map_err(|wrong| format!("{}: {wrong}", profile.display()))?;
+    let out = rewritten.write(&document)?;
+    let lines = embedded.lines().into_iter().map(|line| format!("{}\n", plain(&line)));
+    Ok(format!("wrote {}\n{}", plain(&out), lines.collect::<String>()))
+}

@@ -1,0 +1,51 @@
+//! A profile that is read, and written again with more in it: what the verbs that do so have in common.
+//!
+//! It must never write over the profile unless it is told to, and never leave half a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use vouch_document::Part;
+
+use crate::document;
+
+/// From which file to which.
+pub struct Rewritten<'a> {
+    profile: &'a Path,
+    pub out: PathBuf,
+}
+
+impl<'a> Rewritten<'a> {
+    /// Makes sure that it can be written, before any work is done; `word` stands in the name that nobody has chosen.
+    pub fn of(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, String> {
+        let out = out.unwrap_or_else(|| beside(profile, word));
+        let name = out.to_string_lossy();
+        if !name.ends_with(".json") && !name.ends_with(".json.gz") {
+            return Err(format!("{name}: what is written is a profile: name it .json or .json.gz"));
+        }
+        vouch_output::check(&out)?;
+        Ok(Self { profile, out })
+    }
+
+    pub fn read(&self) -> Result<Part, String> {
+        document::read(self.profile, |file| format!("{} is no profile (out=…) of Vouch's", file.display()))
+    }
+
+    /// Writes it; the file's name.
+    pub fn write(&self, document: &Part) -> Result<String, String> {
+        let name = self.out.to_string_lossy().into_owned();
+        let written = vouch_output::write_whole(&self.out, name.ends_with(".gz"), |file| {
+            serde_json::to_writer(file, document).map_err(io::Error::from)
+        });
+        written.map_err(|error| format!("{name} cannot be written: {error}"))?;
+        Ok(name)
+    }
+}
+
+/// `a.json.gz` → `a.merged.json.gz`
+fn beside(profile: &Path, word: &str) -> PathBuf {
+    let name = profile.file_name().unwrap_or_default().to_string_lossy();
+    let (first, ending) = name.split_at(name.find(".json").unwrap_or(name.len()));
+    let ending = if ending.is_empty() { ".json.gz" } else { ending };
+    profile.with_file_name(format!("{first}.{word}{ending}"))
+}
