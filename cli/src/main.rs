@@ -4,6 +4,7 @@
 //! with 2, and a reader who has seen enough (`| head`) is no mistake.
 #![forbid(unsafe_code)]
 
+mod diff;
 mod document;
 mod embed;
 mod events;
@@ -11,6 +12,7 @@ mod explain;
 mod merge;
 mod profile;
 mod rewrite;
+mod tally;
 mod top;
 
 use std::io::{self, Write};
@@ -64,7 +66,16 @@ enum Verb {
         #[command(flatten)]
         how: embed::How,
     },
-    /// Where the CPU time went: by method, or by what the program said it was for
+    /// Which methods took more or less in one run than in another, as far as that is no chance
+    Diff {
+        /// A profile (.json, .json.gz) of Vouch's, of the program as it was
+        first: PathBuf,
+        /// One of the program as it is now
+        second: PathBuf,
+        #[command(flatten)]
+        how: diff::How,
+    },
+    /// Where the CPU time went: by method, line or thread, or by what the program said it was for
     Top {
         /// A profile (.json, .json.gz) of Vouch's
         file: PathBuf,
@@ -79,6 +90,7 @@ fn main() -> ExitCode {
         Verb::Explain { file, which } => explain::explain(&file, which),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),
+        Verb::Diff { first, second, how } => diff::diff(&first, &second, &how),
         Verb::Embed { profile, how } => embed::embed(&profile, how),
         Verb::Top { file, question } => top::top(&file, &question),
     };

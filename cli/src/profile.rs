@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::Value;
+use vouch_report::TrustReport;
 
 use crate::document;
 
@@ -25,7 +26,7 @@ pub struct Meta {
     pub vouch_contexts: Option<Contexts>,
     /// Another tool's profile has none.
     #[serde(rename = "vouch")]
-    _report: IgnoredAny,
+    report: Value,
     categories: Vec<Category>,
 }
 
@@ -69,6 +70,8 @@ struct Funcs {
 struct Frames {
     func: Vec<usize>,
     category: Vec<Option<usize>>,
+    #[serde(default)]
+    line: Vec<Option<u32>>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +83,7 @@ struct Stacks {
 
 #[derive(Deserialize)]
 pub struct Thread {
+    pub name: String,
     samples: Samples,
 }
 
@@ -89,14 +93,18 @@ struct Samples {
     stack: Vec<Option<usize>>,
     weight: Option<Vec<u32>>,
     vouch_context: Option<Vec<Option<usize>>>,
+    /// From one to the next, in milliseconds.
+    time_deltas: Option<Vec<f64>>,
 }
 
-/// A sample: its stack, its weight in intervals, its context.
+/// A sample: its stack, its weight in intervals, its context, its thread, and when it was.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     pub stack: usize,
     pub weight: u32,
     pub context: Option<usize>,
+    pub thread: usize,
+    pub time_ms: f64,
 }
 
 impl Profile {
@@ -117,10 +125,11 @@ impl Profile {
         let within = |rows: &[usize], length: usize| rows.iter().all(|row| *row < length);
         let stacks = stack_table.frame.len();
         let samples = |thread: &Thread| {
-            let Samples { stack, weight, vouch_context } = &thread.samples;
+            let Samples { stack, weight, vouch_context, time_deltas } = &thread.samples;
             let contexts = meta.vouch_contexts.as_ref().map_or(0, |contexts| contexts.kind.len());
             stack.iter().flatten().all(|stack| *stack < stacks)
                 && weight.as_ref().is_none_or(|weight| weight.len() == stack.len())
+                && time_deltas.as_ref().is_none_or(|times| times.len() == stack.len())
                 && vouch_context.as_ref().is_none_or(|column| {
                     column.len() == stack.len() && column.iter().flatten().all(|row| *row < contexts)
                 })
@@ -128,6 +137,7 @@ impl Profile {
         within(&func_table.name, string_array.len())
             && within(&frame_table.func, func_table.name.len())
             && frame_table.category.len() == frame_table.func.len()
+            && (frame_table.line.is_empty() || frame_table.line.len() == frame_table.func.len())
             && within(&stack_table.frame, frame_table.func.len())
             && stack_table.prefix_offset.len() == stacks
             && stack_table.prefix_offset.iter().enumerate().all(|(row, offset)| *offset <= row)
@@ -137,13 +147,20 @@ impl Profile {
 
     /// All samples of all threads.
     pub fn samples(&self) -> impl Iterator<Item = Sample> {
-        self.threads.iter().flat_map(|Thread { samples }| {
-            samples.stack.iter().enumerate().filter_map(|(row, stack)| {
+        self.threads.iter().enumerate().flat_map(|(thread, Thread { samples, .. })| {
+            let mut time_ms = 0.0;
+            samples.stack.iter().enumerate().filter_map(move |(row, stack)| {
+                time_ms += samples.time_deltas.as_ref().map_or(0.0, |deltas| deltas[row]);
                 let weight = samples.weight.as_ref().map_or(1, |weights| weights[row]);
                 let context = samples.vouch_context.as_ref().and_then(|column| column[row]);
-                Some(Sample { stack: (*stack)?, weight, context })
+                Some(Sample { stack: (*stack)?, weight, context, thread, time_ms })
             })
         })
+    }
+
+    /// The trust report that it carries, if this Vouch can read it.
+    pub fn report(&self) -> Option<TrustReport> {
+        TrustReport::deserialize(&self.meta.report).ok()
     }
 
     /// How many stacks there are.
@@ -157,14 +174,19 @@ impl Profile {
         (offset > 0).then(|| stack - offset)
     }
 
-    /// The function on top of a stack.
-    pub fn function(&self, stack: usize) -> usize {
-        self.shared.frame_table.func[self.shared.stack_table.frame[stack]]
+    /// The frame on top of a stack.
+    pub fn frame(&self, stack: usize) -> usize {
+        self.shared.stack_table.frame[stack]
     }
 
-    /// How many functions there are.
-    pub fn functions(&self) -> usize {
-        self.shared.func_table.name.len()
+    /// The line of that.
+    pub fn line(&self, stack: usize) -> Option<u32> {
+        self.shared.frame_table.line.get(self.frame(stack)).copied().flatten()
+    }
+
+    /// The function on top of a stack.
+    pub fn function(&self, stack: usize) -> usize {
+        self.shared.frame_table.func[self.frame(stack)]
     }
 
     pub fn function_name(&self, function: usize) -> &str {
@@ -173,7 +195,7 @@ impl Profile {
 
     /// True if the VM itself was at work there: of that no program says for whom it is.
     pub fn is_vm(&self, stack: usize) -> bool {
-        let category = self.shared.frame_table.category[self.shared.stack_table.frame[stack]];
+        let category = self.shared.frame_table.category[self.frame(stack)];
         category.and_then(|row| self.meta.categories.get(row)).is_some_and(|category| category.name == "VM")
     }
 

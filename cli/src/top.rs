@@ -1,33 +1,58 @@
-//! `vouch top`: where the CPU time of a profile went, by method or by what the program said it was for.
+//! `vouch top`: where the CPU time of a profile went: by method, by line, by thread, or by what the program said it was for.
 //!
-//! It must never divide by what it has filtered out, or count a method twice for one sample: a share is one of all samples that
-//! were asked for.
+//! It must never divide by what it has filtered out: a share is one of all samples that were asked for.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::str::FromStr;
 
+use clap::ValueEnum;
+use regex_lite::Regex;
+use serde_json::{Value, json};
 use vouch_report::{Weighed, float, grouped, percent, plain, share, shortened};
 
 use crate::profile::{Field, Profile, Sample};
+use crate::tally::{Rows, Time};
 
-/// A name takes no more than so many characters.
+/// A name takes no more than so many characters where nobody says how wide the terminal is, and no fewer.
 const WIDEST: usize = 90;
+const NARROWEST: usize = 24;
 
 /// What is asked of a profile.
 #[derive(Debug, clap::Args)]
 pub struct Question {
-    /// By what the innermost context says in this field, and not by method: a field's name (user) or its kind's, too (Request.user)
-    #[arg(long, value_name = "FIELD")]
+    /// By thread, or by what the innermost context says in this field, and not by method: a field's name (user) or its kind's,
+    /// too (Request.user)
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["lines", "sort"])]
     by: Option<String>,
     /// Only samples in a context that says this, as user=moe; may be given again, and then all must hold
     #[arg(long = "where", value_name = "FIELD=VALUE")]
     conditions: Vec<Condition>,
+    /// Only threads of which a part of the name matches
+    #[arg(long, value_name = "REGEX")]
+    thread: Option<Regex>,
+    /// A row for each line of a method
+    #[arg(long)]
+    lines: bool,
+    /// By the time in which a method was on top, or with all that it called
+    #[arg(long, value_enum, default_value_t = Order::Own)]
+    sort: Order,
     /// So many rows at most
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
+    /// For a machine: all figures, in milliseconds and as shares
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Order {
+    #[value(name = "self")]
+    Own,
+    Total,
 }
 
 /// A field must say this.
@@ -57,23 +82,54 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
         .map(|condition| Ok((profile.field(&condition.field)?, condition.value.as_str())))
         .collect();
     let conditions = conditions.map_err(about)?;
-    let by = question.by.as_deref().map(|field| profile.field(field)).transpose().map_err(about)?;
+    let by = question.by.as_deref().map(|by| By::of(&profile, by)).transpose().map_err(about)?;
+    let of_thread: Vec<bool> = profile.threads.iter().map(|thread| question.is_of(&thread.name)).collect();
     let holds = |sample: &Sample| {
-        conditions.iter().all(|(field, value)| profile.says(sample.context, field) == Some(value))
+        of_thread[sample.thread]
+            && conditions.iter().all(|(field, value)| profile.says(sample.context, field) == Some(value))
     };
     let samples: Vec<Sample> = profile.samples().filter(holds).collect();
     let all = sum(samples.iter());
     if all.weight == 0 {
-        let none =
-            if conditions.is_empty() { "there is no sample in it" } else { "no sample is in such a context" };
-        return Err(about(none.to_owned()));
+        let none = match (&question.thread, conditions.is_empty()) {
+            (Some(_), _) if !of_thread.contains(&true) => {
+                let names: Vec<_> =
+                    profile.threads.iter().take(8).map(|thread| plain(&thread.name)).collect();
+                format!("no thread has such a name: there are {}", names.join(", "))
+            }
+            (None, true) => "there is no sample in it".to_owned(),
+            (Some(_), true) => "no sample is in such a thread".to_owned(),
+            (_, false) => "no sample is in such a context".to_owned(),
+        };
+        return Err(about(none));
+    }
+    let rows = question.rows;
+    if question.json {
+        let list = match &by {
+            Some(by) => shares(&profile, &samples, by).json(&profile, all, rows),
+            None => Value::Array(methods(&profile, &samples, question).iter().take(rows).map(|(name, time)| {
+                let [own, total] = [time.own, time.total].map(|weight| (profile.millis(weight), float(weight) / float(all.weight)));
+                json!({ "name": name, "self_ms": own.0, "self_share": own.1, "total_ms": total.0, "total_share": total.1 })
+            }).collect()),
+        };
+        let told = json!({ "cpu_ms": profile.millis(all.weight), "samples": all.samples, "rows": list });
+        return Ok(format!("{told:#}\n"));
     }
     let mut text = format!("{} of CPU time in {} samples\n", profile.time(all.weight), grouped(all.samples));
+    if let Some(report) = profile.report() {
+        let _ = writeln!(text, "how far it holds: {}", report.fates());
+    }
     match &by {
-        Some(field) => by_field(&mut text, &profile, &samples, field, all, question.rows),
-        None => by_method(&mut text, &profile, &samples, all, question.rows),
+        Some(by) => shares(&profile, &samples, by).print(&mut text, &profile, by, all, rows),
+        None => print_methods(&mut text, &profile, &methods(&profile, &samples, question), all, question),
     }
     Ok(text)
+}
+
+impl Question {
+    fn is_of(&self, thread: &str) -> bool {
+        self.thread.as_ref().is_none_or(|regex| regex.is_match(thread))
+    }
 }
 
 fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
@@ -83,24 +139,51 @@ fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
 }
 
 impl Profile {
+    fn millis(&self, weight: u64) -> f64 {
+        float(weight) * self.meta.interval
+    }
+
     fn time(&self, weight: u64) -> String {
-        format!("{:.1} ms", float(weight) * self.meta.interval)
+        format!("{:.1} ms", self.millis(weight))
     }
 }
 
-/// A row for each value, the dearest first; then what has none.
-fn by_field(
-    text: &mut String,
-    profile: &Profile,
-    samples: &[Sample],
-    field: &Field,
-    all: Weighed,
-    rows: usize,
-) {
+/// By what samples are told apart, if not by method.
+enum By {
+    Thread,
+    Field(Field),
+}
+
+impl By {
+    fn of(profile: &Profile, name: &str) -> Result<Self, String> {
+        // A context's field of that name is asked for with its kind: `Work.thread`.
+        if name == "thread" { Ok(Self::Thread) } else { profile.field(name).map(Self::Field) }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Thread => "thread",
+            Self::Field(field) => &field.name,
+        }
+    }
+}
+
+/// What is of each value, the dearest first; then what has none.
+struct Shares<'p> {
+    values: Vec<(&'p str, Weighed)>,
+    none: Weighed,
+    vm: Weighed,
+}
+
+fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &By) -> Shares<'p> {
     let (mut values, mut none, mut vm) =
         (HashMap::<&str, Weighed>::new(), Weighed::default(), Weighed::default());
     for sample in samples {
-        match profile.says(sample.context, field) {
+        let says = match by {
+            By::Thread => Some(profile.threads[sample.thread].name.as_str()),
+            By::Field(field) => profile.says(sample.context, field),
+        };
+        match says {
             Some(value) => values.entry(value).or_default().add(sample.weight),
             None if profile.is_vm(sample.stack) => vm.add(sample.weight),
             None => none.add(sample.weight),
@@ -108,81 +191,81 @@ fn by_field(
     }
     let mut values: Vec<(&str, Weighed)> = values.into_iter().collect();
     values.sort_by_key(|(value, sum)| (Reverse(sum.weight), *value));
-    let left = values.split_off(values.len().min(rows));
-    let _ = writeln!(text, "   CPU time    share    95 % interval  samples  {}", plain(&field.name));
-    let mut row = |name: &str, sum: Weighed, sure: bool| {
-        let (part, (least, most)) = share(sum, all);
-        let interval = format!("{:.1} to {:.1} %", 100.0 * least, 100.0 * most);
-        let (time, interval) = (profile.time(sum.weight), if sure { interval } else { String::new() });
-        let (share, samples) = (percent(100.0 * part), grouped(sum.samples));
-        let _ = writeln!(text, "{time:>11}  {share:>7}  {interval:>15}  {samples:>7}  {name}");
-    };
-    for (value, sum) in values {
-        row(&plain(&shortened(value, WIDEST)), sum, true);
+    Shares { values, none, vm }
+}
+
+impl Shares<'_> {
+    fn json(&self, profile: &Profile, all: Weighed, rows: usize) -> Value {
+        let row = |(name, sum): &(&str, Weighed)| {
+            let (part, (least, most)) = share(*sum, all);
+            json!({
+                "name": name, "ms": profile.millis(sum.weight), "samples": sum.samples,
+                "share": part, "interval": [least, most],
+            })
+        };
+        Value::Array(self.values.iter().take(rows).map(row).collect())
     }
-    let others = left.iter().fold(Weighed::default(), |sum, (_, next)| sum.and(*next));
-    let of_others = format!("[{} others: --rows shows more]", left.len());
-    for (name, sum) in [(of_others.as_str(), others), ("[in no such context]", none), ("[the VM itself]", vm)]
-    {
-        if sum.samples > 0 {
-            row(name, sum, false);
+
+    fn print(&self, text: &mut String, profile: &Profile, by: &By, all: Weighed, rows: usize) {
+        let widest = width(51);
+        let _ = writeln!(text, "   CPU time    share    95 % interval  samples  {}", plain(by.name()));
+        let mut row = |name: &str, sum: Weighed, sure: bool| {
+            let (part, (least, most)) = share(sum, all);
+            let interval = format!("{:.1} to {:.1} %", 100.0 * least, 100.0 * most);
+            let (time, interval) = (profile.time(sum.weight), if sure { interval } else { String::new() });
+            let (share, samples) = (percent(100.0 * part), grouped(sum.samples));
+            let _ = writeln!(text, "{time:>11}  {share:>7}  {interval:>15}  {samples:>7}  {name}");
+        };
+        let shown = self.values.len().min(rows);
+        for (value, sum) in &self.values[..shown] {
+            row(&plain(&shortened(value, widest)), *sum, true);
+        }
+        let left = &self.values[shown..];
+        let others = left.iter().fold(Weighed::default(), |sum, (_, next)| sum.and(*next));
+        let of_others = format!("[{} others: --rows shows more]", left.len());
+        let rest =
+            [(of_others.as_str(), others), ("[in no such context]", self.none), ("[the VM itself]", self.vm)];
+        for (name, sum) in rest {
+            if sum.samples > 0 {
+                row(name, sum, false);
+            }
         }
     }
 }
 
-/// A row for each method, by the time in which it was on top.
-fn by_method(text: &mut String, profile: &Profile, samples: &[Sample], all: Weighed, rows: usize) {
+/// The time of each method, or line, in the order that was asked for.
+fn methods(profile: &Profile, samples: &[Sample], question: &Question) -> Vec<(String, Time)> {
     let mut of_stack = vec![0_u64; profile.stacks()];
     for sample in samples {
         of_stack[sample.stack] += u64::from(sample.weight);
     }
-    let (mut own, mut total) = (vec![0_u64; profile.functions()], vec![0_u64; profile.functions()]);
-    for (stack, weight) in of_stack.iter().enumerate() {
-        own[profile.function(stack)] += weight;
-    }
-    // Callers come before their callees: from the end, each stack has all that is above it.
-    for stack in (0..of_stack.len()).rev() {
-        if let Some(caller) = profile.caller(stack) {
-            of_stack[caller] += of_stack[stack];
-        }
-    }
-    // From each root up and down again: a method that calls itself is counted where it stands first.
-    let mut callees = vec![Vec::new(); of_stack.len()];
-    let mut roots = Vec::new();
-    for stack in (0..of_stack.len()).filter(|stack| of_stack[*stack] > 0) {
-        match profile.caller(stack) {
-            Some(caller) => callees[caller].push(stack),
-            None => roots.push(stack),
-        }
-    }
-    let mut below = vec![0_u32; profile.functions()];
-    let mut path: Vec<usize> = Vec::new();
-    let mut next = roots;
-    while let Some(stack) = next.pop() {
-        while path.last().is_some_and(|last| profile.caller(stack) != Some(*last)) {
-            path.pop().into_iter().for_each(|left| below[profile.function(left)] -= 1);
-        }
-        let function = profile.function(stack);
-        if below[function] == 0 {
-            total[function] += of_stack[stack];
-        }
-        below[function] += 1;
-        path.push(stack);
-        next.append(&mut callees[stack]);
-    }
-    // The same method may stand in the file twice, as of stacks that are refuted.
-    let mut methods: HashMap<&str, (u64, u64)> = HashMap::new();
-    for (function, (own, total)) in own.iter().zip(&total).enumerate() {
-        let of_name = methods.entry(profile.function_name(function)).or_default();
-        *of_name = (of_name.0 + own, of_name.1 + total);
-    }
-    let mut methods: Vec<(&str, (u64, u64))> = methods.into_iter().filter(|(_, (own, _))| *own > 0).collect();
-    methods.sort_by_key(|(name, (own, total))| (Reverse((*own, *total)), *name));
+    let rows = if question.lines { Rows::lines(profile) } else { Rows::methods(profile) };
+    let times = rows.count(profile, of_stack);
+    let key = |time: &Time| match question.sort {
+        Order::Own => (time.own, time.total),
+        Order::Total => (time.total, time.own),
+    };
+    let mut methods: Vec<(String, Time)> = rows.names.into_iter().zip(times).collect();
+    methods.retain(|(_, time)| key(time).0 > 0);
+    methods
+        .sort_by(|(one, first), (other, second)| key(second).cmp(&key(first)).then_with(|| one.cmp(other)));
+    methods
+}
+
+fn print_methods(
+    text: &mut String,
+    profile: &Profile,
+    methods: &[(String, Time)],
+    all: Weighed,
+    question: &Question,
+) {
+    let Question { rows, lines, .. } = *question;
+    let widest = width(45);
     text.push_str("       self    share      total    share\n");
     let share = |weight: u64| percent(100.0 * float(weight) / float(all.weight));
-    for (name, (own, total)) in methods.iter().take(rows) {
+    for (name, Time { own, total }) in methods.iter().take(rows) {
         let (own_time, total_time) = (profile.time(*own), profile.time(*total));
-        let name = plain(&shortened(name, WIDEST));
+        let name = plain(&shortened(name, widest));
         let _ = writeln!(
             text,
             "{own_time:>11}  {:>7}  {total_time:>9}  {:>7}  {name}",
@@ -192,6 +275,13 @@ fn by_method(text: &mut String, profile: &Profile, samples: &[Sample], all: Weig
     }
     let left = methods.len().saturating_sub(rows);
     if left > 0 {
-        let _ = writeln!(text, "{} more methods: --rows shows more", grouped(left as u64));
+        let what = if lines { "lines" } else { "methods" };
+        let _ = writeln!(text, "{} more {what}: --rows shows more", grouped(left as u64));
     }
+}
+
+/// How long a name may be behind columns of this width: what the terminal has left, if it is one.
+pub fn width(columns: usize) -> usize {
+    let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    terminal.map_or(WIDEST, |(width, _)| usize::from(width.0).saturating_sub(columns).max(NARROWEST))
 }

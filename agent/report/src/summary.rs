@@ -112,7 +112,7 @@ impl TrustReport {
     }
 
     /// How many samples of each fate, and what share of the time they stand for.
-    fn fates(&self) -> String {
+    pub fn fates(&self) -> String {
         let parts: Vec<String> =
             FATES.iter().filter_map(|&fate| Some(format!("{} {}", fate.name(), self.fate(fate)?))).collect();
         if parts.is_empty() { "no samples were taken".to_owned() } else { parts.join(" + ") }

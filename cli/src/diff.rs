@@ -1,0 +1,190 @@
+//! `vouch diff`: which methods took more, and which less, in one run than in another, as far as that is not chance.
+//!
+//! It must never call noise a change: what it tells holds for all rows together in 95 of 100 comparisons of runs that do not differ.
+
+mod compare;
+mod run;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use regex_lite::Regex;
+use serde_json::json;
+use vouch_report::{grouped, percent, plain, shortened};
+
+use crate::top::width;
+use compare::{Change, Comparison};
+use run::Run;
+
+/// So much more of the time refuted or without a stack, in points, is told.
+const LESS_TRUE: f64 = 2.0;
+
+#[derive(Args)]
+pub struct How {
+    /// More runs of the program as it was before
+    #[arg(long, value_name = "PROFILE")]
+    before: Vec<PathBuf>,
+    /// More runs of it as it is after
+    #[arg(long, value_name = "PROFILE")]
+    after: Vec<PathBuf>,
+    #[command(flatten)]
+    pub measure: Measure,
+    /// Only threads of which a part of the name matches
+    #[arg(long, value_name = "REGEX")]
+    thread: Option<Regex>,
+    /// Also what did not change, or cannot be told from chance
+    #[arg(long)]
+    all: bool,
+    /// So many rows at most, of those that gained and of those that lost
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    rows: usize,
+    /// For a machine: all methods, with their intervals
+    #[arg(long)]
+    json: bool,
+}
+
+/// What of a method is compared.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Measure {
+    /// CPU time, and not its share in all of the run: for runs that do the same work
+    #[arg(long)]
+    time: bool,
+    /// With all that a method called, and not only what it took itself
+    #[arg(long)]
+    total: bool,
+}
+
+/// What there is to print.
+pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
+    let read = |first: &Path, more: &[PathBuf]| {
+        let paths = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
+        paths
+            .map(|path| Run::read(path, how.measure.total, how.thread.as_ref()))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let sides = [read(before, &how.before)?, read(after, &how.after)?];
+    let comparison = Comparison::of(&sides, how.measure.time);
+    let warnings = warnings(&sides);
+    if how.json {
+        let changes: Vec<_> = comparison.changes.iter().map(|change| change.json(&comparison)).collect();
+        let told = json!({
+            "unit": if how.measure.time { "ms" } else { "share" }, "of": if how.measure.total { "total" } else { "self" },
+            "methods": changes, "warnings": warnings,
+        });
+        return Ok(format!("{told:#}\n"));
+    }
+    let mut text = String::new();
+    for (side, name) in sides.iter().zip(["before", "after"]) {
+        let _ = writeln!(text, "{name:>6}  {}", run::line(side));
+    }
+    for warning in &warnings {
+        let _ = writeln!(text, "mind: {warning}");
+    }
+    text.push_str(&table(&comparison, how));
+    Ok(text)
+}
+
+fn table(comparison: &Comparison, how: &How) -> String {
+    let unit = Unit { time: how.measure.time };
+    let widest = width(62);
+    let what = if how.measure.total { "total" } else { "self" };
+    let mut text = format!("\n      change           95 % sure      before       after  {what} time of\n");
+    let told = |change: &&Change| how.all || comparison.is_sure(change);
+    let (gained, lost): (Vec<_>, Vec<_>) =
+        comparison.changes.iter().filter(told).partition(|change| change.by() >= 0.0);
+    for changes in [&gained, &lost] {
+        for change in changes.iter().take(how.rows) {
+            let by = change.by();
+            let sure = comparison.half_width(change);
+            let interval = format!("{} to {}", unit.signed(by - sure), unit.signed(by + sure));
+            let name = plain(&shortened(&change.name, widest));
+            let [before, after] = change.values.map(|value| unit.plain(value));
+            let _ = writeln!(
+                text,
+                "{:>12}  {interval:>18}  {before:>10}  {after:>10}  {name}",
+                unit.signed_with(by)
+            );
+        }
+        if changes.len() > how.rows {
+            let _ = writeln!(text, "{} more: --rows shows them", changes.len() - how.rows);
+        }
+    }
+    if gained.is_empty() && lost.is_empty() {
+        text.clear();
+        text.push_str("\nno method changed by more than chance alone would have it\n");
+    }
+    let _ = writeln!(
+        text,
+        "\n{} methods compared, 95 % sure of all rows together",
+        grouped(comparison.changes.len() as u64)
+    );
+    if let Some(hottest) = comparison.hottest() {
+        let _ = writeln!(
+            text,
+            "a change of {} in {} ({}) would have been told",
+            unit.change(comparison.half_width(hottest)),
+            plain(&shortened(&hottest.name, widest)),
+            unit.plain(hottest.values[0]),
+        );
+    }
+    if comparison.single {
+        text.push_str(
+            "of one run each what is smaller cannot be told from what the JIT compiler does otherwise each time: more runs (--before, --after) tell\n",
+        );
+    }
+    text
+}
+
+/// How a figure is written.
+#[derive(Clone, Copy)]
+struct Unit {
+    time: bool,
+}
+
+impl Unit {
+    fn plain(self, value: f64) -> String {
+        if self.time { format!("{value:.0} ms") } else { percent(100.0 * value) }
+    }
+
+    fn signed(self, value: f64) -> String {
+        if self.time { format!("{value:+.0}") } else { format!("{:+.1}", 100.0 * value) }
+    }
+
+    fn signed_with(self, value: f64) -> String {
+        format!("{} {}", self.signed(value), self.name())
+    }
+
+    /// One that may go either way.
+    fn change(self, value: f64) -> String {
+        self.signed_with(value).trim_start_matches('+').to_owned()
+    }
+
+    fn name(self) -> &'static str {
+        if self.time { "ms" } else { "points" }
+    }
+}
+
+/// In what the runs differ beside their methods, and how far they can be trusted.
+fn warnings(sides: &[Vec<Run>; 2]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (what, of) in run::CIRCUMSTANCES {
+        let mut values: Vec<String> = sides.iter().flatten().map(of).collect();
+        values.dedup();
+        if values.len() > 1 {
+            values.sort();
+            values.dedup();
+            warnings.push(format!("the runs differ in {what}: {}", plain(&values.join(" and "))));
+        }
+    }
+    let lacking = |runs: &Vec<Run>| runs.iter().map(Run::without_stack).fold(0.0, f64::max);
+    let [before, after] = [lacking(&sides[0]), lacking(&sides[1])];
+    if (before - after).abs() > LESS_TRUE {
+        warnings.push(format!(
+            "of the time {} before and {} after has no stack that holds: what it would be shown as is not known",
+            percent(before),
+            percent(after)
+        ));
+    }
+    warnings
+}

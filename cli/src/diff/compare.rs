@@ -1,0 +1,145 @@
+//! Two sides, method by method: by how much they differ, and how much of that may be chance.
+//!
+//! It must never take two runs for two programs. Runs of one program differ by more than by sampling: the JIT compiler makes other code
+//! of it each time, in which time moves from a method to its neighbours. How much, several runs of each side tell; of one run each it
+//! is taken to be as much as was measured of programs that do not differ.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::run::Run;
+
+/// A method that took a smaller share than that in both is not looked at.
+const LEAST: f64 = 0.005;
+/// How sure all intervals together are.
+const SURE: f64 = 0.95;
+/// By so much the share of a method differs from run to run, as a standard deviation: docs/reading.md has the measurement.
+const OF_RUNS: f64 = 0.011;
+
+/// What a method took, before and after, as a share or in milliseconds.
+#[derive(Debug)]
+pub struct Change {
+    pub name: String,
+    pub values: [f64; 2],
+    error: f64,
+    /// Degrees of freedom.
+    freedom: f64,
+}
+
+impl Change {
+    pub fn by(&self) -> f64 {
+        self.values[1] - self.values[0]
+    }
+
+    pub fn json(&self, comparison: &Comparison) -> Value {
+        let (by, sure) = (self.by(), comparison.half_width(self));
+        let [before, after] = self.values;
+        json!({
+            "name": self.name, "before": before, "after": after, "change": by, "interval": [by - sure, by + sure],
+            "sure": comparison.is_sure(self),
+        })
+    }
+}
+
+#[derive(Debug)]
+pub struct Comparison {
+    /// What changed most comes first.
+    pub changes: Vec<Change>,
+    /// There is one run of each side.
+    pub single: bool,
+}
+
+impl Comparison {
+    pub fn of(sides: &[Vec<Run>; 2], time: bool) -> Self {
+        let names: BTreeSet<&String> = sides.iter().flatten().flat_map(|run| run.methods.keys()).collect();
+        let matters = |name: &&&String| sides.iter().any(|side| mean(side, |run| run.share(name)) >= LEAST);
+        let mut changes: Vec<Change> =
+            names.iter().filter(matters).map(|name| change(sides, name, time)).collect();
+        changes.sort_by(|one, other| {
+            other.by().abs().total_cmp(&one.by().abs()).then_with(|| one.name.cmp(&other.name))
+        });
+        Self { changes, single: sides.iter().all(|side| side.len() == 1) }
+    }
+
+    /// Half of the interval in which a change lies. As many intervals as there are methods: each is surer, so that all of them are.
+    pub fn half_width(&self, change: &Change) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a small number")]
+        let many = self.changes.len().max(1) as f64;
+        let student = StudentsT::new(0.0, 1.0, change.freedom);
+        student.map_or(f64::INFINITY, |student| {
+            student.inverse_cdf(1.0 - (1.0 - SURE) / (2.0 * many)) * change.error
+        })
+    }
+
+    pub fn is_sure(&self, change: &Change) -> bool {
+        change.by().abs() > self.half_width(change)
+    }
+
+    /// What took most, before.
+    pub fn hottest(&self) -> Option<&Change> {
+        self.changes.iter().max_by(|one, other| one.values[0].total_cmp(&other.values[0]))
+    }
+}
+
+fn change(sides: &[Vec<Run>; 2], name: &str, time: bool) -> Change {
+    let values = [&sides[0], &sides[1]].map(|side| mean(side, |run| run.value(name, time)));
+    let runs = || sides.iter().zip(values).flat_map(|(side, value)| side.iter().map(move |run| (run, value)));
+    let many = count(runs().count());
+    // How surely each run tells what it was itself.
+    let within = runs().map(|(run, _)| run.variance(name, time)).sum::<f64>() / many;
+    let (variance, freedom) = if many > 2.0 {
+        let freedom = many - 2.0;
+        let between =
+            runs().map(|(run, value)| (run.value(name, time) - value).powi(2)).sum::<f64>() / freedom;
+        (within.max(between), freedom)
+    } else {
+        let all = if time { mean(&sides[0], Run::time) } else { 1.0 };
+        let blocks = runs().map(|(run, _)| run.all.len() - 1).sum();
+        (within + (OF_RUNS * all).powi(2), count(blocks))
+    };
+    let error = (variance * sides.iter().map(|side| 1.0 / count(side.len())).sum::<f64>()).sqrt();
+    Change { name: name.to_owned(), values, error, freedom }
+}
+
+impl Run {
+    fn time(&self) -> f64 {
+        self.all.iter().sum()
+    }
+
+    fn own(&self, name: &str) -> f64 {
+        self.methods.get(name).map_or(0.0, |blocks| blocks.iter().sum())
+    }
+
+    fn share(&self, name: &str) -> f64 {
+        self.own(name) / self.time()
+    }
+
+    fn value(&self, name: &str, time: bool) -> f64 {
+        if time { self.own(name) } else { self.share(name) }
+    }
+
+    /// Of the value, by how the blocks of time differ; and no less than as if each sample were counted by itself.
+    fn variance(&self, name: &str, time: bool) -> f64 {
+        let (own, all, blocks) = (self.own(name), self.time(), count(self.all.len()));
+        let expected = |all_of_block: f64| if time { own / blocks } else { own / all * all_of_block };
+        let of_method = self.methods.get(name);
+        let squares = self.all.iter().enumerate().map(|(at, all_of_block)| {
+            let block = of_method.map_or(0.0, |of_method| of_method[at]);
+            (block - expected(*all_of_block)).powi(2)
+        });
+        let squares = squares.sum::<f64>() * blocks / (blocks - 1.0);
+        let counted = (own * (1.0 - own / all)).max(self.sample_ms) * self.sample_ms;
+        squares.max(counted) / if time { 1.0 } else { all * all }
+    }
+}
+
+fn mean(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
+    runs.iter().map(of).sum::<f64>() / count(runs.len())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a small number")]
+fn count(number: usize) -> f64 {
+    number as f64
+}

@@ -1,0 +1,163 @@
+//! One run, cut into blocks of time: how much each method took in each of them.
+//!
+//! Samples of one moment are much alike, so what is counted is how blocks differ, and never how many samples there are alone.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use regex_lite::Regex;
+use vouch_report::{TrustReport, float, grouped, plain};
+
+use crate::profile::{Profile, Sample};
+use crate::tally::{Rows, Time};
+
+/// So many blocks, if the run is long enough for that.
+const BLOCKS: u64 = 40;
+/// So many samples a block has at least, on the average.
+const FILLED: u64 = 20;
+
+#[derive(Debug)]
+pub struct Run {
+    name: String,
+    samples: u64,
+    /// All CPU time in milliseconds, by block.
+    pub all: Vec<f64>,
+    /// What one sample stands for, on the average.
+    pub sample_ms: f64,
+    /// That of each method.
+    pub methods: HashMap<String, Vec<f64>>,
+    report: Option<TrustReport>,
+}
+
+/// What it is called, and how a run has it.
+type Circumstance = (&'static str, fn(&Run) -> String);
+
+/// What two runs should have in common.
+pub const CIRCUMSTANCES: [Circumstance; 5] = [
+    ("the program", |run| {
+        run.of_report(|report| report.run.command.split(' ').next().unwrap_or_default().to_owned())
+    }),
+    ("the JDK", |run| run.of_report(|report| report.run.jdk.clone())),
+    ("the engine", |run| run.of_report(|report| report.run.engine.clone())),
+    ("the interval", |run| run.of_report(|report| format!("{} µs", report.run.interval_ns / 1000))),
+    ("Vouch's version", |run| run.of_report(|report| report.run.vouch.clone())),
+];
+
+impl Run {
+    /// Reads it; `total`: with what a method called.
+    pub fn read(path: &Path, total: bool, thread: Option<&Regex>) -> Result<Self, String> {
+        let profile = Profile::read(path)?;
+        let of_thread: Vec<bool> = profile
+            .threads
+            .iter()
+            .map(|track| thread.is_none_or(|regex| regex.is_match(&track.name)))
+            .collect();
+        let samples: Vec<Sample> =
+            profile.samples().filter(|sample| of_thread[sample.thread] && sample.weight > 0).collect();
+        if samples.is_empty() {
+            return Err(format!("{}: there is no such sample in it, so nothing to compare", path.display()));
+        }
+        let rows = Rows::named(&profile, |profile, stack| {
+            unnumbered(profile.function_name(profile.function(stack)))
+        });
+        let blocks = blocks(&profile, &samples);
+        let mut methods = vec![vec![0.0; blocks.len()]; rows.names.len()];
+        let mut all = Vec::new();
+        for (block, of_stack) in blocks.into_iter().enumerate() {
+            all.push(float(of_stack.iter().sum()) * profile.meta.interval);
+            for (row, Time { own, total: with_callees }) in
+                rows.count(&profile, of_stack).into_iter().enumerate()
+            {
+                methods[row][block] = float(if total { with_callees } else { own }) * profile.meta.interval;
+            }
+        }
+        let methods = rows.names.into_iter().zip(methods);
+        Ok(Self {
+            name: path.display().to_string(),
+            samples: samples.len() as u64,
+            sample_ms: all.iter().sum::<f64>() / float(samples.len() as u64),
+            all,
+            methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
+            report: profile.report(),
+        })
+    }
+
+    fn of_report(&self, of: impl Fn(&TrustReport) -> String) -> String {
+        self.report.as_ref().map(of).unwrap_or_default()
+    }
+
+    /// Of all time of Java code, in percent, what has no stack that holds.
+    pub fn without_stack(&self) -> f64 {
+        self.report.as_ref().map_or(0.0, |report| {
+            let fates = &report.weight_ms.fates;
+            100.0 * (fates.refuted + fates.unwalked + fates.dropped) / fates.sum().max(1e-9)
+        })
+    }
+}
+
+/// The runs of one side in a line: the files, how much there is, how far it holds.
+pub fn line(runs: &[Run]) -> String {
+    let time: f64 = runs.iter().flat_map(|run| &run.all).sum();
+    let samples = grouped(runs.iter().map(|run| run.samples).sum());
+    let name = runs.first().map(|run| plain(&run.name)).unwrap_or_default();
+    let (more, fates) = match runs {
+        [run] => (String::new(), run.of_report(|report| format!("; {}", report.fates()))),
+        _ => (format!(" and {} more", runs.len() - 1), String::new()),
+    };
+    format!("{name}{more}: {time:.0} ms of CPU time in {samples} samples{fates}")
+}
+
+/// Of each block of time the weight of each stack, in intervals.
+fn blocks(profile: &Profile, samples: &[Sample]) -> Vec<Vec<u64>> {
+    let count = (samples.len() as u64 / FILLED).clamp(4, BLOCKS);
+    let times = || samples.iter().map(|sample| sample.time_ms);
+    let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(f64::NEG_INFINITY, f64::max));
+    let length = (last - first).max(1e-9) / float(count);
+    let mut blocks = Vec::new();
+    blocks.resize_with(usize::try_from(count).unwrap_or(1), || vec![0; profile.stacks()]);
+    for sample in samples {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small number, from 0 on"
+        )]
+        let block = ((sample.time_ms - first) / length) as usize;
+        let last = blocks.len() - 1;
+        blocks[block.min(last)][sample.stack] += u64::from(sample.weight);
+    }
+    blocks
+}
+
+/// A method's name without the numbers that classes get in the order in which they were made, which is another in each run.
+fn unnumbered(name: &str) -> String {
+    const NUMBERED: [&str; 6] = [
+        "$$Lambda$",
+        "$Proxy",
+        "GeneratedMethodAccessor",
+        "GeneratedConstructorAccessor",
+        "GeneratedSerializationConstructorAccessor",
+        "LambdaForm$",
+    ];
+    let mut rest = name;
+    let mut text = String::with_capacity(name.len());
+    while let Some((at, mark)) = NUMBERED.iter().filter_map(|mark| Some((rest.find(mark)?, mark))).min() {
+        let (before, behind) = rest.split_at(at + mark.len());
+        text.push_str(before);
+        rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unnumbered;
+
+    #[test]
+    fn numbers_that_tell_nothing_are_left_out() {
+        assert_eq!(unnumbered("Demo$Pricing$$Lambda$5.run"), "Demo$Pricing$$Lambda$.run");
+        assert_eq!(unnumbered("com.sun.proxy.$Proxy12.a1"), "com.sun.proxy.$Proxy.a1");
+        assert_eq!(unnumbered("a.GeneratedMethodAccessor17.invoke"), "a.GeneratedMethodAccessor.invoke");
+        assert_eq!(unnumbered("a.Log4j2.log10"), "a.Log4j2.log10");
+    }
+}

@@ -1,0 +1,100 @@
+//! How much time went into each method, or each line of one: on top, and with what it called.
+//!
+//! It must never count a method twice for one sample, however often it stands in the stack, and however often the file has it.
+
+use std::collections::HashMap;
+
+use crate::profile::Profile;
+
+/// Weights, in intervals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Time {
+    /// It was on top.
+    pub own: u64,
+    /// It was anywhere in the stack.
+    pub total: u64,
+}
+
+/// What is told apart in a profile: its rows, by number.
+#[derive(Debug)]
+pub struct Rows {
+    pub names: Vec<String>,
+    /// By stack.
+    row: Vec<usize>,
+    /// By stack: none of its callers is of the same row.
+    outermost: Vec<bool>,
+}
+
+impl Rows {
+    /// A row for each method, by its name: the same one may stand in the file twice, as of stacks that are refuted.
+    pub fn methods(profile: &Profile) -> Self {
+        Self::named(profile, |profile, stack| profile.function_name(profile.function(stack)).to_owned())
+    }
+
+    /// A row for each line of a method in which code ran.
+    pub fn lines(profile: &Profile) -> Self {
+        Self::named(profile, |profile, stack| {
+            let name = profile.function_name(profile.function(stack));
+            profile.line(stack).map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"))
+        })
+    }
+
+    /// A row for each name.
+    pub fn named(profile: &Profile, name: impl Fn(&Profile, usize) -> String) -> Self {
+        let (mut names, mut known, mut of_frame) = (Vec::new(), HashMap::new(), HashMap::new());
+        let row = (0..profile.stacks()).map(|stack| {
+            *of_frame.entry(profile.frame(stack)).or_insert_with(|| {
+                let name = name(profile, stack);
+                *known.entry(name).or_insert_with_key(|name| {
+                    names.push(name.clone());
+                    names.len() - 1
+                })
+            })
+        });
+        let row: Vec<usize> = row.collect();
+        let outermost = outermost(profile, &row, names.len());
+        Self { names, row, outermost }
+    }
+
+    /// The time of each row, from the weight of each stack.
+    pub fn count(&self, profile: &Profile, mut of_stack: Vec<u64>) -> Vec<Time> {
+        let mut times = vec![Time::default(); self.names.len()];
+        for (stack, weight) in of_stack.iter().enumerate() {
+            times[self.row[stack]].own += weight;
+        }
+        // Callers come before their callees: from the end, each stack has all that is above it.
+        for stack in (0..of_stack.len()).rev() {
+            let weight = of_stack[stack];
+            if weight > 0 && self.outermost[stack] {
+                times[self.row[stack]].total += weight;
+            }
+            if let Some(caller) = profile.caller(stack) {
+                of_stack[caller] += weight;
+            }
+        }
+        times
+    }
+}
+
+/// From each root up and down again: where a row stands for the first time.
+fn outermost(profile: &Profile, row: &[usize], rows: usize) -> Vec<bool> {
+    let mut callees = vec![Vec::new(); row.len()];
+    let mut next = Vec::new();
+    for stack in 0..row.len() {
+        match profile.caller(stack) {
+            Some(caller) => callees[caller].push(stack),
+            None => next.push(stack),
+        }
+    }
+    let (mut outermost, mut below, mut path) = (vec![false; row.len()], vec![0_u32; rows], Vec::new());
+    while let Some(stack) = next.pop() {
+        while path.last().is_some_and(|last| profile.caller(stack) != Some(*last)) {
+            path.pop().into_iter().for_each(|left: usize| below[row[left]] -= 1);
+        }
+        outermost[stack] = below[row[stack]] == 0;
+        below[row[stack]] += 1;
+        path.push(stack);
+        next.append(&mut callees[stack]);
+    }
+    outermost
+}
