@@ -95,6 +95,16 @@ pub fn against(file: &Path) -> Result<Against, String> {
     }
 }
 
+/// Makes sure that a file is a whole profile of Vouch's.
+pub fn is_profile(file: &Path) -> Result<(), String> {
+    let document: Document = read(file, no_profile)?;
+    document.meta.and_then(|meta| meta.vouch).map(|_| ()).ok_or_else(|| no_profile(file))
+}
+
+pub fn no_profile(file: &Path) -> String {
+    format!("{} is no profile (out=…) of Vouch's", file.display())
+}
+
 fn neither(file: &Path) -> String {
     format!("{} is neither a trust report (report=…) nor a profile (out=…) of Vouch's", file.display())
 }

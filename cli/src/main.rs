@@ -14,6 +14,7 @@ mod profile;
 mod rewrite;
 mod tally;
 mod top;
+mod view;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -82,6 +83,13 @@ enum Verb {
         #[command(flatten)]
         question: top::Question,
     },
+    /// Serves a profile to the Firefox Profiler, and opens that; nothing leaves this machine
+    View {
+        /// A profile (.json, .json.gz) of Vouch's
+        file: PathBuf,
+        #[command(flatten)]
+        how: view::How,
+    },
 }
 
 fn main() -> ExitCode {
@@ -92,6 +100,7 @@ fn main() -> ExitCode {
         Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),
         Verb::Diff { first, second, how } => diff::diff(&first, &second, &how),
         Verb::Embed { profile, how } => embed::embed(&profile, how),
+        Verb::View { file, how } => view::view(&file, &how),
         Verb::Top { file, question } => top::top(&file, &question),
     };
     match told {

@@ -110,8 +110,7 @@ pub struct Sample {
 impl Profile {
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
-        let profile: Self =
-            document::read(file, |file| format!("{} is no profile (out=…) of Vouch's", file.display()))?;
+        let profile: Self = document::read(file, document::no_profile)?;
         if profile.is_whole() {
             Ok(profile)
         } else {

@@ -28,7 +28,7 @@ impl<'a> Rewritten<'a> {
     }
 
     pub fn read(&self) -> Result<Part, String> {
-        document::read(self.profile, |file| format!("{} is no profile (out=…) of Vouch's", file.display()))
+        document::read(self.profile, document::no_profile)
     }
 
     /// Writes it; the file's name.

@@ -4,11 +4,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::read::DeflateDecoder;
-use rawzip::{CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder};
+use vouch_archive::Listing;
 use walkdir::WalkDir;
 
 use crate::wanted::Wanted;
@@ -28,17 +26,11 @@ pub struct Shelves {
     looked_at: usize,
 }
 
-/// It is opened again for each text: of a whole repository of them, descriptors would run out, which are the program's, too.
 #[derive(Debug)]
 struct Archive {
     path: PathBuf,
     /// The version of the JDK of which it is the source.
     jdk: Option<String>,
-}
-
-fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    ZipArchive::from_file(file, buffer).map_err(|error| error.to_string())
 }
 
 #[derive(Debug)]
@@ -53,7 +45,7 @@ struct Entry {
 #[derive(Debug)]
 enum At {
     Folder,
-    Archive { archive: usize, entry: ZipArchiveEntryWayfinder, packed: bool },
+    Archive { archive: usize, entry: vouch_archive::Entry },
 }
 
 impl Shelves {
@@ -113,32 +105,13 @@ impl Shelves {
     }
 
     fn try_open(&mut self, given: usize, path: &Path, names: &HashSet<&str>) -> Result<(), String> {
-        let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
-        let zip = open(path, &mut buffer)?;
-        let archive = self.archives.len();
-        let mut entries = zip.entries(&mut buffer);
-        let mut found = Vec::new();
-        let damage = loop {
-            let entry = match entries.next_entry() {
-                Ok(Some(entry)) => entry,
-                Ok(None) => break None,
-                Err(error) => break Some(error.to_string()),
-            };
-            let raw = entry.file_path();
-            let path = String::from_utf8_lossy(raw.as_ref());
-            if names.contains(path.rsplit('/').next().unwrap_or(&path)) && found.len() < MOST_FILES {
-                let packed = match entry.compression_method() {
-                    CompressionMethod::STORE => false,
-                    CompressionMethod::DEFLATE => true,
-                    _ => continue,
-                };
-                found.push((path.into_owned(), At::Archive { archive, entry: entry.wayfinder(), packed }));
-            }
-        };
-        if !found.is_empty() {
+        let wanted = |name: &str| names.contains(name.rsplit('/').next().unwrap_or(name));
+        let Listing { entries, damage } = vouch_archive::list(path, wanted)?;
+        if !entries.is_empty() {
+            let archive = self.archives.len();
             self.archives.push(Archive { path: path.to_owned(), jdk: jdk_of(path) });
-            for (path, at) in found {
-                self.put(given, path, at);
+            for entry in entries {
+                self.put(given, entry.name.clone(), At::Archive { archive, entry });
             }
         }
         // What stands before the damage is there all the same.
@@ -215,27 +188,15 @@ pub struct Copy<'a> {
 impl Copy<'_> {
     /// Its text, if that is no longer than `most`.
     pub fn read(&self, most: u64) -> Result<String, String> {
-        let mut bytes = Vec::new();
-        let read = match &self.entry.at {
+        let bytes = match &self.entry.at {
             At::Folder => {
-                File::open(&self.entry.path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
+                let mut file = File::open(&self.entry.path).map_err(|error| error.to_string())?;
+                vouch_archive::at_most(&mut file, most)?
             }
-            At::Archive { archive, entry, packed } => {
-                let archive = &self.shelves.archives[*archive];
-                let zip = open(&archive.path, &mut vec![0; RECOMMENDED_BUFFER_SIZE])?;
-                let entry = zip.get_entry(*entry).map_err(|error| error.to_string())?;
-                let whole: &mut dyn Read = if *packed {
-                    &mut entry.verifying_reader(DeflateDecoder::new(entry.reader()))
-                } else {
-                    &mut entry.verifying_reader(entry.reader())
-                };
-                whole.take(most + 1).read_to_end(&mut bytes)
+            At::Archive { archive, entry } => {
+                vouch_archive::read(&self.shelves.archives[*archive].path, entry, most)?
             }
         };
-        read.map_err(|error: io::Error| error.to_string())?;
-        if bytes.len() as u64 > most {
-            return Err(format!("is longer than {} MiB", most >> 20));
-        }
         // Older sources are often in Latin-1, in which each byte is a character.
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| error.as_bytes().iter().map(|byte| char::from(*byte)).collect()))

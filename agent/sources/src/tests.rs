@@ -1,7 +1,6 @@
 //! Profiles as Vouch writes them, and sources as they lie about: in trees, in archives, of the wrong version, damaged.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -81,23 +80,6 @@ fn text_of(file: File<'_>, paths: &[&Path]) -> Result<String, String> {
     texts.pop().unwrap().ok_or_else(|| why.unwrap_or_else(|| "not found".to_owned()))
 }
 
-fn archive(entries: &[(&str, &str)]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut archive = rawzip::ZipArchiveWriter::new(&mut bytes);
-    for (name, text) in entries {
-        let method = rawzip::CompressionMethod::DEFLATE;
-        let (mut entry, config) = archive.new_file(name).compression_method(method).start().unwrap();
-        let packed = flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::default());
-        let mut writer = config.wrap(packed);
-        writer.write_all(text.as_bytes()).unwrap();
-        let (packed, descriptor) = writer.finish().unwrap();
-        packed.finish().unwrap();
-        entry.finish(descriptor).unwrap();
-    }
-    archive.finish().unwrap();
-    bytes
-}
-
 const BAR: &str = "package com.foo;\n\nclass Bar {\n  void a() { }\n}\n";
 
 #[test]
@@ -157,7 +139,10 @@ fn of_many_archives_that_of_the_loaded_jar_is_taken() {
     let scratch = Scratch::new("jars");
     let other = BAR.replace("a()", "b()");
     for (version, text) in [("1.0", BAR), ("2.0", other.as_str())] {
-        scratch.file(&format!("repo/bar-{version}-sources.jar"), archive(&[("com/foo/Bar.java", text)]));
+        scratch.file(
+            &format!("repo/bar-{version}-sources.jar"),
+            vouch_archive::of(&[("com/foo/Bar.java", text)]),
+        );
     }
     let of = |jar| text_of(("com/foo/Bar.java", jar, &[4], 1), &[&scratch.0]);
     assert_eq!(of("bar-1.0.jar").unwrap(), BAR);
@@ -172,7 +157,7 @@ fn of_many_archives_that_of_the_loaded_jar_is_taken() {
 fn a_jdk_of_another_version_is_none() {
     let scratch = Scratch::new("jdk");
     let string = "package java.lang;\nclass String { }\n";
-    scratch.file("jdk/lib/src.zip", archive(&[("java.base/java/lang/String.java", string)]));
+    scratch.file("jdk/lib/src.zip", vouch_archive::of(&[("java.base/java/lang/String.java", string)]));
     let of = |version: &str| {
         scratch.file("jdk/release", format!("JAVA_VERSION=\"{version}\"\n"));
         text_of(("java/lang/String.java", "java.base", &[2], 1), &[&scratch.0.join("jdk")])
@@ -207,7 +192,7 @@ fn the_hottest_files_come_first_where_room_is_short() {
 #[test]
 fn what_cannot_be_read_is_told_and_costs_nothing_else() {
     let scratch = Scratch::new("damage");
-    let whole = archive(&[("com/foo/Bar.java", BAR), ("com/foo/Other.java", BAR)]);
+    let whole = vouch_archive::of(&[("com/foo/Bar.java", BAR), ("com/foo/Other.java", BAR)]);
     scratch.file("a-sources.jar", &whole[..whole.len() / 2]);
     scratch.file("b-sources.jar", "no archive at all");
     scratch.file("good/com/foo/Bar.java", BAR);

@@ -1,0 +1,107 @@
+//! Zip archives, as far as they are whole: which entries there are, and what stands in one.
+//!
+//! It must never take memory by what an archive says of itself, or keep it open: of a whole repository of them, descriptors would run out,
+//! which may be the program's own.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::DeflateDecoder;
+use rawzip::{CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder};
+
+/// No more entries than this are listed.
+const MOST: usize = 1_000_000;
+
+/// A file in an archive.
+#[derive(Debug)]
+pub struct Entry {
+    /// With `/` between folders.
+    pub name: String,
+    at: ZipArchiveEntryWayfinder,
+    packed: bool,
+}
+
+/// What an archive has.
+#[derive(Debug)]
+pub struct Listing {
+    pub entries: Vec<Entry>,
+    /// Why there may be more.
+    pub damage: Option<String>,
+}
+
+/// Lists the files whose names are wanted.
+pub fn list(path: &Path, mut wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
+    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+    let archive = open(path, &mut buffer)?;
+    let mut all = archive.entries(&mut buffer);
+    let mut entries = Vec::new();
+    let damage = loop {
+        let entry = match all.next_entry() {
+            Ok(Some(entry)) => entry,
+            Ok(None) => break None,
+            Err(error) => break Some(error.to_string()),
+        };
+        let packed = match entry.compression_method() {
+            CompressionMethod::STORE => false,
+            CompressionMethod::DEFLATE => true,
+            _ => continue,
+        };
+        let raw = entry.file_path();
+        let name = String::from_utf8_lossy(raw.as_ref());
+        if entry.is_dir() || !wanted(&name) {
+            continue;
+        }
+        if entries.len() == MOST {
+            break Some(format!("there are more than {MOST} entries"));
+        }
+        entries.push(Entry { name: name.into_owned(), at: entry.wayfinder(), packed });
+    };
+    Ok(Listing { entries, damage })
+}
+
+/// What stands in a file of the archive, if that is no longer than `most`.
+pub fn read(path: &Path, entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
+    let archive = open(path, &mut vec![0; RECOMMENDED_BUFFER_SIZE])?;
+    let found = archive.get_entry(entry.at).map_err(|error| error.to_string())?;
+    let whole: &mut dyn Read = if entry.packed {
+        &mut found.verifying_reader(DeflateDecoder::new(found.reader()))
+    } else {
+        &mut found.verifying_reader(found.reader())
+    };
+    at_most(whole, most)
+}
+
+/// All that a reader has, if that is no longer than `most`.
+pub fn at_most(reader: &mut dyn Read, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    reader.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > most { Err(format!("is longer than {} MiB", most >> 20)) } else { Ok(bytes) }
+}
+
+fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    ZipArchive::from_file(file, buffer).map_err(|error| error.to_string())
+}
+
+/// An archive of files with these texts.
+#[cfg(feature = "testing")]
+pub fn of(entries: &[(&str, &str)]) -> Vec<u8> {
+    use std::io::Write;
+
+    let mut bytes = Vec::new();
+    let mut archive = rawzip::ZipArchiveWriter::new(&mut bytes);
+    for (name, text) in entries {
+        let file = archive.new_file(name).compression_method(CompressionMethod::DEFLATE);
+        let (mut entry, config) = file.start().unwrap();
+        let packed = flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::default());
+        let mut writer = config.wrap(packed);
+        writer.write_all(text.as_bytes()).unwrap();
+        let (packed, descriptor) = writer.finish().unwrap();
+        packed.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    archive.finish().unwrap();
+    bytes
+}

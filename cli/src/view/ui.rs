@@ -1,0 +1,83 @@
+//! A build of the front-end: the files below a folder, or in a zip archive.
+//!
+//! It must never give away what lies beside it, whatever a path says or a link leads to.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use vouch_archive::Entry;
+
+/// The page that the others are parts of; the front-end itself knows what its paths mean.
+const INDEX: &str = "index.html";
+/// No file of a front-end is longer.
+const MOST: u64 = 256 << 20;
+
+pub enum FrontEnd {
+    Folder(PathBuf),
+    Archive { path: PathBuf, entries: HashMap<String, Entry> },
+}
+
+impl FrontEnd {
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let wrong = |why: String| format!("{}: {why}", path.display());
+        let none = || wrong(format!("is no build of the front-end: there is no {INDEX}"));
+        let path = path.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        if path.is_dir() {
+            return if path.join(INDEX).is_file() { Ok(Self::Folder(path)) } else { Err(none()) };
+        }
+        let listing = vouch_archive::list(&path, |_| true).map_err(wrong)?;
+        // All of it may lie in one folder of the archive.
+        let index = listing.entries.iter().map(|entry| &entry.name).filter(|name| {
+            name.strip_suffix(INDEX).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+        });
+        let root = index.min_by_key(|name| name.len()).ok_or_else(none)?;
+        let root = root[..root.len() - INDEX.len()].to_owned();
+        let below = |entry: Entry| Some((entry.name.strip_prefix(&root)?.to_owned(), entry));
+        Ok(Self::Archive { path, entries: listing.entries.into_iter().filter_map(below).collect() })
+    }
+
+    /// A file by its path, with its kind; what is no file is the front-end's own address, and gets its page.
+    pub fn file(&self, path: &str) -> Option<(&'static str, Vec<u8>)> {
+        let name = path.trim_start_matches('/');
+        let found = if name.is_empty() { None } else { self.read(name) };
+        let (name, bytes) = match found {
+            Some(bytes) => (name, bytes),
+            // An address has no ending but the profile's; a file that is not there is not the page.
+            None if kind(name).is_none() || name.starts_with("from-url/") => (INDEX, self.read(INDEX)?),
+            None => return None,
+        };
+        Some((kind(name).unwrap_or("application/octet-stream"), bytes))
+    }
+
+    fn read(&self, name: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::Folder(root) => {
+                let file = root.join(name).canonicalize().ok()?;
+                let inside = file.starts_with(root) && file.is_file();
+                let mut file = File::open(file).ok().filter(|_| inside)?;
+                vouch_archive::at_most(&mut file, MOST).ok()
+            }
+            Self::Archive { path, entries } => vouch_archive::read(path, entries.get(name)?, MOST).ok(),
+        }
+    }
+}
+
+/// What a browser has to be told of a file.
+fn kind(name: &str) -> Option<&'static str> {
+    Some(match name.rsplit('/').next()?.rsplit_once('.')?.1 {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "map" | "webmanifest" => "application/json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "wasm" => "application/wasm",
+        "txt" | "md" | "ftl" => "text/plain; charset=utf-8",
+        _ => return None,
+    })
+}

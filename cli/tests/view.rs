@@ -1,0 +1,215 @@
+//! What can be had from `vouch view`, and by whom: the real binary, asked over its socket as a browser would, and as a stranger.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const PROFILE: &str = r#"{"meta":{"vouch":{"vouch":"0"}},"threads":[]}"#;
+
+struct Serving {
+    child: Child,
+    /// What it prints first.
+    address: String,
+    host: String,
+    path: String,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("view").join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn command(profile: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vouch"));
+    command.arg("view").arg(profile).arg("--no-open").args(arguments);
+    command
+}
+
+fn serve(profile: &Path, arguments: &[&str]) -> Serving {
+    let mut child = command(profile, arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut address = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
+    let address = address.trim().to_owned();
+    let inner = address.split_once("/from-url/").unwrap().1.replace("%3A", ":").replace("%2F", "/");
+    let (host, path) = inner.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    Serving { child, address, host: host.to_owned(), path: format!("/{path}") }
+}
+
+impl Serving {
+    /// Status, head and body of the answer.
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        let host =
+            headers.iter().find(|(name, _)| *name == "Host").map_or(self.host.as_str(), |(_, host)| host);
+        let mut more = String::new();
+        for (name, value) in headers.iter().filter(|(name, _)| *name != "Host") {
+            more.extend([name, ": ", value, "\r\n"]);
+        }
+        write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n")
+            .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(answer[..end].to_vec()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head.to_lowercase(), answer[end + 4..].to_vec())
+    }
+
+    fn status(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
+        let (status, _, body) = self.ask(method, path, headers);
+        assert!(status == 200 || body.is_empty(), "{path} {headers:?}: refused, and something is said");
+        status
+    }
+}
+
+fn profile(name: &str) -> PathBuf {
+    let file = folder(name).join("a b.json");
+    fs::write(&file, PROFILE).unwrap();
+    file
+}
+
+#[test]
+fn the_front_end_gets_the_profile() {
+    let serving = serve(&profile("public"), &[]);
+    assert!(
+        serving.address.starts_with("https://profiler.firefox.com/from-url/http%3A%2F%2F127.0.0.1%3A"),
+        "{}",
+        serving.address
+    );
+    let origin = [("Origin", "https://profiler.firefox.com")];
+    let (status, head, body) = serving.ask("GET", &serving.path, &origin);
+    assert_eq!((status, body.as_slice()), (200, PROFILE.as_bytes()));
+    assert!(head.contains("access-control-allow-origin: https://profiler.firefox.com"), "{head}");
+    let (status, head, _) = serving.ask("OPTIONS", &serving.path, &origin);
+    assert!(status == 204 && head.contains("access-control-allow-private-network: true"), "{head}");
+    // The page may have been saved, or the profile be fetched by another tool of the user's, who knows the address.
+    assert_eq!(serving.status("GET", &serving.path, &[]), 200);
+    assert_eq!(serving.status("HEAD", &serving.path, &[]), 200);
+}
+
+#[test]
+fn nobody_else_gets_anything() {
+    let serving = serve(&profile("nobody"), &[]);
+    let (get, path) = ("GET", serving.path.as_str());
+    let port = serving.host.split_once(':').unwrap().1;
+    // Pages of other origins, by their origin or by a name of theirs that leads here.
+    for origin in [
+        "https://evil.example",
+        "null",
+        "http://profiler.firefox.com",
+        "https://profiler.firefox.com.evil.example",
+    ] {
+        let (status, head, body) = serving.ask(get, path, &[("Origin", origin)]);
+        assert!(status == 403 && body.is_empty() && !head.contains("access-control"), "{origin}: {head}");
+        assert_eq!(serving.status("OPTIONS", path, &[("Origin", origin)]), 403);
+    }
+    for host in
+        [format!("evil.example:{port}"), "evil.example".to_owned(), "127.0.0.1".to_owned(), String::new()]
+    {
+        assert_eq!(serving.status(get, path, &[("Host", &host)]), 403, "{host}");
+    }
+    assert_eq!(serving.status(get, path, &[("Host", &format!("localhost:{port}"))]), 200);
+    // Other paths: without the token, with another one, above.
+    let (token, name) = path[1..].split_once('/').unwrap();
+    let other = if token.starts_with('0') { "1" } else { "0" };
+    assert_eq!(token.len(), 32);
+    for path in [
+        "/".to_owned(),
+        format!("/{token}"),
+        format!("/{token}/"),
+        format!("/{name}"),
+        format!("/{other}{}/{name}", &token[1..]),
+        format!("/{token}/../{name}"),
+        "/../../etc/passwd".to_owned(),
+        "/%2e%2e/etc/passwd".to_owned(),
+    ] {
+        assert_eq!(serving.status(get, &path, &[]), 404, "{path}");
+    }
+    assert_eq!(serving.status("POST", path, &[]), 405);
+    assert_eq!(serving.status("DELETE", path, &[]), 405);
+    // Not even its own origin's pages: there is no front-end of its own.
+    assert_eq!(serving.status(get, path, &[("Origin", &format!("http://127.0.0.1:{port}"))]), 403);
+}
+
+#[test]
+fn a_front_end_of_ones_own_is_served_beside_it_and_nothing_beside_that() {
+    let root = folder("own");
+    let build = root.join("build");
+    fs::create_dir_all(build.join("static")).unwrap();
+    fs::write(build.join("index.html"), "the page").unwrap();
+    fs::write(build.join("static/a.js"), "the script").unwrap();
+    fs::write(root.join("secret.js"), "a secret").unwrap();
+    let _ = std::os::unix::fs::symlink(root.join("secret.js"), build.join("link.js"));
+    let archive = root.join("build.zip");
+    fs::write(
+        &archive,
+        vouch_archive::of(&[
+            ("b/static/a.js", "the script"),
+            ("b/index.html", "the page"),
+            ("secret.js", "a secret"),
+        ]),
+    )
+    .unwrap();
+    for ui in [&build, &archive] {
+        let serving = serve(&profile("own"), &["--ui", ui.to_str().unwrap()]);
+        let own = format!("http://{}", serving.host);
+        assert!(serving.address.starts_with(&own), "no network: {}", serving.address);
+        let get = |path: &str| serving.ask("GET", path, &[]);
+        let (status, head, body) = get("/static/a.js?x=1");
+        assert!(status == 200 && body == b"the script" && head.contains("text/javascript"), "{head}");
+        // The front-end's own addresses are the page.
+        for path in ["/", &serving.address[own.len()..], "/compare/"] {
+            let (status, head, body) = get(path);
+            assert!(status == 200 && body == b"the page" && head.contains("text/html"), "{path}: {head}");
+        }
+        for path in [
+            "/secret.js",
+            "/../secret.js",
+            "/link.js",
+            "/static/../../secret.js",
+            "//etc/hosts.txt",
+            "/static/b.js",
+        ] {
+            assert_eq!(get(path).0, 404, "{path}");
+        }
+        assert_eq!(get(&serving.path).2, PROFILE.as_bytes());
+        assert_eq!(serving.status("GET", &serving.path, &[("Origin", &own)]), 200);
+        assert_eq!(serving.status("GET", &serving.path, &[("Origin", "https://profiler.firefox.com")]), 403);
+    }
+}
+
+#[test]
+fn it_ends_when_nobody_asks_and_says_what_it_cannot_do() {
+    let output = command(&profile("idle"), &["--idle", "0.002"]).output().unwrap();
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("nobody asked"),
+        "{output:?}"
+    );
+    let refused = |profile: &Path, arguments: &[&str]| {
+        let output = command(profile, arguments).output().unwrap();
+        assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let cut = folder("cut").join("cut.json");
+    fs::write(&cut, &PROFILE[..PROFILE.len() - 3]).unwrap();
+    assert!(refused(&cut, &[]).contains("cut short"));
+    let other = folder("other").join("other.json");
+    fs::write(&other, r#"{"meta":{"product":"Firefox"}}"#).unwrap();
+    assert!(refused(&other, &[]).contains("is no profile (out=…) of Vouch's"));
+    let empty = folder("empty");
+    assert!(refused(&profile("idle"), &["--ui", empty.to_str().unwrap()]).contains("there is no index.html"));
+    assert!(refused(&profile("idle"), &["--front-end", "profiler"]).contains("must be an address"));
+    let taken = serve(&profile("idle"), &[]);
+    let port = taken.host.split_once(':').unwrap().1;
+    assert!(refused(&profile("idle"), &["--port", port]).contains("choose another one"));
+}
