@@ -149,3 +149,70 @@ fn what_is_no_profile_or_tells_of_no_context_is_told_so() {
     assert!(refused(&top(&path, &["--by", "user"])).contains("the program told of no context"));
     assert_eq!(good(&top(&path, &[])).len(), 5);
 }
+
+#[test]
+fn threads_lines_and_totals_can_be_asked_for() {
+    let mut profile = profile();
+    profile["threads"][1]["name"] = json!("GC Thread#0");
+    profile["shared"]["frameTable"]["line"] = json!([null, 7, 8, null]);
+    // main, serve and again at two lines of one method.
+    profile["shared"]["frameTable"]["func"] = json!([0, 1, 1, 3]);
+    let path = file("threads.json", &profile);
+    assert_eq!(
+        good(&top(&path, &["--by", "thread"])),
+        [
+            "24.0 ms of CPU time in 6 samples",
+            "CPU time share 95 % interval samples thread",
+            "20.0 ms 83.3 % 38.4 to 97.6 % 4 t",
+            "4.0 ms 16.7 % 2.4 to 61.6 % 2 GC Thread#0",
+        ]
+    );
+    let of_thread = good(&top(&path, &["--thread", "^GC"]));
+    assert_eq!(of_thread[0], "4.0 ms of CPU time in 2 samples");
+    assert_eq!(of_thread[2..], ["4.0 ms 100.0 % 4.0 ms 100.0 % [GC]"]);
+    assert!(
+        refused(&top(&path, &["--thread", "reaper"]))
+            .contains("no thread has such a name: there are t, GC Thread#0")
+    );
+    assert_eq!(
+        good(&top(&path, &["--lines", "--thread", "t$"]))[2..],
+        ["10.0 ms 50.0 % 20.0 ms 100.0 % serve:7", "10.0 ms 50.0 % 18.0 ms 90.0 % serve:8"]
+    );
+    let by_total = good(&top(&path, &["--sort", "total"]));
+    assert_eq!(
+        by_total[2], "0.0 ms 0.0 % 20.0 ms 83.3 % main",
+        "on top of nothing, and in all of it: {by_total:?}"
+    );
+}
+
+#[test]
+fn a_machine_gets_the_same_figures() {
+    let path = file("machine.json", &profile());
+    let told = |arguments: &[&str]| -> Value {
+        let output = top(&path, &[&["--json"], arguments].concat());
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let methods = told(&["--rows", "1"]);
+    assert_eq!((&methods["cpu_ms"], &methods["samples"]), (&json!(24.0), &json!(6)));
+    assert_eq!(methods["rows"].as_array().unwrap().len(), 1);
+    let serve = &methods["rows"][0];
+    assert_eq!(
+        (&serve["name"], &serve["self_ms"], &serve["total_ms"]),
+        (&json!("serve"), &json!(10.0), &json!(20.0))
+    );
+    let users = told(&["--by", "user"]);
+    assert_eq!((&users["rows"][1]["name"], &users["rows"][1]["samples"]), (&json!("moe"), &json!(2)));
+    assert_eq!(users["rows"][0]["interval"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn how_far_it_holds_stands_above_it() {
+    let mut profile = profile();
+    let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
+    let fates = json!({ "signals": 4, "proven": 3, "plausible": 0, "refuted": 1, "unwalked": 0, "outside": 0, "dropped": 0 });
+    (report["samples"], report["weight_ms"]) = (fates.clone(), fates);
+    profile["meta"]["vouch"] = report;
+    let told = good(&top(&file("trust.json", &profile), &[]));
+    assert_eq!(told[1], "how far it holds: proven 3 (75.0 %) + refuted 1 (25.0 %)");
+}

@@ -8,6 +8,8 @@ GSON=$tools/gson.jar
 GSON_PACKAGE=com.google.code.gson:gson:2.11.0
 PROFILER_CLI=$tools/node_modules/.bin/profiler-cli
 PROFILER_CLI_PACKAGE=@firefox-devtools/profiler-cli@0.10.0
+PLAYWRIGHT=$tools/node_modules/playwright-core
+PLAYWRIGHT_PACKAGE=playwright-core@1.65.1
 JTREG=$(command -v jtreg || true)
 
 # need COMMAND PACKAGE: makes sure that a command is there.
@@ -69,11 +71,12 @@ fetch_gson() {
     >"$logs/gson.log" 2>&1 || { echo "gson could not be fetched: see ${logs#"$top"/}/gson.log"; return 1; }
 }
 
-# The command-line client of the Firefox Profiler, from npm. Without npm its part is skipped.
+# The command-line client of the Firefox Profiler, and what drives a browser, from npm. Without npm their part is skipped.
 fetch_profiler_cli() {
-  if [[ -x $PROFILER_CLI ]] || ! command -v npm >/dev/null; then return 0; fi
+  need chromium chromium || true
+  if [[ -x $PROFILER_CLI && -d $PLAYWRIGHT ]] || ! command -v npm >/dev/null; then return 0; fi
   echo 'fetching the client of the Firefox Profiler'
-  npm install --silent --no-fund --no-audit --prefix "$tools" "$PROFILER_CLI_PACKAGE" >"$logs/npm.log" 2>&1 \
+  npm install --silent --no-fund --no-audit --prefix "$tools" "$PROFILER_CLI_PACKAGE" "$PLAYWRIGHT_PACKAGE" >"$logs/npm.log" 2>&1 \
     || { echo "the client could not be fetched: see ${logs#"$top"/}/npm.log"; return 1; }
 }
 

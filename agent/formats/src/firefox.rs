@@ -6,13 +6,11 @@ mod allocations;
 mod categories;
 mod contexts;
 mod counters;
-mod json;
 mod markers;
 mod meta;
 mod samples;
 mod tables;
 mod time;
-mod tracks;
 
 use std::io::{self, BufWriter, Write};
 
@@ -20,16 +18,16 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use vouch_recording::{Recording, Thread};
 
+use crate::json::Column;
 use crate::meta::Meta;
+use crate::tracks::{self, Tid, Track};
 use allocations::AllocationColumns;
 use counters::CounterColumns;
-use json::Column;
 use markers::MarkerColumns;
 use meta::MetaColumns;
 use samples::SampleColumns;
 use tables::Shared;
 use time::Micros;
-use tracks::{Tid, Track};
 
 /// Writes the whole profile.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {

@@ -6,7 +6,10 @@
 
 mod firefox;
 mod folded;
+mod html;
+mod json;
 mod meta;
+mod tracks;
 
 use std::io::{self, Write};
 
@@ -27,10 +30,11 @@ pub struct Format {
 }
 
 /// All formats, in the order in which they are offered.
-pub static FORMATS: [Format; 3] = [
+pub static FORMATS: [Format; 4] = [
     Format { ending: ".json", gzip: false, opens: true, write: firefox::write },
     Format { ending: ".json.gz", gzip: true, opens: true, write: firefox::write },
     Format { ending: ".folded", gzip: false, opens: false, write: folded::write },
+    Format { ending: ".html", gzip: false, opens: false, write: html::write },
 ];
 
 impl PartialEq for Format {

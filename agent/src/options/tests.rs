@@ -93,7 +93,7 @@ fn all_mistakes_come_at_once_each_with_its_mend() {
         "did you mean interval?",
         "auto, perf, timer, itimer",
         "from 1 to 65536",
-        ".json, .json.gz or .folded",
+        ".json, .json.gz, .folded or .html",
         "10us, 10ms or 10s",
         ".json",
         "stands alone",

@@ -7,8 +7,8 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use vouch_recording::{Allocation, Recording, Thread};
 
-use super::json::{Column, Repeat, Row};
 use super::time::Micros;
+use crate::json::{Column, Repeat, Row};
 
 /// The table of a track; it has none where nothing was recorded.
 pub struct AllocationColumns<'a> {

@@ -11,8 +11,8 @@ use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use vouch_recording::{ContextId, ContextKind, ContextRow, Contexts, Id, Recording, StringId, Thread};
 
-use super::json::{Column, Row};
 use super::time::{began_ns, ended_ns};
+use crate::json::{Column, Row};
 
 /// A context on a track, from a time to a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use vouch_recording::Counter;
 
-use super::json::Column;
 use super::time::Micros;
+use crate::json::Column;
 
 /// One counter of a process.
 pub struct CounterColumns<'a> {

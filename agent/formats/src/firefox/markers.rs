@@ -16,8 +16,8 @@ use vouch_recording::{
 
 use super::categories::index;
 use super::contexts::{Span, SpanData, field_key, marker_type, spans};
-use super::json::{Column, Row};
 use super::time::{Micros, began_ns, ended_ns};
+use crate::json::{Column, Row};
 
 /// The kinds of the markers of refuted samples, by which the front-end finds how to show them.
 const REFUTED: &str = "refuted";

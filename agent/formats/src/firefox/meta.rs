@@ -10,8 +10,8 @@ use super::categories::{CATEGORIES, CategoryEntry};
 use super::contexts::ContextTable;
 use super::markers::{Schema, schemas};
 use super::time::Micros;
-use super::tracks::{self, Track};
 use crate::meta::Meta;
+use crate::tracks::{self, Track};
 
 /// The version of the processed-profile format: the lowest with all that a Java profile wants. What came since, up to 70, is
 /// for the network and for native libraries, and a front-end that is older than a file refuses it.

@@ -13,8 +13,8 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use vouch_recording::{ContextId, StackId, Thread};
 
-use super::json::{Column, Row as Numbered};
 use super::time::Micros;
+use crate::json::{Column, Row as Numbered};
 
 /// A thread that has no processor for less than that is drawn where it was, in microseconds: a few turns of other threads.
 const TURNS_US: u64 = 10_000;

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use vouch_recording::{Category, Fate, FrameRow, FuncRow, Id, Recording, ResourceId, StackRow};
 
 use super::categories::{index, subcategory};
-use super::json::{Column, Repeat, Row};
+use crate::json::{Column, Repeat, Row};
 
 /// The front-end's number for "library": it names such a resource in the tooltip and in the client's
 /// function lists, and leaves it out where a source file is shown already.

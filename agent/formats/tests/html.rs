@@ -1,0 +1,62 @@
+//! The page: what stands in it is data, whatever a name holds, and a browser needs nothing else.
+//! (What it shows and does, scripts/lib/check-page asks in a browser.)
+
+mod common;
+
+use common::{busy_thread, stack, write};
+use serde_json::Value;
+use vouch_recording::Recording;
+
+const BEGIN: &str = "<script id=\"data\" type=\"application/json\">";
+
+fn page(recording: &Recording) -> String {
+    let mut text = Vec::new();
+    write(recording, ".html", &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// What stands in the page as data, as a browser finds it: up to the first end of a script.
+fn data(page: &str) -> Value {
+    let (_, behind) = page.split_once(BEGIN).unwrap();
+    let (data, _) = behind.split_once("</script").unwrap();
+    serde_json::from_str(data).unwrap()
+}
+
+#[test]
+fn no_name_ends_the_data() {
+    let names = ["</script><script>alert(1)</script>", "<!--<script>", "<", "a\u{2028}b"];
+    let mut recording = Recording::new();
+    let odd = stack(&mut recording, &names);
+    busy_thread(&mut recording, "<b>main</b>", odd, 3);
+    let page = page(&recording);
+    let data = data(&page);
+    for name in names {
+        assert!(data["names"].as_array().unwrap().iter().any(|known| known == name), "{name:?}");
+    }
+    assert_eq!(data["threads"][0]["name"], "<b>main</b>");
+    assert!(!page.contains("<b>") && !page.contains("alert(1)</script>"));
+    // Nothing of it is fetched, and nothing may be.
+    assert!(page.contains("default-src 'none'") && !page.contains("http:") && !page.contains("https:"));
+}
+
+#[test]
+fn samples_keep_stack_weight_and_fate() {
+    let mut recording = Recording::new();
+    let inner = stack(&mut recording, &["main", "run"]);
+    busy_thread(&mut recording, "worker", inner, 5);
+    let data = data(&page(&recording));
+    let thread = &data["threads"][0];
+    let weights = thread["weight"].as_array().unwrap();
+    assert_eq!(weights.iter().map(|weight| weight.as_u64().unwrap()).sum::<u64>(), 5);
+    let names: Vec<&str> = std::iter::successors(thread["stack"][0].as_i64(), |row| {
+        let parent = data["stacks"]["parent"][usize::try_from(*row).unwrap()].as_i64().unwrap();
+        (parent >= 0).then_some(parent)
+    })
+    .map(|row| {
+        let function = data["stacks"]["function"][usize::try_from(row).unwrap()].as_u64().unwrap();
+        let name = data["functions"]["name"][usize::try_from(function).unwrap()].as_u64().unwrap();
+        data["names"][usize::try_from(name).unwrap()].as_str().unwrap()
+    })
+    .collect();
+    assert_eq!(names, ["run", "main"]);
+}

@@ -1,0 +1,147 @@
+// Drives the page in a browser: node check-page.mjs PLAYWRIGHT CHROMIUM FOLDER, for scripts/lib/check-page.
+// It must never call the page's own functions: it clicks, types and reads, as a person does.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const [playwright, chromium, folder] = process.argv.slice(2);
+const browser = await createRequire(import.meta.url)(playwright).chromium.launch({ executablePath: chromium, args: ['--no-sandbox'] });
+const json = name => JSON.parse(readFileSync(join(folder, name), 'utf8'));
+const report = json('report.json'), methods = json('methods.json').rows, threads = json('threads.json').rows;
+const all = methods.length && json('methods.json').cpu_ms;
+
+const check = (holds, what) => { if (!holds) throw new Error(what); console.log(`ok ${what}`); };
+// `1234 ms` and `12.3 s` as milliseconds; how far a text may be from the figure.
+const millis = text => { const [, number, unit] = text.match(/([\d.]+) (ms|s)\b/); return number * (unit === 's' ? 1e3 : 1); };
+const near = (text, figure, what) => check(Math.abs(millis(text) - figure) <= 0.6 + (figure >= 1e4 ? 50 : 0), `${what}: "${text}" is ${figure} ms`);
+
+async function open(name) {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+  const wrong = [];
+  page.on('console', message => wrong.push(`console: ${message.text()}`));
+  page.on('pageerror', error => wrong.push(`error: ${error.message}`));
+  page.on('request', request => { if (request.url() !== 'file://' + join(folder, name)) wrong.push(`asks for ${request.url()}`); });
+  await page.goto('file://' + join(folder, name));
+  const status = () => page.textContent('#status');
+  // What is told of the boxes as the pointer goes along a row, with a place of each. (By the page's own events: a move of the mouse
+  // from outside takes ten milliseconds.)
+  const along = row => page.evaluate(row => {
+    const canvas = document.getElementById('flames'), { left, top, width } = canvas.getBoundingClientRect(), told = {};
+    for (let column = 1; column < width; column++) {
+      const clientX = left + column, clientY = top + 18 * row + 9;
+      canvas.dispatchEvent(new PointerEvent('pointermove', { clientX, clientY, bubbles: true }));
+      const over = document.getElementById('over').textContent;
+      if (over && !told[over]) told[over] = [18 * row + 9, column];
+    }
+    return told;
+  }, row);
+  // Clicks a box of which that is told.
+  const click = async wanted => {
+    for (let row = 0; row < 40; row++) {
+      const found = Object.entries(await along(row)).find(([over]) => wanted(over));
+      if (found) return page.locator('#flames').click({ position: { x: found[1][1], y: found[1][0] } });
+    }
+    throw new Error('there is no such box');
+  };
+  return { page, wrong, status, along, click };
+}
+
+const { page, wrong, status, along, click } = await open('page.html');
+check((await page.title()).includes('Vouch'), 'it has a title');
+near(await status(), all, 'the whole');
+
+const sum = Object.entries(report.weight_ms).filter(([fate]) => fate !== 'signals').reduce((sum, [, ms]) => sum + ms, 0);
+for (const [fate, ms] of Object.entries(report.weight_ms)) {
+  if (fate === 'signals' || !ms) continue;
+  const label = await page.locator('#fates label').filter({ hasText: fate }).textContent();
+  check(label.trim() === `${fate} ${(100 * ms / sum).toFixed(1)} %`, `"${label.trim()}" is the report's ${ms} ms of ${sum}`);
+}
+
+const run = methods.find(method => method.name === 'Demo$Pricing.run');
+await page.fill('#search', '/^Demo\\$Pricing\\.run$/');
+near((await status()).split('·')[1], run.total_ms, 'a search by a regular expression');
+await page.fill('#search', 'demo$pricing.RUN');
+near((await status()).split('·')[1], run.total_ms, 'a search for a part of a name');
+await page.fill('#search', '/(/');
+near((await status()).split('·')[1], 0, 'half of a regular expression');
+await page.fill('#search', '');
+
+await click(over => over.startsWith('Demo$Pricing.run ·'));
+check(/^[\d.]+ m?s \([\d.]+ %\) in Demo\$Pricing\.run of /.test(await status()), `zoomed: "${await status()}"`);
+await page.click('#out');
+near(await status(), all, 'zoomed out');
+
+await page.uncheck('input[data-fate=proven]');
+near(await status(), all - report.weight_ms.proven, 'without what is proven');
+await page.check('input[data-fate=proven]');
+near(await status(), all, 'with it again');
+
+const pricing = threads.find(thread => thread.name === 'pricing');
+await page.click('input[data-thread=pricing]');
+near(await status(), pricing.ms, 'the thread that was chosen, alone');
+await page.click('#all');
+near(await status(), all, 'all threads');
+
+const hottest = methods.reduce((one, other) => (other.self_ms > one.self_ms ? other : one));
+await page.check('#invert');
+// What is refuted stands apart from the rest: the method has two boxes then, each with its kind behind its time.
+const parts = Object.keys(await along(0)).filter(over => over.startsWith(hottest.name + ' ·'));
+const leaves = parts.reduce((sum, over) => sum + millis(over.split('·')[1]), 0);
+check(Math.abs(leaves - hottest.self_ms) <= 1 + parts.length / 2, `from the leaves, ${hottest.name} has its own ${hottest.self_ms} ms in ${parts.length} boxes`);
+await page.uncheck('#invert');
+const first = await page.locator('#methods tbody tr').first().locator('td').allTextContents();
+check(first[2] === hottest.name, `the table begins with ${hottest.name}`);
+near(first[0], hottest.self_ms, 'and its own time');
+near(first[1], hottest.total_ms, 'and its time with what it calls');
+
+const track = await page.locator('.track canvas').nth(1).boundingBox();
+await page.mouse.move(track.x + track.width / 2, track.y + 5);
+await page.mouse.down();
+await page.mouse.move(track.x + track.width - 1, track.y + 5);
+await page.mouse.up();
+const half = millis(await status());
+check(half > all * 0.1 && half < all * 0.9, `half of the time has ${half} ms of ${all}`);
+await page.click('#whole');
+near(await status(), all, 'the whole time again');
+
+const refuted = report.refutations[0];
+const row = page.locator('#refutations tr').first();
+check((await row.textContent()).startsWith(`#${refuted.number}${refuted.count} ×${refuted.kind}`), 'what is refuted most often comes first');
+await row.locator('summary').click();
+check(await row.locator('pre').first().isVisible(), 'its stack opens');
+check(!wrong.length, `nothing is asked for and nothing complained of: ${wrong}`);
+
+// The same page with 100,000 stacks that all differ, under names that no page should take for its own.
+const text = readFileSync(join(folder, 'page.html'), 'utf8');
+const [begin, end] = ['<script id="data" type="application/json">', '</script>'];
+const from = text.indexOf(begin) + begin.length, to = text.indexOf(end, from);
+const big = JSON.parse(text.slice(from, to));
+const count = 100_000, depth = 20;
+big.names = ['<img src=x onerror=alert(1)>', ...Array.from({ length: 5000 }, (_, at) => `com.example.Class${at}.method`)];
+big.functions = { name: big.names.map((_, at) => at), kind: big.names.map(() => 'Application') };
+big.stacks = { parent: [], function: [], fate: [] };
+const tops = [];
+for (let number = 0; number < count; number++) {
+  // The first frames are shared, the last ones are not.
+  let parent = number < 64 ? -1 : (number % 64) * depth + 9;
+  for (let at = number < 64 ? 0 : 10; at < depth; at++) {
+    big.stacks.parent.push(parent);
+    big.stacks.function.push(number === 0 && at === 0 ? 0 : 1 + (number * 31 + at * 7919) % 5000);
+    big.stacks.fate.push(0);
+    parent = big.stacks.parent.length - 1;
+  }
+  tops.push(parent);
+}
+big.threads = [{ name: '<b>thread</b>', stack: tops, weight: tops.map(() => 1), time: tops.map(() => 100) }];
+writeFileSync(join(folder, 'big.html'), text.slice(0, from) + JSON.stringify(big).replaceAll('<', '\\u003c') + text.slice(to));
+const large = await open('big.html');
+near(await large.status(), count, '100,000 stacks');
+await large.page.fill('#search', '/^com\\.example\\.Class7\\.method$/');
+check(millis((await large.status()).split('·')[1]) > 0, 'a search in them');
+await large.page.check('#invert');
+near(await large.status(), count, 'from the leaves');
+await large.page.uncheck('#invert');
+await large.click(over => over.includes('com.example.Class'));
+check((await large.status()).includes(' in com.example.Class') || (await large.status()).includes(' in <img'), `zoomed: "${await large.status()}"`);
+check(!large.wrong.length && !(await large.page.locator('img, #tracks b').count()), `no name is taken for markup: ${large.wrong}`);
+await browser.close();
