@@ -13,6 +13,7 @@ use regex_lite::Regex;
 use serde_json::json;
 use vouch_report::{grouped, percent, plain, shortened};
 
+use crate::flame;
 use crate::top::width;
 use compare::{Change, Comparison};
 use run::Run;
@@ -39,6 +40,9 @@ pub struct How {
     /// So many rows at most, of those that gained and of those that lost
     #[arg(long, value_name = "N", default_value_t = 15)]
     rows: usize,
+    /// A flame graph as well, what gained in red and what lost in blue, as wide as after
+    #[arg(long, value_name = "FILE.svg")]
+    picture: Option<PathBuf>,
     /// For a machine: all methods, with their intervals
     #[arg(long)]
     json: bool,
@@ -57,14 +61,16 @@ pub struct Measure {
 
 /// What there is to print.
 pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
+    how.picture.as_deref().map_or(Ok(()), flame::check)?;
     let read = |first: &Path, more: &[PathBuf]| {
         let paths = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
         paths
-            .map(|path| Run::read(path, how.measure.total, how.thread.as_ref()))
+            .map(|path| Run::read(path, how.measure.total, how.thread.as_ref(), how.picture.is_some()))
             .collect::<Result<Vec<_>, _>>()
     };
     let sides = [read(before, &how.before)?, read(after, &how.after)?];
     let comparison = Comparison::of(&sides, how.measure.time);
+    let drawn = how.picture.as_deref().map_or(Ok(String::new()), |picture| draw(picture, &sides))?;
     let warnings = warnings(&sides);
     if how.json {
         let changes: Vec<_> = comparison.changes.iter().map(|change| change.json(&comparison)).collect();
@@ -82,7 +88,17 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
         let _ = writeln!(text, "mind: {warning}");
     }
     text.push_str(&table(&comparison, how));
+    text.push_str(&drawn);
     Ok(text)
+}
+
+/// The picture of what gained and what lost.
+fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, String> {
+    let [before, after] =
+        sides.each_ref().map(|side| side.iter().flat_map(|run| run.folded.clone()).collect::<Vec<_>>());
+    let first = sides.each_ref().map(|side| side.first().map(Run::name).unwrap_or_default());
+    let title = format!("{}: red is more, blue less than in {}", first[1], first[0]);
+    flame::differential(picture, &before, &after, title)
 }
 
 fn table(comparison: &Comparison, how: &How) -> String {

@@ -9,6 +9,7 @@ mod document;
 mod embed;
 mod events;
 mod explain;
+mod flame;
 mod merge;
 mod profile;
 mod rewrite;
@@ -76,6 +77,13 @@ enum Verb {
         #[command(flatten)]
         how: diff::How,
     },
+    /// Draws a flame graph as a picture (.svg)
+    Flame {
+        /// A profile (.json, .json.gz) of Vouch's
+        file: PathBuf,
+        #[command(flatten)]
+        how: flame::How,
+    },
     /// Where the CPU time went: by method, line or thread, or by what the program said it was for
     Top {
         /// A profile (.json, .json.gz) of Vouch's
@@ -101,6 +109,7 @@ fn main() -> ExitCode {
         Verb::Diff { first, second, how } => diff::diff(&first, &second, &how),
         Verb::Embed { profile, how } => embed::embed(&profile, how),
         Verb::View { file, how } => view::view(&file, &how),
+        Verb::Flame { file, how } => flame::flame(&file, how),
         Verb::Top { file, question } => top::top(&file, &question),
     };
     match told {

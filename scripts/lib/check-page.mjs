@@ -1,10 +1,13 @@
-// Drives the page in a browser: node check-page.mjs PLAYWRIGHT CHROMIUM FOLDER, for scripts/lib/check-page.
+// Drives the page in a browser: node check-page.mjs PLAYWRIGHT CHROMIUM VOUCH FOLDER, for scripts/lib/check-page.
 // It must never call the page's own functions: it clicks, types and reads, as a person does.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-const [playwright, chromium, folder] = process.argv.slice(2);
+const [playwright, chromium, vouch, folder] = process.argv.slice(2);
 const browser = await createRequire(import.meta.url)(playwright).chromium.launch({ executablePath: chromium, args: ['--no-sandbox'] });
 const json = name => JSON.parse(readFileSync(join(folder, name), 'utf8'));
 const report = json('report.json'), methods = json('methods.json').rows, threads = json('threads.json').rows;
@@ -144,4 +147,32 @@ await large.page.uncheck('#invert');
 await large.click(over => over.includes('com.example.Class'));
 check((await large.status()).includes(' in com.example.Class') || (await large.status()).includes(' in <img'), `zoomed: "${await large.status()}"`);
 check(!large.wrong.length && !(await large.page.locator('img, #tracks b').count()), `no name is taken for markup: ${large.wrong}`);
+
+// `vouch view`, with a front-end of its own: its page reads the profile; one of another origin can neither read nor load it.
+mkdirSync(join(folder, 'ui'));
+writeFileSync(join(folder, 'ui', 'index.html'), '<title>a front-end</title>');
+const view = spawn(vouch, ['view', join(folder, 'page.json'), '--no-open', '--ui', join(folder, 'ui')], { stdio: ['ignore', 'pipe', 'inherit'] });
+const [printed] = await once(view.stdout, 'data');
+const address = printed.toString().split('\n')[0];
+const profile = decodeURIComponent(address.split('/from-url/')[1]);
+const stranger = createServer((_, answer) => answer.end('<title>a stranger</title>'));
+await once(stranger.listen(0, '127.0.0.1'), 'listening');
+const visit = async url => {
+  const visitor = await browser.newPage();
+  await visitor.goto(url);
+  return visitor;
+};
+const read = visitor => visitor.evaluate(url => fetch(url).then(answer => answer.json()).then(profile => profile.meta.product, () => null), profile);
+const load = visitor => visitor.evaluate(url => new Promise(resolve => {
+  const script = document.createElement('script');
+  script.src = url;
+  script.onload = () => resolve('loaded');
+  script.onerror = () => resolve('refused');
+  document.head.append(script);
+}), profile);
+const own = await visit(address), other = await visit(`http://127.0.0.1:${stranger.address().port}/`);
+check((await own.title()) === 'a front-end' && (await read(own)) !== null, 'the front-end that vouch view serves reads the profile');
+check((await read(other)) === null && (await load(other)) === 'refused', 'a page of another origin does not');
+view.kill();
+stranger.close();
 await browser.close();

@@ -8,6 +8,7 @@ use std::path::Path;
 use regex_lite::Regex;
 use vouch_report::{TrustReport, float, grouped, plain};
 
+use crate::flame;
 use crate::profile::{Profile, Sample};
 use crate::tally::{Rows, Time};
 
@@ -26,6 +27,8 @@ pub struct Run {
     pub sample_ms: f64,
     /// That of each method.
     pub methods: HashMap<String, Vec<f64>>,
+    /// Its stacks, if they are to be drawn, in microseconds.
+    pub folded: Vec<String>,
     report: Option<TrustReport>,
 }
 
@@ -44,8 +47,8 @@ pub const CIRCUMSTANCES: [Circumstance; 5] = [
 ];
 
 impl Run {
-    /// Reads it; `total`: with what a method called.
-    pub fn read(path: &Path, total: bool, thread: Option<&Regex>) -> Result<Self, String> {
+    /// Reads it; `total`: with what a method called; `drawn`: with its stacks.
+    pub fn read(path: &Path, total: bool, thread: Option<&Regex>, drawn: bool) -> Result<Self, String> {
         let profile = Profile::read(path)?;
         let of_thread: Vec<bool> = profile
             .threads
@@ -78,8 +81,18 @@ impl Run {
             sample_ms: all.iter().sum::<f64>() / float(samples.len() as u64),
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
+            folded: if drawn {
+                flame::folded(&profile, thread, micros(profile.meta.interval))
+            } else {
+                Vec::new()
+            },
             report: profile.report(),
         })
+    }
+
+    /// The file's own name.
+    pub fn name(&self) -> String {
+        Path::new(&self.name).file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     fn of_report(&self, of: impl Fn(&TrustReport) -> String) -> String {
@@ -105,6 +118,15 @@ pub fn line(runs: &[Run]) -> String {
         _ => (format!(" and {} more", runs.len() - 1), String::new()),
     };
     format!("{name}{more}: {time:.0} ms of CPU time in {samples} samples{fates}")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an interval is some microseconds"
+)]
+fn micros(interval_ms: f64) -> u64 {
+    (interval_ms * 1e3).round().max(1.0) as u64
 }
 
 /// Of each block of time the weight of each stack, in intervals.

@@ -1,0 +1,113 @@
+//! The pictures that `vouch flame` and `vouch diff --picture` draw: which frames are in them, and how wide.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+/// `main` calls `hot`, which is under it at two lines, and `cold`; names as no picture should take for its own.
+fn profile(weights: [u32; 3]) -> Value {
+    json!({
+        "meta": { "interval": 2.0, "vouch": {}, "categories": [] },
+        "shared": {
+            "stringArray": ["main", "ho;t<b>", "cold"],
+            "funcTable": { "name": [0, 1, 2] },
+            "frameTable": { "func": [0, 1, 1, 2], "category": [null, null, null, null] },
+            "stackTable": { "frame": [0, 1, 2, 3], "prefixOffset": [0, 1, 2, 3] },
+        },
+        "threads": [
+            { "name": "one", "samples": { "stack": [1, 2], "weight": [weights[0], weights[1]] } },
+            { "name": "two", "samples": { "stack": [3], "weight": [weights[2]] } },
+        ],
+    })
+}
+
+fn file(name: &str, profile: &Value) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("flame");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, profile.to_string()).unwrap();
+    path
+}
+
+fn vouch(arguments: &[&str], files: &[&PathBuf]) -> Output {
+    let (verb, options) = arguments.split_first().unwrap();
+    Command::new(env!("CARGO_BIN_EXE_vouch")).arg(verb).args(files).args(options).output().unwrap()
+}
+
+/// What the picture tells of each frame, as in `main (80 ms, 100%)`.
+fn titles(picture: &PathBuf) -> Vec<String> {
+    let text = fs::read_to_string(picture).unwrap();
+    let titles = text.split("<title>").skip(1).map(|part| part.split("</title>").next().unwrap().to_owned());
+    titles.collect()
+}
+
+#[test]
+fn a_picture_has_each_method_with_its_time() {
+    let path = file("a.json", &profile([10, 20, 10]));
+    let output = vouch(&["flame"], &[&path]);
+    assert!(output.status.success(), "{output:?}");
+    let picture = path.with_extension("svg");
+    let all = titles(&picture);
+    for expected in ["main (80 ms, 100", "ho:t&lt;b&gt; (60 ms, 75", "cold (20 ms, 25"] {
+        assert_eq!(all.iter().filter(|title| title.starts_with(expected)).count(), 1, "{expected}: {all:?}");
+    }
+    let first = fs::read(&picture).unwrap();
+    vouch(&["flame", "--thread", "two"], &[&path]);
+    let all = titles(&picture);
+    assert!(
+        all.iter().any(|title| title.starts_with("cold (20 ms, 100"))
+            && !all.iter().any(|title| title.contains("ho:t")),
+        "{all:?}"
+    );
+    vouch(&["flame"], &[&path]);
+    assert_eq!(fs::read(&picture).unwrap(), first, "the same run has the same picture");
+}
+
+#[test]
+fn deep_stacks_and_narrow_ones_are_their_callers() {
+    let depth = 30_000;
+    let with = |first: &[usize], then: usize| [first, &vec![then; depth + 2 - first.len()]].concat();
+    let deep = json!({
+        "meta": { "interval": 1.0, "vouch": {}, "categories": [] },
+        "shared": {
+            "stringArray": ["main", "recurse", "narrow"],
+            "funcTable": { "name": [0, 1, 2] },
+            "frameTable": { "func": [0, 1, 2], "category": [null, null, null] },
+            "stackTable": {
+                "frame": with(&[0, 2], 1),
+                "prefixOffset": with(&[0, 1, 2], 1),
+            },
+        },
+        "threads": [{ "name": "one", "samples": { "stack": [1, depth + 1], "weight": [1, 99_999] } }],
+    });
+    let path = file("deep.json", &deep);
+    assert!(vouch(&["flame"], &[&path]).status.success());
+    let all = titles(&path.with_extension("svg"));
+    assert!(
+        all.len() < 500 && all.iter().any(|title| title.starts_with("main (100,000 ms, 100")),
+        "{}",
+        all.len()
+    );
+    assert!(!all.iter().any(|title| title.starts_with("narrow")));
+}
+
+#[test]
+fn a_difference_is_drawn_with_what_gained_and_lost() {
+    let (before, after) =
+        (file("before.json", &profile([10, 10, 20])), file("after.json", &profile([20, 10, 10])));
+    let picture = before.with_file_name("d.svg");
+    let output = vouch(&["diff", "--picture", picture.to_str().unwrap()], &[&before, &after]);
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("wrote "),
+        "{output:?}"
+    );
+    let all = titles(&picture);
+    assert!(all.iter().any(|title| title.starts_with("ho:t") && title.contains("+25")), "{all:?}");
+    assert!(all.iter().any(|title| title.starts_with("cold") && title.contains("-25")), "{all:?}");
+    for arguments in [["flame", "--out", "a.png"], ["flame", "--out", "/nowhere/at/all/a.svg"]] {
+        let output = vouch(&arguments, &[&before]);
+        assert!(output.status.code() == Some(1) && output.stderr.starts_with(b"vouch: "), "{output:?}");
+    }
+}
