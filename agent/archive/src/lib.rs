@@ -80,8 +80,17 @@ pub fn at_most(reader: &mut dyn Read, most: u64) -> Result<Vec<u8>, String> {
     if bytes.len() as u64 > most { Err(format!("is longer than {} MiB", most >> 20)) } else { Ok(bytes) }
 }
 
+/// Opens a file to read it. What is no file is not even opened: a pipe of that name would have who reads wait for ever.
+pub fn open_file(path: &Path) -> Result<File, String> {
+    let about = |error: std::io::Error| error.to_string();
+    if !path.metadata().map_err(about)?.is_file() {
+        return Err("is no file".to_owned());
+    }
+    File::open(path).map_err(about)
+}
+
 fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = open_file(path)?;
     ZipArchive::from_file(file, buffer).map_err(|error| error.to_string())
 }
 

@@ -3,7 +3,7 @@
 //! It must never follow a link to a folder, take memory by what an archive says of itself, or stop at what cannot be read.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use vouch_archive::Listing;
@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 use crate::wanted::Wanted;
 
 /// Below all places together no more files than this are looked at.
-const MOST_FILES: usize = 2_000_000;
+const MOST_FILES: usize = 500_000;
 /// No more files of one name.
 const MOST_OF_A_NAME: usize = 256;
 
@@ -190,7 +190,7 @@ impl Copy<'_> {
     pub fn read(&self, most: u64) -> Result<String, String> {
         let bytes = match &self.entry.at {
             At::Folder => {
-                let mut file = File::open(&self.entry.path).map_err(|error| error.to_string())?;
+                let mut file = vouch_archive::open_file(Path::new(&self.entry.path))?;
                 vouch_archive::at_most(&mut file, most)?
             }
             At::Archive { archive, entry } => {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use vouch_document::Part;
@@ -209,6 +210,14 @@ fn what_cannot_be_read_is_told_and_costs_nothing_else() {
             assert_eq!(text, BAR, "byte {at}");
         }
     }
+    // Pipes, which nobody writes to: who opened one would wait for ever.
+    for name in ["pipes/com/foo/Pipe.java", "pipes/p-sources.jar"] {
+        let path = scratch.file(name, "");
+        fs::remove_file(&path).unwrap();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    }
+    let why = text_of(("com/foo/Pipe.java", "", &[1], 1), &[&scratch.0.join("pipes")]).unwrap_err();
+    assert!(why.contains("is no file"), "{why}");
     // A text of Latin-1, and one that no person wrote.
     scratch.file("x/L.java", b"class L { String s = \"\xe9\"; }\n");
     assert!(text_of(("L.java", "", &[1], 1), &[&scratch.0]).unwrap().contains('é'));
