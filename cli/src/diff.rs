@@ -23,10 +23,10 @@ const LESS_TRUE: f64 = 2.0;
 
 #[derive(Args)]
 pub struct How {
-    /// More runs of the program as it was before
+    /// One more run of the program as it was before; may be given again
     #[arg(long, value_name = "PROFILE")]
     before: Vec<PathBuf>,
-    /// More runs of it as it is after
+    /// One more run of it as it is after; may be given again
     #[arg(long, value_name = "PROFILE")]
     after: Vec<PathBuf>,
     #[command(flatten)]
@@ -62,6 +62,11 @@ pub struct Measure {
 /// What there is to print.
 pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
     how.picture.as_deref().map_or(Ok(()), flame::check)?;
+    if how.measure.time && how.before.is_empty() && how.after.is_empty() {
+        return Err(
+            "--time needs more than one run (--before, --after): of one run each nobody knows how fast the machine was".to_owned()
+        );
+    }
     let read = |first: &Path, more: &[PathBuf]| {
         let paths = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
         paths
@@ -69,6 +74,12 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
             .collect::<Result<Vec<_>, _>>()
     };
     let sides = [read(before, &how.before)?, read(after, &how.after)?];
+    let runs: Vec<&Run> = sides.iter().flatten().collect();
+    for (at, run) in runs.iter().enumerate() {
+        if let Some(same) = runs[..at].iter().find(|other| run.is_same(other)) {
+            return Err(format!("{} and {} are the same run: give each once", same.path(), run.path()));
+        }
+    }
     let comparison = Comparison::of(&sides, how.measure.time);
     let drawn = how.picture.as_deref().map_or(Ok(String::new()), |picture| draw(picture, &sides))?;
     let warnings = warnings(&sides);
@@ -82,7 +93,7 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
     }
     let mut text = String::new();
     for (side, name) in sides.iter().zip(["before", "after"]) {
-        let _ = writeln!(text, "{name:>6}  {}", run::line(side));
+        let _ = writeln!(text, "{name:>6}  {}", run::line(side, how.thread.is_none()));
     }
     for warning in &warnings {
         let _ = writeln!(text, "mind: {warning}");
@@ -138,15 +149,15 @@ fn table(comparison: &Comparison, how: &How) -> String {
     if let Some(hottest) = comparison.hottest() {
         let _ = writeln!(
             text,
-            "a change of {} in {} ({}) would have been told",
-            unit.change(comparison.half_width(hottest)),
+            "a change of {} in {} ({}) would have been told in four of five cases",
+            unit.change(comparison.noticed(hottest)),
             plain(&shortened(&hottest.name, widest)),
             unit.plain(hottest.values[0]),
         );
     }
     if comparison.single {
         text.push_str(
-            "of one run each what is smaller cannot be told from what the JIT compiler does otherwise each time: more runs (--before, --after) tell\n",
+            "of one run each smaller changes cannot be told from what the JIT compiler does otherwise each time: take five of each (--before, --after)\n",
         );
     }
     text
@@ -185,11 +196,12 @@ impl Unit {
 fn warnings(sides: &[Vec<Run>; 2]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (what, of) in run::CIRCUMSTANCES {
-        let mut values: Vec<String> = sides.iter().flatten().map(of).collect();
+        // A report that cannot be read tells nothing.
+        let mut values: Vec<String> =
+            sides.iter().flatten().map(of).filter(|value| !value.is_empty()).collect();
+        values.sort();
         values.dedup();
         if values.len() > 1 {
-            values.sort();
-            values.dedup();
             warnings.push(format!("the runs differ in {what}: {}", plain(&values.join(" and "))));
         }
     }

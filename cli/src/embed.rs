@@ -30,11 +30,11 @@ pub fn embed(profile: &Path, how: How) -> Result<String, String> {
     for path in &how.paths {
         path.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    let document = rewritten.read()?;
+    let mut document = rewritten.read()?;
     if io::stderr().is_terminal() {
         eprintln!("looking for sources …");
     }
-    let (document, embedded) = vouch_sources::embed(document, &how.paths, how.limit.saturating_mul(1 << 20))
+    let embedded = vouch_sources::embed(&mut document, &how.paths, how.limit.saturating_mul(1 << 20))
         .map_err(|wrong| format!("{}: {wrong}", profile.display()))?;
     let out = rewritten.write(&document)?;
     let lines = embedded.lines().into_iter().map(|line| format!("{}\n", plain(&line)));

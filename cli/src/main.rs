@@ -71,8 +71,10 @@ enum Verb {
     /// Which methods took more or less in one run than in another, as far as that is no chance
     Diff {
         /// A profile (.json, .json.gz) of Vouch's, of the program as it was
+        #[arg(value_name = "BEFORE")]
         first: PathBuf,
         /// One of the program as it is now
+        #[arg(value_name = "AFTER")]
         second: PathBuf,
         #[command(flatten)]
         how: diff::How,
@@ -91,7 +93,7 @@ enum Verb {
         #[command(flatten)]
         question: top::Question,
     },
-    /// Serves a profile to the Firefox Profiler, and opens that; nothing leaves this machine
+    /// Serves a profile to the Firefox Profiler, and opens that; the profile does not leave this machine
     View {
         /// A profile (.json, .json.gz) of Vouch's
         file: PathBuf,

@@ -1,4 +1,4 @@
-//! What `vouch top` reads of a profile: whose samples were where, and in which context.
+//! What `vouch top`, `diff` and `flame` read of a profile: whose samples were where, and in which context.
 //!
 //! References that point nowhere must be told, once, when the file is read: nobody who counts has to ask.
 

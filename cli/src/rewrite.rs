@@ -28,7 +28,9 @@ impl<'a> Rewritten<'a> {
     }
 
     pub fn read(&self) -> Result<Part, String> {
-        document::read(self.profile, document::no_profile)
+        let document: Part = document::read(self.profile, document::no_profile)?;
+        document.get::<Part>("meta").map_err(|_| document::no_profile(self.profile))?;
+        Ok(document)
     }
 
     /// Writes it; the file's name.

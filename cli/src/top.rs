@@ -43,7 +43,7 @@ pub struct Question {
     /// So many rows at most
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
-    /// For a machine: all figures, in milliseconds and as shares
+    /// For a machine: the same rows, in milliseconds and as shares
     #[arg(long)]
     json: bool,
 }
@@ -117,7 +117,9 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     }
     let mut text = format!("{} of CPU time in {} samples\n", profile.time(all.weight), grouped(all.samples));
     if let Some(report) = profile.report() {
-        let _ = writeln!(text, "how far it holds: {}", report.fates());
+        let part = question.thread.is_some() || !conditions.is_empty();
+        let what = if part { "how far the whole of it holds" } else { "how far it holds" };
+        let _ = writeln!(text, "{what}: {}", report.fates());
     }
     match &by {
         Some(by) => shares(&profile, &samples, by).print(&mut text, &profile, by, all, rows),

@@ -3,20 +3,21 @@
 //! Nobody must get anything from it but the profile, and that only who has been told the address: another page in the same browser, another
 //! user of the machine or a name that a stranger points here gets nothing. The front-end's own files are no secret.
 
+mod server;
 mod ui;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use tiny_http::{Header, Method, Request, Response, Server};
 
 use crate::document;
+use server::{Answer, Asked};
 use ui::FrontEnd;
 
 /// Where the front-end is, if nobody has one of his own.
@@ -34,9 +35,9 @@ pub struct How {
     #[arg(long)]
     no_open: bool,
     /// The port [default: a free one]
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    port: u16,
-    /// End after so many minutes in which nothing was asked for
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+    /// End after so many minutes in which nobody was given anything
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0)]
     idle: f64,
 }
@@ -46,39 +47,32 @@ pub fn view(profile: &Path, how: &How) -> Result<String, String> {
     document::is_profile(profile)?;
     let ui = how.ui.as_deref().map(FrontEnd::open).transpose()?;
     let idle = Duration::try_from_secs_f64(60.0 * how.idle).map_err(|error| format!("--idle: {error}"))?;
-    let listening = Server::http(SocketAddr::from((Ipv4Addr::LOCALHOST, how.port)));
-    let server = listening.map_err(|error| format!("port {}: {error}: choose another one", how.port))?;
-    let port = server.server_addr().to_ip().map_or(how.port, |address| address.port());
+    let wished = how.port.unwrap_or(0);
+    let listening = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, wished)));
+    let taken = |error: io::Error| format!("port {wished}: {error}: choose another one");
+    let listener = listening.map_err(taken)?;
+    let port = listener.local_addr().map_err(taken)?.port();
     let own = format!("http://127.0.0.1:{port}");
-    let site = Arc::new(Site {
+    let site = Site {
         front_end: if ui.is_some() { own.clone() } else { origin(&how.front_end)? },
         hosts: [format!("127.0.0.1:{port}"), format!("localhost:{port}")],
         path: format!("/{}/{}", token()?, name(profile)),
         profile: profile.to_owned(),
         ui,
-    });
+    };
     let from = if site.ui.is_some() { &own } else { how.front_end.trim_end_matches('/') };
     let address = format!("{from}/from-url/{}", encoded(&format!("{own}{}", site.path)));
-    println!(
+    // That nobody reads it is no reason not to serve.
+    let _ = writeln!(
+        io::stdout(),
         "{address}\nserving {} on this machine alone; Ctrl-C ends it",
         vouch_report::plain(&profile.to_string_lossy())
     );
     let _ = io::stdout().flush();
-    if !how.no_open {
-        open(&address);
-    }
-    let mut last = Instant::now();
-    while let Some(left) = idle.checked_sub(last.elapsed()) {
-        match server.recv_timeout(left) {
-            Ok(Some(request)) => {
-                let site = Arc::clone(&site);
-                // Who reads slowly holds up nobody else.
-                std::thread::spawn(move || site.respond(request));
-                last = Instant::now();
-            }
-            Ok(None) => {}
-            Err(error) => return Err(format!("nothing can be served any more: {error}")),
-        }
+    let opened = if how.no_open { None } else { open(&address) };
+    server::serve(listener, idle, move |asked| site.answer(asked));
+    if let Some(opened) = opened {
+        let _ = remove_file(opened);
     }
     Ok("nobody asked for it any more\n".to_owned())
 }
@@ -95,88 +89,48 @@ struct Site {
     ui: Option<FrontEnd>,
 }
 
-type Answer = Response<Box<dyn Read + Send>>;
-
 impl Site {
-    fn respond(&self, request: Request) {
-        let answer = self.answer(&request);
-        // Who has gone away misses nothing.
-        let _ = request.respond(answer);
-    }
-
-    fn answer(&self, request: &Request) -> Answer {
-        let header = |name: &'static str| {
-            let mut all = request.headers().iter().filter(|header| header.field.equiv(name));
-            all.next().map(|header| header.value.as_str())
-        };
-        if !header("Host").is_some_and(|host| self.hosts.iter().any(|own| own == host)) {
-            return nothing(403);
+    fn answer(&self, asked: &Asked) -> Answer {
+        if !asked.host.as_ref().is_some_and(|host| self.hosts.contains(host)) {
+            return Answer::nothing(403);
         }
-        let origin = header("Origin");
-        let is_own = |origin: &str| {
-            origin == self.front_end
-                || (self.ui.is_some()
-                    && self.hosts.iter().any(|host| origin.strip_prefix("http://") == Some(host)))
+        let is_own = |origin: &String| {
+            let own = |host: &String| origin.strip_prefix("http://") == Some(host);
+            *origin == self.front_end || (self.ui.is_some() && self.hosts.iter().any(own))
         };
-        if !origin.is_none_or(is_own) {
-            return nothing(403);
+        if !asked.origin.as_ref().is_none_or(is_own) {
+            return Answer::nothing(403);
         }
-        let path = request.url().split(['?', '#']).next().unwrap_or_default();
-        match request.method() {
-            Method::Options if path == self.path => {
-                let allows = [
-                    ("Access-Control-Allow-Methods", "GET"),
-                    ("Access-Control-Allow-Private-Network", "true"),
-                ];
-                with(readable(nothing(204), origin), &allows)
+        let path = asked.path.split(['?', '#']).next().unwrap_or_default();
+        match asked.method.as_str() {
+            "OPTIONS" if path == self.path => {
+                let mut answer = readable(Answer::nothing(204), asked);
+                answer.header("Access-Control-Allow-Methods", "GET");
+                answer.header("Access-Control-Allow-Private-Network", "true");
+                answer
             }
-            Method::Get | Method::Head if path == self.path => match File::open(&self.profile) {
-                Ok(file) => {
-                    let length = file.metadata().ok().and_then(|file| usize::try_from(file.len()).ok());
-                    let answer = Response::new(200.into(), Vec::new(), Box::new(file) as _, length, None);
-                    readable(with(answer, &[("Content-Type", "application/octet-stream")]), origin)
-                }
-                Err(_) => nothing(404),
+            "GET" | "HEAD" if path == self.path => match File::open(&self.profile) {
+                Ok(file) => readable(Answer::file(file, "application/octet-stream"), asked),
+                Err(_) => Answer::nothing(404),
             },
-            Method::Get | Method::Head => match self.ui.as_ref().and_then(|ui| ui.file(path)) {
+            "GET" | "HEAD" => match self.ui.as_ref().and_then(|ui| ui.file(path)) {
                 Some((kind, bytes)) => {
-                    let length = bytes.len();
-                    let answer = Response::new(
-                        200.into(),
-                        Vec::new(),
-                        Box::new(io::Cursor::new(bytes)) as _,
-                        Some(length),
-                        None,
-                    );
-                    with(answer, &[("Content-Type", kind), ("X-Frame-Options", "DENY")])
+                    let mut answer = Answer::bytes(bytes, kind);
+                    answer.header("X-Frame-Options", "DENY");
+                    answer
                 }
-                None => nothing(404),
+                None => Answer::nothing(404),
             },
-            _ => nothing(405),
+            _ => Answer::nothing(405),
         }
     }
 }
 
 /// Lets the page that asked read it.
-fn readable(answer: Answer, origin: Option<&str>) -> Answer {
-    let Some(origin) = origin else { return answer };
-    with(answer, &[("Access-Control-Allow-Origin", origin), ("Vary", "Origin")])
-}
-
-fn nothing(status: u16) -> Answer {
-    Response::new(status.into(), Vec::new(), Box::new(io::empty()) as _, Some(0), None)
-}
-
-fn with(mut answer: Answer, headers: &[(&str, &str)]) -> Answer {
-    const ALWAYS: [(&str, &str); 3] = [
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-    ];
-    for (name, value) in headers.iter().chain(&ALWAYS) {
-        if let Ok(header) = Header::from_bytes(name.as_bytes(), value.as_bytes()) {
-            answer.add_header(header);
-        }
+fn readable(mut answer: Answer, asked: &Asked) -> Answer {
+    if let Some(origin) = &asked.origin {
+        answer.header("Access-Control-Allow-Origin", origin);
+        answer.header("Vary", "Origin");
     }
     answer
 }
@@ -218,15 +172,19 @@ fn origin(address: &str) -> Result<String, String> {
     }
 }
 
-/// In the user's browser, if there is one.
-fn open(address: &str) {
-    let browser = Command::new("xdg-open")
-        .arg(address)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
+/// In the user's browser, if there is one: by a file that leads there, since all users can read with what arguments a program was started.
+/// The file, which is to be removed.
+fn open(address: &str) -> Option<PathBuf> {
+    let file = std::env::temp_dir().join(format!("vouch-{}.html", token().ok()?));
+    let page = format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url={address}\">");
+    let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
+    new.and_then(|mut new| new.write_all(page.as_bytes())).ok()?;
+    let quiet = || Stdio::null();
+    let browser = Command::new("xdg-open").arg(&file).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
     if browser.is_err() {
-        println!("open the address above in a browser");
+        let _ = remove_file(&file);
+        let _ = writeln!(io::stdout(), "open the address above in a browser");
+        return None;
     }
+    Some(file)
 }

@@ -61,12 +61,12 @@ fn file(name: &str, profile: &Value) -> PathBuf {
     path
 }
 
-fn run(files: &[PathBuf], arguments: &[&str]) -> Output {
+fn run_diff(files: &[PathBuf], arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_vouch")).arg("diff").args(files).args(arguments).output().unwrap()
 }
 
 fn text(files: &[PathBuf], arguments: &[&str]) -> String {
-    let output = run(files, arguments);
+    let output = run_diff(files, arguments);
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -98,20 +98,21 @@ fn runs_that_do_not_differ_are_told_to_differ_in_one_of_twenty_at_most() {
     for at in 0..40 {
         let run = |side: usize| file(&format!("none-{at}-{side}.json"), &profile(&mut chance, 3000, EVEN));
         let files: Vec<PathBuf> = (0..6).map(run).collect();
-        wrong += usize::from(!several(&files).is_empty());
+        wrong += usize::from(!several(&files, &[]).is_empty());
     }
     // Two are expected; of a coverage of 95 % seven are not seen once in a hundred times.
     assert!(wrong < 7, "{wrong} of 40");
 }
 
 /// The first half before, the second after.
-fn several(files: &[PathBuf]) -> Vec<String> {
+fn several(files: &[PathBuf], arguments: &[&str]) -> Vec<String> {
     let (before, after) = files.split_at(files.len() / 2);
     let text = |path: &PathBuf| path.to_str().unwrap().to_owned();
     let more = before[1..].iter().flat_map(|file| ["--before".to_owned(), text(file)]);
     let more = more.chain(after[1..].iter().flat_map(|file| ["--after".to_owned(), text(file)]));
     let more: Vec<String> = more.collect();
-    sure(&[before[0].clone(), after[0].clone()], &more.iter().map(String::as_str).collect::<Vec<_>>())
+    let more = more.iter().map(String::as_str).chain(arguments.iter().copied());
+    sure(&[before[0].clone(), after[0].clone()], &more.collect::<Vec<_>>())
 }
 
 #[test]
@@ -119,14 +120,14 @@ fn a_method_that_takes_a_fifth_more_is_named_first() {
     let mut chance = Chance(2);
     let mut run = |at: usize, shares| file(&format!("slower-{at}.json"), &profile(&mut chance, 5000, shares));
     let files: Vec<PathBuf> = (0..10).map(|at| run(at, if at < 5 { EVEN } else { SLOWER })).collect();
-    assert_eq!(several(&files)[0], "A.hot");
+    assert_eq!(several(&files, &[])[0], "A.hot");
     // Of one run each it cannot be told, and that is said; what is much more can.
     let pair = [files[0].clone(), files[5].clone()];
     let told = text(&pair, &[]);
-    assert!(sure(&pair, &[]).is_empty() && told.contains("more runs (--before, --after) tell"), "{told}");
+    assert!(sure(&pair, &[]).is_empty() && told.contains("take five of each (--before, --after)"), "{told}");
     assert!(told.contains("points in A.hot (") && told.contains("would have been told"), "{told}");
     let much =
-        [pair[0].clone(), file("much.json", &profile(&mut chance, 5000, [40.0, 60.0, 20.0, 15.0, 5.0]))];
+        [pair[0].clone(), file("much.json", &profile(&mut chance, 5000, [40.0, 90.0, 20.0, 15.0, 5.0]))];
     assert_eq!(sure(&much, &[])[0], "B.warm");
     let told = text(&much, &[]);
     let gained = told.lines().find(|line| line.ends_with("B.warm")).unwrap();
@@ -136,14 +137,38 @@ fn a_method_that_takes_a_fifth_more_is_named_first() {
 #[test]
 fn time_and_what_was_called_can_be_compared() {
     let mut chance = Chance(3);
-    let files = [
-        file("short.json", &profile(&mut chance, 3000, EVEN)),
-        file("long.json", &profile(&mut chance, 9000, EVEN)),
-    ];
-    assert!(sure(&files, &[]).is_empty(), "the shares are the same");
-    assert_eq!(sure(&files, &["--time"])[0], "A.hot");
-    assert_eq!(sure(&files, &["--time", "--total"])[0], "main");
-    assert!(text(&files, &["--time"]).lines().any(|line| line.contains(" ms ") && line.ends_with("A.hot")));
+    let mut run =
+        |at: usize, samples| file(&format!("length-{at}.json"), &profile(&mut chance, samples, EVEN));
+    let files: Vec<PathBuf> = (0..10).map(|at| run(at, if at < 5 { 3000 } else { 9000 })).collect();
+    assert!(several(&files, &[]).is_empty(), "the shares are the same");
+    assert_eq!(several(&files, &["--time"])[0], "A.hot");
+    assert_eq!(several(&files, &["--time", "--total"])[0], "main");
+    let twice = run_diff(&[files[0].clone(), files[0].clone()], &[]);
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("are the same run"), "{twice:?}");
+    let alone = run_diff(&[files[0].clone(), files[5].clone()], &["--time"]);
+    assert!(
+        !alone.status.success() && String::from_utf8_lossy(&alone.stderr).contains("more than one run"),
+        "{alone:?}"
+    );
+}
+
+#[test]
+fn sides_need_not_be_equally_sure() {
+    let mut chance = Chance(5);
+    let mut wrong = 0;
+    for at in 0..20 {
+        let mut run = |name: &str, samples| {
+            file(&format!("side-{at}-{name}.json"), &profile(&mut chance, samples, EVEN))
+        };
+        let long: Vec<PathBuf> = (0..5).map(|side| run(&format!("long-{side}"), 9000)).collect();
+        let more: Vec<String> = long[1..]
+            .iter()
+            .flat_map(|file| ["--before".to_owned(), file.to_str().unwrap().to_owned()])
+            .collect();
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        wrong += usize::from(!sure(&[long[0].clone(), run("short", 300)], &more).is_empty());
+    }
+    assert!(wrong < 5, "{wrong} of 20");
 }
 
 #[test]
@@ -160,7 +185,7 @@ fn a_burst_is_one_event_and_no_sure_change() {
 fn what_else_differs_is_told() {
     let with = |engine: &str, unwalked: f64, name: &str| {
         let fates = json!({ "signals": 100.0, "proven": 100.0 - unwalked, "plausible": 0, "refuted": 0, "unwalked": unwalked, "outside": 0, "dropped": 0 });
-        let mut profile = profile(&mut Chance(4), 2000, EVEN);
+        let mut profile = profile(&mut Chance(unwalked.to_bits()), 2000, EVEN);
         profile["meta"]["vouch"] = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
         profile["meta"]["vouch"]["engine"] = json!(engine);
         profile["meta"]["vouch"]["weight_ms"] = fates;
@@ -178,6 +203,8 @@ fn what_else_differs_is_told() {
         "numbered otherwise in each run, and the same: {told}"
     );
     assert!(
-        run(&[files[0].clone(), file("empty.json", &of_stacks(&[]))], &[]).stderr.starts_with(b"vouch: ")
+        run_diff(&[files[0].clone(), file("empty.json", &of_stacks(&[]))], &[])
+            .stderr
+            .starts_with(b"vouch: ")
     );
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const PROFILE: &str = r#"{"meta":{"vouch":{"vouch":"0"}},"threads":[]}"#;
 
@@ -49,6 +50,7 @@ impl Serving {
     /// Status, head and body of the answer.
     fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String, Vec<u8>) {
         let mut stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let host =
             headers.iter().find(|(name, _)| *name == "Host").map_or(self.host.as_str(), |(_, host)| host);
         let mut more = String::new();
@@ -177,7 +179,7 @@ fn a_front_end_of_ones_own_is_served_beside_it_and_nothing_beside_that() {
             "/../secret.js",
             "/link.js",
             "/static/../../secret.js",
-            "//etc/hosts.txt",
+            &format!("/{}", root.join("secret.js").display()),
             "/static/b.js",
         ] {
             assert_eq!(get(path).0, 404, "{path}");
@@ -186,6 +188,29 @@ fn a_front_end_of_ones_own_is_served_beside_it_and_nothing_beside_that() {
         assert_eq!(serving.status("GET", &serving.path, &[("Origin", &own)]), 200);
         assert_eq!(serving.status("GET", &serving.path, &[("Origin", "https://profiler.firefox.com")]), 403);
     }
+}
+
+#[test]
+fn a_stranger_can_neither_end_it_nor_hold_it_up() {
+    let serving = serve(&profile("strangers"), &[]);
+    // A body that nobody can have, a head without an end, what is no HTTP, and many who say nothing.
+    assert_eq!(serving.status("POST", "/", &[("Content-Length", "18446744073709551615")]), 405);
+    for nonsense in [&b"GET / HTTP/1.1\r\n"[..], b"\0\xff\r\n\r\n", b"GET\r\n\r\n"] {
+        TcpStream::connect(&serving.host).unwrap().write_all(nonsense).unwrap();
+    }
+    let mut endless = TcpStream::connect(&serving.host).unwrap();
+    endless.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    // It is refused at some point: then writing fails, or there is an answer.
+    let line = [b'x'; 4096];
+    let written = (0..1000).take_while(|_| endless.write_all(&line).is_ok()).count();
+    assert!(written < 1000, "4 MB of one head");
+    let silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(&serving.host).unwrap()).collect();
+    assert_eq!(serving.status("GET", &serving.path, &[]), 200);
+    assert_eq!(
+        serving.status("GET", &serving.path, &[("Host", &serving.host), ("Origin", "https://evil.example")]),
+        403
+    );
+    drop(silent);
 }
 
 #[test]

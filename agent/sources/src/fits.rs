@@ -1,12 +1,22 @@
 //! Is this text the source of the code that ran?
 //!
 //! It must never say yes for want of a reason to say no where one could be had: the package is compared, and no code runs in a line
-//! that is empty, is a comment, or is not there.
+//! that is empty, is a `//` comment, or is not there.
 
 use crate::wanted::Wanted;
 
+/// Why it is not.
+#[derive(Debug)]
+pub struct Misfit {
+    pub why: String,
+    /// It is the file, and not as it was when it was compiled.
+    pub other_version: bool,
+}
+
 /// Why not; `None` if nothing speaks against it. `in_its_package`: it lies in folders of the package's name.
-pub fn misfit(text: &str, wanted: &Wanted, in_its_package: bool) -> Option<String> {
+pub fn misfit(text: &str, wanted: &Wanted, in_its_package: bool) -> Option<Misfit> {
+    let other_version =
+        |why: String| Misfit { why: format!("{why}: another version of the file"), other_version: true };
     let language = Language::of(wanted.name());
     let (package, wanted_package) = (language.package(text), wanted.package());
     let same = match &package {
@@ -14,23 +24,24 @@ pub fn misfit(text: &str, wanted: &Wanted, in_its_package: bool) -> Option<Strin
         None if language == Language::Other => in_its_package,
         None => wanted_package.is_empty(),
         // A package object's file lies in the package that it is.
-        Some(package) if language == Language::Scala => wanted_package
+        Some(package) if language == Language::Scala && text.contains("package object") => wanted_package
             .strip_prefix(package.as_str())
             .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)),
         Some(package) => *package == wanted_package,
     };
     if !same {
-        return Some(match package {
+        let why = match package {
             Some(package) => format!("is of package {package}"),
             None => "is of no package".to_owned(),
-        });
+        };
+        return Some(Misfit { why, other_version: false });
     }
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     if let Some(last) = wanted.lines.last().filter(|_| language != Language::Kotlin)
         && usize::try_from(*last).unwrap_or(usize::MAX) > lines.len()
     {
         let lines = lines.len();
-        return Some(format!("code ran in line {last}, and it has {lines}: another version of the file"));
+        return Some(other_version(format!("code ran in line {last}, and it has {lines}")));
     }
     if language != Language::Java {
         return None;
@@ -40,11 +51,15 @@ pub fn misfit(text: &str, wanted: &Wanted, in_its_package: bool) -> Option<Strin
         line.is_some_and(|line| line.is_empty() || line.starts_with("//"))
     };
     let line = wanted.lines.iter().find(codeless)?;
-    Some(format!("there is no code in its line {line}, in which some ran: another version of the file"))
+    Some(other_version(format!("there is no code in its line {line}, in which some ran")))
 }
 
 /// True if `JAVA_VERSION` of a JDK's `release` file is that of a JVM that calls itself `jdk`.
 pub fn is_version(jdk: &str, version: &str) -> bool {
+    // JDK 8's JVM counts otherwise than its JDK: 25.402 is of 1.8.0_402.
+    if let Some(update) = version.strip_prefix("1.8.0_") {
+        return jdk.contains(&format!("25.{update}-"));
+    }
     let part_of = |c: char| c.is_ascii_digit() || c == '.' || c == '_';
     jdk.match_indices(version).any(|(at, _)| {
         let (before, behind) = (&jdk[..at], &jdk[at + version.len()..]);

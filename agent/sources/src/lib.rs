@@ -11,12 +11,13 @@ mod wanted;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use vouch_document::{Part, Wrong};
 
+use fits::Misfit;
 use shelves::{Copy, Shelves};
 pub use told::Embedded;
 use wanted::Wanted;
@@ -27,15 +28,15 @@ pub const MOST_BYTES: u64 = 32 << 20;
 /// A file that is longer was not written by hand.
 const MOST_OF_A_FILE: u64 = 4 << 20;
 
-/// Why a file is left out, as it stands behind the file's name; or its text.
-type Found = Result<Rc<str>, String>;
+/// A text that fits, or why there is none.
+type Found = Result<Rc<str>, Misfit>;
 
 /// Puts into a profile the texts of those of its files that lie below `paths`: folders, archives, or single files. What has a text already
 /// keeps it. `most` bytes of text at most, of those first in which most time went.
-pub fn embed(mut document: Part, paths: &[PathBuf], most: u64) -> Result<(Part, Embedded), Wrong> {
-    let jdk = wanted::jdk(&document)?;
+pub fn embed(document: &mut Part, paths: &[PathBuf], most: u64) -> Result<Embedded, Wrong> {
+    let jdk = wanted::jdk(document)?;
     let mut shared: Part = document.get("shared")?;
-    let mut all = wanted::read(&document, &shared)?;
+    let mut all = wanted::read(document, &shared)?;
     all.sort_by(|one, other| other.weight.cmp(&one.weight).then_with(|| one.path.cmp(&other.path)));
     let mut sources: Part = shared.get("sources")?;
     let mut content: Vec<Option<Rc<str>>> = sources.get("content")?;
@@ -43,41 +44,64 @@ pub fn embed(mut document: Part, paths: &[PathBuf], most: u64) -> Result<(Part, 
     let shelves = Shelves::search(paths, &names);
     let mut embedded = Embedded::default();
     embedded.unreadable.clone_from(&shelves.unreadable);
+    let mut found = Vec::new();
     for wanted in &all {
-        let cell = content.get_mut(wanted.row).ok_or("its sources are of another shape")?;
-        if cell.is_some() {
+        let copies = shelves.copies(wanted);
+        if content.get(wanted.row).ok_or("its sources are of another shape")?.is_some() {
             embedded.had += 1;
             embedded.weigh(wanted, true);
-            continue;
-        }
-        let copies = shelves.copies(wanted);
-        if copies.is_empty() {
+        } else if copies.is_empty() {
             embedded.not_found.push(wanted.path.clone());
             embedded.weigh(wanted, false);
-            continue;
+        } else {
+            found.push((wanted, choose(copies, wanted, jdk.as_deref())));
         }
-        let found = choose(copies, wanted, jdk.as_deref()).and_then(|text| {
-            let bytes = embedded.bytes + text.len() as u64;
-            if bytes > most { Err("there is no room left for it".to_owned()) } else { Ok(text) }
-        });
-        embedded.weigh(wanted, found.is_ok());
-        match found {
+    }
+    let strange = strangers(&found);
+    for (wanted, (archive, found)) in found {
+        let left_out = match found {
+            Err(misfit) => Some(misfit.why),
+            Ok(_) if archive.is_some_and(|archive| strange.contains(archive)) => Some(format!(
+                "{}: is of another version, as other files in it show",
+                archive.unwrap_or_default()
+            )),
+            Ok(text) if embedded.bytes + text.len() as u64 > most => {
+                Some("there is no room left for it".to_owned())
+            }
             Ok(text) => {
                 embedded.put_in += 1;
                 embedded.bytes += text.len() as u64;
-                *cell = Some(text);
+                content[wanted.row] = Some(text);
+                None
             }
-            Err(why) => embedded.left_out.push((wanted.path.clone(), why)),
-        }
+        };
+        embedded.weigh(wanted, left_out.is_none());
+        embedded.left_out.extend(left_out.map(|why| (wanted.path.clone(), why)));
     }
     sources.set("content", &content)?;
     shared.set("sources", &sources)?;
     document.set("shared", &shared)?;
-    Ok((document, embedded))
+    Ok(embedded)
 }
 
-/// Of several copies that one which fits and stands nearest; where two that stand equally near fit and differ, none.
-fn choose(mut copies: Vec<Copy<'_>>, wanted: &Wanted, jdk: Option<&str>) -> Found {
+/// Archives of which so many files do not fit that those which do fit by chance. A tree may have files that were changed since; an archive
+/// is of one version.
+fn strangers<'a>(found: &[(&Wanted, (Option<&'a str>, Found))]) -> HashSet<&'a str> {
+    const MANY: usize = 10;
+    let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
+    for (_, (archive, found)) in found {
+        let (misfits, all) = counts.entry(archive.unwrap_or_default()).or_default();
+        *misfits += usize::from(found.as_ref().is_err_and(|misfit| misfit.other_version));
+        *all += 1;
+    }
+    let strange =
+        |(archive, (misfits, all)): (&'a str, (usize, usize))| (misfits * MANY > all).then_some(archive);
+    counts.into_iter().filter(|(archive, _)| !archive.is_empty()).filter_map(strange).collect()
+}
+
+/// Of several copies that one which fits and stands nearest; where two that stand equally near fit and differ, none. With the archive that it,
+/// or the first that does not fit, lies in.
+fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> (Option<&'a str>, Found) {
     copies.sort_by_key(|copy| copy.distance);
     let mut why = None;
     let mut chosen: Option<(&Copy<'_>, Rc<str>)> = None;
@@ -87,18 +111,24 @@ fn choose(mut copies: Vec<Copy<'_>>, wanted: &Wanted, jdk: Option<&str>) -> Foun
         }
         match (copy.fitting(wanted, jdk), &chosen) {
             (Ok(text), Some((other, first))) if text != *first => {
-                return Err(format!(
+                let why = format!(
                     "{} and {} both fit, and differ: name the right one first",
                     other.place, copy.place
-                ));
+                );
+                return (None, Err(Misfit { why, other_version: false }));
             }
             (Ok(text), None) => chosen = Some((copy, text)),
-            (Err(misfit), None) => why = why.or(Some(misfit)),
+            (Err(misfit), None) => why = why.or(Some((copy.archive, misfit))),
             _ => {}
         }
     }
-    let none = || why.unwrap_or_else(|| "it is not there any more".to_owned());
-    chosen.map(|(_, text)| text).ok_or_else(none)
+    match (chosen, why) {
+        (Some((copy, text)), _) => (copy.archive, Ok(text)),
+        (None, Some((archive, misfit))) => (archive, Err(misfit)),
+        (None, None) => {
+            (None, Err(Misfit { why: "it is not there any more".to_owned(), other_version: false }))
+        }
+    }
 }
 
 impl Copy<'_> {
@@ -106,12 +136,15 @@ impl Copy<'_> {
         if let (Some(of), Some(jdk)) = (self.jdk, jdk)
             && !fits::is_version(jdk, of)
         {
-            return Err(format!("{} is of JDK {of}, and the profile of {jdk}", self.place));
+            let why = format!("{} is of JDK {of}, and the profile of {jdk}", self.place);
+            return Err(Misfit { why, other_version: false });
         }
-        let text = self.read(MOST_OF_A_FILE).map_err(|why| format!("{}: {why}", self.place))?;
+        let told = |why: String| format!("{}: {why}", self.place);
+        let unread = |why: String| Misfit { why: told(why), other_version: false };
+        let text = self.read(MOST_OF_A_FILE).map_err(unread)?;
         match fits::misfit(&text, wanted, self.in_its_package) {
             None => Ok(text.into()),
-            Some(misfit) => Err(format!("{}: {misfit}", self.place)),
+            Some(Misfit { why, other_version }) => Err(Misfit { why: told(why), other_version }),
         }
     }
 }

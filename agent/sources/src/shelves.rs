@@ -3,8 +3,8 @@
 //! It must never follow a link to a folder, take memory by what an archive says of itself, or stop at what cannot be read.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use vouch_archive::Listing;
 use walkdir::WalkDir;
@@ -14,7 +14,11 @@ use crate::wanted::Wanted;
 /// Below all places together no more files than this are looked at.
 const MOST_FILES: usize = 500_000;
 /// No more files of one name.
-const MOST_OF_A_NAME: usize = 256;
+const MOST_OF_A_NAME: usize = 4_096;
+/// What a JDK says of itself is no longer.
+const MOST_OF_A_RELEASE: u64 = 64 << 10;
+/// No longer than this is looked about: the program may be waiting for it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// All that lies there and has one of the wanted names.
 #[derive(Debug)]
@@ -24,6 +28,7 @@ pub struct Shelves {
     /// A sentence for each place that could not be looked at.
     pub unreadable: Vec<String>,
     looked_at: usize,
+    begun: Instant,
 }
 
 #[derive(Debug)]
@@ -51,8 +56,13 @@ enum At {
 impl Shelves {
     /// Looks at all that lies below the paths.
     pub fn search(paths: &[PathBuf], names: &HashSet<&str>) -> Self {
-        let mut shelves =
-            Self { archives: Vec::new(), by_name: HashMap::new(), unreadable: Vec::new(), looked_at: 0 };
+        let mut shelves = Self {
+            archives: Vec::new(),
+            by_name: HashMap::new(),
+            unreadable: Vec::new(),
+            looked_at: 0,
+            begun: Instant::now(),
+        };
         for (given, path) in paths.iter().enumerate() {
             if path.is_dir() {
                 shelves.walk(given, path, names);
@@ -71,9 +81,10 @@ impl Shelves {
         };
         for entry in WalkDir::new(folder).into_iter().filter_entry(visible) {
             self.looked_at += 1;
-            if self.looked_at > MOST_FILES {
+            if self.looked_at > MOST_FILES || self.begun.elapsed() > PATIENCE {
+                let seen = self.looked_at;
                 self.unreadable.push(format!(
-                    "{}: there are more than {MOST_FILES} files: name a folder further down",
+                    "{}: not all of it was looked at, but {seen} files: name a folder further down",
                     folder.display()
                 ));
                 return;
@@ -81,7 +92,9 @@ impl Shelves {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    self.unreadable.push(format!("{folder}: {error}", folder = folder.display()));
+                    let place = error.path().unwrap_or(folder).display().to_string();
+                    let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                    self.unreadable.push(format!("{place}: {why}"));
                     continue;
                 }
             };
@@ -154,16 +167,19 @@ impl Shelves {
         // `java.base/java/lang/String.java` is of the module java.base.
         let of_module = entry.path.split('/').next().is_some_and(|first| wanted.resources.contains(first));
         let distance = (!(of_jar || of_module), !in_its_package, entry.given);
-        Copy { shelves: self, entry, place, jdk, in_its_package, distance }
+        let archive = archive.and_then(|archive| archive.path.to_str());
+        Copy { shelves: self, entry, place, archive, jdk, in_its_package, distance }
     }
 }
 
 /// The version of the JDK that an archive lies in: beside its `release` file, or in the `lib` folder beside that.
 fn jdk_of(archive: &Path) -> Option<String> {
     let mut folders = archive.ancestors().skip(1).take(2);
-    let release = folders.find_map(|folder| fs::read_to_string(folder.join("release")).ok())?;
-    let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
-    Some(version.trim_matches('"').to_owned())
+    let release = folders.find_map(|folder| vouch_archive::open_file(&folder.join("release")).ok());
+    let release = vouch_archive::at_most(&mut release?, MOST_OF_A_RELEASE).ok()?;
+    let release = String::from_utf8_lossy(&release);
+    let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?.trim_matches('"');
+    (!version.is_empty()).then(|| version.to_owned())
 }
 
 fn file_name(path: &Path) -> String {
@@ -177,6 +193,8 @@ pub struct Copy<'a> {
     entry: &'a Entry,
     /// The file, or the archive.
     pub place: String,
+    /// The archive that it lies in.
+    pub archive: Option<&'a str>,
     /// The version of the JDK of which the archive is the source.
     pub jdk: Option<&'a str>,
     /// Its folders end with the package's.

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use vouch_document::Part;
 
+use crate::fits::is_version;
 use crate::{Embedded, MOST_BYTES, embed};
 
 /// A folder of its own, which is gone when the test is over.
@@ -69,7 +70,8 @@ fn profile(files: &[File<'_>]) -> Value {
 /// The texts, by row, and what is told.
 fn embedded(profile: &Value, paths: &[&Path], most: u64) -> (Vec<Option<String>>, Embedded) {
     let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
-    let (document, embedded) = embed(Part::of(profile).unwrap(), &paths, most).unwrap();
+    let mut document = Part::of(profile).unwrap();
+    let embedded = embed(&mut document, &paths, most).unwrap();
     let sources: Part = document.get::<Part>("shared").unwrap().get("sources").unwrap();
     (sources.get("content").unwrap(), embedded)
 }
@@ -129,6 +131,7 @@ fn a_package_is_found_where_languages_put_it() {
     assert!(holds("S.scala", "package com\npackage foo\nclass S\n", "com/foo/S.scala").is_ok());
     assert!(holds("package.scala", "package com\npackage object foo { }\n", "com/foo/package.scala").is_ok());
     assert!(holds("T.scala", "package com.fo\n", "com/foo/T.scala").is_err());
+    assert!(holds("U.scala", "package com\nclass U\n", "com/foo/U.scala").is_err());
     // Of other languages the place has to say it.
     assert!(holds("core.clj", "(ns app.core)\n", "app/core.clj").is_err());
     scratch.file("clj/app/core.clj", "(ns app.core)\n");
@@ -155,6 +158,27 @@ fn of_many_archives_that_of_the_loaded_jar_is_taken() {
 }
 
 #[test]
+fn an_archive_of_another_version_has_no_text_that_fits_by_chance() {
+    let scratch = Scratch::new("version");
+    let names: Vec<String> = (0..8).map(|at| format!("com/foo/F{at}.java")).collect();
+    let texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), BAR)).collect();
+    scratch.file("foo-1-sources.jar", vouch_archive::of(&texts));
+    // In one of them code ran in a line that is empty there.
+    let lines = |at: usize| if at == 3 { &[2_u32][..] } else { &[4] };
+    let files: Vec<File<'_>> =
+        names.iter().enumerate().map(|(at, name)| (name.as_str(), "foo-2.jar", lines(at), 1)).collect();
+    let (texts, told) = embedded(&profile(&files), &[&scratch.0], MOST_BYTES);
+    assert!(texts.iter().all(Option::is_none), "{:?}", told.lines());
+    assert_eq!(told.left_out.iter().filter(|(_, why)| why.contains("as other files in it show")).count(), 7);
+    // Of a tree, in which people work, what fits is taken.
+    for name in &names {
+        scratch.file(&format!("tree/{name}"), BAR);
+    }
+    let (texts, _) = embedded(&profile(&files), &[&scratch.0.join("tree")], MOST_BYTES);
+    assert_eq!(texts.iter().filter(|text| text.is_some()).count(), 7);
+}
+
+#[test]
 fn a_jdk_of_another_version_is_none() {
     let scratch = Scratch::new("jdk");
     let string = "package java.lang;\nclass String { }\n";
@@ -167,6 +191,9 @@ fn a_jdk_of_another_version_is_none() {
     assert!(of("17.0.2").unwrap_err().contains("is of JDK 17.0.2, and the profile of"));
     assert!(of("25.0").unwrap_err().contains("is of JDK 25.0, "));
     assert!(of("5.0.3").unwrap_err().contains("is of JDK 5.0.3, "));
+    assert!(of("1.8.0_402").is_err());
+    let eight = "OpenJDK 64-Bit Server VM 25.402-b06";
+    assert!(is_version(eight, "1.8.0_402") && !is_version(eight, "1.8.0_40"));
 }
 
 #[test]
@@ -231,7 +258,7 @@ fn a_damaged_profile_is_a_sentence() {
     for (table, column) in [("funcTable", "source"), ("frameTable", "func"), ("stackTable", "frame")] {
         let mut damaged = whole.clone();
         damaged["shared"][table][column] = json!([7]);
-        let wrong = embed(Part::of(&damaged).unwrap(), &[], MOST_BYTES).unwrap_err();
+        let wrong = embed(&mut Part::of(&damaged).unwrap(), &[], MOST_BYTES).unwrap_err();
         assert!(wrong.contains("not in it"), "{wrong}");
     }
 }

@@ -60,7 +60,10 @@ impl Embedded {
             };
             lines.push(format!("not found: {first}{more}"));
         }
-        lines.extend(self.unreadable.iter().cloned());
+        lines.extend(self.unreadable.iter().take(NAMED).cloned());
+        if let Some(more) = self.unreadable.get(NAMED..).filter(|more| !more.is_empty()) {
+            lines.push(format!("{} more places could not be looked at", more.len()));
+        }
         lines
     }
 }

@@ -54,12 +54,7 @@ pub fn apply(
         }
         "report" => options.report = Some(report_path(value, place).map_err(named)?),
         "jfr" => options.jfr = Some(recording_path(value, place).map_err(named)?),
-        "sources" => {
-            let path = |part| Ok(PathBuf::from(place.expand(part)?));
-            let paths =
-                value.split(':').filter(|part| !part.is_empty()).map(path).collect::<Result<_, String>>();
-            options.sources = paths.map_err(named)?;
-        }
+        "sources" => options.sources = source_paths(value, place).map_err(named)?,
         "interval" => options.interval = length(value, "50us", "10s").map_err(named)?,
         "engine" => {
             let engines = [
@@ -176,6 +171,13 @@ fn recording_path(value: &str, place: &Place<'_>) -> Result<PathBuf, String> {
     let path = place.expand(value)?;
     let why = "must end in .jfr: the file that the JVM's Flight Recorder writes";
     if path.ends_with(".jfr") { Ok(PathBuf::from(path)) } else { Err(why.to_owned()) }
+}
+
+fn source_paths(value: &str, place: &Place<'_>) -> Result<Vec<PathBuf>, String> {
+    let parts = value.split(':').filter(|part| !part.is_empty());
+    let paths: Vec<PathBuf> =
+        parts.map(|part| place.expand(part).map(PathBuf::from)).collect::<Result<_, _>>()?;
+    if paths.is_empty() { Err("must be paths, with : between them".to_owned()) } else { Ok(paths) }
 }
 
 fn report_path(value: &str, place: &Place<'_>) -> Result<PathBuf, String> {

@@ -44,13 +44,11 @@ impl Additions {
         if !options.sources.is_empty() {
             let document = additions.document.take().map_or_else(|| read(profile), Ok);
             let embedded = document.and_then(|document| {
+                let document = additions.document.insert(document);
                 vouch_sources::embed(document, &options.sources, vouch_sources::MOST_BYTES)
             });
             match embedded {
-                Ok((document, embedded)) => {
-                    additions.document = Some(document);
-                    additions.lines.extend(embedded.lines());
-                }
+                Ok(embedded) => additions.lines.extend(embedded.lines()),
                 Err(why) => additions.failures.push(format!("sources: the profile is without them: {why}")),
             }
         }

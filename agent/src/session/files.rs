@@ -2,7 +2,6 @@
 //!
 //! A file that cannot be written costs the others nothing, and the program nothing at all.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -14,10 +13,7 @@ use crate::plan::Plan;
 use crate::record::Powers;
 use crate::say::say;
 
-/// The lines, which are mostly the same for each profile.
-fn say_once(lines: Vec<String>) {
-    let mut seen = HashSet::new();
-    let lines: Vec<String> = lines.into_iter().filter(|line| seen.insert(line.clone())).collect();
+fn say_lines(lines: &[String]) {
     if !lines.is_empty() {
         say(&lines.join("\n"));
     }
@@ -36,16 +32,18 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers)
             None
         }
     };
-    let (mut all, mut opens, mut added, mut not_added) = (Vec::new(), None, Vec::new(), Vec::new());
+    let (mut all, mut opens, mut additions) = (Vec::new(), None, None);
     for out in &places.outputs {
         let format = out.format;
         let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
-        let additions =
-            if format.opens { Additions::of(&places.options, &plain) } else { Additions::default() };
-        added.extend(additions.lines);
-        not_added.extend(additions.failures);
-        let result = vouch_output::write_whole(&out.path, format.gzip, |file| match additions.document {
-            Some(document) => serde_json::to_writer(file, &document).map_err(io::Error::from),
+        // What is added is looked for once: all that the front-end opens is the same document.
+        let document = if format.opens {
+            additions.get_or_insert_with(|| Additions::of(&places.options, &plain)).document.as_ref()
+        } else {
+            None
+        };
+        let result = vouch_output::write_whole(&out.path, format.gzip, |file| match document {
+            Some(document) => serde_json::to_writer(file, document).map_err(io::Error::from),
             None => plain(file),
         });
         if let Some(file) = written(&out.path, result) {
@@ -56,13 +54,14 @@ pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers)
     if let Some(path) = &places.report {
         all.extend(written(path, vouch_output::write_whole(path, false, |file| report.write(file))));
     }
+    let Additions { lines: added, failures: not_added, .. } = additions.unwrap_or_default();
     if !session.plan.options.quiet {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         say(&report.summary(Files { all: &all, opens: opens.as_deref() }));
-        say_once(added);
+        say_lines(&added);
     }
     // What was lost is said even to those who want no summary.
-    say_once(not_added);
+    say_lines(&not_added);
     if !lost.is_empty() {
         lost.push("the program itself is not touched by this".to_owned());
         say(&lost.join("\n"));

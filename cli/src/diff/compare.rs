@@ -16,16 +16,30 @@ const LEAST: f64 = 0.005;
 /// How sure all intervals together are.
 const SURE: f64 = 0.95;
 /// By so much the share of a method differs from run to run, as a standard deviation: docs/reading.md has the measurement.
-const OF_RUNS: f64 = 0.011;
+const OF_RUNS: f64 = 0.016;
 
 /// What a method took, before and after, as a share or in milliseconds.
 #[derive(Debug)]
 pub struct Change {
     pub name: String,
     pub values: [f64; 2],
+    /// By what is known of it: as these runs tell, and as was measured of others, as long as these do not contradict that.
+    errors: Vec<Error>,
+}
+
+/// A standard error, and its degrees of freedom.
+#[derive(Debug, Clone, Copy)]
+struct Error {
     error: f64,
-    /// Degrees of freedom.
     freedom: f64,
+}
+
+impl Error {
+    /// So far from the middle lies what is met with this probability.
+    fn quantile(self, probability: f64) -> f64 {
+        let student = StudentsT::new(0.0, 1.0, self.freedom);
+        student.map_or(f64::INFINITY, |student| student.inverse_cdf(probability) * self.error)
+    }
 }
 
 impl Change {
@@ -67,10 +81,14 @@ impl Comparison {
     pub fn half_width(&self, change: &Change) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let many = self.changes.len().max(1) as f64;
-        let student = StudentsT::new(0.0, 1.0, change.freedom);
-        student.map_or(f64::INFINITY, |student| {
-            student.inverse_cdf(1.0 - (1.0 - SURE) / (2.0 * many)) * change.error
-        })
+        let half = |error: &Error| error.quantile(1.0 - (1.0 - SURE) / (2.0 * many));
+        change.errors.iter().map(half).fold(f64::INFINITY, f64::min)
+    }
+
+    /// A change of this size would be told in four of five cases.
+    pub fn noticed(&self, change: &Change) -> f64 {
+        let more = change.errors.iter().map(|error| error.quantile(0.8)).fold(f64::INFINITY, f64::min);
+        self.half_width(change) + more
     }
 
     pub fn is_sure(&self, change: &Change) -> bool {
@@ -84,23 +102,53 @@ impl Comparison {
 }
 
 fn change(sides: &[Vec<Run>; 2], name: &str, time: bool) -> Change {
-    let values = [&sides[0], &sides[1]].map(|side| mean(side, |run| run.value(name, time)));
-    let runs = || sides.iter().zip(values).flat_map(|(side, value)| side.iter().map(move |run| (run, value)));
-    let many = count(runs().count());
-    // How surely each run tells what it was itself.
-    let within = runs().map(|(run, _)| run.variance(name, time)).sum::<f64>() / many;
-    let (variance, freedom) = if many > 2.0 {
-        let freedom = many - 2.0;
-        let between =
-            runs().map(|(run, value)| (run.value(name, time) - value).powi(2)).sum::<f64>() / freedom;
-        (within.max(between), freedom)
-    } else {
-        let all = if time { mean(&sides[0], Run::time) } else { 1.0 };
-        let blocks = runs().map(|(run, _)| run.all.len() - 1).sum();
-        (within + (OF_RUNS * all).powi(2), count(blocks))
-    };
-    let error = (variance * sides.iter().map(|side| 1.0 / count(side.len())).sum::<f64>()).sqrt();
-    Change { name: name.to_owned(), values, error, freedom }
+    let both = [&sides[0], &sides[1]].map(|side| Side::of(side, name, time));
+    let values = both.map(|side| side.value);
+    let mut errors = Vec::new();
+    let known = both.iter().filter_map(|side| side.between).reduce(f64::max);
+    if let Some(known) = known {
+        // After Welch and Satterthwaite: the sides need not be equally sure. A side of one run is taken to be as the other one.
+        let terms = both.map(|side| side.within.max(side.between.unwrap_or(known) / side.runs));
+        let several = both.iter().filter(|side| side.between.is_some()).map(|side| side.freedom);
+        let least = several.fold(f64::INFINITY, f64::min);
+        let variance: f64 = terms.iter().sum();
+        let parts = terms.iter().zip(both).map(|(term, side)| term.powi(2) / side.freedom.min(least));
+        let freedom = variance.powi(2) / parts.sum::<f64>().max(f64::MIN_POSITIVE);
+        errors.push(Error { error: variance.sqrt(), freedom: freedom.max(1.0) });
+    }
+    // Of time nothing is known beforehand: machines are not equally fast at all times.
+    if !time && known.is_none_or(|known| known <= OF_RUNS.powi(2)) {
+        let variance: f64 = both.iter().map(|side| side.within + OF_RUNS.powi(2) / side.runs).sum();
+        let blocks: usize = sides.iter().flatten().map(|run| run.all.len() - 1).sum();
+        errors.push(Error { error: variance.sqrt(), freedom: count(blocks) });
+    }
+    Change { name: name.to_owned(), values, errors }
+}
+
+/// What one side's runs tell of a method.
+#[derive(Clone, Copy)]
+struct Side {
+    value: f64,
+    /// The variance of that, as far as each run tells what it was itself.
+    within: f64,
+    /// The variance of runs, if there are several.
+    between: Option<f64>,
+    runs: f64,
+    /// Of what is known of the variance: of several runs that between them.
+    freedom: f64,
+}
+
+impl Side {
+    fn of(side: &[Run], name: &str, time: bool) -> Self {
+        let runs = count(side.len());
+        let value = mean(side, |run| run.value(name, time));
+        let within = mean(side, |run| run.variance(name, time)) / runs;
+        let squares: f64 = side.iter().map(|run| (run.value(name, time) - value).powi(2)).sum();
+        let several = side.len() > 1;
+        let between = several.then(|| squares / (runs - 1.0));
+        let blocks: usize = side.iter().map(|run| run.all.len() - 1).sum();
+        Self { value, within, between, runs, freedom: if several { runs - 1.0 } else { count(blocks) } }
+    }
 }
 
 impl Run {

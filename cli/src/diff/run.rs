@@ -14,7 +14,7 @@ use crate::tally::{Rows, Time};
 
 /// So many blocks, if the run is long enough for that.
 const BLOCKS: u64 = 40;
-/// So many samples a block has at least, on the average.
+/// So many samples a block has at least on the average, but in the shortest of runs.
 const FILLED: u64 = 20;
 
 #[derive(Debug)]
@@ -37,9 +37,7 @@ type Circumstance = (&'static str, fn(&Run) -> String);
 
 /// What two runs should have in common.
 pub const CIRCUMSTANCES: [Circumstance; 5] = [
-    ("the program", |run| {
-        run.of_report(|report| report.run.command.split(' ').next().unwrap_or_default().to_owned())
-    }),
+    ("the command line", |run| run.of_report(|report| report.run.command.clone())),
     ("the JDK", |run| run.of_report(|report| report.run.jdk.clone())),
     ("the engine", |run| run.of_report(|report| report.run.engine.clone())),
     ("the interval", |run| run.of_report(|report| format!("{} µs", report.run.interval_ns / 1000))),
@@ -63,15 +61,18 @@ impl Run {
         let rows = Rows::named(&profile, |profile, stack| {
             unnumbered(profile.function_name(profile.function(stack)))
         });
-        let blocks = blocks(&profile, &samples);
-        let mut methods = vec![vec![0.0; blocks.len()]; rows.names.len()];
+        let (block_of, blocks) = blocks(&samples);
+        let mut methods = vec![Vec::with_capacity(blocks); rows.names.len()];
         let mut all = Vec::new();
-        for (block, of_stack) in blocks.into_iter().enumerate() {
+        for block in 0..blocks {
+            let mut of_stack = vec![0; profile.stacks()];
+            for (sample, _) in samples.iter().zip(&block_of).filter(|(_, of)| **of == block) {
+                of_stack[sample.stack] += u64::from(sample.weight);
+            }
             all.push(float(of_stack.iter().sum()) * profile.meta.interval);
-            for (row, Time { own, total: with_callees }) in
-                rows.count(&profile, of_stack).into_iter().enumerate()
-            {
-                methods[row][block] = float(if total { with_callees } else { own }) * profile.meta.interval;
+            let times = rows.count(&profile, of_stack);
+            for (method, Time { own, total: with_callees }) in methods.iter_mut().zip(times) {
+                method.push(float(if total { with_callees } else { own }) * profile.meta.interval);
             }
         }
         let methods = rows.names.into_iter().zip(methods);
@@ -88,6 +89,15 @@ impl Run {
             },
             report: profile.report(),
         })
+    }
+
+    /// No two runs are alike to the last sample.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.samples == other.samples && self.all == other.all && self.methods == other.methods
+    }
+
+    pub fn path(&self) -> &str {
+        &self.name
     }
 
     /// The file's own name.
@@ -108,12 +118,13 @@ impl Run {
     }
 }
 
-/// The runs of one side in a line: the files, how much there is, how far it holds.
-pub fn line(runs: &[Run]) -> String {
+/// The runs of one side in a line: the files, how much there is, how far it holds if it is the whole run.
+pub fn line(runs: &[Run], whole: bool) -> String {
     let time: f64 = runs.iter().flat_map(|run| &run.all).sum();
     let samples = grouped(runs.iter().map(|run| run.samples).sum());
     let name = runs.first().map(|run| plain(&run.name)).unwrap_or_default();
     let (more, fates) = match runs {
+        [_] if !whole => (String::new(), String::new()),
         [run] => (String::new(), run.of_report(|report| format!("; {}", report.fates()))),
         _ => (format!(" and {} more", runs.len() - 1), String::new()),
     };
@@ -129,25 +140,16 @@ fn micros(interval_ms: f64) -> u64 {
     (interval_ms * 1e3).round().max(1.0) as u64
 }
 
-/// Of each block of time the weight of each stack, in intervals.
-fn blocks(profile: &Profile, samples: &[Sample]) -> Vec<Vec<u64>> {
+/// In which block of time each sample lies, and how many there are.
+fn blocks(samples: &[Sample]) -> (Vec<usize>, usize) {
     let count = (samples.len() as u64 / FILLED).clamp(4, BLOCKS);
     let times = || samples.iter().map(|sample| sample.time_ms);
     let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(f64::NEG_INFINITY, f64::max));
     let length = (last - first).max(1e-9) / float(count);
-    let mut blocks = Vec::new();
-    blocks.resize_with(usize::try_from(count).unwrap_or(1), || vec![0; profile.stacks()]);
-    for sample in samples {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a small number, from 0 on"
-        )]
-        let block = ((sample.time_ms - first) / length) as usize;
-        let last = blocks.len() - 1;
-        blocks[block.min(last)][sample.stack] += u64::from(sample.weight);
-    }
-    blocks
+    let count = usize::try_from(count).unwrap_or(1);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number, from 0 on")]
+    let block = |time: f64| (((time - first) / length) as usize).min(count - 1);
+    (times().map(block).collect(), count)
 }
 
 /// A method's name without the numbers that classes get in the order in which they were made, which is another in each run.

@@ -3,7 +3,6 @@
 //! It must never give away what lies beside it, whatever a path says or a link leads to.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use vouch_archive::Entry;
@@ -54,8 +53,10 @@ impl FrontEnd {
         match self {
             Self::Folder(root) => {
                 let file = root.join(name).canonicalize().ok()?;
-                let inside = file.starts_with(root) && file.is_file();
-                let mut file = File::open(file).ok().filter(|_| inside)?;
+                if !file.starts_with(root) {
+                    return None;
+                }
+                let mut file = vouch_archive::open_file(&file).ok()?;
                 vouch_archive::at_most(&mut file, MOST).ok()
             }
             Self::Archive { path, entries } => vouch_archive::read(path, entries.get(name)?, MOST).ok(),

@@ -1,0 +1,189 @@
+//! As much of HTTP as a browser on the same machine needs: one request on each connection, a head, no body.
+//!
+//! Whoever can connect is a stranger until he has asked for the right thing: none of them must be able to end it, or to have it take
+//! memory. (There are servers as crates. tiny_http makes room for whatever length a request has in its head, and ends when descriptors run
+//! out; hyper is forty crates.)
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A head is no longer, and comes within so long.
+const HEAD: usize = 16 << 10;
+const PATIENCE: Duration = Duration::from_secs(10);
+/// At a time; a browser has six.
+const CONNECTIONS: usize = 64;
+/// Where a connection cannot be had, as when descriptors run out.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What somebody wants.
+#[derive(Debug)]
+pub struct Asked {
+    pub method: String,
+    pub path: String,
+    pub host: Option<String>,
+    pub origin: Option<String>,
+}
+
+/// What he gets.
+pub struct Answer {
+    status: u16,
+    headers: String,
+    length: u64,
+    body: Box<dyn Read>,
+}
+
+impl Answer {
+    pub fn nothing(status: u16) -> Self {
+        Self { status, headers: String::new(), length: 0, body: Box::new(io::empty()) }
+    }
+
+    pub fn bytes(bytes: Vec<u8>, kind: &str) -> Self {
+        let length = bytes.len() as u64;
+        let mut answer =
+            Self { status: 200, headers: String::new(), length, body: Box::new(Cursor::new(bytes)) };
+        answer.header("Content-Type", kind);
+        answer
+    }
+
+    pub fn file(file: File, kind: &str) -> Self {
+        let Ok(length) = file.metadata().map(|file| file.len()) else { return Self::nothing(404) };
+        let mut answer =
+            Self { status: 200, headers: String::new(), length, body: Box::new(file.take(length)) };
+        answer.header("Content-Type", kind);
+        answer
+    }
+
+    pub fn header(&mut self, name: &str, value: &str) {
+        self.headers.extend([name, ": ", value, "\r\n"]);
+    }
+}
+
+/// Answers until nobody was given anything for so long.
+pub fn serve(
+    listener: TcpListener,
+    idle: Duration,
+    answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+) {
+    let (answer, busy) = (Arc::new(answer), Arc::new(AtomicUsize::new(0)));
+    let (given, last) = channel();
+    let connections = Arc::clone(&busy);
+    thread::spawn(move || {
+        loop {
+            let Ok((stream, _)) = listener.accept() else {
+                thread::sleep(PAUSE);
+                continue;
+            };
+            if connections.load(Ordering::Relaxed) >= CONNECTIONS {
+                continue;
+            }
+            let one = One::of(&connections);
+            let (answer, given) = (Arc::clone(&answer), given.clone());
+            // Where there is no thread to be had the connection is closed.
+            let _ = thread::Builder::new().spawn(move || {
+                if one_request(stream, &*answer).is_ok_and(|status| status == 200) {
+                    let _ = given.send(());
+                }
+                drop(one);
+            });
+        }
+    });
+    let mut since = Instant::now();
+    loop {
+        match last.recv_timeout(idle.saturating_sub(since.elapsed())) {
+            Ok(()) => since = Instant::now(),
+            // While somebody is being answered it does not end.
+            Err(RecvTimeoutError::Timeout) if busy.load(Ordering::Relaxed) > 0 => thread::sleep(PAUSE),
+            Err(_) => return,
+        }
+    }
+}
+
+/// A connection, while there is one.
+struct One(Arc<AtomicUsize>);
+
+impl One {
+    fn of(connections: &Arc<AtomicUsize>) -> Self {
+        connections.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(connections))
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Reads a request and answers it; with what status.
+fn one_request(mut stream: TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Result<u16> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let Some(asked) = head(&mut stream)? else {
+        write(&mut stream, Answer::nothing(400), false)?;
+        return Ok(400);
+    };
+    let answer = answer(&asked);
+    let status = answer.status;
+    write(&mut stream, answer, asked.method == "HEAD")?;
+    Ok(status)
+}
+
+/// `None`: it is no request that this server knows.
+fn head(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
+    let begun = Instant::now();
+    let mut bytes = Vec::new();
+    let mut part = [0; 4096];
+    while bytes.len() < HEAD && begun.elapsed() < PATIENCE {
+        let length = stream.read(&mut part)?;
+        if length == 0 {
+            break;
+        }
+        bytes.extend_from_slice(&part[..length]);
+        let mut headers = [httparse::EMPTY_HEADER; 64];
+        let mut request = httparse::Request::new(&mut headers);
+        match request.parse(&bytes) {
+            Ok(httparse::Status::Partial) => {}
+            Ok(httparse::Status::Complete(_)) => {
+                // Who names two has something in mind.
+                let header = |name: &str| {
+                    let mut all =
+                        request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+                    let first = all.next().map(|header| String::from_utf8_lossy(header.value).into_owned());
+                    if all.next().is_some() { Some(String::new()) } else { first }
+                };
+                return Ok(Some(Asked {
+                    method: request.method.unwrap_or_default().to_owned(),
+                    path: request.path.unwrap_or_default().to_owned(),
+                    host: header("Host"),
+                    origin: header("Origin"),
+                }));
+            }
+            Err(_) => break,
+        }
+    }
+    Ok(None)
+}
+
+fn write(stream: &mut TcpStream, mut answer: Answer, head_alone: bool) -> io::Result<()> {
+    write!(
+        stream,
+        "HTTP/1.1 {} -\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+         Cross-Origin-Resource-Policy: same-origin\r\n{}\r\n",
+        answer.status, answer.length, answer.headers
+    )?;
+    if !head_alone {
+        io::copy(&mut answer.body, stream)?;
+    }
+    stream.flush()?;
+    // What is closed while something was sent to it that nobody has read is cut off: so it is read, as much as a head may have.
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(PAUSE))?;
+    let _ = io::copy(&mut stream.take(HEAD as u64), &mut io::sink());
+    Ok(())
+}
