@@ -222,7 +222,7 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
   report=FILE.json trust report for machines
   jfr=FILE.jfr     a recording of the JVM's Flight Recorder, of this run, whose events are put
                    into the profile when it is written (-XX:StartFlightRecording=filename=FILE.jfr)
-  sources=PATH:…   source trees, -sources.jar files and folders that have some, a JDK or its src.zip:
+  sources=PATH:…   source trees, -sources.jar files, folders that have some, a JDK or its src.zip:
                    the text of what the profile shows is put into it (it is your code: opt-in)
   interval=1ms     CPU time between two samples of a thread (us, ms, s; 50us to 10s)
   engine=auto      auto, perf, timer or itimer
@@ -248,7 +248,8 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
 
 Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   then with
   start            begin a recording (the default)
-  stop             end it and write what `start` named (or what out=, report=, jfr=, sources= name here)
+  stop             end it and write what `start` named (or what out=, report=, jfr= and sources=
+                   name here)
   dump             write what there is so far and go on
   status           say on the JVM's stderr what is being recorded
 
