@@ -216,7 +216,8 @@ pub fn help() -> String {
 const HELP: &str = "\
 Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=value,key=value…
 
-  out=FILE         profile to write, by its ending: ENDINGS; may be given again.
+  out=FILE         profile to write, by its ending: ENDINGS (a page
+                   for any browser); may be given again.
                    %p is the pid, %t the start time, %{NAME} an environment variable.
                    Default vouch-%p.json.gz
   report=FILE.json trust report for machines
