@@ -216,15 +216,13 @@ pub fn help() -> String {
 const HELP: &str = "\
 Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=value,key=value…
 
-  out=FILE         profile to write, by its ending: ENDINGS (a page
-                   for any browser); may be given again.
+  out=FILE         a profile, by its ending: ENDINGS; may be given again.
                    %p is the pid, %t the start time, %{NAME} an environment variable.
                    Default vouch-%p.json.gz
   report=FILE.json trust report for machines
   jfr=FILE.jfr     a recording of the JVM's Flight Recorder, of this run, whose events are put
                    into the profile when it is written (-XX:StartFlightRecording=filename=FILE.jfr)
-  sources=PATH:…   source trees, -sources.jar files, folders that have some, a JDK or its src.zip:
-                   the text of what the profile shows is put into it (it is your code: opt-in)
+  sources=PATH:…   source trees, -sources.jar files, a JDK: their text is put into the profile
   interval=1ms     CPU time between two samples of a thread (us, ms, s; 50us to 10s)
   engine=auto      auto, perf, timer or itimer
   depth=2048       most frames of a stack that are kept (1 to 65536)
@@ -249,8 +247,7 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
 
 Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   then with
   start            begin a recording (the default)
-  stop             end it and write what `start` named (or what out=, report=, jfr= and sources=
-                   name here)
+  stop             end it and write what `start` named (or what out=, report=, jfr=, sources= say)
   dump             write what there is so far and go on
   status           say on the JVM's stderr what is being recorded
 
