@@ -196,11 +196,13 @@ impl Unit {
 fn warnings(sides: &[Vec<Run>; 2]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (what, of) in run::CIRCUMSTANCES {
-        // A report that cannot be read tells nothing.
-        let mut values: Vec<String> =
-            sides.iter().flatten().map(of).filter(|value| !value.is_empty()).collect();
-        values.sort();
-        values.dedup();
+        // As they come, so that before stands before after. A report that cannot be read tells nothing.
+        let mut values: Vec<String> = Vec::new();
+        for value in sides.iter().flatten().map(of) {
+            if !value.is_empty() && !values.contains(&value) {
+                values.push(value);
+            }
+        }
         if values.len() > 1 {
             warnings.push(format!("the runs differ in {what}: {}", plain(&values.join(" and "))));
         }

@@ -98,10 +98,8 @@ fn draw(out: &Path, options: &mut Options<'_>, lines: &[String]) -> Result<Strin
 /// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`.
 pub fn folded(profile: &Profile, thread: Option<&Regex>, unit: u64) -> Vec<String> {
     let mut own = vec![0; profile.stacks()];
-    for sample in profile.samples() {
-        if thread.is_none_or(|regex| regex.is_match(&profile.threads[sample.thread].name)) {
-            own[sample.stack] += u64::from(sample.weight) * unit;
-        }
+    for sample in profile.samples_of(thread) {
+        own[sample.stack] += u64::from(sample.weight) * unit;
     }
     let tree = Tree::of(profile, &own);
     tree.lines(profile)

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 use vouch_report::TrustReport;
@@ -155,6 +156,13 @@ impl Profile {
                 Some(Sample { stack: (*stack)?, weight, context, thread, time_ms })
             })
         })
+    }
+
+    /// Those of the threads of which a part of the name matches; without a pattern, of all.
+    pub fn samples_of(&self, thread: Option<&Regex>) -> impl Iterator<Item = Sample> {
+        let wanted: Vec<bool> =
+            self.threads.iter().map(|track| thread.is_none_or(|regex| regex.is_match(&track.name))).collect();
+        self.samples().filter(move |sample| wanted[sample.thread])
     }
 
     /// The trust report that it carries, if this Vouch can read it.

@@ -83,16 +83,15 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
         .collect();
     let conditions = conditions.map_err(about)?;
     let by = question.by.as_deref().map(|by| By::of(&profile, by)).transpose().map_err(about)?;
-    let of_thread: Vec<bool> = profile.threads.iter().map(|thread| question.is_of(&thread.name)).collect();
+    let thread = question.thread.as_ref();
     let holds = |sample: &Sample| {
-        of_thread[sample.thread]
-            && conditions.iter().all(|(field, value)| profile.says(sample.context, field) == Some(value))
+        conditions.iter().all(|(field, value)| profile.says(sample.context, field) == Some(value))
     };
-    let samples: Vec<Sample> = profile.samples().filter(holds).collect();
+    let samples: Vec<Sample> = profile.samples_of(thread).filter(holds).collect();
     let all = sum(samples.iter());
     if all.weight == 0 {
-        let none = match (&question.thread, conditions.is_empty()) {
-            (Some(_), _) if !of_thread.contains(&true) => {
+        let none = match (thread, conditions.is_empty()) {
+            (Some(regex), _) if !profile.threads.iter().any(|thread| regex.is_match(&thread.name)) => {
                 let names: Vec<_> =
                     profile.threads.iter().take(8).map(|thread| plain(&thread.name)).collect();
                 format!("no thread has such a name: there are {}", names.join(", "))
@@ -126,12 +125,6 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
         None => print_methods(&mut text, &profile, &methods(&profile, &samples, question), all, question),
     }
     Ok(text)
-}
-
-impl Question {
-    fn is_of(&self, thread: &str) -> bool {
-        self.thread.as_ref().is_none_or(|regex| regex.is_match(thread))
-    }
 }
 
 fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {

@@ -1,6 +1,7 @@
 //! What a person gets from `vouch diff`: the real binary on profiles whose differences are known.
 
-use std::fs;
+mod common;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -54,11 +55,7 @@ fn of_stacks(stacks: &[usize]) -> Value {
 }
 
 fn file(name: &str, profile: &Value) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("diff");
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(name);
-    fs::write(&path, profile.to_string()).unwrap();
-    path
+    common::file("diff", name, profile.to_string())
 }
 
 fn run_diff(files: &[PathBuf], arguments: &[&str]) -> Output {

@@ -1,6 +1,7 @@
 //! What a person gets from `vouch explain`, for good files and bad ones: the real binary on real files.
 
-use std::fs;
+mod common;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -23,11 +24,7 @@ fn report(count: usize) -> Value {
 
 /// A file of its own, under the test's name.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("explain");
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(name);
-    fs::write(&path, bytes).unwrap();
-    path
+    common::file("explain", name, bytes)
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -1,5 +1,7 @@
 //! The pictures that `vouch flame` and `vouch diff --picture` draw: which frames are in them, and how wide.
 
+mod common;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -24,11 +26,7 @@ fn profile(weights: [u32; 3]) -> Value {
 }
 
 fn file(name: &str, profile: &Value) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("flame");
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(name);
-    fs::write(&path, profile.to_string()).unwrap();
-    path
+    common::file("flame", name, profile.to_string())
 }
 
 fn vouch(arguments: &[&str], files: &[&PathBuf]) -> Output {

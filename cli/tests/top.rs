@@ -1,6 +1,7 @@
 //! What a person gets from `vouch top`, for good files and bad ones: the real binary on real files.
 
-use std::fs;
+mod common;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -41,11 +42,7 @@ fn profile() -> Value {
 }
 
 fn file(name: &str, profile: &Value) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("top");
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(name);
-    fs::write(&path, profile.to_string()).unwrap();
-    path
+    common::file("top", name, profile.to_string())
 }
 
 fn top(path: &PathBuf, arguments: &[&str]) -> Output {

@@ -73,8 +73,13 @@ pub fn read(path: &Path, entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
     at_most(whole, most)
 }
 
+/// What stands in a file, if that is no longer than `most`.
+pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    at_most(&mut open_file(path)?, most)
+}
+
 /// All that a reader has, if that is no longer than `most`.
-pub fn at_most(reader: &mut dyn Read, most: u64) -> Result<Vec<u8>, String> {
+fn at_most(reader: &mut dyn Read, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     reader.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > most { Err(format!("is longer than {} MiB", most >> 20)) } else { Ok(bytes) }

@@ -3,7 +3,6 @@
 //! It must never build the document: it is written as a stream, one track's samples at a time.
 
 mod allocations;
-mod categories;
 mod contexts;
 mod counters;
 mod markers;

@@ -10,6 +10,7 @@ use serde::ser::{SerializeStruct, Serializer};
 use vouch_recording::{Category, Fate, FrameRow, Id, Recording, StackRow};
 use vouch_report::{RefutationReport, readable};
 
+use crate::categories::name;
 use crate::json::{Column, Row};
 use crate::meta::Meta;
 use crate::tracks::{self, Track};
@@ -127,22 +128,8 @@ impl Serialize for Functions<'_> {
         let rows = self.0.funcs().rows();
         let mut table = serializer.serialize_struct("functions", 2)?;
         table.serialize_field("name", &Column(|| rows.iter().map(|func| Row(func.name))))?;
-        table.serialize_field("kind", &Column(|| rows.iter().map(|func| kind(func.category))))?;
+        table.serialize_field("kind", &Column(|| rows.iter().map(|func| name(func.category))))?;
         table.end()
-    }
-}
-
-/// What the page calls a category.
-fn kind(category: Category) -> &'static str {
-    match category {
-        Category::Application => "Application",
-        Category::Library => "Library",
-        Category::Jdk => "JDK",
-        Category::Native => "Native",
-        Category::Vm(_) => "VM",
-        Category::Refuted => "Refuted",
-        Category::NoStack => "No stack",
-        Category::Other => "Other",
     }
 }
 

@@ -4,6 +4,7 @@
 //! recording, and a `Write`.
 #![forbid(unsafe_code)]
 
+mod categories;
 mod firefox;
 mod folded;
 mod html;

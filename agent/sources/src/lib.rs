@@ -29,7 +29,13 @@ pub const MOST_BYTES: u64 = 32 << 20;
 const MOST_OF_A_FILE: u64 = 4 << 20;
 
 /// A text that fits, or why there is none.
-type Found = Result<Rc<str>, Misfit>;
+type Text = Result<Rc<str>, Misfit>;
+
+/// What was found of a file, and in which archive, if in one.
+struct Found<'a> {
+    archive: Option<&'a str>,
+    text: Text,
+}
 
 /// Puts into a profile the texts of those of its files that lie below `paths`: folders, archives, or single files. What has a text already
 /// keeps it. `most` bytes of text at most, of those first in which most time went.
@@ -46,29 +52,31 @@ pub fn embed(document: &mut Part, paths: &[PathBuf], most: u64) -> Result<Embedd
     embedded.unreadable.clone_from(&shelves.unreadable);
     let mut found = Vec::new();
     for wanted in &all {
-        let copies = shelves.copies(wanted);
         if content.get(wanted.row).ok_or("its sources are of another shape")?.is_some() {
             embedded.had += 1;
             embedded.weigh(wanted, true);
-        } else if copies.is_empty() {
+            continue;
+        }
+        let copies = shelves.copies(wanted);
+        if copies.is_empty() {
             embedded.not_found.push(wanted.path.clone());
             embedded.weigh(wanted, false);
         } else {
             found.push((wanted, choose(copies, wanted, jdk.as_deref())));
         }
     }
-    let strange = strangers(&found);
-    for (wanted, (archive, found)) in found {
-        let left_out = match found {
-            Err(misfit) => Some(misfit.why),
-            Ok(_) if archive.is_some_and(|archive| strange.contains(archive)) => Some(format!(
-                "{}: is of another version, as other files in it show",
-                archive.unwrap_or_default()
-            )),
-            Ok(text) if embedded.bytes + text.len() as u64 > most => {
+    let strange = strangers(found.iter().map(|(_, found)| found));
+    for (wanted, Found { archive, text }) in found {
+        let stranger = archive.filter(|archive| strange.contains(archive));
+        let left_out = match (text, stranger) {
+            (Err(misfit), _) => Some(misfit.why),
+            (Ok(_), Some(archive)) => {
+                Some(format!("{archive}: is of another version, as other files in it show"))
+            }
+            (Ok(text), None) if embedded.bytes + text.len() as u64 > most => {
                 Some("there is no room left for it".to_owned())
             }
-            Ok(text) => {
+            (Ok(text), None) => {
                 embedded.put_in += 1;
                 embedded.bytes += text.len() as u64;
                 content[wanted.row] = Some(text);
@@ -86,22 +94,24 @@ pub fn embed(document: &mut Part, paths: &[PathBuf], most: u64) -> Result<Embedd
 
 /// Archives of which so many files do not fit that those which do fit by chance. A tree may have files that were changed since; an archive
 /// is of one version.
-fn strangers<'a>(found: &[(&Wanted, (Option<&'a str>, Found))]) -> HashSet<&'a str> {
+fn strangers<'a: 'f, 'f>(found: impl Iterator<Item = &'f Found<'a>>) -> HashSet<&'a str> {
     const MANY: usize = 10;
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
-    for (_, (archive, found)) in found {
-        let (misfits, all) = counts.entry(archive.unwrap_or_default()).or_default();
-        *misfits += usize::from(found.as_ref().is_err_and(|misfit| misfit.other_version));
-        *all += 1;
+    for Found { archive, text } in found {
+        if let Some(archive) = archive {
+            let (misfits, all) = counts.entry(archive).or_default();
+            *misfits += usize::from(text.as_ref().is_err_and(|misfit| misfit.other_version));
+            *all += 1;
+        }
     }
     let strange =
         |(archive, (misfits, all)): (&'a str, (usize, usize))| (misfits * MANY > all).then_some(archive);
-    counts.into_iter().filter(|(archive, _)| !archive.is_empty()).filter_map(strange).collect()
+    counts.into_iter().filter_map(strange).collect()
 }
 
 /// Of several copies that one which fits and stands nearest; where two that stand equally near fit and differ, none. With the archive that it,
 /// or the first that does not fit, lies in.
-fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> (Option<&'a str>, Found) {
+fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> Found<'a> {
     copies.sort_by_key(|copy| copy.distance);
     let mut why = None;
     let mut chosen: Option<(&Copy<'_>, Rc<str>)> = None;
@@ -115,7 +125,7 @@ fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> 
                     "{} and {} both fit, and differ: name the right one first",
                     other.place, copy.place
                 );
-                return (None, Err(Misfit { why, other_version: false }));
+                return Found { archive: None, text: Err(Misfit { why, other_version: false }) };
             }
             (Ok(text), None) => chosen = Some((copy, text)),
             (Err(misfit), None) => why = why.or(Some((copy.archive, misfit))),
@@ -123,16 +133,17 @@ fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> 
         }
     }
     match (chosen, why) {
-        (Some((copy, text)), _) => (copy.archive, Ok(text)),
-        (None, Some((archive, misfit))) => (archive, Err(misfit)),
+        (Some((copy, text)), _) => Found { archive: copy.archive, text: Ok(text) },
+        (None, Some((archive, misfit))) => Found { archive, text: Err(misfit) },
         (None, None) => {
-            (None, Err(Misfit { why: "it is not there any more".to_owned(), other_version: false }))
+            let why = "it is not there any more".to_owned();
+            Found { archive: None, text: Err(Misfit { why, other_version: false }) }
         }
     }
 }
 
 impl Copy<'_> {
-    fn fitting(&self, wanted: &Wanted, jdk: Option<&str>) -> Found {
+    fn fitting(&self, wanted: &Wanted, jdk: Option<&str>) -> Text {
         if let (Some(of), Some(jdk)) = (self.jdk, jdk)
             && !fits::is_version(jdk, of)
         {

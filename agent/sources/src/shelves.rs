@@ -175,8 +175,8 @@ impl Shelves {
 /// The version of the JDK that an archive lies in: beside its `release` file, or in the `lib` folder beside that.
 fn jdk_of(archive: &Path) -> Option<String> {
     let mut folders = archive.ancestors().skip(1).take(2);
-    let release = folders.find_map(|folder| vouch_archive::open_file(&folder.join("release")).ok());
-    let release = vouch_archive::at_most(&mut release?, MOST_OF_A_RELEASE).ok()?;
+    let release = |folder: &Path| vouch_archive::read_file(&folder.join("release"), MOST_OF_A_RELEASE).ok();
+    let release = folders.find_map(release)?;
     let release = String::from_utf8_lossy(&release);
     let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?.trim_matches('"');
     (!version.is_empty()).then(|| version.to_owned())
@@ -207,10 +207,7 @@ impl Copy<'_> {
     /// Its text, if that is no longer than `most`.
     pub fn read(&self, most: u64) -> Result<String, String> {
         let bytes = match &self.entry.at {
-            At::Folder => {
-                let mut file = vouch_archive::open_file(Path::new(&self.entry.path))?;
-                vouch_archive::at_most(&mut file, most)?
-            }
+            At::Folder => vouch_archive::read_file(Path::new(&self.entry.path), most)?,
             At::Archive { archive, entry } => {
                 vouch_archive::read(&self.shelves.archives[*archive].path, entry, most)?
             }

@@ -2,7 +2,6 @@
 //!
 //! What cannot be added must never cost the profile.
 
-use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 
@@ -63,22 +62,20 @@ fn read(profile: Profile<'_>) -> Result<Part, String> {
 }
 
 fn merged(jfr: &Path, profile: Profile<'_>) -> Result<(Part, String), String> {
-    let file = File::open(jfr).map_err(|error| {
-        let jfr = jfr.display();
-        match error.kind() {
-            io::ErrorKind::NotFound => format!(
-                "{jfr} is not there: the JVM writes it when it ends, with -XX:StartFlightRecording=filename={jfr}; \
-                 `vouch merge PROFILE {jfr}` does the same later"
-            ),
-            _ => format!("{jfr} cannot be read: {error}"),
-        }
-    })?;
+    let name = jfr.display();
+    if !jfr.exists() {
+        return Err(format!(
+            "{name} is not there: the JVM writes it when it ends, with -XX:StartFlightRecording=filename={name}; \
+             `vouch merge PROFILE {name}` does the same later"
+        ));
+    }
+    let file = vouch_archive::open_file(jfr).map_err(|why| format!("{name} cannot be read: {why}"))?;
     let document = read(profile)?;
     let recording = jfr.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let choice = Choice { recording, events: Vec::new(), most: MOST };
     let (document, merged) = merge(document, BufReader::with_capacity(1 << 20, file), &choice)?;
     if let Some(pid) = &merged.stranger {
-        return Err(format!("{} is of another process ({pid})", jfr.display()));
+        return Err(format!("{name} is of another process ({pid})"));
     }
     Ok((document, merged.line()))
 }

@@ -79,8 +79,7 @@ impl Comparison {
 
     /// Half of the interval in which a change lies. As many intervals as there are methods: each is surer, so that all of them are.
     pub fn half_width(&self, change: &Change) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a small number")]
-        let many = self.changes.len().max(1) as f64;
+        let many = count(self.changes.len().max(1));
         let half = |error: &Error| error.quantile(1.0 - (1.0 - SURE) / (2.0 * many));
         change.errors.iter().map(half).fold(f64::INFINITY, f64::min)
     }

@@ -48,13 +48,7 @@ impl Run {
     /// Reads it; `total`: with what a method called; `drawn`: with its stacks.
     pub fn read(path: &Path, total: bool, thread: Option<&Regex>, drawn: bool) -> Result<Self, String> {
         let profile = Profile::read(path)?;
-        let of_thread: Vec<bool> = profile
-            .threads
-            .iter()
-            .map(|track| thread.is_none_or(|regex| regex.is_match(&track.name)))
-            .collect();
-        let samples: Vec<Sample> =
-            profile.samples().filter(|sample| of_thread[sample.thread] && sample.weight > 0).collect();
+        let samples: Vec<Sample> = profile.samples_of(thread).filter(|sample| sample.weight > 0).collect();
         if samples.is_empty() {
             return Err(format!("{}: there is no such sample in it, so nothing to compare", path.display()));
         }

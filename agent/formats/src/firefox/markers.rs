@@ -14,9 +14,9 @@ use vouch_recording::{
     StackId, StringId, Thread, Unit,
 };
 
-use super::categories::index;
 use super::contexts::{Span, SpanData, field_key, marker_type, spans};
 use super::time::{Micros, began_ns, ended_ns};
+use crate::categories::index;
 use crate::json::{Column, Row};
 
 /// The kinds of the markers of refuted samples, by which the front-end finds how to show them.

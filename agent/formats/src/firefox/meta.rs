@@ -6,10 +6,10 @@ use serde::Serialize;
 use vouch_recording::Recording;
 use vouch_report::{TrustReport, float};
 
-use super::categories::{CATEGORIES, CategoryEntry};
 use super::contexts::ContextTable;
 use super::markers::{Schema, schemas};
 use super::time::Micros;
+use crate::categories::{CATEGORIES, CategoryEntry};
 use crate::meta::Meta;
 use crate::tracks::{self, Track};
 

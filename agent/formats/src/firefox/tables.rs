@@ -8,7 +8,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use vouch_recording::{Category, Fate, FrameRow, FuncRow, Id, Recording, ResourceId, StackRow};
 
-use super::categories::{index, subcategory};
+use crate::categories::{index, subcategory};
 use crate::json::{Column, Repeat, Row};
 
 /// The front-end's number for "library": it names such a resource in the tooltip and in the client's

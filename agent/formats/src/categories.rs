@@ -27,6 +27,11 @@ pub const CATEGORIES: [CategoryEntry; 8] = [
     CategoryEntry { name: "Refuted", color: "red", subcategories: &["Other"] },
 ];
 
+/// What a reader meets it as.
+pub fn name(category: Category) -> &'static str {
+    CATEGORIES[usize::from(index(category))].name
+}
+
 pub fn index(category: Category) -> u8 {
     match category {
         Category::Other => 0,
