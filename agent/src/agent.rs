@@ -200,7 +200,7 @@ impl Agent {
                 when.saturating_duration_since(Instant::now()).min(IDLE)
             }
             State::Recording(session) => {
-                session.drain(&self.resolver, env);
+                session.drain(self.program(), &self.resolver, env);
                 let left = session.duration().map(|duration| duration.saturating_sub(session.age()));
                 if left.is_some_and(|left| left.is_zero()) {
                     self.finish(&mut state, None, env);

@@ -87,6 +87,17 @@ pub enum FunctionNames {
     Short,
 }
 
+/// What becomes of the recording on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnDisk {
+    /// It is there until the profile is.
+    #[default]
+    On,
+    /// It stays.
+    Keep,
+    Off,
+}
+
 /// How what was recorded is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Showing {
@@ -113,6 +124,9 @@ pub struct Options {
     pub jfr: Option<PathBuf>,
     /// Where source texts lie that are to stand in the profiles.
     pub sources: Vec<PathBuf>,
+    pub on_disk: OnDisk,
+    /// No more than so many bytes of it.
+    pub most_on_disk: u64,
     pub interval: Duration,
     pub engine: EngineWish,
     pub depth: usize,
@@ -146,6 +160,8 @@ impl Default for Options {
             report: None,
             jfr: None,
             sources: Vec::new(),
+            on_disk: OnDisk::default(),
+            most_on_disk: 1 << 30,
             interval: Duration::from_millis(1),
             engine: EngineWish::Auto,
             depth: 2048,
@@ -220,9 +236,10 @@ Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=val
                    %p is the pid, %t the start time, %{NAME} an environment variable.
                    Default vouch-%p.json.gz
   report=FILE.json trust report for machines
-  jfr=FILE.jfr     a recording of the JVM's Flight Recorder, of this run, whose events are put
-                   into the profile when it is written (-XX:StartFlightRecording=filename=FILE.jfr)
+  jfr=FILE.jfr     a recording of this run by the JVM's Flight Recorder: its events are put in, too
   sources=PATH:…   source trees, -sources.jar files, a JDK: their text is put into the profile
+  recording=on     on, keep or off: what survives a JVM that is killed, vouch-%p.vouch, of which
+                   `vouch recover` makes the profile; recording-limit=1GB is the most it may take
   interval=1ms     CPU time between two samples of a thread (us, ms, s; 50us to 10s)
   engine=auto      auto, perf, timer or itimer
   depth=2048       most frames of a stack that are kept (1 to 65536)

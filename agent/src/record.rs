@@ -54,7 +54,7 @@ pub use events::Still;
 pub use recovered::Began;
 
 /// How much of what is wrong would be noticed, by corruption.
-#[derive(Debug)]
+#[derive(Debug, Default, Clone)]
 pub struct Powers {
     /// By proof, in all stacks.
     pub proof: BTreeMap<String, Power>,
@@ -151,7 +151,7 @@ impl Recorder {
         let now = (counters.dropped.load(Relaxed), counters.dropped_weight.load(Relaxed));
         let (samples, weight) = (now.0 - self.dropped.0, now.1 - self.dropped.1);
         if samples > 0 {
-            self.recording.dropped(None, samples, weight);
+            self.recording.dropped(samples, weight);
         }
         self.dropped = now;
     }

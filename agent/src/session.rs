@@ -5,6 +5,7 @@
 
 mod additions;
 mod command_line;
+mod disk;
 mod files;
 mod lanes;
 mod rig;
@@ -15,6 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use jni::JNIEnv;
+use vouch_log::State;
 use vouch_recording::kinds;
 use vouch_report::WaitingReport;
 use vouch_signal::handler::MOST_CRASHES;
@@ -35,7 +37,7 @@ use crate::hotspot::perf_data::Counted;
 use crate::hotspot::vmstructs::CodeLayout;
 use crate::jvm::Questions;
 use crate::plan::Plan;
-use crate::record::{Recorder, Still};
+use crate::record::{Powers, Recorder, Still};
 use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
@@ -44,6 +46,7 @@ use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
 use crate::witness::Witness;
 use crate::worker;
+use disk::Disk;
 use rig::Rig;
 
 pub use trust::Program;
@@ -82,6 +85,7 @@ pub struct Session {
     plan: Plan,
     rig: Rig,
     recorder: Recorder,
+    disk: Disk,
     questions: Questions,
     /// By whom samples are walked.
     walkers: Walkers,
@@ -135,10 +139,12 @@ impl Session {
         let mut told = options.events;
         let untold = events::begin(jvmti, &mut told, options.depth);
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
+        let disk = Disk::begin(&plan, started.monotonic);
         let session = Self {
             plan,
             rig,
             recorder,
+            disk,
             questions,
             walkers,
             unrecovered,
@@ -169,13 +175,15 @@ impl Session {
             Err(error) => {
                 session.silence();
                 registry().end_recording();
+                // There is nothing in it.
+                session.disk.end(&session.plan, true);
                 Err(error)
             }
         }
     }
 
     /// Takes in what the handlers have published.
-    pub fn drain(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+    pub fn drain(&mut self, program: &Program, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         if let Some(truth) = &mut self.truth {
             let stacks = truth.round(&mut self.recorder, &mut self.questions, resolver, env);
             self.rig.counters().count(stacks, stacks);
@@ -204,6 +212,32 @@ impl Session {
                  stacks"
             ));
         }
+        self.keep_up(program);
+    }
+
+    /// Has on disk what is there so far.
+    fn keep_up(&mut self, program: &Program) {
+        let now = clock::monotonic();
+        let state = self.disk.wants_state(now).then(|| {
+            registry().refresh_cpu();
+            self.recorder.complete_tracks();
+            self.state(program, Powers::default(), false)
+        });
+        self.disk.keep_up(&mut self.recorder.recording, now, state.as_ref());
+    }
+
+    /// What there is to say besides the recording.
+    fn state(&self, program: &Program, power: Powers, is_last: bool) -> State {
+        let mut run = trust::run(self, program, power);
+        let since = self.disk.since_ns().map(|since| since.saturating_sub(self.started.monotonic));
+        run.engine_notes.extend(since.map(|since| {
+            format!(
+                "the recording reached its limit (recording-limit=): what was sampled in its first {:.1} s is not in it, and counts as \
+                 dropped",
+                clock::seconds(since)
+            )
+        }));
+        State::new(trust::meta(self, program), run, is_last)
     }
 
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
@@ -273,8 +307,12 @@ impl Session {
         self.take_still(still, now, resolver, env);
         let plan = self.plan.clone();
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
+        // A JVM may be killed while it ends, too.
+        let state = self.state(program, power.clone(), true);
+        self.disk.keep_up(&mut self.recorder.recording, clock::monotonic(), Some(&state));
         let written = files::write(&self, places.unwrap_or(&plan), program, power);
         registry().end_recording();
+        self.disk.end(&self.plan, written);
         written
     }
 

@@ -12,6 +12,7 @@ mod explain;
 mod flame;
 mod merge;
 mod profile;
+mod recover;
 mod rewrite;
 mod tally;
 mod top;
@@ -60,6 +61,14 @@ enum Verb {
         recording: PathBuf,
         #[command(flatten)]
         how: merge::How,
+    },
+    /// Makes the profile of a run whose JVM was killed, from the recording that it left
+    Recover {
+        /// Recordings (.vouch), of processes that are gone or that run still
+        #[arg(required = true)]
+        recordings: Vec<PathBuf>,
+        #[command(flatten)]
+        how: recover::How,
     },
     /// Puts the source text of what a profile shows into it, so that the front-end has times beside each line
     Embed {
@@ -110,6 +119,7 @@ fn main() -> ExitCode {
         Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),
         Verb::Diff { first, second, how } => diff::diff(&first, &second, &how),
         Verb::Embed { profile, how } => embed::embed(&profile, how),
+        Verb::Recover { recordings, how } => recover::recover(&recordings, &how),
         Verb::View { file, how } => view::view(&file, &how),
         Verb::Flame { file, how } => flame::flame(&file, how),
         Verb::Top { file, question } => top::top(&file, &question),

@@ -18,7 +18,7 @@ pub struct Rewritten<'a> {
 impl<'a> Rewritten<'a> {
     /// Makes sure that it can be written, before any work is done; `word` stands in the name that nobody has chosen.
     pub fn of(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, String> {
-        let out = out.unwrap_or_else(|| beside(profile, word));
+        let out = out.unwrap_or_else(|| beside(profile, ".json", word));
         let name = out.to_string_lossy();
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
             return Err(format!("{name}: what is written is a profile: name it .json or .json.gz"));
@@ -44,10 +44,10 @@ impl<'a> Rewritten<'a> {
     }
 }
 
-/// `a.json.gz` → `a.merged.json.gz`
-fn beside(profile: &Path, word: &str) -> PathBuf {
-    let name = profile.file_name().unwrap_or_default().to_string_lossy();
-    let (first, ending) = name.split_at(name.find(".json").unwrap_or(name.len()));
-    let ending = if ending.is_empty() { ".json.gz" } else { ending };
-    profile.with_file_name(format!("{first}.{word}{ending}"))
+/// `a.json.gz` → `a.merged.json.gz`, `a.vouch` → `a.recovered.json.gz`
+pub fn beside(file: &Path, ending: &str, word: &str) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let (first, ending) = name.split_at(name.find(ending).unwrap_or(name.len()));
+    let ending = if ending.starts_with(".json") { ending } else { ".json.gz" };
+    file.with_file_name(format!("{first}.{word}{ending}"))
 }

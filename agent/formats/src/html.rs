@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
-use vouch_recording::{Category, Fate, FrameRow, Id, Recording, StackRow};
+use vouch_recording::{Fate, Id, Recording, StackRow};
 use vouch_report::{RefutationReport, readable};
 
 use crate::categories::name;
@@ -145,22 +145,21 @@ impl Serialize for Stacks<'_> {
         let mut table = serializer.serialize_struct("stacks", 3)?;
         table.serialize_field("parent", &Column(|| rows.iter().map(parent)))?;
         table.serialize_field("function", &Column(|| rows.iter().map(|stack| Row(frame(stack).func))))?;
-        let fates =
-            || rows.iter().map(frame).map(|frame| fate(frame, self.0.funcs().get(frame.func).category));
+        let fates = || rows.iter().map(|stack| place(self.0.fate_of(frame(stack))));
         table.serialize_field("fate", &Column(fates))?;
         table.end()
     }
 }
 
-/// The fate of the samples that have such a leaf, by its place in the page's list.
-fn fate(frame: FrameRow, category: Category) -> u8 {
-    match (frame.fate, category) {
-        (Some(Fate::Proven), _) => 0,
-        (Some(Fate::Plausible), _) => 1,
-        (Some(Fate::Refuted), _) | (None, Category::Refuted) => 2,
-        (Some(Fate::Unwalked), _) | (None, Category::NoStack) => 3,
-        (Some(Fate::Outside) | None, _) => 4,
-        (Some(Fate::Dropped), _) => 5,
+/// A fate's place in the page's list.
+fn place(fate: Fate) -> u8 {
+    match fate {
+        Fate::Proven => 0,
+        Fate::Plausible => 1,
+        Fate::Refuted => 2,
+        Fate::Unwalked => 3,
+        Fate::Outside => 4,
+        Fate::Dropped => 5,
     }
 }
 

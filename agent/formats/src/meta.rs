@@ -1,9 +1,10 @@
 //! What there is to say of a run as a whole, whatever the format.
 
+use serde::{Deserialize, Serialize};
 use vouch_report::TrustReport;
 
 /// The run: what the caller knows about it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Meta {
     /// What the profile is of, in the window's title.
     pub product: String,
@@ -24,5 +25,6 @@ pub struct Meta {
     /// Logical processors.
     pub cpu_count: u32,
     pub cpu_name: String,
+    #[serde(skip)]
     pub report: TrustReport,
 }

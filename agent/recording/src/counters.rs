@@ -10,8 +10,8 @@ const MOST: usize = 1 << 15;
 /// A figure of the process.
 #[derive(Debug)]
 pub struct Counter {
-    pub name: &'static str,
-    pub description: &'static str,
+    pub name: String,
+    pub description: String,
     /// When it was looked at, by CLOCK_MONOTONIC, and what it was.
     readings: Vec<(u64, u64)>,
     /// One of so many is kept.
@@ -49,7 +49,8 @@ impl Counter {
 pub struct Counters(Vec<Counter>);
 
 impl Counters {
-    pub(crate) fn add(&mut self, name: &'static str, description: &'static str) -> CounterId {
+    pub(crate) fn add(&mut self, name: &str, description: &str) -> CounterId {
+        let (name, description) = (name.to_owned(), description.to_owned());
         self.0.push(Counter { name, description, readings: Vec::new(), every: 1, passed: 0 });
         CounterId::from_row(self.0.len() - 1)
     }

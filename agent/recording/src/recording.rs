@@ -4,6 +4,7 @@
 
 use std::num::NonZeroU32;
 
+use crate::category::Category;
 use crate::contexts::{ContextKind, ContextRow, Contexts};
 use crate::counters::{Counter, Counters};
 use crate::fate::{Fate, Tally};
@@ -12,7 +13,7 @@ use crate::ids::{
     StackId, StringId, ThreadId,
 };
 use crate::marks::{Mark, MarkKind, MarkKinds};
-use crate::refutations::{Refutation, RefutationTable};
+use crate::refutations::{Refutation, RefutationRow, RefutationTable};
 use crate::rows::{FrameRow, Func, FuncRow, StackRow};
 use crate::strings::StringTable;
 use crate::table::Table;
@@ -35,6 +36,8 @@ pub struct Recording {
     marks: Vec<Mark>,
     counters: Counters,
     tally: Tally,
+    /// Threads of which something came since this was last asked for.
+    touched: Vec<ThreadId>,
 }
 
 impl Recording {
@@ -80,9 +83,14 @@ impl Recording {
         self.refutations.add(&mut self.strings, refutation)
     }
 
+    /// One whose texts are in the table of strings already.
+    pub fn refutation_row(&mut self, row: RefutationRow) -> RefutationId {
+        self.refutations.push(row)
+    }
+
     /// A refuted sample's place in the timeline.
     pub fn refuted(&mut self, thread: ThreadId, refuted: Refuted) {
-        self.threads[thread.row()].refute(refuted);
+        self.touch(thread).refute(refuted);
     }
 
     /// A frame called by `parent`, or a root.
@@ -94,21 +102,29 @@ impl Recording {
     /// A track: a thread under one name. A thread that is renamed ends here and is added again.
     pub fn add_thread(&mut self, name: &str, tid: u64, started_ns: u64) -> ThreadId {
         self.threads.push(Thread::new(name, tid, started_ns));
-        ThreadId::from_row(self.threads.len() - 1)
+        let thread = ThreadId::from_row(self.threads.len() - 1);
+        self.touch(thread);
+        thread
     }
 
     pub fn end_thread(&mut self, thread: ThreadId, ended_ns: u64) {
-        self.threads[thread.row()].ended_ns = Some(ended_ns);
+        if self.threads[thread.row()].ended_ns != Some(ended_ns) {
+            self.touch(thread).ended_ns = Some(ended_ns);
+        }
     }
 
     /// For a name that was learnt late; it is not for a thread that changed its name.
     pub fn set_thread_name(&mut self, thread: ThreadId, name: &str) {
-        name.clone_into(&mut self.threads[thread.row()].name);
+        if self.threads[thread.row()].name != name {
+            name.clone_into(&mut self.touch(thread).name);
+        }
     }
 
     /// The CPU time that the kernel charged the thread while it had this name.
     pub fn set_thread_cpu(&mut self, thread: ThreadId, cpu_ns: u64) {
-        self.threads[thread.row()].cpu_ns = Some(cpu_ns);
+        if self.threads[thread.row()].cpu_ns != Some(cpu_ns) {
+            self.touch(thread).cpu_ns = Some(cpu_ns);
+        }
     }
 
     pub fn thread_name(&self, thread: ThreadId) -> &str {
@@ -118,7 +134,7 @@ impl Recording {
     pub fn sample(&mut self, thread: ThreadId, sample: Sample) {
         self.tally.add(sample.fate, 1, sample.weight.into());
         self.contexts.weigh(sample.context, sample.fate.is_java(), sample.weight);
-        self.threads[thread.row()].push(sample);
+        self.touch(thread).push(sample);
     }
 
     /// A text that is to be used as an id, as in a context's values.
@@ -148,18 +164,35 @@ impl Recording {
     /// Something that happened to a thread, or to all of the process.
     pub fn mark(&mut self, thread: Option<ThreadId>, mark: Mark) {
         match thread {
-            Some(thread) => self.threads[thread.row()].mark(mark),
+            Some(thread) => self.touch(thread).mark(mark),
             None => self.marks.push(mark),
         }
     }
 
     /// What a thread allocated.
     pub fn allocation(&mut self, thread: ThreadId, allocation: Allocation) {
-        self.threads[thread.row()].allocate(allocation);
+        self.touch(thread).allocate(allocation);
+    }
+
+    /// Something comes of it.
+    fn touch(&mut self, thread: ThreadId) -> &mut Thread {
+        let row = &mut self.threads[thread.row()];
+        if !std::mem::replace(&mut row.touched, true) {
+            self.touched.push(thread);
+        }
+        row
+    }
+
+    /// The threads of which something came since this was last asked for.
+    pub fn take_touched(&mut self) -> Vec<ThreadId> {
+        for thread in &self.touched {
+            self.threads[thread.row()].touched = false;
+        }
+        std::mem::take(&mut self.touched)
     }
 
     /// A figure of the process. Each is to be told once.
-    pub fn counter(&mut self, name: &'static str, description: &'static str) -> CounterId {
+    pub fn counter(&mut self, name: &str, description: &str) -> CounterId {
         self.counters.add(name, description)
     }
 
@@ -181,12 +214,18 @@ impl Recording {
         &self.marks
     }
 
-    /// Counts samples for which there was no room, of a thread if that much is known.
-    pub fn dropped(&mut self, thread: Option<ThreadId>, samples: u64, weight: u64) {
+    /// Counts samples for which there was no room.
+    pub fn dropped(&mut self, samples: u64, weight: u64) {
         self.tally.add(Fate::Dropped, samples, weight);
-        if let Some(thread) = thread {
-            self.threads[thread.row()].tally.add(Fate::Dropped, samples, weight);
-        }
+    }
+
+    /// The fate of the samples that have such a frame for a leaf.
+    pub fn fate_of(&self, frame: FrameRow) -> Fate {
+        frame.fate.unwrap_or_else(|| match self.funcs.get(frame.func).category {
+            Category::Refuted => Fate::Refuted,
+            Category::NoStack => Fate::Unwalked,
+            _ => Fate::Outside,
+        })
     }
 
     /// What became of all samples.
@@ -228,6 +267,11 @@ impl Recording {
     /// In the order in which they were met.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
+    }
+
+    /// The same, by id.
+    pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.threads.len()).map(ThreadId::from_row)
     }
 
     /// How many marks there are: of all the process, and of each thread.

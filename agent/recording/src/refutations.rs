@@ -42,15 +42,24 @@ pub struct RefutationTable {
 impl RefutationTable {
     pub(crate) fn add(&mut self, strings: &mut StringTable, refutation: Refutation<'_>) -> RefutationId {
         let Refutation { kind, words, caller, bci, expected, found } = refutation;
-        self.rows.push(RefutationRow {
+        self.push(RefutationRow {
             name: strings.intern(&format!("Refuted: {words}")),
             kind: strings.intern(kind),
             caller: strings.intern(caller),
             bci,
             expected: strings.intern(expected),
             found: strings.intern(found),
-        });
+        })
+    }
+
+    pub(crate) fn push(&mut self, row: RefutationRow) -> RefutationId {
+        self.rows.push(row);
         RefutationId::from_row(self.rows.len() - 1)
+    }
+
+    /// By number, from the first on.
+    pub fn rows(&self) -> &[RefutationRow] {
+        &self.rows
     }
 
     pub fn get(&self, id: RefutationId) -> RefutationRow {

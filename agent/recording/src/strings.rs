@@ -29,7 +29,16 @@ impl StringTable {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.rows.iter().map(AsRef::as_ref)
+        self.from(0)
+    }
+
+    /// Those from a row on.
+    pub fn from(&self, row: usize) -> impl Iterator<Item = &str> {
+        self.rows[row..].iter().map(AsRef::as_ref)
+    }
+
+    pub fn count(&self) -> usize {
+        self.rows.len()
     }
 
     pub fn get(&self, id: StringId) -> &str {

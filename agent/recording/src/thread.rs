@@ -75,6 +75,8 @@ pub struct Thread {
     allocations: Vec<Allocation>,
     /// The weight of the stored samples.
     weight: u64,
+    /// Something came of it since that was last asked.
+    pub(crate) touched: bool,
 }
 
 impl Thread {
@@ -92,6 +94,7 @@ impl Thread {
             marks: Vec::new(),
             allocations: Vec::new(),
             weight: 0,
+            touched: false,
         }
     }
 
@@ -174,9 +177,16 @@ impl Thread {
 
     /// The same, each with its context.
     pub fn samples_in_contexts(&self) -> impl Iterator<Item = (&Stored, Option<ContextId>)> {
-        let mut changes = self.changes.iter().peekable();
-        let mut context = None;
-        self.samples.iter().enumerate().map(move |(at, sample)| {
+        self.samples_from(0)
+    }
+
+    /// The same from one of them on.
+    pub fn samples_from(&self, first: usize) -> impl Iterator<Item = (&Stored, Option<ContextId>)> {
+        let (before, after) =
+            self.changes.split_at(self.changes.partition_point(|change| change.from < first));
+        let mut context = before.last().and_then(|change| change.context);
+        let mut changes = after.iter().peekable();
+        self.samples.iter().enumerate().skip(first).map(move |(at, sample)| {
             if let Some(change) = changes.next_if(|change| change.from == at) {
                 context = change.context;
             }

@@ -108,7 +108,7 @@ fn of_micros<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error
 }
 
 /// What the signal handlers counted, independently of what was recorded.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Delivered {
     pub signals: u64,
     /// In intervals.

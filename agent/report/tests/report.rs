@@ -29,8 +29,7 @@ fn recording() -> Recording {
             }
         }
     }
-    recording.dropped(Some(main), 6, 12);
-    recording.dropped(None, 4, 8);
+    recording.dropped(10, 20);
     recording
 }
 
@@ -274,7 +273,7 @@ fn a_run_without_samples_says_so() {
 fn a_report_is_read_back_as_it_was_written() {
     let mut recording = Recording::new();
     recording.add_thread("main", 7, 0);
-    recording.dropped(None, 3, 9);
+    recording.dropped(3, 9);
     let run = Run { interval_ns: 1_234_567, vm_flags: vec!["-Xint".into()], names_lost: 4, ..Run::default() };
     let mut written = Vec::new();
     TrustReport::of(&recording, run).write(&mut written).unwrap();

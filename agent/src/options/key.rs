@@ -5,18 +5,38 @@ use std::path::PathBuf;
 use regex_lite::Regex;
 use vouch_walk::broken;
 
-use super::value::{choice, count, length, rate};
+use super::value::{choice, count, length, rate, size};
 use vouch_formats::Format;
 
 use crate::events;
 use crate::recovery;
 
-use super::{EngineWish, FunctionNames, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing};
+use super::{
+    EngineWish, FunctionNames, OnDisk, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing,
+};
 
 /// Everything that may stand before a `=`.
-const KEYS: [&str; 18] = [
-    "out", "report", "jfr", "sources", "interval", "engine", "depth", "threads", "start", "duration",
-    "witness", "refuted", "names", "recovery", "events", "walker", "lab", "break",
+const KEYS: [&str; 20] = [
+    "out",
+    "report",
+    "jfr",
+    "sources",
+    "recording",
+    "recording-limit",
+    "interval",
+    "engine",
+    "depth",
+    "threads",
+    "start",
+    "duration",
+    "witness",
+    "refuted",
+    "names",
+    "recovery",
+    "events",
+    "walker",
+    "lab",
+    "break",
 ];
 /// Everything that may stand alone.
 const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
@@ -55,6 +75,11 @@ pub fn apply(
         "report" => options.report = Some(report_path(value, place).map_err(named)?),
         "jfr" => options.jfr = Some(recording_path(value, place).map_err(named)?),
         "sources" => options.sources = source_paths(value, place).map_err(named)?,
+        "recording" => {
+            let wishes = [("on", OnDisk::On), ("keep", OnDisk::Keep), ("off", OnDisk::Off)];
+            options.on_disk = choice(value, &wishes).map_err(named)?;
+        }
+        "recording-limit" => options.most_on_disk = size(value, "1MB", "1000GB").map_err(named)?,
         "interval" => options.interval = length(value, "50us", "10s").map_err(named)?,
         "engine" => {
             let engines = [

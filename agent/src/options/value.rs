@@ -41,6 +41,35 @@ fn nanos_of_known(limit: &str) -> u64 {
     nanos(limit).ok().flatten().unwrap_or(0)
 }
 
+/// The units that a size may have.
+const SIZES: [(&str, u64); 3] = [("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)];
+
+/// So many bytes, as in `64MB`, between two limits that are written the same way.
+pub fn size(text: &str, least: &str, most: &str) -> Result<u64, String> {
+    let bytes = bytes(text).ok_or("not a size: a whole number with KB, MB or GB, as in 64MB")?;
+    let limit = |text| bytes_of_known(text);
+    if (limit(least)..=limit(most)).contains(&bytes) {
+        Ok(bytes)
+    } else {
+        Err(format!("must lie between {least} and {most}"))
+    }
+}
+
+/// `None`: it is no size.
+fn bytes(text: &str) -> Option<u64> {
+    let (number, factor) =
+        SIZES.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
+    let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    // Too large for any limit is too large for this one.
+    is_number.then(|| {
+        number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor)).unwrap_or(u64::MAX)
+    })
+}
+
+fn bytes_of_known(limit: &str) -> u64 {
+    bytes(limit).unwrap_or(0)
+}
+
 /// A rate, as in `10/s`, as the time between two.
 pub fn rate(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix("/s").and_then(|number| number.parse::<u32>().ok());

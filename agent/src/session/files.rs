@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use vouch_formats::Meta;
 use vouch_report::Files;
 
 use super::additions::Additions;
@@ -22,7 +23,7 @@ fn say_lines(lines: &[String]) {
 /// Writes everything that `places` names. True if all of it was written.
 pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers) -> bool {
     let report = trust::report(session, program, power);
-    let meta = trust::meta(session, program, &report);
+    let meta = Meta { report: report.clone(), ..trust::meta(session, program) };
     let recording = &session.recorder.recording;
     let mut lost = Vec::new();
     let mut written = |path: &Path, result: io::Result<()>| match result {

@@ -60,6 +60,11 @@ impl Program {
 
 /// The trust report of what has been recorded.
 pub fn report(session: &Session, program: &Program, power: Powers) -> TrustReport {
+    TrustReport::of(&session.recorder.recording, run(session, program, power))
+}
+
+/// What the session knows of it besides the recording.
+pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     let now = Moment::now();
     let plan = &session.plan;
     let interval = plan.options.interval;
@@ -71,7 +76,7 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
     let program_cpu = seconds(cpu.saturating_sub(agent_cpu));
     let story = governor::story();
     let (histogram, total) = session.recorder.handler_ns();
-    let run = Run {
+    Run {
         vouch: crate::VERSION.to_owned(),
         jdk: program.jdk.clone(),
         vm_flags: program.vm_flags.clone(),
@@ -115,12 +120,11 @@ pub fn report(session: &Session, program: &Program, power: Powers) -> TrustRepor
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),
-    };
-    TrustReport::of(&session.recorder.recording, run)
+    }
 }
 
-/// The profile's description of the run.
-pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta {
+/// The profile's description of the run; its report is the caller's to put in.
+pub fn meta(session: &Session, program: &Program) -> Meta {
     let now = Moment::now();
     Meta {
         product: format!("{} (Vouch)", program.name()),
@@ -135,7 +139,7 @@ pub fn meta(session: &Session, program: &Program, report: &TrustReport) -> Meta 
         os: os(),
         cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
         cpu_name: cpu_name(),
-        report: report.clone(),
+        report: TrustReport::default(),
     }
 }
 

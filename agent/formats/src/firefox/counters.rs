@@ -18,14 +18,14 @@ pub struct CounterColumns<'a> {
 impl Serialize for CounterColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut counter = serializer.serialize_struct("counter", 7)?;
-        counter.serialize_field("name", self.counter.name)?;
+        counter.serialize_field("name", &self.counter.name)?;
         // By which the front-end draws what has been used, in bytes.
         counter.serialize_field("category", "Memory")?;
-        counter.serialize_field("description", self.counter.description)?;
+        counter.serialize_field("description", &self.counter.description)?;
         counter.serialize_field("pid", &self.pid.to_string())?;
         counter.serialize_field("mainThreadIndex", &0)?;
         counter.serialize_field("samples", &Readings(self.counter.readings()))?;
-        counter.serialize_field("display", &Display { label: self.counter.name, ..DISPLAY })?;
+        counter.serialize_field("display", &Display { label: &self.counter.name, ..DISPLAY })?;
         counter.end()
     }
 }
@@ -54,13 +54,13 @@ impl Serialize for Readings<'_> {
 /// How the front-end draws it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Display {
+struct Display<'a> {
     graph_type: &'static str,
     unit: &'static str,
     color: &'static str,
     marker_schema_location: Option<&'static str>,
     sort_weight: u8,
-    label: &'static str,
+    label: &'a str,
     tooltip_rows: [Tooltip; 2],
 }
 
@@ -77,7 +77,7 @@ struct Unit {
     unit: &'static str,
 }
 
-const DISPLAY: Display = Display {
+const DISPLAY: Display<'_> = Display {
     graph_type: "line-accumulated",
     unit: "bytes",
     color: "orange",

@@ -1,0 +1,20 @@
+//! A recording on disk, written as the run goes on, so that it outlives its process: `a.vouch`. docs/recording-file.md describes it for
+//! whoever writes a reader of his own.
+//!
+//! [`Writer`] appends what has come since; [`read()`] makes a [`Recording`](vouch_recording::Recording) of it again, torn at any byte.
+//!
+//! What this crate never does: know a JVM or read a clock; wait for the disk; take a sample for recorded that was not.
+#![forbid(unsafe_code)]
+
+mod block;
+mod file;
+mod ids;
+mod news;
+mod read;
+mod replay;
+mod state;
+mod wire;
+
+pub use file::{Beside, ENDING, Writer, is_left};
+pub use read::{Found, Recovered, read};
+pub use state::State;

@@ -1,0 +1,332 @@
+//! What of a recording has not been told yet, as a block.
+//!
+//! It must never tell a row twice, or one before those that it refers to, and never look at what it has told already: a recording has
+//! millions of rows, and some come ten times in a second.
+
+use vouch_recording::{
+    Allocation, ContextKind, ContextRow, Id, Mark, Recording, RefutationRow, Refuted, Stored, Thread,
+    ThreadId,
+};
+
+use crate::wire;
+
+/// No block has many more samples than this.
+const MOST_SAMPLES: usize = 1 << 18;
+
+/// How many rows of each table have been told.
+#[derive(Debug, Default)]
+pub struct Told {
+    blocks: u64,
+    strings: usize,
+    sources: usize,
+    resources: usize,
+    funcs: usize,
+    frames: usize,
+    stacks: usize,
+    refutations: usize,
+    context_kinds: usize,
+    contexts: usize,
+    mark_kinds: usize,
+    /// For each counter the time of its last reading.
+    counters: Vec<u64>,
+    marks: usize,
+    dropped: (u64, u64),
+    threads: Vec<OfThread>,
+    /// Threads of which there is more to tell.
+    waiting: Vec<ThreadId>,
+    /// Samples that are not to be told, and what they weigh.
+    left_out: (u64, u64),
+}
+
+#[derive(Debug, Default)]
+struct OfThread {
+    description: Option<wire::Description>,
+    /// The first that is told.
+    first: usize,
+    samples: usize,
+    refuted: usize,
+    marks: usize,
+    allocations: usize,
+}
+
+impl Told {
+    /// Nothing has been told, and what was before a time is not to be.
+    pub fn from(recording: &Recording, time_ns: u64) -> Self {
+        let marks = recording.marks().partition_point(|mark| mark.ended_ns < time_ns);
+        let waiting = recording.thread_ids().collect();
+        let mut told = Self { marks, waiting, ..Self::default() };
+        for thread in recording.threads() {
+            // They come in nearly this order.
+            let first = thread.samples().partition_point(|sample| sample.time_ns < time_ns);
+            let weight: u64 = thread.samples()[..first].iter().map(|sample| u64::from(sample.weight)).sum();
+            told.left_out.0 += first as u64;
+            told.left_out.1 += weight;
+            told.threads.push(OfThread {
+                description: None,
+                first,
+                samples: first,
+                refuted: thread.refuted().partition_point(|refuted| refuted.time_ns < time_ns),
+                marks: thread.marks().partition_point(|mark| mark.ended_ns < time_ns),
+                allocations: thread.allocations().partition_point(|allocation| allocation.time_ns < time_ns),
+            });
+        }
+        told
+    }
+
+    /// What came since, at most a block's worth; `None` where there is nothing.
+    pub fn news(&mut self, recording: &mut Recording, time_ns: u64, state: String) -> Option<wire::Block> {
+        let touched = recording.take_touched();
+        self.waiting.extend(touched);
+        let tables = self.tables(recording);
+        let process = self.process(recording);
+        let threads = self.threads(recording);
+        if state.is_empty() && tables.is_none() && process.is_none() && threads.is_empty() {
+            return None;
+        }
+        let number = self.blocks;
+        self.blocks += 1;
+        Some(wire::Block { number, time_ns, state, tables, threads, process })
+    }
+
+    /// There was more than a block's worth.
+    pub fn has_more(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    fn tables(&mut self, recording: &Recording) -> Option<wire::Tables> {
+        let strings = recording.strings();
+        let strings = (strings.count() > self.strings).then(|| {
+            let text = strings.from(self.strings).map(str::to_owned).collect();
+            wire::Strings { first: since(&mut self.strings, strings.count()), text }
+        });
+        let column = |rows: &[_], told: &mut usize| {
+            let new = new(rows, told)?;
+            Some(wire::Column { first: new.0, value: new.1.iter().map(|string| row(*string)).collect() })
+        };
+        let kinds = recording.mark_kinds().rows();
+        let tables = wire::Tables {
+            strings,
+            sources: column(recording.sources().rows(), &mut self.sources),
+            resources: column(recording.resources().rows(), &mut self.resources),
+            funcs: self.funcs(recording),
+            frames: self.frames(recording),
+            stacks: self.stacks(recording),
+            refutations: new(recording.refutations().rows(), &mut self.refutations).map(refutations),
+            context_kinds: new(recording.contexts().kinds(), &mut self.context_kinds).map(|(first, rows)| {
+                wire::ContextKinds { first, kind: rows.iter().map(context_kind).collect() }
+            }),
+            contexts: new(recording.contexts().rows(), &mut self.contexts)
+                .map(|(first, rows)| wire::Contexts { first, context: rows.iter().map(context).collect() }),
+            mark_kinds: new(kinds, &mut self.mark_kinds).map(|(first, rows)| wire::Strings {
+                first,
+                text: rows.iter().map(|row| row.kind.key.to_owned()).collect(),
+            }),
+            counters: self.counters(recording),
+        };
+        (tables != wire::Tables::default()).then_some(tables)
+    }
+
+    fn funcs(&mut self, recording: &Recording) -> Option<wire::Funcs> {
+        let (first, rows) = new(recording.funcs().rows(), &mut self.funcs)?;
+        Some(wire::Funcs {
+            first,
+            name: rows.iter().map(|func| row(func.name)).collect(),
+            category: rows.iter().map(|func| wire::of_category(func.category)).collect(),
+            source: rows.iter().map(|func| maybe(func.source)).collect(),
+            line: rows.iter().map(|func| func.line.map_or(0, Into::into)).collect(),
+            resource: rows.iter().map(|func| maybe(func.resource)).collect(),
+            java: rows.iter().map(|func| func.java).collect(),
+        })
+    }
+
+    fn frames(&mut self, recording: &Recording) -> Option<wire::Frames> {
+        let (first, rows) = new(recording.frames().rows(), &mut self.frames)?;
+        Some(wire::Frames {
+            first,
+            func: rows.iter().map(|frame| row(frame.func)).collect(),
+            line: rows.iter().map(|frame| frame.line.map_or(0, Into::into)).collect(),
+            fate: rows.iter().map(|frame| wire::of_fate(frame.fate)).collect(),
+        })
+    }
+
+    fn stacks(&mut self, recording: &Recording) -> Option<wire::Stacks> {
+        let (first, rows) = new(recording.stacks().rows(), &mut self.stacks)?;
+        let parent = |(at, parent): (u32, Option<_>)| parent.map_or(0, |parent| at - row(parent));
+        Some(wire::Stacks {
+            first,
+            parent: (first..).zip(rows.iter().map(|stack| stack.parent)).map(parent).collect(),
+            frame: rows.iter().map(|stack| row(stack.frame)).collect(),
+        })
+    }
+
+    fn counters(&mut self, recording: &Recording) -> Option<wire::Counters> {
+        let told = self.counters.len();
+        let rows = &recording.counters()[told..];
+        self.counters.resize(told + rows.len(), 0);
+        (!rows.is_empty()).then(|| wire::Counters {
+            first: number(told),
+            name: rows.iter().map(|counter| counter.name.clone()).collect(),
+            description: rows.iter().map(|counter| counter.description.clone()).collect(),
+        })
+    }
+
+    fn process(&mut self, recording: &Recording) -> Option<wire::Process> {
+        let marks = new(recording.marks(), &mut self.marks).map_or(Vec::new(), |(_, rows)| marks(rows));
+        let mut readings = Vec::new();
+        for (at, (counter, last)) in recording.counters().iter().zip(&mut self.counters).enumerate() {
+            let all = counter.readings();
+            // Not by number: of a long run's readings some are left out later.
+            let from = all.partition_point(|(time, _)| *time <= *last);
+            let reading = |(time_ns, value): &(u64, u64)| wire::Reading {
+                counter: number(at),
+                time_ns: *time_ns,
+                value: *value,
+            };
+            readings.extend(all[from..].iter().map(reading));
+            *last = all.last().map_or(*last, |(time, _)| *time);
+        }
+        let tally = recording.tally();
+        // What is left out has no place in the timeline, either.
+        let dropped = (tally.samples.dropped + self.left_out.0, tally.weight.dropped + self.left_out.1);
+        let news = dropped != self.dropped || !marks.is_empty() || !readings.is_empty();
+        self.dropped = dropped;
+        news.then_some(wire::Process { marks, readings, dropped: dropped.0, dropped_weight: dropped.1 })
+    }
+
+    /// Of each thread at least what it is: so they come in their order.
+    fn threads(&mut self, recording: &Recording) -> Vec<wire::Thread> {
+        self.waiting.sort_unstable();
+        self.waiting.dedup();
+        self.threads.resize_with(recording.threads().len(), OfThread::default);
+        let mut room = MOST_SAMPLES;
+        let mut parts = Vec::new();
+        self.waiting.retain(|id| {
+            let (thread, told) = (&recording.threads()[id.row()], &mut self.threads[id.row()]);
+            let part = told.news(thread, row(*id), room);
+            room -= part.samples.as_ref().map_or(0, |samples| samples.stack.len());
+            parts.push(part);
+            told.samples < thread.samples().len()
+        });
+        parts
+    }
+}
+
+impl OfThread {
+    fn news(&mut self, thread: &Thread, row: u32, most: usize) -> wire::Thread {
+        let description = wire::Description {
+            name: thread.name().to_owned(),
+            tid: thread.tid(),
+            started_ns: thread.started_ns(),
+            ended_ns: thread.ended_ns(),
+            cpu_ns: thread.cpu_ns(),
+        };
+        let is_new = self.description.as_ref() != Some(&description);
+        if is_new {
+            self.description = Some(description.clone());
+        }
+        let part = wire::Thread {
+            row,
+            description: is_new.then_some(description),
+            samples: samples(thread, self.samples, most)
+                .map(|samples| wire::Samples { first: (self.samples - self.first) as u64, ..samples }),
+            refuted: new(thread.refuted(), &mut self.refuted)
+                .map_or(Vec::new(), |(_, rows)| rows.iter().map(refuted).collect()),
+            marks: new(thread.marks(), &mut self.marks).map_or(Vec::new(), |(_, rows)| marks(rows)),
+            allocations: new(thread.allocations(), &mut self.allocations)
+                .map_or(Vec::new(), |(_, rows)| rows.iter().map(allocation).collect()),
+        };
+        self.samples += part.samples.as_ref().map_or(0, |samples| samples.stack.len());
+        part
+    }
+}
+
+fn samples(thread: &Thread, first: usize, most: usize) -> Option<wire::Samples> {
+    let mut part = wire::Samples::default();
+    let (mut time, mut cpu, mut in_context) = (0, 0, false);
+    for (sample, context) in thread.samples_from(first).take(most) {
+        let Stored { time_ns, cpu_ns, stack, weight } = *sample;
+        part.time_ns.push(time_ns.wrapping_sub(time).cast_signed());
+        part.cpu_ns.push(cpu_ns.wrapping_sub(cpu).cast_signed());
+        (time, cpu) = (time_ns, cpu_ns);
+        part.stack.push(row(stack));
+        part.weight.push(weight);
+        part.context.push(maybe(context));
+        in_context |= context.is_some();
+    }
+    if !in_context {
+        part.context.clear();
+    }
+    (!part.stack.is_empty()).then_some(part)
+}
+
+fn refutations((first, rows): (u32, &[RefutationRow])) -> wire::Refutations {
+    let strings = |of: fn(&RefutationRow) -> _| rows.iter().map(|refutation| row(of(refutation))).collect();
+    wire::Refutations {
+        first,
+        name: strings(|refutation| refutation.name),
+        kind: strings(|refutation| refutation.kind),
+        caller: strings(|refutation| refutation.caller),
+        bci: rows.iter().map(|refutation| refutation.bci).collect(),
+        expected: strings(|refutation| refutation.expected),
+        found: strings(|refutation| refutation.found),
+    }
+}
+
+fn context_kind(kind: &ContextKind) -> wire::ContextKind {
+    wire::ContextKind {
+        class: row(kind.class),
+        label: row(kind.label),
+        field_key: kind.fields.iter().map(|field| row(field.key)).collect(),
+        field_label: kind.fields.iter().map(|field| row(field.label)).collect(),
+    }
+}
+
+fn context(context: &ContextRow) -> wire::Context {
+    wire::Context {
+        outer: maybe(context.outer),
+        kind: row(context.kind),
+        value: context.values.iter().map(|value| row(*value)).collect(),
+    }
+}
+
+fn refuted(refuted: &Refuted) -> wire::Refuted {
+    let Refuted { time_ns, stack, weight, how } = *refuted;
+    wire::Refuted { time_ns, stack: row(stack), weight, how: row(how) }
+}
+
+fn marks(marks: &[Mark]) -> Vec<wire::Mark> {
+    let mark = |mark: &Mark| {
+        let Mark { kind, began_ns, ended_ns, values, stack } = *mark;
+        wire::Mark { kind: row(kind), began_ns, ended_ns, value: values.to_vec(), stack: maybe(stack) }
+    };
+    marks.iter().map(mark).collect()
+}
+
+fn allocation(allocation: &Allocation) -> wire::Allocation {
+    let Allocation { time_ns, stack, class, bytes, stands_for } = *allocation;
+    wire::Allocation { time_ns, stack: maybe(stack), class: row(class), bytes, stands_for }
+}
+
+/// The rows that were not told yet, and which the first of them is; now they are.
+fn new<'r, T>(rows: &'r [T], told: &mut usize) -> Option<(u32, &'r [T])> {
+    let new = rows.get(*told..).filter(|new| !new.is_empty())?;
+    Some((since(told, rows.len()), new))
+}
+
+/// How many had been told; now all are.
+fn since(told: &mut usize, all: usize) -> u32 {
+    number(std::mem::replace(told, all))
+}
+
+fn row(id: impl Id) -> u32 {
+    number(id.row())
+}
+
+fn maybe<I: Id>(id: Option<I>) -> u32 {
+    id.map_or(0, |id| row(id) + 1)
+}
+
+/// Ids fit into 32 bits: each is one.
+fn number(row: usize) -> u32 {
+    u32::try_from(row).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,121 @@
+//! A file read: what of it is whole, as the profile and the report that its process would have written.
+//!
+//! It must never fail on damage where anything is whole, and never say that a run was whole that was not.
+
+use std::io::{Read, Seek};
+
+use prost::Message;
+use vouch_formats::Meta;
+use vouch_recording::Recording;
+use vouch_report::{Delivered, TrustReport, grouped};
+
+use crate::block::Blocks;
+use crate::replay::Replay;
+use crate::state::State;
+use crate::wire::Block;
+
+/// What a file had.
+#[derive(Debug)]
+pub struct Recovered {
+    pub recording: Recording,
+    /// With the report.
+    pub meta: Meta,
+    pub found: Found,
+}
+
+/// How much of it was whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Found {
+    pub blocks: u64,
+    /// Blocks of which nothing is left.
+    pub blocks_missing: u64,
+    /// Bytes that belong to none that is whole.
+    pub bytes_damaged: u64,
+    /// Samples that stood there, as far as later ones tell.
+    pub samples_missing: u64,
+    /// Samples whose stacks did.
+    pub samples_stackless: u64,
+    /// What else refers to them.
+    pub passed_over: u64,
+    /// The recording was ended, and this is all of it.
+    pub is_ended: bool,
+}
+
+/// Reads a recording; what is wrong is a sentence.
+pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
+    let unread = |error: std::io::Error| format!("cannot be read: {error}");
+    let mut blocks = match Blocks::open(file).map_err(unread)? {
+        Some(Ok(blocks)) => blocks,
+        Some(Err(version)) => {
+            return Err(format!(
+                "is a recording of version {version}, which this Vouch does not know: take a newer one"
+            ));
+        }
+        None => return Err("is no recording of Vouch's (.vouch)".to_owned()),
+    };
+    let mut found = Found::default();
+    let mut replay = Replay::default();
+    let mut state: Option<State> = None;
+    let (mut next, mut last_ns) = (0, 0);
+    while let Some(bytes) = blocks.next().map_err(unread)? {
+        // The sum was right: what cannot be read was written by something else.
+        let Ok(block) = Block::decode(bytes.as_slice()) else { continue };
+        if block.number < next {
+            // It comes a second time, or is another file's.
+            continue;
+        }
+        found.blocks += 1;
+        found.blocks_missing += block.number - next;
+        next = block.number.saturating_add(1);
+        last_ns = last_ns.max(block.time_ns);
+        replay.take(&block);
+        if let Some(newer) = State::of(&block.state) {
+            state = Some(newer);
+        }
+        found.is_ended = state.as_ref().is_some_and(|state| state.is_last);
+    }
+    found.bytes_damaged = blocks.damaged;
+    found.samples_missing = replay.missing;
+    found.samples_stackless = replay.stackless;
+    found.passed_over = replay.passed_over;
+    let state =
+        state.ok_or("has nothing in it from which a profile could be made: its beginning is missing")?;
+    let recording = replay.recording;
+    let State { mut meta, mut run, .. } = state;
+    if !found.is_ended {
+        let tally = recording.tally();
+        // What was delivered and not recorded nobody knows.
+        run.delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
+        let behind = last_ns.saturating_sub(meta.ended_ns);
+        run.wall_ms += vouch_report::millis(behind);
+        meta.ended_ns = meta.ended_ns.max(last_ns);
+        let seconds = vouch_report::millis(behind) / 1000.0;
+        run.engine_notes.push(format!(
+            "recovered from a recording that nobody ended: what was sampled last is missing, and what is counted beside the samples (CPU \
+             time, handlers, witnesses) is that of {seconds:.1} s before"
+        ));
+    }
+    run.engine_notes.extend(found.damage());
+    meta.report = TrustReport::of(&recording, run);
+    Ok(Recovered { recording, meta, found })
+}
+
+impl Found {
+    /// What is missing, if anything is.
+    pub fn damage(&self) -> Option<String> {
+        let Self { blocks_missing, bytes_damaged, samples_missing, samples_stackless, passed_over, .. } =
+            *self;
+        if blocks_missing == 0 && passed_over == 0 && samples_stackless == 0 {
+            return None;
+        }
+        Some(format!(
+            "the recording is damaged: {} of its blocks are missing ({} bytes), and with them at least {} samples; the stacks of {} others \
+             were in them, which count as dropped, and {} events",
+            grouped(blocks_missing),
+            grouped(bytes_damaged),
+            grouped(samples_missing),
+            grouped(samples_stackless),
+            grouped(passed_over),
+        ))
+    }
+}

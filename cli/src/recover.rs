@@ -1,0 +1,94 @@
+//! `vouch recover`: the profile of a run whose process could not write it.
+//!
+//! It must never change the recording, or take it away: there is no other.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use vouch_formats::Format;
+use vouch_log::{Recovered, is_left};
+use vouch_report::{Files, plain};
+
+use crate::rewrite::beside;
+
+#[derive(Args)]
+pub struct How {
+    /// What is to be written, by its ending; may be given again [default: the recording's name with .json.gz]
+    #[arg(long, value_name = "FILE")]
+    out: Vec<PathBuf>,
+    /// The trust report for machines (.json)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// Makes a profile of each recording.
+pub fn recover(recordings: &[PathBuf], how: &How) -> Result<String, String> {
+    if recordings.len() > 1 && (!how.out.is_empty() || how.report.is_some()) {
+        return Err("each recording has a profile of its own: name one of them alone with --out or --report"
+            .to_owned());
+    }
+    let mut told = String::new();
+    let mut failures = Vec::new();
+    for recording in recordings {
+        match recover_one(recording, how) {
+            Ok(text) => told.push_str(&text),
+            Err(why) => failures.push(format!("{} {why}", recording.display())),
+        }
+    }
+    if failures.is_empty() {
+        return Ok(told);
+    }
+    // What was written is told, too.
+    Err(told.lines().map(str::to_owned).chain(failures).collect::<Vec<_>>().join("\n"))
+}
+
+fn recover_one(path: &Path, how: &How) -> Result<String, String> {
+    let outs = if how.out.is_empty() { vec![beside(path, ".vouch", "recovered")] } else { how.out.clone() };
+    let mut formats = Vec::new();
+    for out in &outs {
+        let name = out.to_string_lossy();
+        let format = Format::of(&name);
+        formats.push(
+            format.ok_or_else(|| format!("cannot be made into {name}: name it {}", Format::endings()))?,
+        );
+    }
+    for out in outs.iter().chain(&how.report) {
+        vouch_output::check(out).map_err(|why| format!("cannot be recovered: {why}"))?;
+    }
+    let file = vouch_archive::open_file(path)?;
+    let ended = is_left(path);
+    let Recovered { recording, meta, found } = vouch_log::read(file)?;
+    let unwritten =
+        |out: &Path, error: std::io::Error| format!("cannot be written to {}: {error}", out.display());
+    for (out, format) in outs.iter().zip(formats) {
+        vouch_output::write_whole(out, format.gzip, |to| format.write(&recording, &meta, to))
+            .map_err(|error| unwritten(out, error))?;
+    }
+    if let Some(report) = &how.report {
+        vouch_output::write_whole(report, false, |to| meta.report.write(to))
+            .map_err(|error| unwritten(report, error))?;
+    }
+    let names: Vec<_> = outs.iter().chain(&how.report).map(|out| plain(&out.to_string_lossy())).collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let opens = outs
+        .iter()
+        .zip(&names)
+        .find(|(out, _)| Format::of(&out.to_string_lossy()).is_some_and(|format| format.opens));
+    let opens = opens.map(|(_, name)| name.as_str());
+    let mut text = meta.report.summary(Files { all: &all, opens });
+    text.push('\n');
+    let mut say = |line: &str| {
+        text.push_str("[vouch] ");
+        text.push_str(line);
+        text.push('\n');
+    };
+    if !ended {
+        say("its process runs still: this is what it had so far");
+    } else if !found.is_ended {
+        say("its process ended without a word; what it did last, a tenth of a second or so, is not there");
+    }
+    if let Some(damage) = found.damage() {
+        say(&damage);
+    }
+    Ok(text)
+}
