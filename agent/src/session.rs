@@ -16,9 +16,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use jni::JNIEnv;
+use vouch_formats::Meta;
 use vouch_log::State;
 use vouch_recording::kinds;
-use vouch_report::WaitingReport;
+use vouch_report::{Run, WaitingReport};
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_signal::stay::Polls;
 use vouch_walk::own::Own;
@@ -221,14 +222,13 @@ impl Session {
         let state = self.disk.wants_state(now).then(|| {
             registry().refresh_cpu();
             self.recorder.complete_tracks();
-            self.state(program, Powers::default(), false)
+            self.state(trust::meta(self, program), trust::run(self, program, Powers::default()), false)
         });
         self.disk.keep_up(&mut self.recorder.recording, now, state.as_ref());
     }
 
     /// What there is to say besides the recording.
-    fn state(&self, program: &Program, power: Powers, is_last: bool) -> State {
-        let mut run = trust::run(self, program, power);
+    fn state(&self, meta: Meta, mut run: Run, is_last: bool) -> State {
         let since = self.disk.since_ns().map(|since| since.saturating_sub(self.started.monotonic));
         run.engine_notes.extend(since.map(|since| {
             format!(
@@ -237,7 +237,7 @@ impl Session {
                 clock::seconds(since)
             )
         }));
-        State::new(trust::meta(self, program), run, is_last)
+        State::new(meta, run, is_last)
     }
 
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
@@ -284,7 +284,8 @@ impl Session {
         let marks = self.recorder.recording.count_marks();
         self.take_still(still, clock::monotonic(), resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
-        let written = files::write(self, places, program, power);
+        let written =
+            files::write(self, places, trust::meta(self, program), trust::run(self, program, power));
         // What was not over then will be told when it is.
         self.recorder.recording.forget_marks(&marks);
         self.take_unsignalled();
@@ -307,10 +308,11 @@ impl Session {
         self.take_still(still, now, resolver, env);
         let plan = self.plan.clone();
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
+        let (meta, run) = (trust::meta(&self, program), trust::run(&self, program, power));
         // A JVM may be killed while it ends, too.
-        let state = self.state(program, power.clone(), true);
-        self.disk.keep_up(&mut self.recorder.recording, clock::monotonic(), Some(&state));
-        let written = files::write(&self, places.unwrap_or(&plan), program, power);
+        let state = self.state(meta.clone(), run.clone(), true);
+        self.disk.keep_up(&mut self.recorder.recording, meta.ended_ns, Some(&state));
+        let written = files::write(&self, places.unwrap_or(&plan), meta, run);
         registry().end_recording();
         self.disk.end(&self.plan, written);
         written

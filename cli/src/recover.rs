@@ -76,7 +76,6 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
         .find(|(out, _)| Format::of(&out.to_string_lossy()).is_some_and(|format| format.opens));
     let opens = opens.map(|(_, name)| name.as_str());
     let mut text = meta.report.summary(Files { all: &all, opens });
-    text.push('\n');
     let mut say = |line: &str| {
         text.push_str("[vouch] ");
         text.push_str(line);
@@ -86,9 +85,6 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
         say("its process runs still: this is what it had so far");
     } else if !found.is_ended {
         say("its process ended without a word; what it did last, a tenth of a second or so, is not there");
-    }
-    if let Some(damage) = found.damage() {
-        say(&damage);
     }
     Ok(text)
 }

@@ -10,7 +10,6 @@
  * @run main/timeout=300 Recorded
  */
 
-import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -20,7 +19,6 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 import com.google.gson.JsonElement;
@@ -32,6 +30,7 @@ import dev.vouch.test.Mark;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
+import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 import jdk.jfr.DataAmount;
 import jdk.jfr.Event;
@@ -76,13 +75,13 @@ public class Recorded {
 
     /** What this JDK's own recording says of its kinds is what the catalogue says, if that was made of this build. */
     private static void catalogue(Path dir) throws Exception {
-        String said = vouch(dir, Arrays.asList("events", "--of", "app.jfr")).text;
+        String said = Tool.vouch(dir, Arrays.asList("events", "--of", "app.jfr")).text;
         Check.contains(said, "shop.Order", "the kinds of a recording");
         Check.contains(said, "1,000  shop.Order", "how many orders there were");
         boolean known = !said.contains("which the catalogue was not made of");
         System.out.println("the catalogue " + (known ? "was" : "was not") + " made of this build of the JDK");
         Check.that(!known || said.contains("all its kinds are as the catalogue has them"), said);
-        Check.contains(vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program stood for a collection", "one kind");
+        Check.contains(Tool.vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program stood for a collection", "one kind");
     }
 
     /** Where nothing is collected, and nobody looks, there are the waits of Vouch's own thread, of which no more is seen. */
@@ -198,7 +197,7 @@ public class Recorded {
                 bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
             }
             Files.write(bad, bytes);
-            read += vouch(dir, Arrays.asList("merge", "profile.json", "bad.jfr", "--out", "bad.json")).exit == 0 ? 1 : 0;
+            read += Tool.vouch(dir, Arrays.asList("merge", "profile.json", "bad.jfr", "--out", "bad.json")).exit == 0 ? 1 : 0;
         }
         System.out.println(read + " of " + DAMAGED + " damaged recordings gave something");
         Check.atLeast(1, read, "damaged recordings that gave something");
@@ -208,35 +207,9 @@ public class Recorded {
     private static String merged(Path dir, int exit, String... arguments) throws Exception {
         List<String> all = new ArrayList<>(Arrays.asList("merge"));
         all.addAll(Arrays.asList(arguments));
-        Told told = vouch(dir, all);
+        Tool told = Tool.vouch(dir, all);
         Check.equal(exit, told.exit, "exit code of vouch " + all + ": " + told.text);
         return told.text;
-    }
-
-    private static final class Told {
-        final int exit;
-        final String text;
-
-        Told(int exit, String text) {
-            this.exit = exit;
-            this.text = text;
-        }
-    }
-
-    /** An answer or a sentence; anything else fails. */
-    private static Told vouch(Path dir, List<String> arguments) throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>();
-        command.add(Vm.agent().resolveSibling("vouch").toString());
-        command.addAll(arguments);
-        File said = dir.resolve("said.txt").toFile();
-        Process process = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true).redirectOutput(said).start();
-        boolean ended = process.waitFor(60, TimeUnit.SECONDS);
-        process.destroyForcibly().waitFor();
-        String text = new String(Files.readAllBytes(said.toPath()), StandardCharsets.UTF_8);
-        Check.that(ended, command + " did not end: " + text);
-        Check.that(process.exitValue() == 0 || process.exitValue() == 1 && text.startsWith("vouch: "),
-            command + " ended with " + process.exitValue() + ": " + text);
-        return new Told(process.exitValue(), text);
     }
 
     @Name("shop.Order")

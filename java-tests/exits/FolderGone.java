@@ -10,9 +10,11 @@
  */
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import dev.vouch.test.Burn;
@@ -45,7 +47,8 @@ public class FolderGone {
         Check.equal(9, run.exit, "exit code");
         Check.contains(run.vouchLines().toString(), "lost: " + file + " could not be written", "message");
         try (Stream<Path> left = Files.list(folder)) {
-            Check.equal(1, left.count(), "what is left: the folder in the file's place, and no part of a file");
+            Check.equal("[lost.json, lost.vouch]", left.map(path -> path.getFileName().toString()).sorted().collect(Collectors.toList()).toString(),
+                "what is left: the folder in the file's place, what was recorded, and no part of a file");
         }
         Check.equal("[profile.json, report.json]", run.files().toString(), "files elsewhere");
     }
@@ -55,6 +58,11 @@ public class FolderGone {
             Burn.millis(60);
             Path path = Paths.get(args[0]);
             if (args[1].equals("delete")) {
+                try (DirectoryStream<Path> files = Files.newDirectoryStream(path)) {
+                    for (Path file : files) {
+                        Files.delete(file);
+                    }
+                }
                 Files.delete(path);
             } else {
                 Files.createDirectory(path);

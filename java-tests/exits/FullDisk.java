@@ -31,6 +31,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
+import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
 public class FullDisk {
@@ -44,20 +45,24 @@ public class FullDisk {
         onlyTheReportFits(namespace);
     }
 
-    private static void nothingFits(String[] namespace) throws IOException {
+    private static void nothingFits(String[] namespace) throws Exception {
         Path disk = Files.createDirectory(Paths.get("none").toAbsolutePath());
         Run run = run(namespace, disk, "out=" + disk + "/p.json,out=" + disk + "/p.json.gz,report=" + disk + "/r.json", 0);
         String said = String.join("\n", run.vouchLines());
         for (String file : new String[] {"p.json", "p.json.gz", "r.json"}) {
             Check.contains(said, "lost: " + disk + "/" + file + " could not be written: No space left on device", "message");
         }
-        Check.equal("[filler]", left(run), "files on the full disk");
         Check.that(!said.contains("wrote"), "nothing was written, but the message says so: " + said);
+        // What was recorded until there was no more room is there, and readable where there is room.
+        Check.equal("[filler, p.vouch]", left(run), "files on the full disk");
+        Check.contains(said, "what was recorded is in " + disk + "/p.vouch", "message");
+        Tool.vouch(run.dir, "recover", "left/p.vouch", "--out", "p.json", "--report", "r.json").ok();
+        Check.atLeast(50, Report.read(run.dir.resolve("r.json")).signals(), "signals in what was recovered");
     }
 
     private static void onlyTheReportFits(String[] namespace) throws IOException {
         Path disk = Files.createDirectory(Paths.get("little").toAbsolutePath());
-        Run run = run(namespace, disk, "out=" + disk + "/p.json,report=" + disk + "/r.json", LITTLE);
+        Run run = run(namespace, disk, "out=" + disk + "/p.json,recording=off,report=" + disk + "/r.json", LITTLE);
         String said = String.join("\n", run.vouchLines());
         Check.contains(said, "lost: " + disk + "/p.json could not be written", "message");
         Check.that(!said.contains("lost: " + disk + "/r.json"), "the report had room, but the message says: " + said);

@@ -4,8 +4,8 @@
 //! millions of rows, and some come ten times in a second.
 
 use vouch_recording::{
-    Allocation, ContextKind, ContextRow, Id, Mark, Recording, RefutationRow, Refuted, Stored, Thread,
-    ThreadId,
+    Allocation, ContextKind, ContextRow, FigureRow, Id, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
+    Stored, Thread, ThreadId,
 };
 
 use crate::wire;
@@ -103,7 +103,6 @@ impl Told {
             let new = new(rows, told)?;
             Some(wire::Column { first: new.0, value: new.1.iter().map(|string| row(*string)).collect() })
         };
-        let kinds = recording.mark_kinds().rows();
         let tables = wire::Tables {
             strings,
             sources: column(recording.sources().rows(), &mut self.sources),
@@ -117,9 +116,9 @@ impl Told {
             }),
             contexts: new(recording.contexts().rows(), &mut self.contexts)
                 .map(|(first, rows)| wire::Contexts { first, context: rows.iter().map(context).collect() }),
-            mark_kinds: new(kinds, &mut self.mark_kinds).map(|(first, rows)| wire::Strings {
-                first,
-                text: rows.iter().map(|row| row.kind.key.to_owned()).collect(),
+            mark_kinds: new(recording.mark_kinds().rows(), &mut self.mark_kinds).map(|(first, rows)| {
+                let kind = rows.iter().map(|row| mark_kind(row, recording)).collect();
+                wire::MarkKinds { first, kind }
             }),
             counters: self.counters(recording),
         };
@@ -286,6 +285,22 @@ fn context(context: &ContextRow) -> wire::Context {
         outer: maybe(context.outer),
         kind: row(context.kind),
         value: context.values.iter().map(|value| row(*value)).collect(),
+    }
+}
+
+fn mark_kind(row: &MarkKindRow, recording: &Recording) -> wire::MarkKind {
+    let MarkKindRow { key, label, description, category, figures } = row;
+    let figure = |figure: &FigureRow| wire::Figure {
+        key: figure.key.clone(),
+        label: figure.label.clone(),
+        unit: wire::of_unit(figure.unit),
+    };
+    wire::MarkKind {
+        key: key.clone(),
+        label: recording.strings().get(*label).to_owned(),
+        description: description.clone(),
+        category: wire::of_category(*category),
+        figure: figures.iter().map(figure).collect(),
     }
 }
 

@@ -80,9 +80,11 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     found.passed_over = replay.passed_over;
     let state =
         state.ok_or("has nothing in it from which a profile could be made: its beginning is missing")?;
-    let recording = replay.recording;
     let State { mut meta, mut run, .. } = state;
+    let charged = if found.is_ended { 0 } else { replay.charge(meta.started_ns) };
+    let recording = replay.recording;
     if !found.is_ended {
+        run.cpu_ms += vouch_report::millis(charged);
         let tally = recording.tally();
         // What was delivered and not recorded nobody knows.
         run.delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
@@ -91,8 +93,8 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
         meta.ended_ns = meta.ended_ns.max(last_ns);
         let seconds = vouch_report::millis(behind) / 1000.0;
         run.engine_notes.push(format!(
-            "recovered from a recording that nobody ended: what was sampled last is missing, and what is counted beside the samples (CPU \
-             time, handlers, witnesses) is that of {seconds:.1} s before"
+            "recovered from a recording that nobody ended: what was sampled last is missing, and what is counted beside the samples \
+             (handlers, witnesses, the JVM's pauses) is that of {seconds:.1} s before"
         ));
     }
     run.engine_notes.extend(found.damage());

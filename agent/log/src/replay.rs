@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 
 use vouch_recording::{
-    Allocation, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, FrameId, Func,
-    FuncId, Mark, MarkKindId, Recording, RefutationId, RefutationRow, Refuted, ResourceId, Sample, SourceId,
-    StackId, StringId, ThreadId, Unit, kinds,
+    Allocation, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, Figure, FrameId,
+    Func, FuncId, Id, Mark, MarkKind, MarkKindId, Recording, RefutationId, RefutationRow, Refuted,
+    ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
 };
 
 use crate::ids::{Ids, Missing};
@@ -28,17 +28,45 @@ pub struct Replay {
     contexts: Ids<ContextId>,
     mark_kinds: Ids<MarkKindId>,
     counters: Ids<CounterId>,
-    threads: HashMap<u32, (ThreadId, u64)>,
+    threads: HashMap<u32, OfThread>,
     dropped: (u64, u64),
     /// Samples that stood in blocks that are missing.
     pub missing: u64,
     /// Samples whose stack did: they are dropped.
     pub stackless: u64,
-    /// Marks and the like that refer to what is missing, or of kinds that are not known.
+    /// Marks and the like that refer to what is missing.
     pub passed_over: u64,
 }
 
+/// A thread as far as it has been read.
+#[derive(Debug)]
+struct OfThread {
+    id: ThreadId,
+    /// How many samples of it were told of.
+    told: u64,
+    /// What the kernel had charged it, and the reading of its clock in its last sample then.
+    charged: Option<(u64, u64)>,
+}
+
 impl Replay {
+    /// What the kernel charged the threads after it was asked last, as far as their own clocks in their samples tell; it is added to what
+    /// they were charged; of a thread that was born after a time its clock tells all. Together.
+    pub fn charge(&mut self, begun_ns: u64) -> u64 {
+        let mut all = 0;
+        for OfThread { id, charged, .. } in self.threads.values() {
+            let thread = &self.recording.threads()[id.row()];
+            let charged = charged.or((thread.started_ns() > begun_ns).then_some((0, 0)));
+            if let (Some((charged, then)), Some(last), None) =
+                (charged, thread.samples().last(), thread.ended_ns())
+            {
+                let since = last.cpu_ns.saturating_sub(then);
+                self.recording.set_thread_cpu(*id, charged.saturating_add(since));
+                all += since;
+            }
+        }
+        all
+    }
+
     pub fn take(&mut self, block: &wire::Block) {
         if let Some(tables) = &block.tables {
             self.tables(tables);
@@ -103,11 +131,20 @@ impl Replay {
         }
         self.context_tables(tables);
         let Self { recording, .. } = self;
-        if let Some(wire::Strings { first, text }) = &tables.mark_kinds {
+        if let Some(wire::MarkKinds { first, kind }) = &tables.mark_kinds {
             let mut place = self.mark_kinds.begin(*first);
-            for key in text {
-                let known = kinds::EVENTS.iter().find(|kind| kind.mark.key == key);
-                self.mark_kinds.push(&mut place, known.map(|kind| recording.mark_kind(kind.mark)));
+            for wire::MarkKind { key, label, description, category, figure } in kind {
+                let figures: Vec<Figure<'_>> = figure
+                    .iter()
+                    .map(|wire::Figure { key, label, unit }| Figure {
+                        key,
+                        label,
+                        unit: wire::to_unit(*unit),
+                    })
+                    .collect();
+                let category = wire::to_category(*category);
+                let kind = MarkKind { key, label, description, category, figures: &figures };
+                self.mark_kinds.push(&mut place, Some(recording.mark_kind(kind)));
             }
         }
         if let Some(wire::Counters { first, name, description }) = &tables.counters {
@@ -194,15 +231,16 @@ impl Replay {
 
     fn thread(&mut self, part: &wire::Thread, time_ns: u64) {
         let Self { recording, threads, .. } = self;
-        let (thread, told) = threads.entry(part.row).or_insert_with(|| {
-            let thread = match &part.description {
+        let of_thread = threads.entry(part.row).or_insert_with(|| {
+            let id = match &part.description {
                 Some(wire::Description { name, tid, started_ns, .. }) => {
                     recording.add_thread(name, *tid, *started_ns)
                 }
                 None => recording.add_thread("[name lost]", 0, time_ns),
             };
-            (thread, 0)
+            OfThread { id, told: 0, charged: None }
         });
+        let OfThread { id: thread, told, .. } = of_thread;
         let thread = *thread;
         if let Some(wire::Description { name, ended_ns, cpu_ns, .. }) = &part.description {
             recording.set_thread_name(thread, name);
@@ -218,6 +256,13 @@ impl Replay {
             let known = told.saturating_sub(samples.first);
             *told = (*told).max(samples.first.saturating_add(samples.stack.len() as u64));
             self.samples(thread, samples, usize::try_from(known).unwrap_or(usize::MAX));
+        }
+        // Both are of the moment of the block.
+        if let Some(charged) = part.description.as_ref().and_then(|description| description.cpu_ns)
+            && let Some(of_thread) = self.threads.get_mut(&part.row)
+        {
+            let clock = self.recording.threads()[thread.row()].samples().last().map(|sample| sample.cpu_ns);
+            of_thread.charged = clock.map(|clock| (charged, clock));
         }
         for wire::Refuted { time_ns, stack, weight, how } in &part.refuted {
             match self.stacks.get(*stack).zip(self.refutations.get(*how)) {
@@ -267,7 +312,7 @@ impl Replay {
         let read = || {
             let kind = self.mark_kinds.get(mark.kind)?;
             let stack = self.stacks.maybe(mark.stack).ok()?;
-            let figures = self.recording.mark_kinds().get(kind).kind.figures;
+            let figures = &self.recording.mark_kinds().get(kind).figures;
             let mut values = [0; _];
             for (at, (value, told)) in values.iter_mut().zip(&mark.value).enumerate() {
                 let is_text = figures.get(at).is_some_and(|figure| figure.unit == Unit::Text);

@@ -4,7 +4,7 @@
 //! one, and 0 is none. `first` is the row of the first of a column's values.
 
 use prost::Message;
-use vouch_recording::{Category as Whose, Fate as Became, VmPart};
+use vouch_recording::{Category as Whose, Fate as Became, Unit as Told, VmPart};
 
 /// What a block holds. All parts but the first two may be missing.
 #[derive(Clone, PartialEq, Message)]
@@ -48,9 +48,8 @@ pub struct Tables {
     pub context_kinds: Option<ContextKinds>,
     #[prost(message, optional, tag = "9")]
     pub contexts: Option<Contexts>,
-    /// The kinds of marks, by their keys.
     #[prost(message, optional, tag = "10")]
-    pub mark_kinds: Option<Strings>,
+    pub mark_kinds: Option<MarkKinds>,
     #[prost(message, optional, tag = "11")]
     pub counters: Option<Counters>,
 }
@@ -174,6 +173,40 @@ pub struct Context {
 }
 
 #[derive(Clone, PartialEq, Message)]
+pub struct MarkKinds {
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub kind: Vec<MarkKind>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct MarkKind {
+    /// One word, as no other kind has it.
+    #[prost(string, tag = "1")]
+    pub key: String,
+    #[prost(string, tag = "2")]
+    pub label: String,
+    #[prost(string, tag = "3")]
+    pub description: String,
+    #[prost(enumeration = "Category", tag = "4")]
+    pub category: i32,
+    /// What the values of its marks are, in their order.
+    #[prost(message, repeated, tag = "5")]
+    pub figure: Vec<Figure>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Figure {
+    #[prost(string, tag = "1")]
+    pub key: String,
+    #[prost(string, tag = "2")]
+    pub label: String,
+    #[prost(enumeration = "Unit", tag = "3")]
+    pub unit: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
 pub struct Counters {
     #[prost(uint32, tag = "1")]
     pub first: u32,
@@ -260,7 +293,7 @@ pub struct Mark {
     pub began_ns: u64,
     #[prost(uint64, tag = "3")]
     pub ended_ns: u64,
-    /// Of those that are texts, the string's row, or all bits for none.
+    /// As many as its kind has figures count. Of a text the string's row, or all bits for none.
     #[prost(uint64, repeated, tag = "4")]
     pub value: Vec<u64>,
     /// Or none.
@@ -336,6 +369,22 @@ pub enum Fate {
     Dropped = 6,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
+#[repr(i32)]
+pub enum Unit {
+    Count = 0,
+    Nanoseconds = 1,
+    Bytes = 2,
+    Text = 3,
+}
+
+const UNITS: [(Told, Unit); 4] = [
+    (Told::Count, Unit::Count),
+    (Told::Nanoseconds, Unit::Nanoseconds),
+    (Told::Bytes, Unit::Bytes),
+    (Told::Text, Unit::Text),
+];
+
 const CATEGORIES: [(Whose, Category); 10] = [
     (Whose::Other, Category::Other),
     (Whose::Application, Category::Application),
@@ -368,6 +417,14 @@ pub fn to_category(number: i32) -> Whose {
         .iter()
         .find(|(_, category)| *category as i32 == number)
         .map_or(Whose::Other, |(whose, _)| *whose)
+}
+
+pub fn of_unit(unit: Told) -> i32 {
+    UNITS.iter().find(|(told, _)| *told == unit).map_or(0, |(_, number)| *number as i32)
+}
+
+pub fn to_unit(number: i32) -> Told {
+    UNITS.iter().find(|(_, unit)| *unit as i32 == number).map_or(Told::Count, |(told, _)| *told)
 }
 
 pub fn of_fate(fate: Option<Became>) -> i32 {

@@ -21,7 +21,7 @@ pub struct EventKind {
     /// It has the stack of its thread.
     pub stack: bool,
     /// How it stands in a timeline.
-    pub mark: MarkKind,
+    pub mark: MarkKind<'static>,
     /// How it is known.
     pub source: &'static str,
     /// What it does not tell.

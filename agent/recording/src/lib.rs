@@ -31,7 +31,7 @@ pub use ids::{
     ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,
     StackId, StringId, ThreadId,
 };
-pub use marks::{Figure, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
+pub use marks::{Figure, FigureRow, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
 pub use recording::Recording;
 pub use refutations::{Refutation, RefutationRow, RefutationTable};
 pub use rows::{FrameRow, Func, FuncRow, StackRow};

@@ -20,31 +20,31 @@ pub enum Unit {
 
 /// One figure of a kind of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Figure {
+pub struct Figure<'a> {
     /// Its name for machines: one word.
-    pub key: &'static str,
-    pub label: &'static str,
+    pub key: &'a str,
+    pub label: &'a str,
     pub unit: Unit,
 }
 
-impl Figure {
+impl<'a> Figure<'a> {
     /// One that is a text.
-    pub const fn text(key: &'static str, label: &'static str) -> Self {
+    pub const fn text(key: &'a str, label: &'a str) -> Self {
         Self { key, label, unit: Unit::Text }
     }
 }
 
 /// A kind of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MarkKind {
+pub struct MarkKind<'a> {
     /// Its name for machines: one word, as no other kind has it.
-    pub key: &'static str,
-    pub label: &'static str,
+    pub key: &'a str,
+    pub label: &'a str,
     /// What it tells, in a sentence.
-    pub description: &'static str,
+    pub description: &'a str,
     pub category: Category,
     /// What its values are, in their order.
-    pub figures: &'static [Figure],
+    pub figures: &'a [Figure<'a>],
 }
 
 /// Something that happened.
@@ -73,11 +73,21 @@ impl Mark {
 }
 
 /// A kind, as the table keeps it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct MarkKindRow {
-    pub kind: MarkKind,
-    /// Its label.
-    pub name: StringId,
+    pub key: String,
+    pub label: StringId,
+    pub description: String,
+    pub category: Category,
+    pub figures: Vec<FigureRow>,
+}
+
+/// A figure, as the table keeps it.
+#[derive(Debug, Clone)]
+pub struct FigureRow {
+    pub key: String,
+    pub label: String,
+    pub unit: Unit,
 }
 
 /// All kinds.
@@ -85,10 +95,22 @@ pub struct MarkKindRow {
 pub struct MarkKinds(Vec<MarkKindRow>);
 
 impl MarkKinds {
-    pub(crate) fn add(&mut self, strings: &mut StringTable, kind: MarkKind) -> MarkKindId {
-        let known = self.0.iter().position(|known| known.kind.key == kind.key);
+    pub(crate) fn add(&mut self, strings: &mut StringTable, kind: MarkKind<'_>) -> MarkKindId {
+        let known = self.0.iter().position(|known| known.key == kind.key);
         MarkKindId::from_row(known.unwrap_or_else(|| {
-            self.0.push(MarkKindRow { kind, name: strings.intern(kind.label) });
+            let MarkKind { key, label, description, category, figures } = kind;
+            let figure = |figure: &Figure<'_>| FigureRow {
+                key: figure.key.to_owned(),
+                label: figure.label.to_owned(),
+                unit: figure.unit,
+            };
+            self.0.push(MarkKindRow {
+                key: key.to_owned(),
+                label: strings.intern(label),
+                description: description.to_owned(),
+                category,
+                figures: figures.iter().map(figure).collect(),
+            });
             self.0.len() - 1
         }))
     }

@@ -157,7 +157,7 @@ impl Recording {
     }
 
     /// A kind of marks; a kind whose key is known is the known one.
-    pub fn mark_kind(&mut self, kind: MarkKind) -> MarkKindId {
+    pub fn mark_kind(&mut self, kind: MarkKind<'_>) -> MarkKindId {
         self.mark_kinds.add(&mut self.strings, kind)
     }
 

@@ -28,7 +28,7 @@ pub struct Row {
     /// Its place in the catalogue; the agent's own have none, and are always told.
     pub kind: Option<&'static EventKind>,
     /// How it stands in a timeline.
-    pub mark: &'static MarkKind,
+    pub mark: &'static MarkKind<'static>,
     /// How the JVM tells of it, while it is recorded. What is told anyway has none.
     pub told: &'static [Told],
     /// The one frame that it has is of the method that it is about, which is named when there is time for it.
@@ -38,7 +38,7 @@ pub struct Row {
 
 impl Row {
     /// Of what the agent itself does.
-    pub const fn own(mark: &'static MarkKind) -> Self {
+    pub const fn own(mark: &'static MarkKind<'static>) -> Self {
         Self { kind: None, mark, told: &[], of_method: false, counts: Counts::new() }
     }
 

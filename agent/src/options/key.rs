@@ -79,7 +79,7 @@ pub fn apply(
             let wishes = [("on", OnDisk::On), ("keep", OnDisk::Keep), ("off", OnDisk::Off)];
             options.on_disk = choice(value, &wishes).map_err(named)?;
         }
-        "recording-limit" => options.most_on_disk = size(value, "1MB", "1000GB").map_err(named)?,
+        "recording-limit" => options.most_on_disk = size(value, "64KB", "1000GB").map_err(named)?,
         "interval" => options.interval = length(value, "50us", "10s").map_err(named)?,
         "engine" => {
             let engines = [

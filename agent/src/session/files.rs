@@ -6,12 +6,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use vouch_formats::Meta;
-use vouch_report::Files;
+use vouch_report::{Files, Run, TrustReport};
 
+use super::Session;
 use super::additions::Additions;
-use super::{Program, Session, trust};
 use crate::plan::Plan;
-use crate::record::Powers;
 use crate::say::say;
 
 fn say_lines(lines: &[String]) {
@@ -21,10 +20,10 @@ fn say_lines(lines: &[String]) {
 }
 
 /// Writes everything that `places` names. True if all of it was written.
-pub fn write(session: &Session, places: &Plan, program: &Program, power: Powers) -> bool {
-    let report = trust::report(session, program, power);
-    let meta = Meta { report: report.clone(), ..trust::meta(session, program) };
+pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
     let recording = &session.recorder.recording;
+    let meta = Meta { report: TrustReport::of(recording, run), ..meta };
+    let report = &meta.report;
     let mut lost = Vec::new();
     let mut written = |path: &Path, result: io::Result<()>| match result {
         Ok(()) => Some(path.display().to_string()),

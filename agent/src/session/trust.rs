@@ -58,12 +58,7 @@ impl Program {
     }
 }
 
-/// The trust report of what has been recorded.
-pub fn report(session: &Session, program: &Program, power: Powers) -> TrustReport {
-    TrustReport::of(&session.recorder.recording, run(session, program, power))
-}
-
-/// What the session knows of it besides the recording.
+/// What the session knows of the run besides the recording.
 pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     let now = Moment::now();
     let plan = &session.plan;

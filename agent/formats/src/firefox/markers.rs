@@ -10,7 +10,7 @@ use std::ops::Not;
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use vouch_recording::{
-    Category, ContextField, ContextKind, Figure, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
+    Category, ContextField, ContextKind, FigureRow, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
     StackId, StringId, Thread, Unit,
 };
 
@@ -87,7 +87,7 @@ impl<'a> MarkerColumns<'a> {
     fn name(&self, marker: Marker<'_>) -> Row<StringId> {
         match marker {
             Marker::Refuted(refuted, _) => Row(self.recording.refutations().get(refuted.how).name),
-            Marker::Mark(mark) => Row(self.kind(mark).name),
+            Marker::Mark(mark) => Row(self.kind(mark).label),
             Marker::Context(span) => {
                 let contexts = self.recording.contexts();
                 Row(contexts.kind(contexts.get(span.context).kind).label)
@@ -117,7 +117,7 @@ impl<'a> MarkerColumns<'a> {
     fn category(&self, marker: Marker<'_>) -> Category {
         match marker {
             Marker::Refuted(..) => Category::Refuted,
-            Marker::Mark(mark) => self.kind(mark).kind.category,
+            Marker::Mark(mark) => self.kind(mark).category,
             Marker::Context(_) => Category::Application,
         }
     }
@@ -209,13 +209,13 @@ struct MarkData<'a> {
 
 impl Serialize for MarkData<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kind = self.kind.kind;
+        let kind = self.kind;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("type", kind.key)?;
+        map.serialize_entry("type", &kind.key)?;
         for (figure, value) in kind.figures.iter().zip(self.mark.values) {
             match figure.unit {
-                Unit::Text => map.serialize_entry(figure.key, &Mark::text_of(value).map(Row))?,
-                Unit::Count | Unit::Nanoseconds | Unit::Bytes => map.serialize_entry(figure.key, &value)?,
+                Unit::Text => map.serialize_entry(&figure.key, &Mark::text_of(value).map(Row))?,
+                Unit::Count | Unit::Nanoseconds | Unit::Bytes => map.serialize_entry(&figure.key, &value)?,
             }
         }
         if let Some(stack) = self.mark.stack {
@@ -236,7 +236,7 @@ pub struct Schema<'a> {
     table_label: Option<Cow<'a, str>>,
     chart_label: Cow<'a, str>,
     tooltip_label: Cow<'a, str>,
-    description: &'static str,
+    description: &'a str,
     /// The field that has a marker's colour.
     #[serde(skip_serializing_if = "Option::is_none")]
     color_field: Option<&'static str>,
@@ -258,29 +258,29 @@ impl<'a> Field<'a> {
     }
 }
 
-impl From<&Figure> for Field<'_> {
-    fn from(figure: &Figure) -> Self {
+impl<'a> From<&'a FigureRow> for Field<'a> {
+    fn from(figure: &'a FigureRow) -> Self {
         let format = match figure.unit {
             Unit::Count => "integer",
             Unit::Nanoseconds => "nanoseconds",
             Unit::Bytes => "bytes",
             Unit::Text => "unique-string",
         };
-        Self::new(figure.key, figure.label, format)
+        Self::new(figure.key.as_str(), figure.label.as_str(), format)
     }
 }
 
 /// Those of all markers that the recording can have.
 pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
     let marks = recording.mark_kinds().rows().iter().map(|row| Schema {
-        name: row.kind.key.into(),
+        name: row.key.as_str().into(),
         display: DISPLAY,
-        table_label: row.kind.figures.first().filter(|figure| figure.unit == Unit::Text).map(label),
-        chart_label: row.kind.figures.first().map_or(row.kind.label.into(), label),
-        tooltip_label: row.kind.label.into(),
-        description: row.kind.description,
+        table_label: row.figures.first().filter(|figure| figure.unit == Unit::Text).map(label),
+        chart_label: row.figures.first().map_or(recording.strings().get(row.label).into(), label),
+        tooltip_label: recording.strings().get(row.label).into(),
+        description: &row.description,
         color_field: None,
-        fields: row.kind.figures.iter().map(Field::from).collect(),
+        fields: row.figures.iter().map(Field::from).collect(),
     });
     let contexts = recording.contexts().kinds().iter().enumerate();
     let contexts = contexts.map(|(row, kind)| context(recording, row, kind));
@@ -288,7 +288,7 @@ pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
 }
 
 /// In a label, what a figure is.
-fn label<'a>(figure: &Figure) -> Cow<'a, str> {
+fn label<'a>(figure: &FigureRow) -> Cow<'a, str> {
     format!("{{marker.data.{}}}", figure.key).into()
 }
 

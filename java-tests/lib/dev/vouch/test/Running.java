@@ -88,6 +88,12 @@ public final class Running implements AutoCloseable {
         Check.equal(0, kill.exit, "exit code of kill -" + name);
     }
 
+    /** Runs another program in the child's folder; it has to end well. */
+    public void tool(String... command) {
+        Run run = tool(Arrays.asList(command));
+        Check.equal(0, run.exit, "exit code of " + command[0] + ": " + run.err);
+    }
+
     private Run tool(List<String> command) {
         return tool(command, Duration.ofSeconds(60));
     }

@@ -1,0 +1,53 @@
+package dev.vouch.test;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The command line tool `vouch`, that was built beside the agent, run to its end: with an answer or with one sentence, anything else
+ * fails.
+ */
+public final class Tool {
+    public final int exit;
+    /** What it printed, on either stream. */
+    public final String text;
+
+    private Tool(int exit, String text) {
+        this.exit = exit;
+        this.text = text;
+    }
+
+    /** Runs it in a folder. */
+    public static Tool vouch(Path dir, String... arguments) throws IOException, InterruptedException {
+        return vouch(dir, Arrays.asList(arguments));
+    }
+
+    public static Tool vouch(Path dir, List<String> arguments) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>();
+        command.add(Vm.agent().resolveSibling("vouch").toString());
+        command.addAll(arguments);
+        File said = dir.resolve("said.txt").toFile();
+        Process process = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true).redirectOutput(said).start();
+        boolean ended = process.waitFor(60, TimeUnit.SECONDS);
+        process.destroyForcibly().waitFor();
+        String text = new String(Files.readAllBytes(said.toPath()), StandardCharsets.UTF_8);
+        Files.delete(said.toPath());
+        Check.that(ended, command + " did not end: " + text);
+        Check.that(process.exitValue() == 0 || process.exitValue() == 1 && text.startsWith("vouch: "),
+            command + " ended with " + process.exitValue() + ": " + text);
+        return new Tool(process.exitValue(), text);
+    }
+
+    /** Fails unless it had an answer; gives that. */
+    public String ok() {
+        Check.equal(0, exit, "exit code of vouch, which said: " + text);
+        return text;
+    }
+}

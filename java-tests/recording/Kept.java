@@ -1,0 +1,153 @@
+/*
+ * What a recording on disk is: all that the profile is made of. So one that is kept (recording=keep) gives the same profile and the
+ * same report as the run itself wrote, to the last row; a limit costs the oldest time and is told; a disk that is full, or a file that is
+ * gone, costs the program and the profile nothing.
+ *
+ * @test
+ * @summary a recording on disk gives the profile that the run itself wrote
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=600 Kept
+ */
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Arrays;
+import java.util.TreeSet;
+
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Vm;
+
+public class Kept {
+    public static void main(String[] args) throws Exception {
+        whole();
+        none();
+        limited();
+        full();
+        gone();
+    }
+
+    private static void whole() throws Exception {
+        // Some stacks are wrong, so that there are refutations; some things happen.
+        Run run = Vm.with("recording=keep,events=all,break=truncated/50,walker=asgct").run(Program.class, "3").ok();
+        Check.that(run.report().samples("refuted") > 0, "something is refuted");
+        Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json", "profile.vouch")), run.files(), "what is there");
+        String mode = PosixFilePermissions.toString(Files.getPosixFilePermissions(run.dir.resolve("profile.vouch")));
+        Check.equal("rw-------", mode, "who may read a recording");
+        String said = Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
+        Check.that(!said.contains("without a word") && !said.contains("damaged"), "it was ended: " + said);
+        Profile again = Profile.read(run.dir.resolve("again.json"));
+        same(run.profile().json, again.json, "vouch");
+        same(run.report().json, Report.read(run.dir.resolve("again-report.json")).json, "");
+    }
+
+    /** To the last field, but for the memory that tables take. */
+    private static void same(JsonObject one, JsonObject other, String report) {
+        for (JsonObject each : new JsonObject[] {one, other}) {
+            JsonObject of = report.isEmpty() ? each : each.getAsJsonObject("meta").getAsJsonObject(report);
+            of.remove("bytes_recorded");
+        }
+        for (String key : one.keySet()) {
+            String first = one.get(key).toString();
+            String second = String.valueOf(other.get(key));
+            int at = 0;
+            while (at < Math.min(first.length(), second.length()) && first.charAt(at) == second.charAt(at)) {
+                at++;
+            }
+            int from = Math.max(0, at - 60);
+            Check.that(first.equals(second), key + " differs: " + first.substring(from, Math.min(first.length(), at + 60)) + " | "
+                + second.substring(Math.min(from, second.length()), Math.min(second.length(), at + 60)));
+        }
+        Check.equal(one.keySet(), other.keySet(), "what there is");
+    }
+
+    private static void none() throws IOException {
+        Run run = Vm.with("recording=off").run(Program.class, "0").ok();
+        Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json")), run.files(), "what is there");
+        try (Running child = Vm.with("recording=off").start(Program.class, "60")) {
+            child.awaitOut("ready");
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(child.dir)) {
+                Check.that(!files.iterator().hasNext(), "there is a file while it runs");
+            }
+        }
+    }
+
+    private static void limited() throws Exception {
+        Run run = Vm.with("recording=keep,recording-limit=128KB,interval=100us").run(Program.class, "5").ok();
+        long length = Files.size(run.dir.resolve("profile.vouch"));
+        Check.between(32L << 10, length, 192L << 10, "bytes of a recording with a limit of 128 KB");
+        Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
+        Report again = Report.read(run.dir.resolve("again-report.json"));
+        Check.that(again.engineNotes().stream().anyMatch(note -> note.contains("recording-limit=")), "it says so: " + again.engineNotes());
+        Check.equal(run.report().signals(), again.signals(), "signals, each with a fate");
+        Check.that(again.samples("dropped") > run.report().samples("dropped"), "what is not in it counts as dropped");
+    }
+
+    /** A file may grow no further, as on a full disk; and later it may. */
+    private static void full() throws Exception {
+        Run run;
+        try (Running child = Vm.with("recording=keep").launcher("sh", "-c", "ulimit -f 8; exec \"$@\"", "sh").start(Program.class, "60")) {
+            child.awaitErr("[vouch] recording: ");
+            child.tool("prlimit", "--pid", Long.toString(child.pid()), "--fsize=unlimited");
+            child.awaitErr("[vouch] recording: ");
+            child.stdin().println();
+            run = child.waitFor().ok();
+        }
+        String said = String.join("\n", run.vouchLines());
+        Check.contains(said, "cannot be written: File too large", "what is said when it is full");
+        Check.contains(said, "goes on, and lacks nothing", "what is said when there is room again");
+        Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
+        Report again = Report.read(run.dir.resolve("again-report.json"));
+        Check.equal(run.report().signals(), again.signals(), "signals");
+        Check.equal(run.report().samples("dropped"), again.samples("dropped"), "samples without room");
+    }
+
+    private static void gone() throws Exception {
+        Run run;
+        try (Running child = Vm.with("").start(Program.class, "60")) {
+            child.awaitOut("ready");
+            Files.delete(child.dir.resolve("profile.vouch"));
+            child.awaitErr("[vouch] recording: ");
+            child.stdin().println();
+            run = child.waitFor().ok();
+        }
+        Check.contains(String.join("\n", run.vouchLines()), "profile.vouch is gone", "what is said");
+        Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json")), run.files(), "what is there");
+    }
+
+    static class Program {
+        static volatile long sink;
+
+        /** Burns for so many tenths of a second, or until somebody writes a line. */
+        public static void main(String[] args) throws Exception {
+            Thread[] threads = new Thread[3];
+            for (int at = 0; at < threads.length; at++) {
+                threads[at] = new Thread(() -> sink += Burn.millis(50), "short " + at);
+                threads[at].start();
+            }
+            System.out.println("ready");
+            for (int tenth = 0; tenth < Integer.parseInt(args[0]) * 10 && System.in.available() == 0; tenth++) {
+                sink += Burn.millis(100);
+                sink += new byte[1 << 20].length;
+                synchronized (Program.class) {
+                    sink++;
+                }
+            }
+            System.gc();
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+    }
+}

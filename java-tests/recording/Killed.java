@@ -1,0 +1,162 @@
+/*
+ * The JVM that one most wants a profile of is the one that was just killed: it cannot write it any more. What it recorded until shortly
+ * before lies beside the place of the profile, and `vouch recover` makes the profile of it. What two runs of one name leave stays apart,
+ * and a run that ends well, by whatever door, leaves nothing but its profile.
+ *
+ * @test
+ * @summary a JVM that is killed, or crashes, has a profile all the same
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=600 Killed
+ */
+
+import java.io.IOException;
+import java.lang.reflect.Field;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.TreeSet;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Scale;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Track;
+import dev.vouch.test.Vm;
+
+public class Killed {
+    private static final int THREADS = 4;
+    /** A machine that is in use elsewhere may let the agent's thread wait; scripts/kills measures what is usual. */
+    private static final double LOST_AT_MOST_MS = 2_000;
+
+    public static void main(String[] args) throws Exception {
+        Random random = new Random(42);
+        for (int kill = 0; kill < Scale.pick(3, 50); kill++) {
+            killed(random.nextInt(2_000));
+        }
+        crashed();
+        halted();
+        again();
+    }
+
+    private static void killed(int afterMs) throws Exception {
+        Run run;
+        long at;
+        try (Running child = Vm.with("").start(Program.class, "burn")) {
+            child.awaitOut("ready");
+            Thread.sleep(500 + afterMs);
+            String early = Tool.vouch(child.dir, "recover", "profile.vouch", "--out", "early.json").ok();
+            Check.contains(early, "its process runs still", "what is said of a process that runs");
+            Files.delete(child.dir.resolve("early.json"));
+            child.signal("KILL");
+            run = child.waitForAnyEnd();
+            at = System.nanoTime();
+        }
+        Check.equal(137, run.exit, "exit code of a JVM that was killed");
+        Check.equal(new TreeSet<>(Arrays.asList("profile.vouch")), run.files(), "what a killed JVM leaves");
+        recovered(run.dir, at);
+    }
+
+    /** All threads are there, with all of their time until shortly before the end. */
+    private static Profile recovered(Path dir, long endedNanos) throws IOException, InterruptedException {
+        String said = Tool.vouch(dir, "recover", "profile.vouch", "--out", "got.json", "--report", "got-report.json").ok();
+        Check.contains(said, "its process ended without a word", "what is said of a process that is gone");
+        Report report = Report.read(dir.resolve("got-report.json"));
+        Check.that(report.engineNotes().stream().anyMatch(note -> note.startsWith("recovered from a recording")),
+            "the report says where it is from: " + report.engineNotes());
+        Profile profile = Profile.read(dir.resolve("got.json"));
+        double last = 0;
+        for (int thread = 0; thread < THREADS; thread++) {
+            String name = "burning " + thread;
+            report.checkConserved(report.thread(name));
+            Track track = profile.track(name);
+            Check.that(track.weightOf("Killed$Program.burn") > track.weight() / 2, "most of the time of " + name + " is in burn");
+            last = Math.max(last, track.samples.get(track.samples.size() - 1).timeMs);
+        }
+        Check.between(0, endedNanos / 1e6 - last, LOST_AT_MOST_MS, "milliseconds before the end that are lost");
+        return profile;
+    }
+
+    private static void crashed() throws Exception {
+        Run run;
+        long at;
+        try (Running child = Vm.with("").launcher("sh", "-c", "ulimit -c 0; exec \"$@\"", "sh").start(Program.class, "crash")) {
+            child.awaitOut("ready");
+            Thread.sleep(500);
+            child.stdin().println();
+            run = child.waitForAnyEnd();
+            at = System.nanoTime();
+        }
+        Check.equal(134, run.exit, "exit code of a JVM that crashed");
+        Check.that(run.files().contains("profile.vouch"), "what a crashed JVM leaves: " + run.files());
+        recovered(run.dir, at);
+    }
+
+    /** That, the agent is told of. */
+    private static void halted() {
+        Run run = Vm.with("").run(Program.class, "halt");
+        Check.equal(7, run.exit, "exit code of a JVM that halts");
+        Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json")), run.files(), "what it leaves");
+        Check.that(run.report().signals() > 0, "it was sampled");
+    }
+
+    /** A container that is started anew with the same command line does not write over what the one before has left. */
+    private static void again() throws Exception {
+        Path dir = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "again-");
+        String options = "out=" + dir.resolve("app.json.gz") + ",report=" + dir.resolve("app-report.json");
+        for (int run = 1; run <= 2; run++) {
+            try (Running child = Vm.with(options).noFiles().start(Program.class, "burn")) {
+                if (run > 1) {
+                    child.awaitErr("[vouch] a run that was killed");
+                }
+                child.awaitOut("ready");
+                Thread.sleep(300);
+                child.signal("KILL");
+                child.waitForAnyEnd();
+            }
+        }
+        Run last = Vm.with(options).noFiles().run(Program.class, "halt");
+        Check.that(last.vouchLines().stream().anyMatch(line -> line.contains("app.vouch") && line.contains("app.2.vouch")),
+            "both are told of: " + last.vouchLines());
+        TreeSet<String> files = new TreeSet<>();
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(dir)) {
+            all.forEach(file -> files.add(file.getFileName().toString()));
+        }
+        Check.equal(new TreeSet<>(Arrays.asList("app.json.gz", "app-report.json", "app.vouch", "app.2.vouch")), files, "what is there");
+        Tool.vouch(dir, "recover", "app.vouch", "app.2.vouch").ok();
+        Check.that(Files.exists(dir.resolve("app.recovered.json.gz")) && Files.exists(dir.resolve("app.2.recovered.json.gz")),
+            "each recording has its profile");
+    }
+
+    static class Program {
+        static volatile long sink;
+
+        public static void main(String[] args) throws Exception {
+            if (args[0].equals("halt")) {
+                sink = Burn.millis(100);
+                Runtime.getRuntime().halt(7);
+            }
+            for (int thread = 0; thread < THREADS; thread++) {
+                new Thread(Program::burn, "burning " + thread).start();
+            }
+            System.out.println("ready");
+            System.in.read();
+            Field unsafe = sun.misc.Unsafe.class.getDeclaredField("theUnsafe");
+            unsafe.setAccessible(true);
+            ((sun.misc.Unsafe) unsafe.get(null)).putLong(0L, 1);
+        }
+
+        private static void burn() {
+            while (true) {
+                sink += Burn.millis(10);
+            }
+        }
+    }
+}
