@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use vouch_proof::Verdict;
-use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId};
+use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId, no_stack};
 use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{Frame, Head, Meant, Reason, Walk};
 use vouch_signal::handler::Counters;
@@ -333,8 +333,7 @@ impl Recorder {
             (Fate::Outside, stand_in(&mut self.recording, outside.name, outside.category))
         } else {
             *self.unwalked.entry(why.name().to_owned()).or_default() += 1;
-            let words = why.words();
-            let stack = stand_in(&mut self.recording, &format!("[no stack: {words}]"), Category::NoStack);
+            let stack = stand_in(&mut self.recording, &no_stack(why.words()), Category::NoStack);
             (Fate::Unwalked, stack)
         };
         self.add(head, track, stack, fate);

@@ -219,7 +219,8 @@ impl Session {
     /// Has on disk what is there so far.
     fn keep_up(&mut self, program: &Program) {
         let now = clock::monotonic();
-        let state = self.disk.wants_state(now).then(|| {
+        let contradicted = self.recorder.witness.counts().contradicted.values().sum();
+        let state = self.disk.wants_state(now, contradicted).then(|| {
             registry().refresh_cpu();
             self.recorder.complete_tracks();
             self.state(trust::meta(self, program), trust::run(self, program, Powers::default()), false)

@@ -84,9 +84,21 @@ public class Kept {
     }
 
     private static void limited() throws Exception {
-        Run run = Vm.with("recording=keep,recording-limit=128KB,interval=100us").run(Program.class, "5").ok();
-        long length = Files.size(run.dir.resolve("profile.vouch"));
-        Check.between(32L << 10, length, 192L << 10, "bytes of a recording with a limit of 128 KB");
+        Run run;
+        Path recording;
+        try (Running child = Vm.with("recording=keep,recording-limit=128KB,interval=200us,witness=off").start(Program.class, "60")) {
+            child.awaitOut("ready");
+            recording = child.dir.resolve("profile.vouch");
+            long longest = 0;
+            for (long length = Files.size(recording); length >= longest; length = Files.size(recording)) {
+                longest = length;
+                Thread.sleep(20);
+            }
+            Check.atLeast(100_000, longest, "bytes of the recording when it reached its limit");
+            child.stdin().println();
+            run = child.waitFor().ok();
+        }
+        Check.between(20_000, Files.size(recording), 192L << 10, "bytes of a recording with a limit of 128 KB");
         Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
         Report again = Report.read(run.dir.resolve("again-report.json"));
         Check.that(again.engineNotes().stream().anyMatch(note -> note.contains("recording-limit=")), "it says so: " + again.engineNotes());
@@ -97,7 +109,7 @@ public class Kept {
     /** A file may grow no further, as on a full disk; and later it may. */
     private static void full() throws Exception {
         Run run;
-        try (Running child = Vm.with("recording=keep").launcher("sh", "-c", "ulimit -f 8; exec \"$@\"", "sh").start(Program.class, "60")) {
+        try (Running child = Vm.with("recording=keep").launcher("sh", "-c", "ulimit -S -f 8; exec \"$@\"", "sh").start(Program.class, "60")) {
             child.awaitErr("[vouch] recording: ");
             child.tool("prlimit", "--pid", Long.toString(child.pid()), "--fsize=unlimited");
             child.awaitErr("[vouch] recording: ");

@@ -75,7 +75,9 @@ public class Killed {
         double last = 0;
         for (int thread = 0; thread < THREADS; thread++) {
             String name = "burning " + thread;
-            report.checkConserved(report.thread(name));
+            // Signals that were passed over would have weighed on later ones.
+            Report.ThreadRow row = report.thread(name);
+            Check.near(row.cpuMs, row.sampledMs, 3 + row.cpuMs / 50, "sampled time of " + row + " until its last sample");
             Track track = profile.track(name);
             Check.that(track.weightOf("Killed$Program.burn") > track.weight() / 2, "most of the time of " + name + " is in burn");
             last = Math.max(last, track.samples.get(track.samples.size() - 1).timeMs);

@@ -12,7 +12,7 @@ use prost::Message;
 use vouch_recording::Recording;
 
 use crate::block;
-use crate::news::Told;
+use crate::news::{Told, half};
 use crate::state::State;
 
 /// What a recording's name ends with.
@@ -103,7 +103,7 @@ impl Writer {
         self.length > self.most
     }
 
-    /// Begins it again, without the earlier half of its time; from when on it tells now. `None`: what is in it besides samples leaves them no
+    /// Begins it again, without the earlier half of its samples; from when on it tells now. `None`: what is in it besides samples leaves them no
     /// room.
     pub fn start_over(
         &mut self,
@@ -111,7 +111,7 @@ impl Writer {
         time_ns: u64,
         state: &State,
     ) -> io::Result<Option<u64>> {
-        let since_ns = time_ns - time_ns.saturating_sub(self.since_ns.unwrap_or(time_ns)) / 2;
+        let since_ns = half(recording, self.since_ns.unwrap_or(time_ns).min(time_ns), time_ns);
         let mut part = self.path.clone().into_os_string();
         part.push(".part");
         let part = PathBuf::from(part);

@@ -49,6 +49,28 @@ struct OfThread {
     allocations: usize,
 }
 
+/// The time behind which half of the samples are that were taken between two times.
+pub fn half(recording: &Recording, since_ns: u64, until_ns: u64) -> u64 {
+    let samples_from = |time_ns| {
+        let of = |thread: &Thread| {
+            let samples = thread.samples();
+            samples.len() - samples.partition_point(|sample| sample.time_ns < time_ns)
+        };
+        recording.threads().iter().map(of).sum::<usize>()
+    };
+    let half = samples_from(since_ns) / 2;
+    let (mut since, mut until) = (since_ns, until_ns);
+    while until - since > 1 {
+        let middle = since + (until - since) / 2;
+        if samples_from(middle) > half {
+            since = middle;
+        } else {
+            until = middle;
+        }
+    }
+    until
+}
+
 impl Told {
     /// Nothing has been told, and what was before a time is not to be.
     pub fn from(recording: &Recording, time_ns: u64) -> Self {

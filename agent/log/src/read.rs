@@ -2,12 +2,14 @@
 //!
 //! It must never fail on damage where anything is whole, and never say that a run was whole that was not.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
 use prost::Message;
 use vouch_formats::Meta;
-use vouch_recording::Recording;
+use vouch_recording::{Category, Id, Recording, Thread, why_no_stack};
 use vouch_report::{Delivered, TrustReport, grouped};
+use vouch_sample::Reason;
 
 use crate::block::Blocks;
 use crate::replay::Replay;
@@ -97,9 +99,45 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
              (handlers, witnesses, the JVM's pauses) is that of {seconds:.1} s before"
         ));
     }
+    // What was counted may be of another moment, or of more than there is.
+    run.unwalked = unwalked(&recording);
+    run.refuted = refuted(&recording);
     run.engine_notes.extend(found.damage());
     meta.report = TrustReport::of(&recording, run);
     Ok(Recovered { recording, meta, found })
+}
+
+/// Why samples have no stack.
+fn unwalked(recording: &Recording) -> BTreeMap<String, u64> {
+    let frames = recording.stacks().rows().iter().map(|stack| recording.frames().get(stack.frame));
+    let why: Vec<Option<Reason>> = frames
+        .map(|frame| {
+            let func = recording.funcs().get(frame.func);
+            let name = (func.category == Category::NoStack).then(|| recording.strings().get(func.name))?;
+            Reason::of_words(why_no_stack(name)?)
+        })
+        .collect();
+    let samples = recording.threads().iter().flat_map(Thread::samples);
+    count(samples.filter_map(|sample| Some(why[sample.stack.row()]?.name())))
+}
+
+/// In which way samples are refuted.
+fn refuted(recording: &Recording) -> BTreeMap<String, u64> {
+    let refuted = recording.threads().iter().flat_map(Thread::refuted);
+    count(refuted.map(|refuted| recording.strings().get(recording.refutations().get(refuted.how).kind)))
+}
+
+fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for name in names {
+        match counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                counts.insert(name.to_owned(), 1);
+            }
+        }
+    }
+    counts
 }
 
 impl Found {

@@ -72,7 +72,7 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
         recording.stack(None, frame)
     };
     let outside = special(recording, "GC", Category::Vm(VmPart::Gc));
-    let none = special(recording, "[no stack: in Java]", Category::NoStack);
+    let none = special(recording, "[no stack: in Java, nobody knows where]", Category::NoStack);
     if number.is_multiple_of(4) {
         threads.push(recording.add_thread(&format!("worker {number}"), 100 + number, START_NS + at));
     }
@@ -178,6 +178,8 @@ fn what_was_recorded_is_read_again() {
     let last = state(&recording, meta.ended_ns, true);
     let mut run = last.run.clone();
     run.delivered = last.delivered;
+    run.unwalked = [("unknown_Java".to_owned(), 40)].into();
+    run.refuted = [("other_callee".to_owned(), 40)].into();
     let report = TrustReport::of(&recording, run);
     let expected = Meta { report, ..last.meta };
     let (read, written) = (profile(&again, &meta), profile(&recording, &expected));

@@ -1,4 +1,4 @@
-//! Whose code it is, as a person thinks of where the time went.
+//! Whose code it is, as a person thinks of where the time went; and what stands where nobody knows.
 
 /// Whose code a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,4 +21,18 @@ pub enum VmPart {
     Other,
     Gc,
     Jit,
+}
+
+const NO_STACK: (&str, &str) = ("[no stack: ", "]");
+
+/// What stands in the place of a stack that nobody knows, for this reason.
+pub fn no_stack(why: &str) -> String {
+    let (before, behind) = NO_STACK;
+    format!("{before}{why}{behind}")
+}
+
+/// The reason again.
+pub fn why_no_stack(name: &str) -> Option<&str> {
+    let (before, behind) = NO_STACK;
+    name.strip_prefix(before)?.strip_suffix(behind)
 }

@@ -78,17 +78,47 @@ impl Reason {
             Self::NO_JAVA_FRAME | Self::NO_JAVA_THREAD => "outside of Java",
             Self(-1) => "the JVM tells of no classes",
             Self(-2) => "during a collection",
-            Self(-3 | -4) => "it had left Java, nobody knows from where",
+            Self(-3) => "it had left Java, nobody knows from where",
+            Self(-4) => "it had left Java, from callers that nobody knows",
             Self::UNKNOWN_JAVA => "in Java, nobody knows where",
             Self::NOT_WALKABLE_JAVA => "in Java, by callers that nobody knows",
             Self(-8) => "its thread was about to end",
             Self(-9) => "a frame was being deoptimised",
             Self(-10) => "at a safepoint",
+            Self::UNKNOWN_STATE => "nobody knows what it did",
             Self::NOT_SIGNALLED => "it was due, and no signal came",
             Self::CRASHED => "the walk faulted",
             Self::STOPPED => "walking was stopped",
             Self(_) => "nobody knows why",
         }
+    }
+}
+
+impl Reason {
+    /// All that have a name of their own, and one of those that have none.
+    const ALL: [Self; 16] = [
+        Self::NO_JAVA_THREAD,
+        Self::NO_JAVA_FRAME,
+        Self(-1),
+        Self(-2),
+        Self(-3),
+        Self(-4),
+        Self::UNKNOWN_JAVA,
+        Self::NOT_WALKABLE_JAVA,
+        Self::UNKNOWN_STATE,
+        Self(-8),
+        Self(-9),
+        Self(-10),
+        Self::NOT_SIGNALLED,
+        Self::CRASHED,
+        Self::STOPPED,
+        Self(-11),
+    ];
+
+    /// The one that has these words.
+    #[must_use]
+    pub fn of_words(words: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.words() == words)
     }
 }
 
@@ -122,6 +152,13 @@ mod tests {
         assert_eq!(answer_of(0), Err(Reason::NO_JAVA_FRAME));
         assert_eq!(answer_of(-5).map_err(Reason::name), Err("unknown_Java"));
         assert_eq!(answer_of(-99).map_err(Reason::name), Err("unknown_code"));
+    }
+
+    #[test]
+    fn what_has_another_name_has_other_words() {
+        for reason in Reason::ALL.into_iter().filter(|reason| !reason.is_outside()) {
+            assert_eq!(Reason::of_words(reason.words()).map(Reason::name), Some(reason.name()));
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Disk {
     writer: Option<Writer>,
     begun_ns: u64,
     state_due_ns: u64,
+    /// So many samples the JVM itself had contradicted.
+    contradicted: u64,
     /// It was said that it cannot be written.
     failing: bool,
     /// What was before is in it no more.
@@ -46,12 +48,21 @@ impl Disk {
                 )),
             }
         }
-        Self { writer, begun_ns: now_ns, state_due_ns: now_ns, failing: false, since_ns: None }
+        Self {
+            writer,
+            begun_ns: now_ns,
+            state_due_ns: now_ns,
+            contradicted: 0,
+            failing: false,
+            since_ns: None,
+        }
     }
 
-    /// True if the state of the run is to be written.
-    pub fn wants_state(&self, now_ns: u64) -> bool {
-        self.writer.as_ref().is_some_and(|writer| now_ns >= self.state_due_ns || writer.is_full())
+    /// True if the state of the run is to be written: what the JVM contradicts is told with the samples that it contradicts.
+    pub fn wants_state(&mut self, now_ns: u64, contradicted: u64) -> bool {
+        let is_due = now_ns >= self.state_due_ns || contradicted != self.contradicted;
+        self.contradicted = contradicted;
+        self.writer.as_ref().is_some_and(|writer| is_due || writer.is_full())
     }
 
     /// From when on it tells, if not from the beginning.
