@@ -176,8 +176,7 @@ impl Session {
             Err(error) => {
                 session.silence();
                 registry().end_recording();
-                // There is nothing in it.
-                session.disk.end(&session.plan, true);
+                session.disk.discard();
                 Err(error)
             }
         }
@@ -219,6 +218,7 @@ impl Session {
     /// Has on disk what is there so far.
     fn keep_up(&mut self, program: &Program) {
         let now = clock::monotonic();
+        self.recorder.count_dropped(self.rig.counters());
         let contradicted = self.recorder.witness.counts().contradicted.values().sum();
         let state = self.disk.wants_state(now, contradicted).then(|| {
             registry().refresh_cpu();
@@ -287,6 +287,7 @@ impl Session {
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         let written =
             files::write(self, places, trust::meta(self, program), trust::run(self, program, power));
+        self.waiting.clear();
         // What was not over then will be told when it is.
         self.recorder.recording.forget_marks(&marks);
         self.take_unsignalled();

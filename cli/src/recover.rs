@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use vouch_formats::Format;
-use vouch_log::{Recovered, is_left};
+use vouch_log::{Recovered, is_in_use};
 use vouch_report::{Files, plain};
 
 use crate::rewrite::beside;
@@ -52,11 +52,21 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
             format.ok_or_else(|| format!("cannot be made into {name}: name it {}", Format::endings()))?,
         );
     }
+    if let Some(report) =
+        how.report.as_ref().filter(|report| report.extension().is_none_or(|ending| ending != "json"))
+    {
+        return Err(format!("cannot be told in {}: a trust report is .json", report.display()));
+    }
     for out in outs.iter().chain(&how.report) {
         vouch_output::check(out).map_err(|why| format!("cannot be recovered: {why}"))?;
     }
+    if let Some(out) =
+        outs.iter().chain(&how.report).find(|out| vouch_output::identity(out) == vouch_output::identity(path))
+    {
+        return Err(format!("is the recording itself: name another file than {}", out.display()));
+    }
     let file = vouch_archive::open_file(path)?;
-    let ended = is_left(path);
+    let in_use = is_in_use(&file);
     let Recovered { recording, meta, found } = vouch_log::read(file)?;
     let unwritten =
         |out: &Path, error: std::io::Error| format!("cannot be written to {}: {error}", out.display());
@@ -81,7 +91,7 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
         text.push_str(line);
         text.push('\n');
     };
-    if !ended {
+    if in_use {
         say("its process runs still: this is what it had so far");
     } else if !found.is_ended {
         say("its process ended without a word; what it did last, a tenth of a second or so, is not there");

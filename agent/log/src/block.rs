@@ -3,28 +3,39 @@
 //! Each has a head of sixteen bytes: `VchB`, the length of what follows, the sum of that, and the sum of these twelve bytes. All numbers
 //! are little-endian, all sums CRC-32 as zip and PNG have it. A length must never be believed before its own sum has been right.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 
 use crc32fast::hash;
 
-/// What a file begins with; the version comes behind it, and four bytes that are 0.
+/// What a file begins with; the version comes behind it, and four bytes that are 0 until it is ended.
 const MAGIC: [u8; 8] = *b"VouchRec";
-/// The version of what stands in a file's blocks.
 const VERSION: u32 = 1;
+const BEGINNING: usize = 16;
+/// Where that is, and what stands there then.
+pub const ENDED: (u64, [u8; 4]) = (12, [1, 0, 0, 0]);
 
 const MARK: [u8; 4] = *b"VchB";
 const HEAD: usize = 16;
+/// No block is longer: who writes keeps them far below.
+const MOST: u64 = 8 << 20;
 
 /// The first bytes of a file.
 pub fn beginning() -> Vec<u8> {
     [MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 4]].concat()
 }
 
+/// True if nothing was to come any more when it was written last.
+pub fn is_ended(file: &File) -> bool {
+    let mut ended = [0; 4];
+    file.read_exact_at(&mut ended, ENDED.0).is_ok() && ended == ENDED.1
+}
+
 /// Appends a block to what is to be written.
 pub fn put(bytes: &mut Vec<u8>, content: &[u8]) {
     let begin = bytes.len();
     bytes.extend(MARK);
-    // Whoever calls keeps blocks at some megabytes.
     bytes.extend(u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend(hash(content).to_le_bytes());
     bytes.extend(hash(&bytes[begin..]).to_le_bytes());
@@ -35,11 +46,14 @@ pub fn put(bytes: &mut Vec<u8>, content: &[u8]) {
 #[derive(Debug)]
 pub struct Blocks<R> {
     file: BufReader<R>,
-    /// Where the next one is looked for, and where the file ends.
+    /// Where the next one is looked for, and where the file ended when it was opened: it may grow.
     at: u64,
     length: u64,
     /// Bytes that belong to no block that is whole.
     pub damaged: u64,
+    /// So many may be read in vain, of blocks whose sums are wrong, until the whole of such a block is passed over: a file could be full
+    /// of heads.
+    patience: u64,
 }
 
 impl<R: Read + Seek> Blocks<R> {
@@ -48,8 +62,8 @@ impl<R: Read + Seek> Blocks<R> {
         let length = file.seek(SeekFrom::End(0))?;
         file.rewind()?;
         let mut file = BufReader::with_capacity(1 << 16, file);
-        let mut begin = [0; 16];
-        if length < 16 {
+        let mut begin = [0; BEGINNING];
+        if length < BEGINNING as u64 {
             return Ok(None);
         }
         file.read_exact(&mut begin)?;
@@ -60,56 +74,74 @@ impl<R: Read + Seek> Blocks<R> {
         if version != VERSION {
             return Ok(Some(Err(version)));
         }
-        Ok(Some(Ok(Self { file, at: 16, length, damaged: 0 })))
+        let patience = length.saturating_mul(4);
+        Ok(Some(Ok(Self { file, at: BEGINNING as u64, length, damaged: 0, patience })))
     }
 
     /// What stands in the next one; `None` where there is no more.
     pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        match self.find() {
+            // Somebody has made it shorter.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.at = self.length;
+                Ok(None)
+            }
+            found => found,
+        }
+    }
+
+    fn find(&mut self) -> io::Result<Option<Vec<u8>>> {
         while self.length - self.at >= HEAD as u64 {
             let mut head = [0; HEAD];
             self.file.read_exact(&mut head)?;
             let length = u64::from(number(&head[4..8]));
-            let room = self.length - self.at - HEAD as u64;
+            let room = (self.length - self.at - HEAD as u64).min(MOST);
+            let mut read = HEAD as u64;
             if head[..4] == MARK && number(&head[12..]) == hash(&head[..12]) && length <= room {
-                // It fits into the file, so no more memory is taken than the file is long.
                 let mut content = vec![0; usize::try_from(length).map_err(io::Error::other)?];
                 self.file.read_exact(&mut content)?;
+                read += length;
                 if hash(&content) == number(&head[8..12]) {
-                    self.at += HEAD as u64 + length;
+                    self.at += read;
                     return Ok(Some(content));
                 }
+                if self.patience < length {
+                    self.damaged += read;
+                    self.at += read;
+                    continue;
+                }
+                self.patience -= length;
             }
-            self.look_further()?;
+            self.look_further(read)?;
         }
         self.damaged += self.length - self.at;
         self.at = self.length;
         Ok(None)
     }
 
-    /// Goes on to where a block may begin, behind the place that was looked at.
-    fn look_further(&mut self) -> io::Result<()> {
+    /// Goes on to where a block may begin, behind the place that was looked at, of which so much was read.
+    fn look_further(&mut self, read: u64) -> io::Result<()> {
         let mut place = self.at + 1;
-        self.file.seek(SeekFrom::Start(place))?;
-        'search: loop {
+        self.file.seek_relative(1 - i64::try_from(read).map_err(io::Error::other)?)?;
+        while place < self.length {
             let part = self.file.fill_buf()?;
-            if part.is_empty() {
+            let length = part.len().min(usize::try_from(self.length - place).unwrap_or(usize::MAX));
+            if length == 0 {
                 place = self.length;
                 break;
             }
-            let length = part.len();
             // A mark that the part cuts is looked at with the next part.
-            for (at, byte) in part.iter().enumerate() {
-                if *byte == MARK[0] && part[at..].iter().zip(MARK).all(|(one, other)| *one == other) {
-                    place += at as u64;
-                    break 'search;
-                }
+            let begins = |at: &usize| part[*at..].iter().zip(MARK).all(|(one, other)| *one == other);
+            let found = (0..length).find(begins);
+            let passed = found.unwrap_or(length);
+            self.file.consume(passed);
+            place += passed as u64;
+            if found.is_some() {
+                break;
             }
-            place += length as u64;
-            self.file.consume(length);
         }
         self.damaged += place - self.at;
         self.at = place;
-        self.file.seek(SeekFrom::Start(place))?;
         Ok(())
     }
 }

@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use prost::Message;
 use vouch_recording::Recording;
@@ -20,18 +22,27 @@ pub const ENDING: &str = ".vouch";
 
 /// So many of one name may lie beside each other, of processes that were killed.
 const MOST: u32 = 9;
+/// By this a pipe that somebody has put in a file's place is not waited for. The same wherever Linux runs Java.
+const O_NONBLOCK: i32 = 0o4000;
+/// After one of its attempts to make room has failed it waits so long, and then twice as long each time.
+const PATIENCE_NS: u64 = 1_000_000_000;
+const MOST_PATIENCE_NS: u64 = 300 * PATIENCE_NS;
 
 /// A recording that is being written.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
     path: PathBuf,
-    /// Of what has been written.
+    /// Of what has been written, and how much of it are states of the run.
     length: u64,
-    /// It is to be no longer than this.
+    states: u64,
+    /// What it may take, with a second file while it is begun again.
     most: u64,
     /// When what is in it begins.
     since_ns: Option<u64>,
+    /// It is not begun again before that, since it could not be; and how long it was waited for last.
+    again_ns: u64,
+    patience_ns: u64,
     /// What could not be written yet.
     unwritten: Vec<u8>,
     told: Told,
@@ -40,7 +51,7 @@ pub struct Writer {
 /// What lies beside a recording that begins.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// Recordings of processes that are gone.
+    /// Recordings of processes that are gone and had not ended them.
     pub left: Vec<PathBuf>,
     /// The oldest of them, whose place was needed.
     pub replaced: Option<PathBuf>,
@@ -50,23 +61,37 @@ impl Writer {
     /// A new file `stem.vouch`, or `stem.2.vouch` and so on where that is taken: what another process left is no one's to overwrite.
     pub fn create(stem: &Path, most: u64) -> io::Result<(Self, Beside)> {
         let mut beside = Beside::default();
-        let (taken, free): (Vec<_>, Vec<_>) = (1..=MOST)
-            .map(|number| numbered(stem, number))
-            .partition(|path| fs::symlink_metadata(path).is_ok());
-        beside.left.extend(taken.into_iter().filter(|path| is_left(path)));
-        let (file, path) = if let Some(created) = first_of(free)? {
-            created
-        } else {
-            let age = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
-            let oldest = (0..beside.left.len()).min_by_key(|at| age(&beside.left[*at]));
-            let oldest = beside.left.remove(oldest.ok_or(io::ErrorKind::AlreadyExists)?);
-            fs::remove_file(&oldest)?;
-            beside.replaced = Some(oldest.clone());
-            (create(&oldest)?, oldest)
+        let mut created = None;
+        for path in (1..=MOST).map(|number| numbered(stem, number)) {
+            forget_part(&path);
+            if fs::symlink_metadata(&path).is_ok() {
+                beside.left.extend(Some(path).filter(|path| is_left(path)));
+            } else if created.is_none() {
+                created = match create(&path) {
+                    // Another process was quicker.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+                    file => Some((file?, path)),
+                };
+            }
+        }
+        let (file, path) = match created {
+            Some(created) => created,
+            None => beside.instead()?,
         };
-        lock(&file);
         let (unwritten, told) = (block::beginning(), Told::default());
-        Ok((Self { file, path, length: 0, most, since_ns: None, unwritten, told }, beside))
+        Ok((Self::new(file, path, most, None, unwritten, told), beside))
+    }
+
+    fn new(
+        file: File,
+        path: PathBuf,
+        most: u64,
+        since_ns: Option<u64>,
+        unwritten: Vec<u8>,
+        told: Told,
+    ) -> Self {
+        let (length, states, again_ns, patience_ns) = (0, 0, 0, PATIENCE_NS);
+        Self { file, path, length, states, most, since_ns, again_ns, patience_ns, unwritten, told }
     }
 
     pub fn path(&self) -> &Path {
@@ -78,7 +103,7 @@ impl Writer {
         self.length
     }
 
-    /// Writes what has come since; the first time a state has to be among it. After an error it is tried again the next time.
+    /// Writes what has come since, and behind it a state: the first time there has to be one. After an error it is tried again the next time.
     pub fn append(
         &mut self,
         recording: &mut Recording,
@@ -86,58 +111,94 @@ impl Writer {
         state: Option<&State>,
     ) -> io::Result<()> {
         self.since_ns.get_or_insert(time_ns);
+        if self.length > self.most {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
         self.put()?;
-        let mut state = state.map_or_else(String::new, State::text);
-        while let Some(news) = self.told.news(recording, time_ns, std::mem::take(&mut state)) {
-            block::put(&mut self.unwritten, &news.encode_to_vec());
-            self.put()?;
-            if !self.told.has_more() {
-                break;
+        loop {
+            let news = self.told.news(recording, time_ns);
+            let has_more = self.told.has_more();
+            let text = state.filter(|_| !has_more).map_or_else(String::new, State::text);
+            self.states += text.len() as u64;
+            if let Some(block) = self.told.block(news, text) {
+                block::put(&mut self.unwritten, &block.encode_to_vec());
+                self.put()?;
+            }
+            if !has_more {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
-    /// True if it has reached its limit.
-    pub fn is_full(&self) -> bool {
-        self.length > self.most
+    /// Nothing comes any more, and it lacks nothing.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.put()?;
+        self.file.write_all_at(&block::ENDED.1, block::ENDED.0)
     }
 
-    /// Begins it again, without the earlier half of its samples; from when on it tells now. `None`: what is in it besides samples leaves them no
-    /// room.
+    /// True if it is to be begun again, without what came first.
+    pub fn is_full(&self, time_ns: u64) -> bool {
+        self.length > self.most / 2 && time_ns >= self.again_ns
+    }
+
+    /// Begins it again, without the earlier half of its samples, or more of them; from when on it tells now. `None`: what is in it besides
+    /// samples leaves them no room. After an error it is what it was.
     pub fn start_over(
         &mut self,
         recording: &mut Recording,
         time_ns: u64,
         state: &State,
     ) -> io::Result<Option<u64>> {
-        let since_ns = half(recording, self.since_ns.unwrap_or(time_ns).min(time_ns), time_ns);
-        let mut part = self.path.clone().into_os_string();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        match fs::remove_file(&part) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        let part = part_of(&self.path);
+        let begun = self.later_half(&part, recording, time_ns, state);
+        match begun.and_then(|again| fs::rename(&part, &self.path).map(|()| again)) {
+            Ok(again) => {
+                *self = Self { path: self.path.clone(), ..again };
+                Ok(self.since_ns.filter(|_| self.has_room()))
+            }
+            Err(error) => {
+                // It may not even have been created.
+                let _ = fs::remove_file(&part);
+                self.told.all_wait(recording);
+                self.again_ns = time_ns.saturating_add(self.patience_ns);
+                self.patience_ns = (self.patience_ns * 2).min(MOST_PATIENCE_NS);
+                Err(error)
+            }
         }
-        let mut again = Self {
-            file: create(&part)?,
-            path: part.clone(),
-            length: 0,
-            most: self.most,
-            since_ns: Some(since_ns),
-            unwritten: block::beginning(),
-            told: Told::from(recording, since_ns),
-        };
-        lock(&again.file);
-        let begun =
-            again.append(recording, time_ns, Some(state)).and_then(|()| fs::rename(&part, &self.path));
-        if let Err(error) = begun {
-            let _ = fs::remove_file(&part);
-            return Err(error);
+    }
+
+    fn later_half(
+        &self,
+        part: &Path,
+        recording: &mut Recording,
+        time_ns: u64,
+        state: &State,
+    ) -> io::Result<Self> {
+        let mut since_ns = self.since_ns.unwrap_or(time_ns).min(time_ns);
+        // Where it is full of states that hold no more, it has to lose nothing else.
+        let mut whole = self.states > self.length / 4;
+        loop {
+            if !std::mem::take(&mut whole) {
+                since_ns = half(recording, since_ns, time_ns);
+            }
+            match fs::remove_file(part) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let told = Told::from(recording, since_ns);
+            let file = create(part)?;
+            let mut again =
+                Self::new(file, part.to_owned(), self.most, Some(since_ns), block::beginning(), told);
+            again.append(recording, time_ns, Some(state))?;
+            if again.has_room() || since_ns >= time_ns {
+                return Ok(again);
+            }
         }
-        again.path.clone_from(&self.path);
-        *self = again;
-        Ok((self.length <= self.most / 4 * 3).then_some(since_ns))
+    }
+
+    /// True if it does not have to be begun again soon.
+    fn has_room(&self) -> bool {
+        self.length <= self.most / 8 * 3
     }
 
     fn put(&mut self) -> io::Result<()> {
@@ -146,16 +207,13 @@ impl Writer {
         }
         self.file.write_all_at(&self.unwritten, self.length)?;
         self.length += self.unwritten.len() as u64;
-        // A long block may have been the first, and no other one will be as long.
-        self.unwritten = Vec::new();
+        self.unwritten.clear();
         Ok(())
     }
 
     /// True if its name leads to it still.
     pub fn is_there(&self) -> bool {
-        let identity = |file: fs::Metadata| (file.dev(), file.ino());
-        let there = fs::symlink_metadata(&self.path).map(identity).ok();
-        there.is_some() && there == self.file.metadata().map(identity).ok()
+        is_at(&self.file, &self.path)
     }
 
     /// Takes it away. Another file of its name stays.
@@ -164,30 +222,75 @@ impl Writer {
     }
 }
 
-/// True if the process that wrote it is gone.
-pub fn is_left(path: &Path) -> bool {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
-    is_file && File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
-}
-
-/// The first that can be created; another process may have been quicker.
-fn first_of(free: Vec<PathBuf>) -> io::Result<Option<(File, PathBuf)>> {
-    for path in free {
-        match create(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            created => return Ok(Some((created?, path))),
+impl Beside {
+    /// A new file in the place of the oldest that was left.
+    fn instead(&mut self) -> io::Result<(File, PathBuf)> {
+        let age = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
+        let oldest = (0..self.left.len()).min_by_key(|at| age(&self.left[*at]));
+        let oldest = self.left.remove(oldest.ok_or(io::ErrorKind::AlreadyExists)?);
+        // While it is locked nobody else takes it, and it is looked at again: somebody may have been quicker.
+        let file = open(&oldest)?;
+        if file.try_lock().is_err() || !is_at(&file, &oldest) {
+            return Err(io::ErrorKind::AlreadyExists.into());
         }
+        fs::remove_file(&oldest)?;
+        self.replaced = Some(oldest.clone());
+        Ok((create(&oldest)?, oldest))
     }
-    Ok(None)
 }
 
-/// By this others see that a file is in use; on a file system that has no locks they take it for one that was left.
-fn lock(file: &File) {
-    let _ = file.try_lock();
+/// True if a process wrote it that is gone and did not end it.
+pub fn is_left(path: &Path) -> bool {
+    open(path).is_ok_and(|file| !is_in_use(&file) && !block::is_ended(&file))
 }
 
+/// True if the process that writes it lives.
+pub fn is_in_use(file: &File) -> bool {
+    file.try_lock_shared().is_err()
+}
+
+/// What a process that was killed left where it wanted to begin a file again.
+fn forget_part(path: &Path) {
+    let part = part_of(path);
+    if open(&part).is_ok_and(|file| !is_in_use(&file)) {
+        // Whoever may not do so is not disturbed by it.
+        let _ = fs::remove_file(part);
+    }
+}
+
+fn part_of(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    PathBuf::from(part)
+}
+
+/// Opens what is a file and no link.
+fn open(path: &Path) -> io::Result<File> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+/// True if a name leads to a file, and not by a link.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |file: fs::Metadata| (file.dev(), file.ino());
+    let there = fs::symlink_metadata(path).map(identity).ok();
+    there.is_some() && there == file.metadata().map(identity).ok()
+}
+
+/// Creates a file, which others see to be in use; on a file system that has no locks they take it for one that was left.
 fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    // Whoever asks whether it is in use has it locked for a moment.
+    for _ in 0..20 {
+        if file.try_lock().is_ok() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(file)
 }
 
 fn numbered(stem: &Path, number: u32) -> PathBuf {

@@ -32,11 +32,19 @@ impl<I: Id> Ids<I> {
         Place { known: next.saturating_sub(first.into()) }
     }
 
-    /// The next row; `None` where what it refers to is missing.
-    pub fn push(&mut self, place: &mut Place, id: Option<I>) {
+    /// The next row, which is made if it is new; `None` where what it refers to is missing.
+    pub fn push(&mut self, place: &mut Place, make: impl FnOnce() -> Option<I>) {
+        self.push_with(place, |_| make());
+    }
+
+    /// The same, of a row that refers to others of its table.
+    pub fn push_with(&mut self, place: &mut Place, make: impl FnOnce(&Self) -> Option<I>) {
         if place.known > 0 {
             place.known -= 1;
-        } else if let Some(run) = self.runs.last_mut()
+            return;
+        }
+        let id = make(self);
+        if let Some(run) = self.runs.last_mut()
             && run.next() <= u32::MAX.into()
         {
             run.ids.push(id);

@@ -3,7 +3,8 @@
 //!
 //! [`Writer`] appends what has come since; [`read()`] makes a [`Recording`](vouch_recording::Recording) of it again, torn at any byte.
 //!
-//! What this crate never does: know a JVM or read a clock; wait for the disk; take a sample for recorded that was not.
+//! What this crate never does: know a JVM or read a clock; have the disk written (a write ends in the page cache); take a sample for
+//! recorded that was not.
 #![forbid(unsafe_code)]
 
 mod block;
@@ -15,6 +16,6 @@ mod replay;
 mod state;
 mod wire;
 
-pub use file::{Beside, ENDING, Writer, is_left};
+pub use file::{Beside, ENDING, Writer, is_in_use, is_left};
 pub use read::{Found, Recovered, read};
 pub use state::State;

@@ -10,8 +10,10 @@ use vouch_recording::{
 
 use crate::wire;
 
-/// No block has many more samples than this.
-const MOST_SAMPLES: usize = 1 << 18;
+/// No block has more samples than this, or more rows of all else; a text counts as a row for each so many bytes.
+const MOST_SAMPLES: usize = 1 << 17;
+const MOST_ROWS: usize = 1 << 16;
+const OF_A_TEXT: usize = 32;
 
 /// How many rows of each table have been told.
 #[derive(Debug, Default)]
@@ -36,6 +38,7 @@ pub struct Told {
     waiting: Vec<ThreadId>,
     /// Samples that are not to be told, and what they weigh.
     left_out: (u64, u64),
+    has_more: bool,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +46,8 @@ struct OfThread {
     description: Option<wire::Description>,
     /// The first that is told.
     first: usize,
+    /// The CPU time that it had had by then.
+    cpu_before_ns: u64,
     samples: usize,
     refuted: usize,
     marks: usize,
@@ -59,6 +64,9 @@ pub fn half(recording: &Recording, since_ns: u64, until_ns: u64) -> u64 {
         recording.threads().iter().map(of).sum::<usize>()
     };
     let half = samples_from(since_ns) / 2;
+    if half == 0 {
+        return until_ns;
+    }
     let (mut since, mut until) = (since_ns, until_ns);
     while until - since > 1 {
         let middle = since + (until - since) / 2;
@@ -86,6 +94,9 @@ impl Told {
             told.threads.push(OfThread {
                 description: None,
                 first,
+                cpu_before_ns: thread.samples()[..first]
+                    .last()
+                    .map_or(0, |last| last.cpu_ns.saturating_sub(thread.samples()[0].cpu_ns)),
                 samples: first,
                 refuted: thread.refuted().partition_point(|refuted| refuted.time_ns < time_ns),
                 marks: thread.marks().partition_point(|mark| mark.ended_ns < time_ns),
@@ -95,60 +106,87 @@ impl Told {
         told
     }
 
-    /// What came since, at most a block's worth; `None` where there is nothing.
-    pub fn news(&mut self, recording: &mut Recording, time_ns: u64, state: String) -> Option<wire::Block> {
+    /// All threads are to be looked at again: somebody else has been told that something came of them.
+    pub fn all_wait(&mut self, recording: &Recording) {
+        self.waiting = recording.thread_ids().collect();
+    }
+
+    /// What came since, at most a block's worth.
+    pub fn news(&mut self, recording: &mut Recording, time_ns: u64) -> wire::Block {
         let touched = recording.take_touched();
         self.waiting.extend(touched);
-        let tables = self.tables(recording);
-        let process = self.process(recording);
-        let threads = self.threads(recording);
+        let mut room = MOST_ROWS;
+        let tables = self.tables(recording, &mut room);
+        let process = self.process(recording, &mut room);
+        let threads = self.threads(recording, &mut room);
+        self.has_more = room == 0 || !self.waiting.is_empty();
+        wire::Block { number: 0, time_ns, state: String::new(), tables, threads, process }
+    }
+
+    /// There was more than a block's worth.
+    pub fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// A block with its number, and a state if there is one; `None` where it says nothing.
+    pub fn block(&mut self, news: wire::Block, state: String) -> Option<wire::Block> {
+        let wire::Block { tables, threads, process, .. } = &news;
         if state.is_empty() && tables.is_none() && process.is_none() && threads.is_empty() {
             return None;
         }
         let number = self.blocks;
         self.blocks += 1;
-        Some(wire::Block { number, time_ns, state, tables, threads, process })
+        Some(wire::Block { number, state, ..news })
     }
 
-    /// There was more than a block's worth.
-    pub fn has_more(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    fn tables(&mut self, recording: &Recording) -> Option<wire::Tables> {
-        let strings = recording.strings();
-        let strings = (strings.count() > self.strings).then(|| {
-            let text = strings.from(self.strings).map(str::to_owned).collect();
-            wire::Strings { first: since(&mut self.strings, strings.count()), text }
-        });
-        let column = |rows: &[_], told: &mut usize| {
-            let new = new(rows, told)?;
+    /// In such an order that none is told before what it refers to.
+    fn tables(&mut self, recording: &Recording, room: &mut usize) -> Option<wire::Tables> {
+        let column = |rows: &[_], told: &mut usize, room: &mut usize| {
+            let new = new(rows, told, room)?;
             Some(wire::Column { first: new.0, value: new.1.iter().map(|string| row(*string)).collect() })
         };
+        let contexts = recording.contexts();
         let tables = wire::Tables {
-            strings,
-            sources: column(recording.sources().rows(), &mut self.sources),
-            resources: column(recording.resources().rows(), &mut self.resources),
-            funcs: self.funcs(recording),
-            frames: self.frames(recording),
-            stacks: self.stacks(recording),
-            refutations: new(recording.refutations().rows(), &mut self.refutations).map(refutations),
-            context_kinds: new(recording.contexts().kinds(), &mut self.context_kinds).map(|(first, rows)| {
+            strings: self.strings(recording, room),
+            sources: column(recording.sources().rows(), &mut self.sources, room),
+            resources: column(recording.resources().rows(), &mut self.resources, room),
+            funcs: self.funcs(recording, room),
+            frames: self.frames(recording, room),
+            stacks: self.stacks(recording, room),
+            refutations: new(recording.refutations().rows(), &mut self.refutations, room).map(refutations),
+            context_kinds: new(contexts.kinds(), &mut self.context_kinds, room).map(|(first, rows)| {
                 wire::ContextKinds { first, kind: rows.iter().map(context_kind).collect() }
             }),
-            contexts: new(recording.contexts().rows(), &mut self.contexts)
+            contexts: new(contexts.rows(), &mut self.contexts, room)
                 .map(|(first, rows)| wire::Contexts { first, context: rows.iter().map(context).collect() }),
-            mark_kinds: new(recording.mark_kinds().rows(), &mut self.mark_kinds).map(|(first, rows)| {
-                let kind = rows.iter().map(|row| mark_kind(row, recording)).collect();
-                wire::MarkKinds { first, kind }
-            }),
+            mark_kinds: new(recording.mark_kinds().rows(), &mut self.mark_kinds, room).map(
+                |(first, rows)| {
+                    let kind = rows.iter().map(|row| mark_kind(row, recording)).collect();
+                    wire::MarkKinds { first, kind }
+                },
+            ),
             counters: self.counters(recording),
         };
         (tables != wire::Tables::default()).then_some(tables)
     }
 
-    fn funcs(&mut self, recording: &Recording) -> Option<wire::Funcs> {
-        let (first, rows) = new(recording.funcs().rows(), &mut self.funcs)?;
+    fn strings(&mut self, recording: &Recording, room: &mut usize) -> Option<wire::Strings> {
+        let mut texts = recording.strings().from(self.strings).peekable();
+        texts.peek()?;
+        let mut strings = wire::Strings { first: number(self.strings), text: Vec::new() };
+        for text in texts {
+            if *room == 0 {
+                break;
+            }
+            *room = room.saturating_sub(1 + text.len() / OF_A_TEXT);
+            strings.text.push(text.to_owned());
+        }
+        self.strings += strings.text.len();
+        Some(strings)
+    }
+
+    fn funcs(&mut self, recording: &Recording, room: &mut usize) -> Option<wire::Funcs> {
+        let (first, rows) = new(recording.funcs().rows(), &mut self.funcs, room)?;
         Some(wire::Funcs {
             first,
             name: rows.iter().map(|func| row(func.name)).collect(),
@@ -160,8 +198,8 @@ impl Told {
         })
     }
 
-    fn frames(&mut self, recording: &Recording) -> Option<wire::Frames> {
-        let (first, rows) = new(recording.frames().rows(), &mut self.frames)?;
+    fn frames(&mut self, recording: &Recording, room: &mut usize) -> Option<wire::Frames> {
+        let (first, rows) = new(recording.frames().rows(), &mut self.frames, room)?;
         Some(wire::Frames {
             first,
             func: rows.iter().map(|frame| row(frame.func)).collect(),
@@ -170,8 +208,8 @@ impl Told {
         })
     }
 
-    fn stacks(&mut self, recording: &Recording) -> Option<wire::Stacks> {
-        let (first, rows) = new(recording.stacks().rows(), &mut self.stacks)?;
+    fn stacks(&mut self, recording: &Recording, room: &mut usize) -> Option<wire::Stacks> {
+        let (first, rows) = new(recording.stacks().rows(), &mut self.stacks, room)?;
         let parent = |(at, parent): (u32, Option<_>)| parent.map_or(0, |parent| at - row(parent));
         Some(wire::Stacks {
             first,
@@ -191,8 +229,11 @@ impl Told {
         })
     }
 
-    fn process(&mut self, recording: &Recording) -> Option<wire::Process> {
-        let marks = new(recording.marks(), &mut self.marks).map_or(Vec::new(), |(_, rows)| marks(rows));
+    fn process(&mut self, recording: &Recording, room: &mut usize) -> Option<wire::Process> {
+        if *room == 0 {
+            return None;
+        }
+        let marks = new(recording.marks(), &mut self.marks, room).map_or(Vec::new(), |(_, rows)| marks(rows));
         let mut readings = Vec::new();
         for (at, (counter, last)) in recording.counters().iter().zip(&mut self.counters).enumerate() {
             let all = counter.readings();
@@ -214,50 +255,62 @@ impl Told {
         news.then_some(wire::Process { marks, readings, dropped: dropped.0, dropped_weight: dropped.1 })
     }
 
-    /// Of each thread at least what it is: so they come in their order.
-    fn threads(&mut self, recording: &Recording) -> Vec<wire::Thread> {
+    /// In their order, so that they are met in it.
+    fn threads(&mut self, recording: &Recording, room: &mut usize) -> Vec<wire::Thread> {
         self.waiting.sort_unstable();
         self.waiting.dedup();
         self.threads.resize_with(recording.threads().len(), OfThread::default);
-        let mut room = MOST_SAMPLES;
+        let mut samples = MOST_SAMPLES;
         let mut parts = Vec::new();
         self.waiting.retain(|id| {
+            if *room == 0 {
+                return true;
+            }
             let (thread, told) = (&recording.threads()[id.row()], &mut self.threads[id.row()]);
-            let part = told.news(thread, row(*id), room);
-            room -= part.samples.as_ref().map_or(0, |samples| samples.stack.len());
-            parts.push(part);
-            told.samples < thread.samples().len()
+            parts.push(told.news(thread, row(*id), &mut samples, room));
+            told.lacks(thread)
         });
         parts
     }
 }
 
 impl OfThread {
-    fn news(&mut self, thread: &Thread, row: u32, most: usize) -> wire::Thread {
+    fn news(&mut self, thread: &Thread, row: u32, most: &mut usize, room: &mut usize) -> wire::Thread {
+        let samples = samples(thread, self.samples, *most);
+        let first = (self.samples - self.first) as u64;
+        let count = samples.as_ref().map_or(0, |samples| samples.stack.len());
+        self.samples += count;
+        *most -= count;
         let description = wire::Description {
             name: thread.name().to_owned(),
             tid: thread.tid(),
             started_ns: thread.started_ns(),
             ended_ns: thread.ended_ns(),
-            cpu_ns: thread.cpu_ns(),
+            cpu_ns: thread.cpu_ns().map(|cpu| cpu.saturating_sub(self.cpu_before_ns)),
         };
         let is_new = self.description.as_ref() != Some(&description);
         if is_new {
             self.description = Some(description.clone());
         }
-        let part = wire::Thread {
+        *room = room.saturating_sub(1 + thread.name().len() / OF_A_TEXT);
+        wire::Thread {
             row,
             description: is_new.then_some(description),
-            samples: samples(thread, self.samples, most)
-                .map(|samples| wire::Samples { first: (self.samples - self.first) as u64, ..samples }),
-            refuted: new(thread.refuted(), &mut self.refuted)
+            samples: samples.map(|samples| wire::Samples { first, ..samples }),
+            refuted: new(thread.refuted(), &mut self.refuted, room)
                 .map_or(Vec::new(), |(_, rows)| rows.iter().map(refuted).collect()),
-            marks: new(thread.marks(), &mut self.marks).map_or(Vec::new(), |(_, rows)| marks(rows)),
-            allocations: new(thread.allocations(), &mut self.allocations)
+            marks: new(thread.marks(), &mut self.marks, room).map_or(Vec::new(), |(_, rows)| marks(rows)),
+            allocations: new(thread.allocations(), &mut self.allocations, room)
                 .map_or(Vec::new(), |(_, rows)| rows.iter().map(allocation).collect()),
-        };
-        self.samples += part.samples.as_ref().map_or(0, |samples| samples.stack.len());
-        part
+        }
+    }
+
+    /// There is more of it.
+    fn lacks(&self, thread: &Thread) -> bool {
+        self.samples < thread.samples().len()
+            || self.refuted < thread.refuted().len()
+            || self.marks < thread.marks().len()
+            || self.allocations < thread.allocations().len()
     }
 }
 
@@ -344,15 +397,14 @@ fn allocation(allocation: &Allocation) -> wire::Allocation {
     wire::Allocation { time_ns, stack: maybe(stack), class: row(class), bytes, stands_for }
 }
 
-/// The rows that were not told yet, and which the first of them is; now they are.
-fn new<'r, T>(rows: &'r [T], told: &mut usize) -> Option<(u32, &'r [T])> {
-    let new = rows.get(*told..).filter(|new| !new.is_empty())?;
-    Some((since(told, rows.len()), new))
-}
-
-/// How many had been told; now all are.
-fn since(told: &mut usize, all: usize) -> u32 {
-    number(std::mem::replace(told, all))
+/// The rows that were not told yet and for which there is room, and which the first of them is; now they are.
+fn new<'r, T>(rows: &'r [T], told: &mut usize, room: &mut usize) -> Option<(u32, &'r [T])> {
+    let new = rows.get(*told..)?;
+    let new = &new[..new.len().min(*room)];
+    let first = number(*told);
+    *told += new.len();
+    *room -= new.len();
+    (!new.is_empty()).then_some((first, new))
 }
 
 fn row(id: impl Id) -> u32 {

@@ -58,17 +58,18 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     let mut found = Found::default();
     let mut replay = Replay::default();
     let mut state: Option<State> = None;
-    let (mut next, mut last_ns) = (0, 0);
+    let (mut last, mut last_ns) = (None, 0);
     while let Some(bytes) = blocks.next().map_err(unread)? {
         // The sum was right: what cannot be read was written by something else.
         let Ok(block) = Block::decode(bytes.as_slice()) else { continue };
-        if block.number < next {
+        let next = last.map_or(0, |last: u64| last.saturating_add(1));
+        if last.is_some_and(|last| block.number <= last) {
             // It comes a second time, or is another file's.
             continue;
         }
         found.blocks += 1;
-        found.blocks_missing += block.number - next;
-        next = block.number.saturating_add(1);
+        found.blocks_missing = found.blocks_missing.saturating_add(block.number.saturating_sub(next));
+        last = Some(block.number);
         last_ns = last_ns.max(block.time_ns);
         replay.take(&block);
         if let Some(newer) = State::of(&block.state) {
@@ -85,11 +86,13 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     let State { mut meta, mut run, .. } = state;
     let charged = if found.is_ended { 0 } else { replay.charge(meta.started_ns) };
     let recording = replay.recording;
+    if !found.is_ended || found.damage().is_some() {
+        // Of what was delivered last, and of what is missing, nobody knows.
+        let tally = recording.tally();
+        run.delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
+    }
     if !found.is_ended {
         run.cpu_ms += vouch_report::millis(charged);
-        let tally = recording.tally();
-        // What was delivered and not recorded nobody knows.
-        run.delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
         let behind = last_ns.saturating_sub(meta.ended_ns);
         run.wall_ms += vouch_report::millis(behind);
         meta.ended_ns = meta.ended_ns.max(last_ns);

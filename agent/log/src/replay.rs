@@ -3,15 +3,24 @@
 //! It must never take a row for another one, nor fail on what is missing: what cannot be told is left out, and counted.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 use vouch_recording::{
     Allocation, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, Figure, FrameId,
-    Func, FuncId, Id, Mark, MarkKind, MarkKindId, Recording, RefutationId, RefutationRow, Refuted,
+    FuncId, FuncRow, Id, Mark, MarkKind, MarkKindId, Recording, RefutationId, RefutationRow, Refuted,
     ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
 };
 
-use crate::ids::{Ids, Missing};
+use vouch_sample::VALUES;
+
+use crate::ids::Ids;
 use crate::wire;
+
+/// More than anybody has of these; a file may say what it likes.
+const MOST_KINDS: usize = 1_000;
+const MOST_LOST: usize = 100_000;
+const MOST_DROPPED: u64 = 1 << 48;
+const DEEPEST: usize = 1_024;
 
 /// A recording as far as it has been read.
 #[derive(Debug, Default)]
@@ -61,7 +70,7 @@ impl Replay {
             {
                 let since = last.cpu_ns.saturating_sub(then);
                 self.recording.set_thread_cpu(*id, charged.saturating_add(since));
-                all += since;
+                all = since.saturating_add(all);
             }
         }
         all
@@ -84,21 +93,19 @@ impl Replay {
         if let Some(wire::Strings { first, text }) = &tables.strings {
             let mut place = strings.begin(*first);
             for text in text {
-                strings.push(&mut place, Some(recording.string(text)));
+                strings.push(&mut place, || Some(recording.string(text)));
             }
         }
         if let Some(wire::Column { first, value }) = &tables.sources {
             let mut place = self.sources.begin(*first);
-            for string in value {
-                let path = text(recording, strings.get(*string));
-                self.sources.push(&mut place, path.map(|path| recording.source(&path)));
+            for path in value {
+                self.sources.push(&mut place, || Some(recording.source_row(strings.get(*path)?)));
             }
         }
         if let Some(wire::Column { first, value }) = &tables.resources {
             let mut place = self.resources.begin(*first);
-            for string in value {
-                let name = text(recording, strings.get(*string));
-                self.resources.push(&mut place, name.map(|name| recording.resource(&name)));
+            for name in value {
+                self.resources.push(&mut place, || Some(recording.resource_row(strings.get(*name)?)));
             }
         }
         if let Some(funcs) = &tables.funcs {
@@ -108,22 +115,25 @@ impl Replay {
         if let Some(wire::Frames { first, func, line, fate }) = &tables.frames {
             let mut place = self.frames.begin(*first);
             for ((func, line), fate) in func.iter().zip(line).zip(fate) {
-                let frame = self.funcs.get(*func).map(|func| match wire::to_fate(*fate) {
-                    Some(fate) => recording.leaf_frame(func, Some(*line), fate),
-                    None => recording.frame(func, Some(*line)),
+                self.frames.push(&mut place, || {
+                    let func = self.funcs.get(*func)?;
+                    Some(match wire::to_fate(*fate) {
+                        Some(fate) => recording.leaf_frame(func, Some(*line), fate),
+                        None => recording.frame(func, Some(*line)),
+                    })
                 });
-                self.frames.push(&mut place, frame);
             }
         }
         if let Some(wire::Stacks { first, parent, frame }) = &tables.stacks {
             let mut place = self.stacks.begin(*first);
-            for (row, (parent, frame)) in (*first..).zip(parent.iter().zip(frame)) {
-                let parent = match *parent {
-                    0 => Ok(None),
-                    up => row.checked_sub(up).and_then(|row| self.stacks.get(row)).map(Some).ok_or(Missing),
-                };
-                let stack = parent.ok().zip(self.frames.get(*frame));
-                self.stacks.push(&mut place, stack.map(|(parent, frame)| recording.stack(parent, frame)));
+            for (row, (parent, frame)) in (*first..=u32::MAX).zip(parent.iter().zip(frame)) {
+                self.stacks.push_with(&mut place, |stacks| {
+                    let parent = match *parent {
+                        0 => None,
+                        up => Some(stacks.get(row.checked_sub(up)?)?),
+                    };
+                    Some(recording.stack(parent, self.frames.get(*frame)?))
+                });
             }
         }
         if let Some(refutations) = &tables.refutations {
@@ -133,7 +143,7 @@ impl Replay {
         let Self { recording, .. } = self;
         if let Some(wire::MarkKinds { first, kind }) = &tables.mark_kinds {
             let mut place = self.mark_kinds.begin(*first);
-            for wire::MarkKind { key, label, description, category, figure } in kind {
+            for wire::MarkKind { key, label, description, category, figure } in kind.iter().take(MOST_KINDS) {
                 let figures: Vec<Figure<'_>> = figure
                     .iter()
                     .map(|wire::Figure { key, label, unit }| Figure {
@@ -144,13 +154,15 @@ impl Replay {
                     .collect();
                 let category = wire::to_category(*category);
                 let kind = MarkKind { key, label, description, category, figures: &figures };
-                self.mark_kinds.push(&mut place, Some(recording.mark_kind(kind)));
+                self.mark_kinds.push(&mut place, || {
+                    (recording.mark_kinds().rows().len() < MOST_KINDS).then(|| recording.mark_kind(kind))
+                });
             }
         }
         if let Some(wire::Counters { first, name, description }) = &tables.counters {
             let mut place = self.counters.begin(*first);
             for (name, description) in name.iter().zip(description) {
-                self.counters.push(&mut place, Some(recording.counter(name, description)));
+                self.counters.push(&mut place, || Some(recording.counter(name, description)));
             }
         }
     }
@@ -159,43 +171,51 @@ impl Replay {
         let mut place = self.funcs.begin(funcs.first);
         let columns =
             funcs.category.iter().zip(&funcs.source).zip(&funcs.line).zip(&funcs.resource).zip(&funcs.java);
+        let Self { recording, strings, sources, resources, .. } = self;
         for (name, ((((category, source), line), resource), java)) in funcs.name.iter().zip(columns) {
-            let name = text(&self.recording, self.strings.get(*name));
-            let origin =
-                self.sources.maybe(*source).and_then(|source| Ok((source, self.resources.maybe(*resource)?)));
-            let func = name.zip(origin.ok()).map(|(name, (source, resource))| {
-                let category = wire::to_category(*category);
-                self.recording.func(Func {
-                    name: &name,
-                    category,
-                    source,
-                    line: Some(*line),
-                    resource,
+            self.funcs.push(&mut place, || {
+                Some(recording.func_row(FuncRow {
+                    name: strings.get(*name)?,
+                    category: wire::to_category(*category),
+                    source: sources.maybe(*source).ok()?,
+                    line: NonZeroU32::new(*line),
+                    resource: resources.maybe(*resource).ok()?,
                     java: *java,
-                })
+                }))
             });
-            self.funcs.push(&mut place, func);
         }
     }
 
     fn refutations(&mut self, rows: &wire::Refutations) {
         let Self { recording, strings, refutations, .. } = self;
+        let or_none = |recording: &mut Recording, row: Option<u32>| {
+            row.and_then(|row| strings.get(row)).unwrap_or_else(|| recording.string(""))
+        };
+        // Their numbers are cited: what is missing keeps its place.
+        let known = recording.refutations().rows().len();
+        if rows.first as usize - known.min(rows.first as usize) < MOST_LOST {
+            for _ in known..rows.first as usize {
+                let none = or_none(recording, None);
+                let (kind, caller, expected, found) = (none, none, none, none);
+                recording.refutation_row(RefutationRow { name: none, kind, caller, bci: 0, expected, found });
+            }
+        }
         let mut place = refutations.begin(rows.first);
         let columns = rows.kind.iter().zip(&rows.caller).zip(&rows.bci).zip(&rows.expected).zip(&rows.found);
         for (name, ((((kind, caller), bci), expected), found)) in rows.name.iter().zip(columns) {
-            let [name, kind, caller, expected, found] =
-                [name, kind, caller, expected, found].map(|string| strings.get(*string));
-            // Their numbers are cited: a row that is not whole keeps its place.
-            let mut or_none = |text: Option<StringId>| text.unwrap_or_else(|| recording.string(""));
-            let row = RefutationRow {
-                name: or_none(name),
-                kind: or_none(kind),
-                caller: or_none(caller),
-                bci: *bci,
-                expected: or_none(expected),
-                found: or_none(found),
-            };
-            refutations.push(&mut place, Some(recording.refutation_row(row)));
+            refutations.push(&mut place, || {
+                let mut text = |row: &u32| or_none(recording, Some(*row));
+                let (name, kind, caller) = (text(name), text(kind), text(caller));
+                let row = RefutationRow {
+                    name,
+                    kind,
+                    caller,
+                    bci: *bci,
+                    expected: text(expected),
+                    found: text(found),
+                };
+                Some(recording.refutation_row(row))
+            });
         }
     }
 
@@ -204,27 +224,29 @@ impl Replay {
         if let Some(wire::ContextKinds { first, kind }) = &tables.context_kinds {
             let mut place = context_kinds.begin(*first);
             for wire::ContextKind { class, label, field_key, field_label } in kind {
-                let fields = field_key.iter().zip(field_label);
-                let fields: Option<Vec<ContextField>> = fields
-                    .map(|(key, label)| {
-                        Some(ContextField { key: strings.get(*key)?, label: strings.get(*label)? })
-                    })
-                    .collect();
-                let kind = strings.get(*class).zip(strings.get(*label)).zip(fields);
-                let kind = kind.map(|((class, label), fields)| ContextKind { class, label, fields });
-                context_kinds.push(&mut place, kind.map(|kind| recording.context_kind(kind)));
+                let field = |(key, label): (&u32, &u32)| {
+                    Some(ContextField { key: strings.get(*key)?, label: strings.get(*label)? })
+                };
+                context_kinds.push(&mut place, || {
+                    let fields: Option<Vec<ContextField>> =
+                        field_key.iter().zip(field_label).map(field).collect();
+                    let (class, label) = (strings.get(*class)?, strings.get(*label)?);
+                    Some(recording.context_kind(ContextKind { class, label, fields: fields? }))
+                });
             }
         }
         if let Some(wire::Contexts { first, context }) = &tables.contexts {
             let mut place = contexts.begin(*first);
             for wire::Context { outer, kind, value } in context {
-                let values: Option<Vec<StringId>> = value.iter().map(|value| strings.get(*value)).collect();
-                let row = context_kinds.get(*kind).zip(values).and_then(|(kind, values)| {
-                    let outer = contexts.maybe(*outer).ok()?;
+                contexts.push_with(&mut place, |contexts| {
+                    let values: Option<Vec<StringId>> =
+                        value.iter().map(|value| strings.get(*value)).collect();
+                    let (kind, values, outer) =
+                        (context_kinds.get(*kind)?, values?, contexts.maybe(*outer).ok()?);
                     let fits = recording.contexts().kind(kind).fields.len() == values.len();
-                    fits.then_some(ContextRow { outer, kind, values })
+                    let depth = recording.contexts().outwards(outer).take(DEEPEST).count();
+                    (fits && depth < DEEPEST).then(|| recording.context(ContextRow { outer, kind, values }))
                 });
-                contexts.push(&mut place, row.map(|row| recording.context(row)));
             }
         }
     }
@@ -252,7 +274,7 @@ impl Replay {
             }
         }
         if let Some(samples) = &part.samples {
-            self.missing += samples.first.saturating_sub(*told);
+            self.missing = self.missing.saturating_add(samples.first.saturating_sub(*told));
             let known = told.saturating_sub(samples.first);
             *told = (*told).max(samples.first.saturating_add(samples.stack.len() as u64));
             self.samples(thread, samples, usize::try_from(known).unwrap_or(usize::MAX));
@@ -313,12 +335,15 @@ impl Replay {
             let kind = self.mark_kinds.get(mark.kind)?;
             let stack = self.stacks.maybe(mark.stack).ok()?;
             let figures = &self.recording.mark_kinds().get(kind).figures;
-            let mut values = [0; _];
-            for (at, (value, told)) in values.iter_mut().zip(&mark.value).enumerate() {
+            let mut values = [0; VALUES];
+            for (at, value) in values.iter_mut().enumerate() {
+                let told = mark.value.get(at);
                 let is_text = figures.get(at).is_some_and(|figure| figure.unit == Unit::Text);
-                *value = match u32::try_from(*told) {
-                    Ok(row) if is_text => Mark::of_text(self.strings.get(row)),
-                    _ => *told,
+                *value = if is_text {
+                    let row = told.and_then(|told| u32::try_from(*told).ok());
+                    Mark::of_text(row.and_then(|row| self.strings.get(row)))
+                } else {
+                    told.copied().unwrap_or(0)
                 };
             }
             Some(Mark { kind, began_ns: mark.began_ns, ended_ns: mark.ended_ns, values, stack })
@@ -338,11 +363,8 @@ impl Replay {
             }
         }
         let (samples, weight) = self.dropped;
-        self.dropped = (process.dropped.max(samples), process.dropped_weight.max(weight));
+        let within = |told: u64, before: u64| told.min(MOST_DROPPED).max(before);
+        self.dropped = (within(process.dropped, samples), within(process.dropped_weight, weight));
         self.recording.dropped(self.dropped.0 - samples, self.dropped.1 - weight);
     }
-}
-
-fn text(recording: &Recording, string: Option<StringId>) -> Option<String> {
-    string.map(|string| recording.strings().get(string).to_owned())
 }

@@ -48,12 +48,22 @@ impl Recording {
     /// A source file, as in `com/foo/Bar.java`.
     pub fn source(&mut self, path: &str) -> SourceId {
         let path = self.strings.intern(path);
+        self.source_row(path)
+    }
+
+    /// The same, where its path is in the table of strings already.
+    pub fn source_row(&mut self, path: StringId) -> SourceId {
         self.sources.intern(path)
     }
 
     /// A jar, module or library, as in `app.jar` or `java.base`.
     pub fn resource(&mut self, name: &str) -> ResourceId {
         let name = self.strings.intern(name);
+        self.resource_row(name)
+    }
+
+    /// The same, where its name is in the table of strings already.
+    pub fn resource_row(&mut self, name: StringId) -> ResourceId {
         self.resources.intern(name)
     }
 
@@ -61,7 +71,12 @@ impl Recording {
         let Func { name, category, source, line, resource, java } = func;
         let name = self.strings.intern(name);
         let line = line.and_then(NonZeroU32::new);
-        self.funcs.intern(FuncRow { name, category, source, line, resource, java })
+        self.func_row(FuncRow { name, category, source, line, resource, java })
+    }
+
+    /// The same, where its name is in the table of strings already.
+    pub fn func_row(&mut self, row: FuncRow) -> FuncId {
+        self.funcs.intern(row)
     }
 
     /// A function at the line that it was executing; lines count from 1, and 0 is none.

@@ -14,7 +14,7 @@ use crate::say::say;
 
 /// The state of the run is written after a tenth of its time, but within these.
 const SOONEST_NS: u64 = 1_000_000_000;
-const LATEST_NS: u64 = 10_000_000_000;
+const LATEST_NS: u64 = 30_000_000_000;
 
 /// The file, as long as there is one.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct Disk {
     contradicted: u64,
     /// It was said that it cannot be written.
     failing: bool,
+    /// Nothing more is written to it.
+    stopped: bool,
     /// What was before is in it no more.
     since_ns: Option<u64>,
 }
@@ -38,14 +40,20 @@ impl Disk {
             match Writer::create(&stem, plan.options.most_on_disk) {
                 Ok((created, beside)) => {
                     writer = Some(created);
-                    if !plan.options.quiet {
-                        tell(&beside);
-                    }
+                    tell(&beside, plan.options.quiet);
                 }
-                Err(error) => say(&format!(
-                    "recording: there is none of this run, so nothing is left if the JVM is killed: {}.vouch cannot be created: {error}",
-                    stem.display()
-                )),
+                Err(error) => {
+                    let why = match error.kind() {
+                        io::ErrorKind::AlreadyExists => {
+                            "nine of its name are there already: move them away".to_owned()
+                        }
+                        _ => error.to_string(),
+                    };
+                    let stem = stem.display();
+                    say(&format!(
+                        "recording: there is none of this run, so nothing is left if the JVM is killed: {stem}.vouch cannot be created: {why}"
+                    ));
+                }
             }
         }
         Self {
@@ -54,6 +62,7 @@ impl Disk {
             state_due_ns: now_ns,
             contradicted: 0,
             failing: false,
+            stopped: false,
             since_ns: None,
         }
     }
@@ -62,7 +71,7 @@ impl Disk {
     pub fn wants_state(&mut self, now_ns: u64, contradicted: u64) -> bool {
         let is_due = now_ns >= self.state_due_ns || contradicted != self.contradicted;
         self.contradicted = contradicted;
-        self.writer.as_ref().is_some_and(|writer| is_due || writer.is_full())
+        !self.stopped && self.writer.as_ref().is_some_and(|writer| is_due || writer.is_full(now_ns))
     }
 
     /// From when on it tells, if not from the beginning.
@@ -72,51 +81,69 @@ impl Disk {
 
     /// Writes what has come since.
     pub fn keep_up(&mut self, recording: &mut Recording, now_ns: u64, state: Option<&State>) {
-        let Some(writer) = &mut self.writer else { return };
+        let Some(writer) = self.writer.as_mut().filter(|_| !self.stopped) else { return };
         let place = writer.path().display().to_string();
-        if state.is_some() && !writer.is_there() {
-            say(&format!("recording: {place} is gone, so nothing of this run is left if the JVM is killed"));
-            self.writer = None;
-            return;
-        }
-        match append(writer, recording, now_ns, state) {
-            Ok(Kept::Here) => {}
-            Ok(Kept::Since(since_ns)) => self.since_ns = Some(since_ns),
-            Ok(Kept::NoRoom) => {
-                say(&format!(
-                    "recording: {place} ends here: its limit is too small for what it is about (recording-limit=)"
-                ));
-                self.writer = None;
-                return;
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut self.failing, true) {
-                    say(&format!(
-                        "recording: {place} cannot be written: {error}; it is tried again, and the profile is not touched by this"
-                    ));
-                }
-                return;
-            }
-        }
-        if std::mem::take(&mut self.failing) {
-            say(&format!("recording: {place} goes on, and lacks nothing"));
-        }
         if state.is_some() {
             self.state_due_ns = now_ns + ((now_ns - self.begun_ns) / 10).clamp(SOONEST_NS, LATEST_NS);
+            if !writer.is_there() {
+                self.stopped = true;
+                return say(&format!(
+                    "recording: {place} is gone, so nothing of this run is left if the JVM is killed"
+                ));
+            }
+        }
+        match append(writer, recording, now_ns, state) {
+            Ok(kept) => {
+                if let Kept::Since(since_ns) = kept {
+                    self.since_ns = Some(since_ns);
+                    // Which the state is to say.
+                    self.state_due_ns = now_ns;
+                }
+                if std::mem::take(&mut self.failing) {
+                    say(&format!("recording: {place} goes on"));
+                }
+                if matches!(kept, Kept::NoRoom) {
+                    self.stopped = true;
+                    say(&format!(
+                        "recording: {place} ends here: its limit is too small for what it is about (recording-limit=)"
+                    ));
+                }
+            }
+            Err(error) if !std::mem::replace(&mut self.failing, true) => say(&format!(
+                "recording: {place} cannot be written: {error}; it is tried again, and the profile is not touched by this"
+            )),
+            Err(_) => {}
         }
     }
 
     /// The profile was written, or not: the file is in nobody's way, or all that there is.
     pub fn end(self, plan: &Plan, written: bool) {
-        let Some(writer) = self.writer else { return };
+        let Some(mut writer) = self.writer else { return };
         let place = writer.path().display().to_string();
-        if !written {
-            say(&format!("what was recorded is in {place}: `vouch recover {place}` makes the profile of it"));
-        } else if plan.options.on_disk == OnDisk::On
-            && let Err(error) = writer.remove()
-        {
-            say(&format!("recording: {place} is needed no more, and could not be removed: {error}"));
+        if written && plan.options.on_disk == OnDisk::On {
+            return remove(writer, &place);
         }
+        let is_whole = !self.stopped && writer.finish().is_ok();
+        if !written && writer.is_there() {
+            let how_far = if is_whole { "" } else { ", as far as it could be written" };
+            say(&format!(
+                "what was recorded is in {place}{how_far}: `vouch recover {place}` makes the profile of it"
+            ));
+        }
+    }
+
+    /// Nothing was recorded.
+    pub fn discard(self) {
+        if let Some(writer) = self.writer {
+            let place = writer.path().display().to_string();
+            remove(writer, &place);
+        }
+    }
+}
+
+fn remove(writer: Writer, place: &str) {
+    if let Err(error) = writer.remove() {
+        say(&format!("recording: {place} is needed no more, and could not be removed: {error}"));
     }
 }
 
@@ -132,13 +159,14 @@ fn append(
     now_ns: u64,
     state: Option<&State>,
 ) -> io::Result<Kept> {
-    match state {
-        Some(state) if writer.is_full() => {
-            let since = writer.start_over(recording, now_ns, state)?;
-            Ok(since.map_or(Kept::NoRoom, Kept::Since))
-        }
-        _ => writer.append(recording, now_ns, state).map(|()| Kept::Here),
+    if let Some(state) = state.filter(|state| !state.is_last)
+        && writer.is_full(now_ns)
+        // Where that fails it goes on as it is, as long as it may.
+        && let Ok(since) = writer.start_over(recording, now_ns, state)
+    {
+        return Ok(since.map_or(Kept::NoRoom, Kept::Since));
     }
+    writer.append(recording, now_ns, state).map(|()| Kept::Here)
 }
 
 /// The first profile's name without its ending.
@@ -148,19 +176,19 @@ fn stem(plan: &Plan) -> Option<PathBuf> {
     Some(out.path.with_file_name(name.strip_suffix(out.format.ending)?))
 }
 
-fn tell(beside: &Beside) {
+fn tell(beside: &Beside, quiet: bool) {
     let place = |path: &Path| path.display().to_string();
     let left: Vec<String> = beside.left.iter().map(|path| place(path)).collect();
-    if !left.is_empty() {
+    if !left.is_empty() && !quiet {
         let places = left.join(" ");
         say(&format!(
             "a run that was killed, or more than one, left its recording: `vouch recover {places}` makes profiles of it"
         ));
     }
     if let Some(path) = &beside.replaced {
+        let path = place(path);
         say(&format!(
-            "{} made room for this run: it was the oldest of nine recordings that killed runs left",
-            place(path)
+            "{path} made room for this run: it was the oldest of nine recordings that killed runs left"
         ));
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 
+use once_cell::sync::Lazy;
 use vouch_formats::Meta;
 use vouch_report::{
     Delivered, HandlerTime, Rate, Run, SafepointReport, TrustReport, WitnessReport, float, millis,
@@ -131,9 +132,9 @@ pub fn meta(session: &Session, program: &Program) -> Meta {
         pid: std::process::id(),
         process_name: program.name().to_owned(),
         arguments: shortened(&program.command),
-        os: os(),
+        os: OS.clone(),
         cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
-        cpu_name: cpu_name(),
+        cpu_name: CPU_NAME.clone(),
         report: TrustReport::default(),
     }
 }
@@ -216,6 +217,9 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
     }
     notes
 }
+
+static OS: Lazy<String> = Lazy::new(os);
+static CPU_NAME: Lazy<String> = Lazy::new(cpu_name);
 
 fn os() -> String {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
