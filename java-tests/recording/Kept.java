@@ -86,7 +86,7 @@ public class Kept {
     private static void limited() throws Exception {
         Run run;
         Path recording;
-        try (Running child = Vm.with("recording=keep,recording-limit=128KB,interval=200us,witness=off").start(Program.class, "60")) {
+        try (Running child = Vm.with("recording=keep,recording-limit=256KB,interval=200us,witness=off").start(Program.class, "60")) {
             child.awaitOut("ready");
             recording = child.dir.resolve("profile.vouch");
             long longest = 0;
@@ -98,7 +98,7 @@ public class Kept {
             child.stdin().println();
             run = child.waitFor().ok();
         }
-        Check.between(20_000, Files.size(recording), 192L << 10, "bytes of a recording with a limit of 128 KB");
+        Check.between(20_000, Files.size(recording), 192L << 10, "bytes of a recording with a limit of 256 KB");
         Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
         Report again = Report.read(run.dir.resolve("again-report.json"));
         Check.that(again.engineNotes().stream().anyMatch(note -> note.contains("recording-limit=")), "it says so: " + again.engineNotes());
