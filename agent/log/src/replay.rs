@@ -53,7 +53,9 @@ struct OfThread {
     id: ThreadId,
     /// How many samples of it were told of.
     told: u64,
-    /// What the kernel had charged it, and the reading of its clock in its last sample then.
+    /// The latest reading of its clock in a sample: these come slightly out of order.
+    clock: Option<u64>,
+    /// What the kernel had charged it, and what that reading was then.
     charged: Option<(u64, u64)>,
 }
 
@@ -61,16 +63,14 @@ impl Replay {
     /// What the kernel charged the threads after it was asked last, as far as their own clocks in their samples tell; it is added to what
     /// they were charged; of a thread that was born after a time its clock tells all. Together.
     pub fn charge(&mut self, begun_ns: u64) -> u64 {
-        let mut all = 0;
-        for OfThread { id, charged, .. } in self.threads.values() {
+        let mut all = 0_u64;
+        for OfThread { id, charged, clock, .. } in self.threads.values() {
             let thread = &self.recording.threads()[id.row()];
             let charged = charged.or((thread.started_ns() > begun_ns).then_some((0, 0)));
-            if let (Some((charged, then)), Some(last), None) =
-                (charged, thread.samples().last(), thread.ended_ns())
-            {
-                let since = last.cpu_ns.saturating_sub(then);
+            if let (Some((charged, then)), Some(clock), None) = (charged, clock, thread.ended_ns()) {
+                let since = clock.saturating_sub(then);
                 self.recording.set_thread_cpu(*id, charged.saturating_add(since));
-                all = since.saturating_add(all);
+                all = all.saturating_add(since);
             }
         }
         all
@@ -260,7 +260,7 @@ impl Replay {
                 }
                 None => recording.add_thread("[name lost]", 0, time_ns),
             };
-            OfThread { id, told: 0, charged: None }
+            OfThread { id, told: 0, clock: None, charged: None }
         });
         let OfThread { id: thread, told, .. } = of_thread;
         let thread = *thread;
@@ -273,18 +273,18 @@ impl Replay {
                 recording.set_thread_cpu(thread, *cpu);
             }
         }
+        let mut clock = None;
         if let Some(samples) = &part.samples {
             self.missing = self.missing.saturating_add(samples.first.saturating_sub(*told));
             let known = told.saturating_sub(samples.first);
             *told = (*told).max(samples.first.saturating_add(samples.stack.len() as u64));
-            self.samples(thread, samples, usize::try_from(known).unwrap_or(usize::MAX));
+            clock = self.samples(thread, samples, usize::try_from(known).unwrap_or(usize::MAX));
         }
         // Both are of the moment of the block.
-        if let Some(charged) = part.description.as_ref().and_then(|description| description.cpu_ns)
-            && let Some(of_thread) = self.threads.get_mut(&part.row)
-        {
-            let clock = self.recording.threads()[thread.row()].samples().last().map(|sample| sample.cpu_ns);
-            of_thread.charged = clock.map(|clock| (charged, clock));
+        if let Some(of_thread) = self.threads.get_mut(&part.row) {
+            of_thread.clock = of_thread.clock.max(clock);
+            let charged = part.description.as_ref().and_then(|description| description.cpu_ns);
+            of_thread.charged = charged.zip(of_thread.clock).or(of_thread.charged);
         }
         for wire::Refuted { time_ns, stack, weight, how } in &part.refuted {
             match self.stacks.get(*stack).zip(self.refutations.get(*how)) {
@@ -308,12 +308,14 @@ impl Replay {
         }
     }
 
-    fn samples(&mut self, thread: ThreadId, samples: &wire::Samples, known: usize) {
-        let (mut time_ns, mut cpu_ns) = (0_u64, 0_u64);
+    /// The latest reading of the thread's clock in them.
+    fn samples(&mut self, thread: ThreadId, samples: &wire::Samples, known: usize) -> Option<u64> {
+        let (mut time_ns, mut cpu_ns, mut clock) = (0_u64, 0_u64, None);
         let columns = samples.time_ns.iter().zip(&samples.cpu_ns).zip(&samples.stack).zip(&samples.weight);
         for (at, (((time, cpu), stack), weight)) in columns.enumerate() {
             time_ns = time_ns.wrapping_add_signed(*time);
             cpu_ns = cpu_ns.wrapping_add_signed(*cpu);
+            clock = clock.max(Some(cpu_ns));
             if at < known {
                 continue;
             }
@@ -328,6 +330,7 @@ impl Replay {
             let fate = self.recording.fate_of(leaf);
             self.recording.sample(thread, Sample { time_ns, cpu_ns, stack, weight: *weight, fate, context });
         }
+        clock
     }
 
     fn mark(&mut self, thread: Option<ThreadId>, mark: &wire::Mark) {
