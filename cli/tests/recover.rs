@@ -1,0 +1,101 @@
+//! `vouch recover` as its user meets it: the real binary, on recordings that are whole, in use, or none at all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use vouch_formats::Meta;
+use vouch_log::{State, Writer};
+use vouch_recording::{Category, Fate, Func, Recording, Sample};
+use vouch_report::Run;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("recover").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A recording of one sample.
+fn recording(folder: &Path, name: &str) -> Writer {
+    let mut recording = Recording::new();
+    let java = Category::Application;
+    let func = recording.func(Func {
+        name: "shop.Cart.add",
+        category: java,
+        source: None,
+        line: None,
+        resource: None,
+        java: true,
+    });
+    let frame = recording.leaf_frame(func, Some(3), Fate::Proven);
+    let stack = recording.stack(None, frame);
+    let main = recording.add_thread("main", 7, 1_000);
+    let sample = Sample { time_ns: 2_000, cpu_ns: 500, stack, weight: 1, fate: Fate::Proven, context: None };
+    recording.sample(main, sample);
+    let (mut writer, _) = Writer::create(&folder.join(name), u64::MAX).unwrap();
+    let state = State::new(Meta::default(), Run { interval_ns: 1_000_000, ..Run::default() }, false);
+    writer.append(&mut recording, 3_000, Some(&state)).unwrap();
+    writer
+}
+
+fn recover(folder: &Path, arguments: &[&str]) -> Output {
+    let vouch = env!("CARGO_BIN_EXE_vouch");
+    Command::new(vouch).arg("recover").args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn told(output: &Output) -> (String, String) {
+    let [out, err] = [&output.stdout, &output.stderr].map(|told| String::from_utf8(told.clone()).unwrap());
+    (out, err)
+}
+
+#[test]
+fn each_recording_has_its_profile_and_one_that_is_none_costs_no_other() {
+    let folder = folder("several");
+    drop(recording(&folder, "a"));
+    let living = recording(&folder, "b");
+    fs::write(folder.join("none.vouch"), "something else").unwrap();
+    let output = recover(&folder, &["a.vouch", "none.vouch", "b.vouch"]);
+    let (out, err) = told(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(err, "vouch: none.vouch is no recording of Vouch's (.vouch)\n");
+    assert!(
+        out.contains("its process ended without a word") && out.contains("its process runs still"),
+        "{out}"
+    );
+    for name in ["a.recovered.json.gz", "b.recovered.json.gz"] {
+        assert!(folder.join(name).exists() && out.contains(name), "{out}");
+    }
+    drop(living);
+}
+
+#[test]
+fn every_format_and_the_report_are_to_be_had() {
+    let folder = folder("formats");
+    drop(recording(&folder, "a"));
+    let output = recover(&folder, &["a.vouch", "--out", "a.folded", "--out", "a.html", "--report", "r.json"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(fs::read_to_string(folder.join("a.folded")).unwrap().contains("shop.Cart.add 1"));
+    assert!(fs::read_to_string(folder.join("r.json")).unwrap().contains("nobody ended"));
+    assert!(folder.join("a.html").exists() && folder.join("a.vouch").exists());
+}
+
+#[test]
+fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
+    let folder = folder("refused");
+    drop(recording(&folder, "a"));
+    fs::copy(folder.join("a.vouch"), folder.join("a.json")).unwrap();
+    let whole = fs::read(folder.join("a.json")).unwrap();
+    for (arguments, says) in [
+        (vec!["a.json", "--out", "a.json"], "is the recording itself"),
+        (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded or .html"),
+        (vec!["a.vouch", "--report", "a.vouch"], "a trust report is .json"),
+        (vec!["a.vouch", "--out", "no/a.json"], "create it first"),
+        (vec!["a.vouch", "a.json", "--out", "b.json"], "name one of them alone"),
+        (vec!["b.vouch"], "No such file"),
+    ] {
+        let (_, err) = told(&recover(&folder, &arguments));
+        assert!(err.starts_with("vouch: ") && err.lines().count() == 1 && err.contains(says), "{err}");
+    }
+    assert_eq!(fs::read(folder.join("a.json")).unwrap(), whole);
+}
