@@ -117,7 +117,8 @@ fn unwalked(recording: &Recording) -> BTreeMap<String, u64> {
         .map(|frame| {
             let func = recording.funcs().get(frame.func);
             let name = (func.category == Category::NoStack).then(|| recording.strings().get(func.name))?;
-            Reason::of_words(why_no_stack(name)?)
+            let words = why_no_stack(name)?;
+            Reason::ALL.into_iter().find(|reason| reason.words() == words)
         })
         .collect();
     let samples = recording.threads().iter().flat_map(Thread::samples);
