@@ -281,6 +281,8 @@ impl Session {
         registry().refresh_cpu();
         let still = self.still_waiting(resolver, env);
         rig::close();
+        // What threads have run since their last signal is of this dump, too.
+        self.take_unsignalled();
         self.finish_counts(resolver, env);
         let marks = self.recorder.recording.count_marks();
         self.take_still(still, clock::monotonic(), resolver, env);

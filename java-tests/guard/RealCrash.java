@@ -65,14 +65,15 @@ public class RealCrash {
     }
 
     static class Program {
-        public static void main(String[] args) throws IOException {
+        public static void main(String[] args) throws Exception {
             System.load(args[0]);
             System.out.println("ready");
-            System.in.read();
             if (args[1].equals("native")) {
+                System.in.read();
                 Native.crash();
             }
-            System.in.read();
+            // Whatever becomes of its input: the signal is to strike a thread that waits.
+            Thread.sleep(Long.MAX_VALUE);
         }
     }
 }
