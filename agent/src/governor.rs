@@ -101,12 +101,18 @@ pub fn begin(engine: Option<Engine>, interval: Duration, stride: u32, cost: Opti
     };
     STRIDE.store(stride, Ordering::Relaxed);
     desk.task = Some(Task { policy: Policy::new(interval, stride, cost), interval, user_only });
-    if !desk.has_thread {
+    let is_first = !desk.has_thread;
+    if is_first {
         // Without a thread for it the machine has other troubles; the profile is as good.
         let thread = std::thread::Builder::new().name("Vouch governor".to_owned()).stack_size(1 << 18);
         desk.has_thread = thread.spawn(|| guard((), body)).is_ok();
     }
+    let is_to_come = is_first && desk.has_thread;
+    drop(desk);
     CALL.notify_all();
+    if is_to_come {
+        THREAD.await_begin();
+    }
 }
 
 /// The recording has ended: there is nothing to govern any more. What was done can still be asked for.

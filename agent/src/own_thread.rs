@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::threads::registry;
@@ -40,8 +41,26 @@ impl OwnThread {
         IS_OWN.set(true);
         let tid = clock::own_tid();
         registry().own(tid);
-        self.0.store(tid, Ordering::Relaxed);
+        self.0.store(tid, Ordering::Release);
         Running(self)
+    }
+
+    /// Waits until it has begun, which whoever made it should: until then it is a thread like any other, and could be sampled.
+    pub fn await_begin(&self) {
+        self.await_that(true);
+    }
+
+    /// Waits until it has ended, if it does so soon.
+    pub fn await_end(&self) {
+        self.await_that(false);
+    }
+
+    fn await_that(&self, runs: bool) {
+        const PATIENCE: Duration = Duration::from_millis(200);
+        let begun = Instant::now();
+        while self.runs() != runs && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_micros(100));
+        }
     }
 
     pub fn runs(&self) -> bool {

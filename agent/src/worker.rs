@@ -50,7 +50,9 @@ pub struct Duties {
 /// Starts it on a fresh `java.lang.Thread`.
 pub fn start(jvmti: Jvmti, thread: &JObject<'_>, duties: &'static Duties) -> Result<()> {
     // SAFETY: the body takes duties, which live for ever.
-    unsafe { jvmti.run_agent_thread(thread.as_raw(), body, std::ptr::from_ref(duties).cast()) }
+    unsafe { jvmti.run_agent_thread(thread.as_raw(), body, std::ptr::from_ref(duties).cast()) }?;
+    THREAD.await_begin();
+    Ok(())
 }
 
 /// What the JVM runs as the agent's thread.
@@ -68,13 +70,9 @@ unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, duties: *
 
 /// Ends the thread, and waits until it has left. A JVM that exits waits 300 ms for each thread that is in native code.
 pub fn end() {
-    const PATIENCE: Duration = Duration::from_millis(200);
     ENDING.store(true, Ordering::Release);
     wake();
-    let begun = Instant::now();
-    while THREAD.runs() && begun.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_micros(100));
-    }
+    THREAD.await_end();
 }
 
 fn run(duties: &Duties, mut env: JNIEnv<'_>) {
