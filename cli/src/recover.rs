@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use vouch_formats::Format;
-use vouch_log::{Recovered, is_in_use};
+use vouch_log::{ENDING, Recovered, is_in_use};
 use vouch_report::{Files, plain};
 
 use crate::rewrite::beside;
@@ -45,7 +45,7 @@ pub fn recover(recordings: &[PathBuf], how: &How) -> Result<String, String> {
 }
 
 fn recover_one(path: &Path, how: &How) -> Result<String, String> {
-    let outs = if how.out.is_empty() { vec![beside(path, ".vouch", "recovered")] } else { how.out.clone() };
+    let outs = if how.out.is_empty() { vec![beside(path, ENDING, "recovered")] } else { how.out.clone() };
     let mut formats = Vec::new();
     for out in &outs {
         let name = out.to_string_lossy();

@@ -38,8 +38,8 @@ pub struct Writer {
     states: u64,
     /// What it may take, with a second file while it is begun again.
     most: u64,
-    /// When what is in it begins.
-    since_ns: Option<u64>,
+    /// When what is in it begins: 0 is the beginning of the run.
+    since_ns: u64,
     /// It is not begun again before that, since it could not be; and how long it was waited for last.
     again_ns: u64,
     patience_ns: u64,
@@ -79,17 +79,10 @@ impl Writer {
             None => beside.instead()?,
         };
         let (unwritten, told) = (block::beginning(), Told::default());
-        Ok((Self::new(file, path, most, None, unwritten, told), beside))
+        Ok((Self::new(file, path, most, 0, unwritten, told), beside))
     }
 
-    fn new(
-        file: File,
-        path: PathBuf,
-        most: u64,
-        since_ns: Option<u64>,
-        unwritten: Vec<u8>,
-        told: Told,
-    ) -> Self {
+    fn new(file: File, path: PathBuf, most: u64, since_ns: u64, unwritten: Vec<u8>, told: Told) -> Self {
         let (length, states, again_ns, patience_ns) = (0, 0, 0, PATIENCE_NS);
         Self { file, path, length, states, most, since_ns, again_ns, patience_ns, unwritten, told }
     }
@@ -110,7 +103,6 @@ impl Writer {
         time_ns: u64,
         state: Option<&State>,
     ) -> io::Result<()> {
-        self.since_ns.get_or_insert(time_ns);
         if self.length > self.most {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
@@ -141,7 +133,7 @@ impl Writer {
         self.length > self.most / 2 && time_ns >= self.again_ns
     }
 
-    /// Begins it again, without the earlier half of its samples, or more of them; from when on it tells now. `None`: what is in it besides
+    /// Begins it again, without the earlier half of its samples, or more of them; from when on it tells now (0: of all). `None`: what is in it besides
     /// samples leaves them no room. After an error it is what it was.
     pub fn start_over(
         &mut self,
@@ -154,7 +146,7 @@ impl Writer {
         match begun.and_then(|again| fs::rename(&part, &self.path).map(|()| again)) {
             Ok(again) => {
                 *self = Self { path: self.path.clone(), ..again };
-                Ok(self.since_ns.filter(|_| self.has_room()))
+                Ok(Some(self.since_ns).filter(|_| self.has_room()))
             }
             Err(error) => {
                 // It may not even have been created.
@@ -174,7 +166,7 @@ impl Writer {
         time_ns: u64,
         state: &State,
     ) -> io::Result<Self> {
-        let mut since_ns = self.since_ns.unwrap_or(time_ns).min(time_ns);
+        let mut since_ns = self.since_ns.min(time_ns);
         // Where it is full of states that hold no more, it has to lose nothing else.
         let mut whole = self.states > self.length / 4;
         loop {
@@ -187,8 +179,7 @@ impl Writer {
             }
             let told = Told::from(recording, since_ns);
             let file = create(part)?;
-            let mut again =
-                Self::new(file, part.to_owned(), self.most, Some(since_ns), block::beginning(), told);
+            let mut again = Self::new(file, part.to_owned(), self.most, since_ns, block::beginning(), told);
             again.append(recording, time_ns, Some(state))?;
             if again.has_room() || since_ns >= time_ns {
                 return Ok(again);

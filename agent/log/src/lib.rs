@@ -18,4 +18,5 @@ mod wire;
 
 pub use file::{Beside, ENDING, Writer, is_in_use, is_left};
 pub use read::{Found, Recovered, read};
+pub use replay::Lost;
 pub use state::State;

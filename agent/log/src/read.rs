@@ -12,7 +12,7 @@ use vouch_report::{Delivered, TrustReport, grouped};
 use vouch_sample::Reason;
 
 use crate::block::Blocks;
-use crate::replay::Replay;
+use crate::replay::{Lost, Replay};
 use crate::state::State;
 use crate::wire::Block;
 
@@ -33,12 +33,8 @@ pub struct Found {
     pub blocks_missing: u64,
     /// Bytes that belong to none that is whole.
     pub bytes_damaged: u64,
-    /// Samples that stood there, as far as later ones tell.
-    pub samples_missing: u64,
-    /// Samples whose stacks did.
-    pub samples_stackless: u64,
-    /// What else refers to them.
-    pub passed_over: u64,
+    /// What stood there.
+    pub lost: Lost,
     /// The recording was ended, and this is all of it.
     pub is_ended: bool,
 }
@@ -78,9 +74,7 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
         found.is_ended = state.as_ref().is_some_and(|state| state.is_last);
     }
     found.bytes_damaged = blocks.damaged;
-    found.samples_missing = replay.missing;
-    found.samples_stackless = replay.stackless;
-    found.passed_over = replay.passed_over;
+    found.lost = replay.lost;
     let state =
         state.ok_or("has nothing in it from which a profile could be made: its beginning is missing")?;
     let State { mut meta, mut run, .. } = state;
@@ -147,9 +141,8 @@ fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, u64> {
 impl Found {
     /// What is missing, if anything is.
     pub fn damage(&self) -> Option<String> {
-        let Self { blocks_missing, bytes_damaged, samples_missing, samples_stackless, passed_over, .. } =
-            *self;
-        if blocks_missing == 0 && passed_over == 0 && samples_stackless == 0 {
+        let Self { blocks_missing, bytes_damaged, lost, .. } = *self;
+        if blocks_missing == 0 && lost.passed_over == 0 && lost.stackless == 0 {
             return None;
         }
         Some(format!(
@@ -157,9 +150,9 @@ impl Found {
              were in them, which count as dropped, and {} events",
             grouped(blocks_missing),
             grouped(bytes_damaged),
-            grouped(samples_missing),
-            grouped(samples_stackless),
-            grouped(passed_over),
+            grouped(lost.samples),
+            grouped(lost.stackless),
+            grouped(lost.passed_over),
         ))
     }
 }

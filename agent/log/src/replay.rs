@@ -39,11 +39,17 @@ pub struct Replay {
     counters: Ids<CounterId>,
     threads: HashMap<u32, OfThread>,
     dropped: (u64, u64),
-    /// Samples that stood in blocks that are missing.
-    pub missing: u64,
-    /// Samples whose stack did: they are dropped.
+    pub lost: Lost,
+}
+
+/// What was in blocks that are missing, as far as others tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lost {
+    /// Samples that stood there, as far as later ones tell.
+    pub samples: u64,
+    /// Samples whose stacks did: they are dropped.
     pub stackless: u64,
-    /// Marks and the like that refer to what is missing.
+    /// Marks and the like that refer to them.
     pub passed_over: u64,
 }
 
@@ -275,7 +281,7 @@ impl Replay {
         }
         let mut clock = None;
         if let Some(samples) = &part.samples {
-            self.missing = self.missing.saturating_add(samples.first.saturating_sub(*told));
+            self.lost.samples = self.lost.samples.saturating_add(samples.first.saturating_sub(*told));
             let known = told.saturating_sub(samples.first);
             *told = (*told).max(samples.first.saturating_add(samples.stack.len() as u64));
             clock = self.samples(thread, samples, usize::try_from(known).unwrap_or(usize::MAX));
@@ -292,7 +298,7 @@ impl Replay {
                     let refuted = Refuted { time_ns: *time_ns, stack, weight: *weight, how };
                     self.recording.refuted(thread, refuted);
                 }
-                None => self.passed_over += 1,
+                None => self.lost.passed_over += 1,
             }
         }
         part.marks.iter().for_each(|mark| self.mark(Some(thread), mark));
@@ -303,7 +309,7 @@ impl Replay {
                     let allocation = Allocation { time_ns: *time_ns, stack, class, bytes, stands_for };
                     self.recording.allocation(thread, allocation);
                 }
-                None => self.passed_over += 1,
+                None => self.lost.passed_over += 1,
             }
         }
     }
@@ -320,7 +326,7 @@ impl Replay {
                 continue;
             }
             let Some(stack) = self.stacks.get(*stack) else {
-                self.stackless += 1;
+                self.lost.stackless += 1;
                 self.recording.dropped(1, u64::from(*weight));
                 continue;
             };
@@ -353,7 +359,7 @@ impl Replay {
         };
         match read() {
             Some(mark) => self.recording.mark(thread, mark),
-            None => self.passed_over += 1,
+            None => self.lost.passed_over += 1,
         }
     }
 
@@ -362,7 +368,7 @@ impl Replay {
         for wire::Reading { counter, time_ns, value } in &process.readings {
             match self.counters.get(*counter) {
                 Some(counter) => self.recording.count(counter, *time_ns, *value),
-                None => self.passed_over += 1,
+                None => self.lost.passed_over += 1,
             }
         }
         let (samples, weight) = self.dropped;

@@ -409,28 +409,34 @@ const FATES: [(Option<Became>, Fate); 7] = [
 ];
 
 pub fn of_category(category: Whose) -> i32 {
-    CATEGORIES.iter().find(|(whose, _)| *whose == category).map_or(0, |(_, number)| *number as i32)
+    number(&CATEGORIES, category)
 }
 
 pub fn to_category(number: i32) -> Whose {
-    CATEGORIES
-        .iter()
-        .find(|(_, category)| *category as i32 == number)
-        .map_or(Whose::Other, |(whose, _)| *whose)
+    meaning(&CATEGORIES, number).unwrap_or(Whose::Other)
 }
 
 pub fn of_unit(unit: Told) -> i32 {
-    UNITS.iter().find(|(told, _)| *told == unit).map_or(0, |(_, number)| *number as i32)
+    number(&UNITS, unit)
 }
 
 pub fn to_unit(number: i32) -> Told {
-    UNITS.iter().find(|(_, unit)| *unit as i32 == number).map_or(Told::Count, |(told, _)| *told)
+    meaning(&UNITS, number).unwrap_or(Told::Count)
 }
 
 pub fn of_fate(fate: Option<Became>) -> i32 {
-    FATES.iter().find(|(became, _)| *became == fate).map_or(0, |(_, number)| *number as i32)
+    number(&FATES, fate)
 }
 
 pub fn to_fate(number: i32) -> Option<Became> {
-    FATES.iter().find(|(_, fate)| *fate as i32 == number).and_then(|(became, _)| *became)
+    meaning(&FATES, number).flatten()
+}
+
+fn number<M: Copy + PartialEq, N: Copy + Into<i32>>(table: &[(M, N)], meaning: M) -> i32 {
+    table.iter().find(|(known, _)| *known == meaning).map_or(0, |(_, number)| (*number).into())
+}
+
+/// `None`: a newer Vouch knows more.
+fn meaning<M: Copy, N: Copy + Into<i32>>(table: &[(M, N)], number: i32) -> Option<M> {
+    table.iter().find(|(_, known)| (*known).into() == number).map(|(meaning, _)| *meaning)
 }

@@ -233,7 +233,7 @@ fn a_block_that_is_missing_costs_itself_and_what_hangs_on_it() {
         let (all, left) = (recording.tally().samples, part.tally().samples);
         // The four samples of a round, and what was dropped in it, if no later block tells of that.
         assert!(all.sum() - left.sum() <= 5, "{} of {}", left.sum(), all.sum());
-        assert!(found.samples_missing <= 4 && all.dropped - (left.dropped - found.samples_stackless) <= 1);
+        assert!(found.lost.samples <= 4 && all.dropped - (left.dropped - found.lost.stackless) <= 1);
         // Nothing is anything that it was not.
         for (now, then) in
             [(left.proven, all.proven), (left.outside, all.outside), (left.unwalked, all.unwalked)]
@@ -419,4 +419,25 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
     writer.append(&mut recording, now, None).unwrap();
     let state = state(&recording, now, false);
     assert_eq!(writer.start_over(&mut recording, now, &state).unwrap(), None);
+}
+
+/// States of the run that are old news are all that it has to lose where they are what fills it.
+#[test]
+fn a_file_full_of_states_is_begun_again_with_all_its_samples() {
+    let folder = folder("states");
+    let (mut writer, _) = Writer::create(&folder.join("a"), 60_000).unwrap();
+    let mut recording = Recording::new();
+    let thread = recording.add_thread("worker", 100, START_NS);
+    let stack = stack(&mut recording, &["main"]);
+    recording.sample(thread, Sample { fate: Fate::Outside, ..sample(0, stack) });
+    let mut now = START_NS + 100 * MS;
+    while !writer.is_full(now) {
+        let state = state(&recording, now, false);
+        writer.append(&mut recording, now, Some(&state)).unwrap();
+        now += MS;
+    }
+    let state = state(&recording, now, false);
+    assert_eq!(writer.start_over(&mut recording, now, &state).unwrap(), Some(0), "from the beginning");
+    let Recovered { recording: again, .. } = reread(&fs::read(writer.path()).unwrap()).unwrap();
+    assert_eq!(again.tally(), recording.tally(), "what was sampled before the first block, too");
 }

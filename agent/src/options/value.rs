@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 6] = [
 pub fn length(text: &str, least: &str, most: &str) -> Result<Duration, String> {
     let outside = || format!("must lie between {least} and {most}");
     let nanos = nanos(text)?.ok_or_else(outside)?;
-    let limit = |text: &str| nanos_of_known(text);
+    let limit = |text| self::nanos(text).ok().flatten().unwrap_or(0);
     if nanos < limit(least) || nanos > limit(most) {
         return Err(outside());
     }
@@ -37,17 +37,13 @@ fn nanos(text: &str) -> Result<Option<u64>, String> {
     }
 }
 
-fn nanos_of_known(limit: &str) -> u64 {
-    nanos(limit).ok().flatten().unwrap_or(0)
-}
-
 /// The units that a size may have.
 const SIZES: [(&str, u64); 3] = [("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)];
 
 /// So many bytes, as in `64MB`, between two limits that are written the same way.
 pub fn size(text: &str, least: &str, most: &str) -> Result<u64, String> {
     let bytes = bytes(text).ok_or("not a size: a whole number with KB, MB or GB, as in 64MB")?;
-    let limit = |text| bytes_of_known(text);
+    let limit = |text| self::bytes(text).unwrap_or(0);
     if (limit(least)..=limit(most)).contains(&bytes) {
         Ok(bytes)
     } else {
@@ -64,10 +60,6 @@ fn bytes(text: &str) -> Option<u64> {
     is_number.then(|| {
         number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor)).unwrap_or(u64::MAX)
     })
-}
-
-fn bytes_of_known(limit: &str) -> u64 {
-    bytes(limit).unwrap_or(0)
 }
 
 /// A rate, as in `10/s`, as the time between two.

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use vouch_log::{Beside, State, Writer};
+use vouch_log::{Beside, ENDING, State, Writer};
 use vouch_recording::Recording;
 
 use crate::options::OnDisk;
@@ -51,7 +51,7 @@ impl Disk {
                     };
                     let stem = stem.display();
                     say(&format!(
-                        "recording: there is none of this run, so nothing is left if the JVM is killed: {stem}.vouch cannot be created: {why}"
+                        "recording: there is none of this run, so nothing is left if the JVM is killed: {stem}{ENDING} cannot be created: {why}"
                     ));
                 }
             }
@@ -95,7 +95,7 @@ impl Disk {
         match append(writer, recording, now_ns, state) {
             Ok(kept) => {
                 if let Kept::Since(since_ns) = kept {
-                    self.since_ns = Some(since_ns);
+                    self.since_ns = Some(since_ns).filter(|since_ns| *since_ns > 0);
                     // Which the state is to say.
                     self.state_due_ns = now_ns;
                 }
