@@ -28,6 +28,7 @@ use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
 use crate::session::{Places, Program, Session};
+use crate::terminal;
 use crate::threads::{hook, late, registry, rename, scan};
 use crate::wake::{wait, wake};
 use crate::walkers::{self, Walkers};
@@ -173,6 +174,7 @@ impl Agent {
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
     pub fn wait_for_vm(&self, plan: Plan) {
+        terminal::follow(plan.options.terminal.as_deref());
         *self.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER);
     }
 
@@ -197,10 +199,13 @@ impl Agent {
             }
             State::Waiting(_, when) => {
                 self.resolver.name_pending(env);
-                when.saturating_duration_since(Instant::now()).min(IDLE)
+                let left = when.saturating_duration_since(Instant::now());
+                terminal::state(&waits(left.as_secs_f64()));
+                left.min(IDLE)
             }
             State::Recording(session) => {
                 session.drain(self.program(), &self.resolver, env);
+                session.tell_state();
                 let left = session.duration().map(|duration| duration.saturating_sub(session.age()));
                 if left.is_some_and(|left| left.is_zero()) {
                     self.finish(&mut state, None, env);
@@ -266,6 +271,7 @@ impl Agent {
             && let Err(why) = self.begin(state, *plan)
         {
             say(&why);
+            terminal::leave();
         }
     }
 
@@ -280,19 +286,26 @@ impl Agent {
         let places = self.places.get().unwrap_or(&nowhere);
         let own = places.own.as_ref().copied().map_err(String::as_str);
         let walkers = walkers::of(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
-        let session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, places)
+        let mut session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, places)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
+        session.tell_state();
+        worker::show(true);
         *state = State::Recording(Box::new(session));
         Ok(())
     }
 
     fn finish(&self, state: &mut State, places: Option<&Plan>, env: &mut JNIEnv<'_>) -> bool {
         match std::mem::take(state) {
-            State::Recording(session) => session.end(places, self.program(), &self.resolver, env),
+            State::Recording(session) => {
+                let written = session.end(places, self.program(), &self.resolver, env);
+                worker::show(false);
+                written
+            }
             State::Waiting(plan, _) => {
                 if !plan.options.quiet {
                     say("the program ended before the recording began: nothing was written");
                 }
+                terminal::leave();
                 true
             }
             other => {
@@ -341,12 +354,13 @@ impl Agent {
             }
             (State::Waiting(_, when), Verb::Status) => {
                 let left = when.saturating_duration_since(Instant::now()).as_secs_f64();
-                say(&format!("a recording begins in {left:.1} s"));
+                say(&waits(left));
                 Ok(())
             }
             (State::Waiting(..), Verb::Stop) => {
                 *state = State::Idle;
                 say("the recording that was to begin is called off");
+                terminal::leave();
                 Ok(())
             }
             (_, Verb::Status) => {
@@ -361,14 +375,20 @@ impl Agent {
     fn start(&self, state: &mut State, options: Options, mistakes: Vec<String>) -> Result<(), Vec<String>> {
         let delay = options.start;
         let plan = plan(options, mistakes)?;
+        terminal::follow(plan.options.terminal.as_deref());
         if delay.is_zero() {
-            self.begin(state, plan).map_err(|why| vec![why])?;
+            self.begin(state, plan).inspect_err(|_| terminal::leave()).map_err(|why| vec![why])?;
         } else {
+            terminal::state(&waits(delay.as_secs_f64()));
             *state = State::Waiting(Box::new(plan), Instant::now() + delay);
         }
         wake();
         Ok(())
     }
+}
+
+fn waits(seconds: f64) -> String {
+    format!("a recording begins in {seconds:.1} s")
 }
 
 fn all_written(written: bool) -> Result<(), Vec<String>> {

@@ -34,6 +34,7 @@ mod recovery;
 mod resolve;
 mod say;
 mod session;
+mod terminal;
 mod threads;
 mod truth;
 mod wake;

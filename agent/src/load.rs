@@ -19,6 +19,7 @@ use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::{self, Options, Request, Verb};
 use crate::plan::{Plan, plan, request};
 use crate::say::{print, say};
+use crate::terminal;
 use crate::threads::hook;
 
 /// `Agent_OnLoad`.
@@ -30,6 +31,10 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
         Request::Run(options, mistakes) => (*options, mistakes),
         Request::Help => leave_with(&options::help()),
         Request::Version => leave_with(&format!("vouch {}\n", crate::VERSION)),
+    };
+    let _answering = match terminal::answer(options.terminal.as_deref()) {
+        Ok(answering) => answering,
+        Err(why) => return refuse(&[why]),
     };
     let lab = options.verb == Verb::Lab;
     if options.verb != Verb::Start && !lab {
@@ -76,6 +81,10 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
         Request::Run(options, mistakes) => (*options, mistakes),
         Request::Help => return said(&options::help()),
         Request::Version => return said(&format!("vouch {}", crate::VERSION)),
+    };
+    let _answering = match terminal::answer(options.terminal.as_deref()) {
+        Ok(answering) => answering,
+        Err(why) => return refuse(&[why]),
     };
     // SAFETY: by the caller's promise.
     let Some(mut env) = (unsafe { own_env(vm) }) else { return JNI_ERR };
@@ -189,7 +198,7 @@ fn refuse(mistakes: &[String]) -> jint {
     let mut text = mistakes.join("\n");
     let recording = agent().is_some_and(Agent::is_recording);
     text.push_str(if recording { "\nthe recording goes on" } else { "\nnothing is profiled" });
-    text.push_str("; `=help` lists the options");
+    text.push_str("; `help` lists the options");
     say(&text);
     JNI_ERR
 }

@@ -4,9 +4,9 @@
 //! Pure: what the environment says comes in through [`Place`], files are not touched here.
 
 mod key;
-mod pattern;
 mod value;
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use regex_lite::Regex;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::STRATEGIES;
 
-pub use pattern::Place;
+pub use vouch_options::pattern::Place;
 
 use crate::events;
-use crate::recovery::{self, Chosen};
+use crate::recovery::Chosen;
 
 /// What the user wants done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,6 +141,8 @@ pub struct Options {
     pub recovery: Chosen,
     /// What of that which the JVM does is recorded.
     pub events: events::Chosen,
+    /// The folder through which a command of `vouch` is answered.
+    pub terminal: Option<PathBuf>,
     /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
     pub late_ids: bool,
     /// Samples are GetStackTrace's: for the truth lab, to see whether proof refutes the truth.
@@ -148,9 +150,6 @@ pub struct Options {
     /// The walker is to be broken on purpose, in this way, in one of so many walks.
     pub break_walker: Option<(Break, u32)>,
 }
-
-/// The profile that is written when nobody names one.
-pub const DEFAULT_OUT: &str = "vouch-%p.json.gz";
 
 impl Default for Options {
     fn default() -> Self {
@@ -174,6 +173,7 @@ impl Default for Options {
             walker: WalkerWish::default(),
             recovery: [true; STRATEGIES],
             events: events::by_default(),
+            terminal: None,
             late_ids: false,
             true_stacks: false,
             break_walker: None,
@@ -209,7 +209,8 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
         if let Err(mistake) = key::apply(&mut options, name, value, place, &mut words) {
             mistakes.push(mistake);
         } else if value.is_some() {
-            if name != "out" && seen.contains(&name) {
+            let again = vouch_options::find(name).is_some_and(|key| key.again);
+            if !again && seen.contains(&name) {
                 mistakes.push(format!("{name} is given twice: give it once"));
             }
             seen.push(name);
@@ -224,52 +225,34 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
 
 /// What `help` prints.
 pub fn help() -> String {
-    HELP.replace("ENDINGS", &Format::endings())
-        .replace("STRATEGIES", &recovery::names())
-        .replace("EVENTS", &events::words())
+    let mut text = HELP_BEGINNING.to_owned();
+    let mut row = |name: &str, help: &[&str]| {
+        for (number, line) in help.iter().enumerate() {
+            let name = if number == 0 { name } else { "" };
+            let _ = writeln!(text, "  {name:18} {line}");
+        }
+    };
+    for key in vouch_options::explained() {
+        row(&format!("{}={}", key.name, key.default.unwrap_or(key.value)), key.help);
+    }
+    row("quiet", &["print no summary"]);
+    row("help, version", &["print this, or the version, and exit"]);
+    text + HELP_END
 }
 
-const HELP: &str = "\
+const HELP_BEGINNING: &str = "\
 Vouch, a sampling profiler for the JVM.  java -agentpath:…/libvouch.so=key=value,key=value…
 
-  out=FILE         a profile, by its ending: ENDINGS; may be given again.
-                   %p is the pid, %t the start time, %{NAME} an environment variable.
-                   Default vouch-%p.json.gz
-  report=FILE.json trust report for machines
-  jfr=FILE.jfr     a recording of this run by the JVM's Flight Recorder: its events are put in, too
-  sources=PATH:…   source trees, -sources.jar files, a JDK: their text is put into the profile
-  recording=on     on, keep or off: what survives a JVM that is killed, vouch-%p.vouch, of which
-                   `vouch recover` makes the profile; recording-limit=1GB is the most it may take
-  interval=1ms     CPU time between two samples of a thread (us, ms, s; 50us to 10s)
-  engine=auto      auto, perf, timer or itimer
-  depth=2048       most frames of a stack that are kept (1 to 65536)
-  threads=REGEX    sample only threads whose name matches
-  start=DELAY      begin this long after the JVM has started
-  duration=TIME    stop and write after this long
-  witness=RATE     how often a sample is compared with GetStackTrace: off, or as in 10/s.
-                   By default sparing: as often as costs less than a thousandth of the run
-  refuted=isolate  stacks that bytecode or JVM contradict: isolate shows them under a root of
-                   their own, keep among the others, drop without their frames
-  names=full       full or short: how methods are called in a profile, com.foo.Bar.baz or
-                   Bar.baz; then the file's name has the package (folded stacks have none)
-  walker=auto      who walks a stack: auto (Vouch's own walker, and where that finds none
-                   AsyncGetCallTrace), asgct, own, or both: then proof says whose account holds
-  recovery=all     how a stack is looked for where no walker finds one: off, all, or some
-                   of STRATEGIES, joined by +
-  events=default   what the JVM does meanwhile: off, all, or some of default,
-                   EVENTS,
-                   joined by + (`vouch events` tells what each is)
-  quiet            print no summary
-  help, version    print this, or the version, and exit
+";
 
-Into a running JVM:  jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'   then with
-  start            begin a recording (the default)
-  stop             end it and write what `start` named (or what out=, report=, jfr=, sources= say)
-  dump             write what there is so far and go on
-  status           say on the JVM's stderr what is being recorded
+const HELP_END: &str = "
+Into a running JVM:  vouch attach PID, or jcmd PID JVMTI.agent_load …/libvouch.so '\"out=FILE\"'
+  start              begin a recording (the default)
+  stop               end it and write what `start` named (or what out=, report=, jfr=, sources= say)
+  dump               write what there is so far and go on
+  status             say on the JVM's stderr what is being recorded
 
-For the truth lab (java-tests/README.md):
-  lab, lab=late-ids, lab=true-stacks, break=KIND, break=KIND/N
+For the truth lab (java-tests/README.md):  lab, lab=late-ids, lab=true-stacks, break=KIND/N
 ";
 
 #[cfg(test)]

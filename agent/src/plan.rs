@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use vouch_options::DEFAULT_OUT;
+
 use crate::clock;
 use crate::engine::{Choice, choose};
 use crate::governor::policy;
-use crate::options::{self, DEFAULT_OUT, Options, Output, Place, Request};
+use crate::options::{self, Options, Output, Place, Request};
 
 /// What was asked for, with everything decided.
 #[derive(Debug, Clone)]

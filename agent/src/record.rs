@@ -45,6 +45,7 @@ use contexts::Met;
 use names::{Names, stand_in};
 use offences::{Contradiction, Disputed};
 use recovered::{Leaf, Recovered, Repair};
+use room::Room;
 use show::{Judged, Shown};
 use tracks::Tracks;
 use tree::Standing;
@@ -225,6 +226,11 @@ impl Recorder {
     /// Of how many samples less of the stack is kept than was asked for, for want of room.
     pub fn stacks_cut(&self) -> u64 {
         self.walks.room.cut()
+    }
+
+    /// How much of the room for stacks is left, in percent.
+    pub fn room_left(&self) -> usize {
+        Room::left(self.walks.nodes(&self.recording))
     }
 
     /// How much of what is wrong would be noticed: by proof in all stacks, and by whom in those that were witnessed.

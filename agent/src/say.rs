@@ -1,8 +1,10 @@
-//! What the agent says to a person: lines on stderr that begin with `[vouch]`.
+//! What the agent says to a person: lines that begin with `[vouch]`, on stderr, or in the terminal of whoever asked.
 //!
 //! It must never fail: a program may have closed its stderr.
 
 use std::io::Write;
+
+use crate::terminal;
 
 /// Says one thing, a line or more; each gets the mark that it lacks.
 pub fn say(text: &str) {
@@ -15,7 +17,9 @@ pub fn say(text: &str) {
         marked.push('\n');
     }
     // In one write, so that the program's own lines do not fall between.
-    let _ = std::io::stderr().write_all(marked.as_bytes());
+    if !terminal::say(&marked) {
+        let _ = std::io::stderr().write_all(marked.as_bytes());
+    }
 }
 
 /// Says a text as it is, on stdout: what `help` and `version` were asked for.

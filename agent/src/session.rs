@@ -19,7 +19,7 @@ use jni::JNIEnv;
 use vouch_formats::Meta;
 use vouch_log::State;
 use vouch_recording::kinds;
-use vouch_report::{Run, WaitingReport};
+use vouch_report::{Run, WaitingReport, float, grouped, percent};
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_signal::stay::Polls;
 use vouch_walk::own::Own;
@@ -42,6 +42,7 @@ use crate::record::{Powers, Recorder, Still};
 use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
+use crate::terminal;
 use crate::threads::{Sampling, registry, scan};
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
@@ -51,6 +52,9 @@ use disk::Disk;
 use rig::Rig;
 
 pub use trust::Program;
+
+/// Whoever follows a recording is told its state about so often.
+const STATE_EVERY_NS: u64 = 500_000_000;
 
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +98,8 @@ pub struct Session {
     unrecovered: Option<&'static str>,
     /// In the place of an engine.
     truth: Option<Truth>,
+    /// When its state was last told to whoever follows it.
+    state_told_ns: u64,
     /// It was said that so many walks crashed that there are no more.
     said_stopped: bool,
     started: Moment,
@@ -150,6 +156,7 @@ impl Session {
             walkers,
             unrecovered,
             truth,
+            state_told_ns: 0,
             said_stopped: false,
             started,
             left_out_before: contexts().lost(),
@@ -319,6 +326,7 @@ impl Session {
         let written = files::write(&self, places.unwrap_or(&plan), meta, run);
         registry().end_recording();
         self.disk.end(&self.plan, written);
+        terminal::leave();
         written
     }
 
@@ -326,15 +334,34 @@ impl Session {
     pub fn status(&self) -> String {
         let counters = self.rig.counters();
         let governor::Story { stride, stopped, .. } = governor::story();
-        format!(
-            "recording for {:.1} s with engine {}{} at {:?}: {} signals, {} dropped",
-            self.age().as_secs_f64(),
+        let (age, signals) = (self.age(), counters.signals.load(Relaxed));
+        let rate = u128::from(signals) * 1_000_000_000 / age.as_nanos().max(1);
+        let begin = format!(
+            "recording for {:.1} s with engine {}{} at {:?}: {} signals ({}/s), {} dropped",
+            age.as_secs_f64(),
             self.plan.choice.engine.name(),
             if stopped { " (stopped)" } else { "" },
             self.plan.options.interval * stride,
-            counters.signals.load(Relaxed),
-            counters.dropped.load(Relaxed),
-        )
+            grouped(signals),
+            grouped(u64::try_from(rate).unwrap_or(u64::MAX)),
+            grouped(counters.dropped.load(Relaxed)),
+        );
+        let weight = self.recorder.recording.tally().weight;
+        let share = |part| percent(100.0 * float(part) / float(weight.java()));
+        let java = (weight.java() > 0).then(|| {
+            format!("; of Java code {} proven, {} unwalked", share(weight.proven), share(weight.unwalked))
+        });
+        let room = format!("; room for stacks {} %", self.recorder.room_left());
+        begin + &java.unwrap_or_default() + &room
+    }
+
+    /// Tells it to whoever follows the recording, where it is time to.
+    pub fn tell_state(&mut self) {
+        let now = clock::monotonic();
+        if now >= self.state_told_ns + STATE_EVERY_NS {
+            self.state_told_ns = now;
+            terminal::state(&self.status());
+        }
     }
 
     /// Collections are read beside what they have collected.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use jni::JNIEnv;
 use jni::objects::JObject;
 use jvmti_sys::jvmtiEnv;
+use vouch_options::{RECORDING, RESTING};
 use vouch_signal::usual::Usual;
 
 use crate::facade::{Jvmti, Result};
@@ -34,6 +35,11 @@ pub fn cpu() -> u64 {
 /// The kernel's id of the agent's thread; 0 while there is none.
 pub fn tid() -> u32 {
     THREAD.tid()
+}
+
+/// Shows to whoever looks at the process from outside whether there is a recording.
+pub fn show(recording: bool) {
+    THREAD.call(if recording { RECORDING } else { RESTING });
 }
 
 /// What the thread is for.

@@ -1,20 +1,28 @@
-//! `vouch`: the command line tool that reads what the agent wrote. It needs no JVM.
+//! `vouch`: the one command. It brings the agent into JVMs, and reads what that wrote.
 //!
 //! Each verb has a file; this one only chooses. A mistake is one sentence on stderr and exit code 1, wrong usage is clap's
 //! with 2, and a reader who has seen enough (`| head`) is no mistake.
 #![forbid(unsafe_code)]
 
+mod agent;
+mod attach;
 mod diff;
 mod document;
 mod embed;
 mod events;
 mod explain;
 mod flame;
+mod given;
+mod jvm;
+mod left;
+mod list;
 mod merge;
 mod profile;
 mod recover;
 mod rewrite;
+mod run;
 mod tally;
+mod terminal;
 mod top;
 mod view;
 
@@ -26,7 +34,7 @@ use clap::{Parser, Subcommand};
 
 use explain::Which;
 
-/// Reads what Vouch's agent wrote.
+/// A sampling profiler for the JVM that vouches for every stack it shows.
 #[derive(Parser)]
 #[command(name = "vouch", version, arg_required_else_help = true)]
 struct Arguments {
@@ -36,6 +44,20 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Runs a program with every JVM that it starts under the agent
+    Run(run::Run),
+    /// Records a JVM that runs already, until --duration is over or Ctrl-C
+    Attach(attach::Attach),
+    /// The JVMs that run here
+    List,
+    /// Begins a recording in a JVM that runs, and does not wait for its end
+    Start(attach::Attach),
+    /// Ends a JVM's recording and writes what it was started with
+    Stop(attach::To),
+    /// Writes what a JVM's recording has so far, and lets it go on
+    Dump(attach::To),
+    /// What a JVM's recording has so far, in a line
+    Status(attach::To),
     /// What is wrong with the stacks that were refuted
     Explain {
         /// A trust report (.json) or a profile (.json, .json.gz) of Vouch's
@@ -114,6 +136,15 @@ enum Verb {
 fn main() -> ExitCode {
     let Arguments { verb } = Arguments::parse();
     let told = match verb {
+        Verb::Run(run) => {
+            return run::run(run).unwrap_or_else(|mistake| refuse(&mistake));
+        }
+        Verb::Attach(attach) => attach::attach(attach),
+        Verb::List => list::list(),
+        Verb::Start(attach) => attach::start(attach),
+        Verb::Stop(to) => attach::ask("stop", to),
+        Verb::Dump(to) => attach::ask("dump", to),
+        Verb::Status(to) => attach::ask("status", to),
         Verb::Explain { file, which } => explain::explain(&file, which),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),

@@ -46,25 +46,27 @@ pub fn recover(recordings: &[PathBuf], how: &How) -> Result<String, String> {
 
 fn recover_one(path: &Path, how: &How) -> Result<String, String> {
     let outs = if how.out.is_empty() { vec![beside(path, ENDING, "recovered")] } else { how.out.clone() };
+    make(path, &outs, how.report.as_deref())
+}
+
+/// Makes profiles of a recording; what there is to say, or what is wrong with it as the rest of a sentence.
+pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<String, String> {
+    let all = || outs.iter().map(PathBuf::as_path).chain(report);
     let mut formats = Vec::new();
-    for out in &outs {
+    for out in outs {
         let name = out.to_string_lossy();
         let format = Format::of(&name);
         formats.push(
             format.ok_or_else(|| format!("cannot be made into {name}: name it {}", Format::endings()))?,
         );
     }
-    if let Some(report) =
-        how.report.as_ref().filter(|report| report.extension().is_none_or(|ending| ending != "json"))
-    {
+    if let Some(report) = report.filter(|report| report.extension().is_none_or(|ending| ending != "json")) {
         return Err(format!("cannot be told in {}: a trust report is .json", report.display()));
     }
-    for out in outs.iter().chain(&how.report) {
+    for out in all() {
         vouch_output::check(out).map_err(|why| format!("cannot be recovered: {why}"))?;
     }
-    if let Some(out) =
-        outs.iter().chain(&how.report).find(|out| vouch_output::identity(out) == vouch_output::identity(path))
-    {
+    if let Some(out) = all().find(|out| vouch_output::identity(out) == vouch_output::identity(path)) {
         return Err(format!("is the recording itself: name another file than {}", out.display()));
     }
     let file = vouch_archive::open_file(path)?;
@@ -76,18 +78,18 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
         vouch_output::write_whole(out, format.gzip, |to| format.write(&recording, &meta, to))
             .map_err(|error| unwritten(out, error))?;
     }
-    if let Some(report) = &how.report {
+    if let Some(report) = report {
         vouch_output::write_whole(report, false, |to| meta.report.write(to))
             .map_err(|error| unwritten(report, error))?;
     }
-    let names: Vec<_> = outs.iter().chain(&how.report).map(|out| plain(&out.to_string_lossy())).collect();
-    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let names: Vec<_> = all().map(|out| plain(&out.to_string_lossy())).collect();
+    let files: Vec<&str> = names.iter().map(String::as_str).collect();
     let opens = outs
         .iter()
         .zip(&names)
         .find(|(out, _)| Format::of(&out.to_string_lossy()).is_some_and(|format| format.opens));
     let opens = opens.map(|(_, name)| name.as_str());
-    let mut text = meta.report.summary(Files { all: &all, opens });
+    let mut text = meta.report.summary(Files { all: &files, opens });
     let mut say = |line: &str| {
         text.push_str("[vouch] ");
         text.push_str(line);

@@ -88,7 +88,8 @@ public class Lifecycle {
         burn("one");
         attach.must("status");
         String status = child.awaitErr("[vouch] recording for ");
-        Check.that(status.matches(".*engine timer at 1ms: [1-9]\\d* signals, 0 dropped"), "status: " + status);
+        Check.that(status.matches(".*engine timer at 1ms: [1-9][\\d,]* signals \\(\\d+/s\\), 0 dropped; of Java code [\\d.]+ % proven, "
+            + "[\\d.]+ % unwalked; room for stacks \\d+ %"), "status: " + status);
 
         attach.must("dump");
         Check.equal("[a-report.json, a.json, a.vouch]", files().toString(), "files after the dump");

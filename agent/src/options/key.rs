@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use regex_lite::Regex;
+use vouch_options::{Beside, Key, WORDS, offered, terminal};
 use vouch_walk::broken;
 
 use super::value::{choice, count, length, rate, size};
@@ -14,32 +15,6 @@ use crate::recovery;
 use super::{
     EngineWish, FunctionNames, OnDisk, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing,
 };
-
-/// Everything that may stand before a `=`.
-const KEYS: [&str; 20] = [
-    "out",
-    "report",
-    "jfr",
-    "sources",
-    "recording",
-    "recording-limit",
-    "interval",
-    "engine",
-    "depth",
-    "threads",
-    "start",
-    "duration",
-    "witness",
-    "refuted",
-    "names",
-    "recovery",
-    "events",
-    "walker",
-    "lab",
-    "break",
-];
-/// Everything that may stand alone.
-const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
 
 /// Applies one `name` or `name=value`; `words` counts the verbs that were named.
 pub fn apply(
@@ -60,7 +35,9 @@ pub fn apply(
                 options.quiet = true;
                 return Ok(());
             }
-            _ if KEYS.contains(&name) => return Err(format!("{name} needs a value: {name}=…")),
+            _ if vouch_options::find(name).is_some() => {
+                return Err(format!("{name} needs a value: {name}=…"));
+            }
             _ => return Err(unknown(name)),
         };
         *words += 1;
@@ -122,24 +99,14 @@ pub fn apply(
         }
         "recovery" => options.recovery = recovery::chosen(value).map_err(named)?,
         "events" => options.events = events::chosen(value).map_err(named)?,
-        "lab" => {
-            match choice(value, &[("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks)])
-                .map_err(named)?
-            {
-                Lab::LateIds => {
-                    options.late_ids = true;
-                    options.verb = Verb::Lab;
-                    *words += 1;
-                }
-                Lab::TrueStacks => options.true_stacks = true,
-            }
-        }
+        "lab" => lab(options, value, words).map_err(named)?,
         "break" => {
             let (kind, every) = value.split_once('/').unwrap_or((value, "1"));
             let every = count(every, 1, 1_000_000).map_err(named)?;
             let how = choice(kind, &broken::WAYS).map_err(named)?;
             options.break_walker = Some((how, u32::try_from(every).unwrap_or(1)));
         }
+        terminal::KEY => options.terminal = Some(PathBuf::from(value)),
         "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
         "quiet" | "help" | "version" | "stop" | "dump" | "status" => {
             return Err(format!("{name} stands alone, without a value"));
@@ -156,23 +123,37 @@ enum Lab {
     TrueStacks,
 }
 
+fn lab(options: &mut Options, value: &str, words: &mut u32) -> Result<(), String> {
+    match choice(value, &[("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks)])? {
+        Lab::LateIds => {
+            options.late_ids = true;
+            options.verb = Verb::Lab;
+            *words += 1;
+        }
+        Lab::TrueStacks => options.true_stacks = true,
+    }
+    Ok(())
+}
+
 /// Keys that say nothing to the verb that they stand beside.
 pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
-    let (word, allowed): (_, &[&str]) = match verb {
+    let (word, allowed) = match verb {
         Verb::Start => return Vec::new(),
-        Verb::Stop => ("stop", &["out", "report", "jfr", "sources"]),
-        Verb::Dump => ("dump", &["out", "report", "jfr", "sources"]),
-        Verb::Status => ("status", &[]),
-        Verb::Lab => ("lab", &["lab", "break"]),
+        Verb::Stop => ("stop", Some(Beside::Writing)),
+        Verb::Dump => ("dump", Some(Beside::Writing)),
+        Verb::Status => ("status", None),
+        Verb::Lab => ("lab", Some(Beside::Lab)),
     };
-    let wrong = seen.iter().filter(|key| !allowed.contains(key));
+    let is_allowed = |key: &Key| key.beside == Beside::Any || Some(key.beside) == allowed;
+    let wrong = seen.iter().filter(|key| !vouch_options::find(key).is_some_and(is_allowed));
     wrong
         .map(|key| format!("{key} has no meaning beside {word}: give it when the recording starts"))
         .collect()
 }
 
 fn unknown(name: &str) -> String {
-    let near = KEYS
+    let keys: Vec<&str> = offered().map(|key| key.name).collect();
+    let near = keys
         .iter()
         .chain(&WORDS)
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
@@ -181,7 +162,7 @@ fn unknown(name: &str) -> String {
         Some((distance, known)) if distance <= 1 + known.len() / 3 => {
             format!("unknown key {name}: did you mean {known}?")
         }
-        _ => format!("unknown key {name}: the keys are {} (help explains them)", KEYS.join(", ")),
+        _ => format!("unknown key {name}: the keys are {} (help explains them)", keys.join(", ")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a user may write, and what is said to one who mistypes.
 
 use super::*;
+use crate::recovery;
 use vouch_walk::recover;
 
 fn read(text: &str) -> Request {
@@ -121,5 +122,24 @@ fn nonsense_is_refused_kindly() {
     ] {
         let said = mistakes(text);
         assert!(said.iter().any(|m| m.contains(mend)), "{text}: {said:?} should say {mend}");
+    }
+}
+
+#[test]
+fn every_key_that_is_explained_is_understood_and_explained_as_it_is() {
+    for key in &vouch_options::KEYS {
+        let told = mistakes(&format!("{}=?", key.name));
+        assert!(told.iter().all(|told| !told.contains("unknown key")), "{}: {told:?}", key.name);
+        if let Some(default) = key.default {
+            options(&format!("{}={default}", key.name));
+        }
+    }
+    let help = help();
+    for word in Format::endings()
+        .split([' ', ','])
+        .chain(events::words().split(", "))
+        .chain(recovery::names().split(", "))
+    {
+        assert!(help.contains(word), "{word} is not explained");
     }
 }

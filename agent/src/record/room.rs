@@ -42,6 +42,11 @@ impl Room {
         kept
     }
 
+    /// How much of it is left, in percent, where the tree of stacks has so many nodes.
+    pub fn left(nodes: usize) -> usize {
+        100 - nodes.min(WHOLE) * 100 / WHOLE
+    }
+
     /// Of how many samples less of the stack is kept than was asked for.
     pub fn cut(&self) -> u64 {
         self.cut
@@ -57,6 +62,7 @@ mod tests {
         let mut room = Room::new(2048);
         assert_eq!((room.kept(2049, 0), room.kept(2049, WHOLE - 1)), (2048, 2048));
         assert_eq!(room.cut(), 0);
+        assert_eq!([0, WHOLE / 4, WHOLE, 2 * WHOLE].map(Room::left), [100, 75, 0, 0]);
     }
 
     #[test]

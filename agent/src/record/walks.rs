@@ -81,8 +81,7 @@ impl Walks {
     ) -> Placed {
         let most = self.room.depth().min(most);
         self.recall(walk, most).unwrap_or_else(|hash| {
-            let nodes = self.tree.nodes().max(recording.stacks().rows().len());
-            let kept = self.room.kept(walk.len(), nodes).min(most);
+            let kept = self.room.kept(walk.len(), self.nodes(recording)).min(most);
             if kept == most {
                 return self.look(walk, kept, hash, recording, names, jvm);
             }
@@ -90,6 +89,11 @@ impl Walks {
             let known = self.recall(walk, kept);
             known.unwrap_or_else(|hash| self.look(walk, kept, hash, recording, names, jvm))
         })
+    }
+
+    /// What the stacks take of their room.
+    pub fn nodes(&self, recording: &Recording) -> usize {
+        self.tree.nodes().max(recording.stacks().rows().len())
     }
 
     /// A sample's stack is one that was looked at.

@@ -11,6 +11,7 @@ use vouch_recording::Recording;
 use crate::options::OnDisk;
 use crate::plan::Plan;
 use crate::say::say;
+use crate::terminal;
 
 /// The state of the run is written after a tenth of its time, but within these.
 const SOONEST_NS: u64 = 1_000_000_000;
@@ -39,6 +40,7 @@ impl Disk {
         if let (Some(stem), true) = (stem(plan), plan.options.on_disk != OnDisk::Off) {
             match Writer::create(&stem, plan.options.most_on_disk) {
                 Ok((created, beside)) => {
+                    terminal::recording(created.path());
                     writer = Some(created);
                     tell(&beside, plan.options.quiet);
                 }

@@ -55,7 +55,7 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
         all.extend(written(path, vouch_output::write_whole(path, false, |file| report.write(file))));
     }
     let Additions { lines: added, failures: not_added, .. } = additions.unwrap_or_default();
-    if !session.plan.options.quiet {
+    if !places.options.quiet {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         say(&report.summary(Files { all: &all, opens: opens.as_deref() }));
         say_lines(&added);

@@ -3,8 +3,11 @@ package dev.vouch.test;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -30,9 +33,7 @@ public final class Tool {
     }
 
     public static Tool vouch(Path dir, List<String> arguments) throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>();
-        command.add(Vm.agent().resolveSibling("vouch").toString());
-        command.addAll(arguments);
+        List<String> command = command(arguments);
         File said = dir.resolve("said.txt").toFile();
         Process process = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true).redirectOutput(said).start();
         boolean ended = process.waitFor(60, TimeUnit.SECONDS);
@@ -43,6 +44,40 @@ public final class Tool {
         Check.that(process.exitValue() == 0 || process.exitValue() == 1 && text.startsWith("vouch: "),
             command + " ended with " + process.exitValue() + ": " + text);
         return new Tool(process.exitValue(), text);
+    }
+
+    /** Starts it in a folder, for a test that talks to it or kills it. */
+    public static Running start(Path dir, String... arguments) throws IOException {
+        List<String> command = command(Arrays.asList(arguments));
+        System.out.println("+ " + String.join(" ", command));
+        return new Running(new ProcessBuilder(command).directory(dir.toFile()).start(), dir, Duration.ofSeconds(100));
+    }
+
+    private static List<String> command(List<String> arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(Vm.agent().resolveSibling("vouch").toString());
+        command.addAll(arguments);
+        return command;
+    }
+
+    /** Fails unless it refused; gives the sentence. */
+    public String refused() {
+        Check.equal(1, exit, "exit code of vouch, which said: " + text);
+        return text;
+    }
+
+    /** What commands that have ended have left of the folders through which they were answered. */
+    public static List<String> folders() throws IOException {
+        List<String> left = new ArrayList<>();
+        try (DirectoryStream<Path> folders = Files.newDirectoryStream(Paths.get("/tmp"), ".vouch-*")) {
+            for (Path folder : folders) {
+                String name = folder.getFileName().toString();
+                if (!Files.exists(Paths.get("/proc", name.split("-")[1]))) {
+                    left.add(name);
+                }
+            }
+        }
+        return left;
     }
 
     /** Fails unless it had an answer; gives that. */

@@ -1,6 +1,9 @@
 //! The patterns in a file's name: `%p`, `%t`, `%{NAME}` and `%%`.
+//!
+//! What they stand for comes from outside: the process is asked by whoever lives in it.
 
-/// What the patterns stand for in this process.
+/// What the patterns stand for in a process.
+#[expect(missing_debug_implementations, reason = "it borrows a function")]
 pub struct Place<'a> {
     pub pid: u32,
     /// When the agent was loaded, fit for a file's name.
@@ -40,4 +43,9 @@ impl Place<'_> {
         path.push_str(rest);
         Ok(path)
     }
+}
+
+/// A name that stands for itself.
+pub fn escaped(name: &str) -> String {
+    name.replace('%', "%%")
 }

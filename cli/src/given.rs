@@ -1,0 +1,256 @@
+//! The options of a recording as this command line has them, each `--NAME VALUE` of the agent's table, and the text that the agent reads.
+//!
+//! It must never judge a value: the agent does that, where it knows what can be done.
+
+use std::borrow::Cow;
+use std::path::{Path, absolute};
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use vouch_formats::Format;
+use vouch_options::{Beside, DEFAULT_OUT, Key, explained, pattern};
+
+/// What stands in the help above them.
+const HEADING: &str = "What is recorded";
+/// The flag that has no value.
+const QUIET: &str = "quiet";
+/// What leads to a line of the agent's own.
+const LINE: &str = "options";
+
+/// Everything that was given for a recording that is to begin.
+#[derive(Debug, Clone, Default)]
+pub struct Recording(pub Given);
+
+/// Where it is to be written: what has a meaning when a recording ends, too.
+#[derive(Debug, Clone, Default)]
+pub struct Places(pub Given);
+
+/// Options with their values, in the agent's own order.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    values: Vec<(&'static Key, String)>,
+    /// Words of the agent's that have no option here.
+    words: Vec<String>,
+}
+
+impl Given {
+    fn arguments(command: Command, wanted: fn(&Key) -> bool) -> Command {
+        let keys = explained().filter(|key| wanted(key));
+        let command = command.next_help_heading(HEADING);
+        let command = keys.fold(command, |command, key| {
+            let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
+            let help = key.help.join(" ") + &default;
+            let action = if key.again { ArgAction::Append } else { ArgAction::Set };
+            let mut arg = Arg::new(key.name).long(key.name).value_name(key.value).help(help).action(action);
+            arg = arg.allow_hyphen_values(true);
+            command.arg(arg)
+        });
+        let line = "the same as the agent's own line has them, key=value,key=value…; it may be given again";
+        let line = Arg::new(LINE).short('o').value_name("OPTIONS").help(line).action(ArgAction::Append);
+        let quiet = Arg::new(QUIET).long(QUIET).action(ArgAction::SetTrue).help("print no summary");
+        command.arg(quiet).arg(line).next_help_heading(None)
+    }
+
+    fn of(matches: &ArgMatches, wanted: fn(&Key) -> bool) -> Self {
+        let mut given = Self::default();
+        for key in explained().filter(|key| wanted(key)) {
+            let values = matches.get_many::<String>(key.name).into_iter().flatten();
+            given.values.extend(values.map(|value| (key, value.clone())));
+        }
+        for line in matches.get_many::<String>(LINE).into_iter().flatten() {
+            given.read(line);
+        }
+        given.words.extend(matches.get_flag(QUIET).then(|| QUIET.to_owned()));
+        given
+    }
+
+    /// Takes an option line of the agent's.
+    fn read(&mut self, line: &str) {
+        for part in line.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let known =
+                part.split_once('=').and_then(|(name, value)| Some((vouch_options::find(name)?, value)));
+            match known {
+                Some((key, value)) => self.values.push((key, value.to_owned())),
+                None => self.words.push(part.to_owned()),
+            }
+        }
+    }
+
+    /// The values of one key.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.values.iter().filter(move |(key, _)| key.name == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.all(name).next().is_some()
+    }
+
+    /// Each value of a key, made into another one.
+    pub fn change(&mut self, name: &str, mut to: impl FnMut(&str) -> String) {
+        for (_, value) in self.values.iter_mut().filter(|(key, _)| key.name == name) {
+            *value = to(value);
+        }
+    }
+
+    /// A profile has a name, though nobody gave one.
+    pub fn name_profile(&mut self) {
+        if !self.has("out")
+            && let Some(key) = vouch_options::find("out")
+        {
+            self.values.push((key, DEFAULT_OUT.to_owned()));
+        }
+    }
+
+    /// Names of files are what they are from this process's folder on, wherever the JVM has its own.
+    pub fn make_absolute(&mut self) -> Result<(), String> {
+        let here = std::env::current_dir().map_err(|error| format!("this folder has no name: {error}"))?;
+        let here = here.to_str().ok_or("this folder's name is no text, so that a JVM cannot be told it")?;
+        let from_here = |name: &str| {
+            if Path::new(name).is_absolute() || name.starts_with("%{") {
+                return name.to_owned();
+            }
+            format!("{}/{name}", pattern::escaped(here))
+        };
+        for name in ["out", "report", "jfr"] {
+            self.change(name, from_here);
+        }
+        self.change("sources", |paths| {
+            let paths: Vec<String> =
+                paths.split(':').filter(|path| !path.is_empty()).map(from_here).collect();
+            paths.join(":")
+        });
+        Ok(())
+    }
+
+    /// Each JVM of several has files of its own.
+    pub fn tell_apart(&mut self) {
+        let apart = |name: &str| {
+            if name.contains("%p") {
+                return name.to_owned();
+            }
+            let ending = Format::of(name).map_or(".json", |format| format.ending);
+            name.strip_suffix(ending).map_or_else(|| name.to_owned(), |stem| format!("{stem}-%p{ending}"))
+        };
+        for name in ["out", "report"] {
+            self.change(name, apart);
+        }
+    }
+
+    /// What the agent reads: words, then these.
+    pub fn text(&self, words: &[Cow<'_, str>]) -> Result<String, String> {
+        let given = self.values.iter().map(|(key, value)| format!("{}={value}", key.name));
+        let words = words.iter().map(|word| word.clone().into_owned());
+        let parts: Vec<String> = words.chain(given).chain(self.words.iter().cloned()).collect();
+        match parts.iter().find(|part| part.contains(',')) {
+            Some(part) => {
+                Err(format!("{part}: a comma ends an option of the agent's, so none may stand in a value"))
+            }
+            None => Ok(parts.join(",")),
+        }
+    }
+}
+
+/// The place of a file as the shell's user sees it.
+pub fn seen(path: &Path) -> String {
+    let here = std::env::current_dir().and_then(absolute);
+    let short = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    vouch_report::plain(&short.as_deref().unwrap_or(path).to_string_lossy())
+}
+
+fn any(_: &Key) -> bool {
+    true
+}
+
+fn writing(key: &Key) -> bool {
+    key.beside == Beside::Writing
+}
+
+impl Args for Recording {
+    fn augment_args(command: Command) -> Command {
+        Given::arguments(command, any)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Recording {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Ok(Self(Given::of(matches, any)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.0 = Given::of(matches, any);
+        Ok(())
+    }
+}
+
+impl Args for Places {
+    fn augment_args(command: Command) -> Command {
+        Given::arguments(command, writing)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Places {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Ok(Self(Given::of(matches, writing)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.0 = Given::of(matches, writing);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(line: &str) -> Given {
+        let mut given = Given::default();
+        given.read(line);
+        given
+    }
+
+    fn text(given: &Given) -> String {
+        given.text(&[Cow::Borrowed("start")]).unwrap()
+    }
+
+    #[test]
+    fn an_option_line_of_the_agents_is_taken_as_it_is() {
+        let given = given("out=a.json, quiet,break=gap/3,engien=x,out=b.folded");
+        assert_eq!(text(&given), "start,out=a.json,break=gap/3,out=b.folded,quiet,engien=x");
+        assert_eq!(given.all("out").collect::<Vec<_>>(), ["a.json", "b.folded"]);
+    }
+
+    #[test]
+    fn what_several_jvms_write_is_told_apart() {
+        let mut given = given("out=a.json.gz,out=b-%p.html,report=r.json,jfr=f.jfr");
+        given.tell_apart();
+        assert_eq!(text(&given), "start,out=a-%p.json.gz,out=b-%p.html,report=r-%p.json,jfr=f.jfr");
+    }
+
+    #[test]
+    fn a_profile_has_a_name_and_a_place() {
+        let mut given = given("sources=src:/usr/src,report=%{HOME}/r.json");
+        given.name_profile();
+        given.make_absolute().unwrap();
+        let here = std::env::current_dir().unwrap();
+        let here = pattern::escaped(here.to_str().unwrap());
+        assert_eq!(
+            text(&given),
+            format!("start,sources={here}/src:/usr/src,report=%{{HOME}}/r.json,out={here}/vouch-%p.json.gz")
+        );
+    }
+
+    #[test]
+    fn a_comma_is_refused_where_it_would_end_the_option() {
+        let mut given = given("");
+        given.values.push((vouch_options::find("threads").unwrap(), "a{1,2}".to_owned()));
+        assert!(given.text(&[]).unwrap_err().contains("a comma ends an option"));
+    }
+}

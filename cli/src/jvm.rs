@@ -1,0 +1,233 @@
+//! The JVMs of this machine, as the kernel shows them: which process is one, whose it is, what runs in it.
+//!
+//! It must never disturb one: all of this is read from /proc, and nothing is asked of the JVM.
+
+pub mod attach;
+mod command_line;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Which machine runs the bytecode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vm {
+    HotSpot,
+    OpenJ9,
+}
+
+/// A process that is one.
+#[derive(Debug, Clone)]
+pub struct Jvm {
+    pub pid: u32,
+    /// Its number where it lives, which is another one in a container.
+    pub own_pid: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub vm: Vm,
+    /// What was asked for on its command line.
+    pub main: String,
+    /// The release of its JDK, where that says so.
+    pub release: Option<String>,
+    /// It sees other files than this process does.
+    pub elsewhere: bool,
+    /// The agent's library, where it is loaded.
+    pub agent: Option<PathBuf>,
+    /// The agent has a recording.
+    pub recording: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct All {
+    pub jvms: Vec<Jvm>,
+    /// Processes whose files this user may not read, so that nobody knows what they are.
+    pub hidden: usize,
+}
+
+/// All that this user may look at, by their numbers.
+pub fn all() -> Result<All, String> {
+    let folder = fs::read_dir("/proc").map_err(|error| format!("/proc cannot be read: {error}"))?;
+    let mut pids: Vec<u32> =
+        folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    let mut all = All::default();
+    for pid in pids {
+        match of(pid) {
+            Look::Jvm(jvm) => all.jvms.push(*jvm),
+            Look::Hidden => all.hidden += 1,
+            Look::Other | Look::Gone => {}
+        }
+    }
+    Ok(all)
+}
+
+/// The one that a person means: by its number, or by a part of what runs in it.
+pub fn find(who: &str) -> Result<Jvm, String> {
+    if let Ok(pid) = who.parse() {
+        return match of(pid) {
+            Look::Jvm(jvm) => Ok(*jvm),
+            Look::Gone => Err(format!("there is no process {pid}: `vouch list` shows the JVMs")),
+            Look::Other => Err(format!("process {pid} is no JVM: `vouch list` shows those that are")),
+            Look::Hidden if rustix::process::geteuid().is_root() => {
+                Err(format!("process {pid} may not be looked into, not even by root"))
+            }
+            Look::Hidden => Err(format!("process {pid} is another user's: attach as that user, or as root")),
+        };
+    }
+    let All { jvms, hidden } = all()?;
+    let named: Vec<&Jvm> = jvms.iter().filter(|jvm| jvm.main.contains(who)).collect();
+    // Whoever says all of a name means no other that only begins with it.
+    let exact: Vec<&Jvm> = named.iter().copied().filter(|jvm| is_called(&jvm.main, who)).collect();
+    match (exact.as_slice(), named.as_slice()) {
+        ([jvm], _) | ([], [jvm]) => Ok((*jvm).clone()),
+        ([], []) if hidden > 0 => Err(format!(
+            "no JVM of this user runs {who}; root would see those of others, too: `vouch list` shows them"
+        )),
+        ([], []) => Err(format!("no JVM runs {who}: `vouch list` shows those that there are")),
+        (exact, named) => {
+            let several = if exact.is_empty() { named } else { exact };
+            let pids: Vec<String> = several.iter().map(|jvm| jvm.pid.to_string()).collect();
+            Err(format!(
+                "{who} runs more than once: say which, by its process id, one of {}",
+                pids.join(", ")
+            ))
+        }
+    }
+}
+
+/// `Main` is `com.foo.Main`, and `app.jar` is `/srv/app.jar`.
+fn is_called(main: &str, who: &str) -> bool {
+    main == who || main.rsplit(['.', '/']).next() == Some(who) || main.rsplit('/').next() == Some(who)
+}
+
+/// What a process turns out to be.
+enum Look {
+    Jvm(Box<Jvm>),
+    Other,
+    Hidden,
+    Gone,
+}
+
+fn of(pid: u32) -> Look {
+    let folder = PathBuf::from(format!("/proc/{pid}"));
+    let Ok(owner) = fs::metadata(&folder) else { return Look::Gone };
+    let maps = match fs::read(folder.join("maps")) {
+        Ok(maps) => String::from_utf8_lossy(&maps).into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Look::Hidden,
+        Err(_) => return Look::Gone,
+    };
+    let libraries: Vec<&str> = maps.lines().filter_map(mapped).collect();
+    let named = |is: fn(&str) -> bool| {
+        libraries.iter().find(|library| is(library.rsplit('/').next().unwrap_or(""))).copied()
+    };
+    // It has a library of HotSpot's name, too.
+    let j9 = named(|name| name.starts_with("libj9vm"));
+    let (vm, library) = match (j9, named(|name| name == "libjvm.so")) {
+        (Some(library), _) => (Vm::OpenJ9, library),
+        (None, Some(library)) => (Vm::HotSpot, library),
+        (None, None) => return Look::Other,
+    };
+    let words = words(&folder.join("cmdline"));
+    let root = folder.join("root");
+    Look::Jvm(Box::new(Jvm {
+        pid,
+        own_pid: status(pid, "NSpid")
+            .and_then(|pids| pids.split_whitespace().last()?.parse().ok())
+            .unwrap_or(pid),
+        uid: owner.uid(),
+        gid: owner.gid(),
+        vm,
+        main: command_line::main(&words),
+        release: release(&root, Path::new(library)),
+        elsewhere: namespace(pid) != namespace(std::process::id()),
+        agent: named(|name| name == "libvouch.so").map(PathBuf::from),
+        recording: threads(pid).any(|name| name.trim_end() == vouch_options::RECORDING),
+    }))
+}
+
+/// `55d0-55d1 r-xp 0000 08:01 123   /usr/lib/libjvm.so (deleted)`
+fn mapped(line: &str) -> Option<&str> {
+    let path = &line[line.find('/')?..];
+    Some(path.strip_suffix(" (deleted)").unwrap_or(path))
+}
+
+/// The words of a file in which each ends with a zero.
+fn words(file: &Path) -> Vec<String> {
+    let bytes = fs::read(file).unwrap_or_default();
+    let words = bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// What the kernel says of a process under this name.
+fn status(pid: u32, name: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+fn threads(pid: u32) -> impl Iterator<Item = String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok())
+}
+
+fn namespace(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
+}
+
+/// `JAVA_VERSION="17.0.12"` in a file `release` above the library.
+fn release(root: &Path, library: &Path) -> Option<String> {
+    let homes = library.ancestors().skip(1).take(5);
+    let mut texts = homes.filter_map(|home| {
+        let home = home.strip_prefix("/").ok()?;
+        fs::read_to_string(root.join(home).join("release")).ok()
+    });
+    texts.find_map(|text| {
+        let version = text.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+        Some(version.trim_matches('"').to_owned())
+    })
+}
+
+impl Jvm {
+    /// Something stands on its command line, or in the variables that a JVM reads.
+    pub fn is_told(&self, option: &str) -> bool {
+        let folder = PathBuf::from(format!("/proc/{}", self.pid));
+        let variables = words(&folder.join("environ"));
+        let given = variables.iter().filter(|variable| {
+            ["JAVA_TOOL_OPTIONS=", "JDK_JAVA_OPTIONS=", "_JAVA_OPTIONS="]
+                .iter()
+                .any(|name| variable.starts_with(name))
+        });
+        words(&folder.join("cmdline")).iter().any(|word| word == option)
+            || given.into_iter().any(|variable| variable.contains(option))
+    }
+
+    /// It runs as another user.
+    pub fn is_of_another(&self) -> bool {
+        self.uid != rustix::process::geteuid().as_raw()
+    }
+
+    /// Not all of its threads have ended, or the files that it had open are not closed yet.
+    pub fn is_alive(&self) -> bool {
+        let ended = status(self.pid, "State").is_none_or(|state| state.starts_with(['Z', 'X']));
+        !ended || threads(self.pid).count() > 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_known_also_when_it_was_replaced() {
+        let line = "7f01-7f02 r-xp 00000000 08:01 123    /opt/a b/libvouch.so (deleted)";
+        assert_eq!(mapped(line), Some("/opt/a b/libvouch.so"));
+        assert_eq!(mapped("7f01-7f02 rw-p 00000000 00:00 0    [heap]"), None);
+    }
+
+    #[test]
+    fn a_name_is_all_of_it_or_its_last_part() {
+        assert!(is_called("com.foo.Main", "Main") && is_called("/srv/app.jar", "app.jar"));
+        assert!(!is_called("com.foo.Main2", "Main") && !is_called("com.foo.Main", "ain"));
+    }
+}

@@ -1,0 +1,262 @@
+//! HotSpot's attach protocol: a word to a JVM that runs, by the socket that it listens at, or that it is woken to make.
+//!
+//! It must never send a signal to a process that would end of it, nor talk to anyone but the JVM that is meant.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Gid, Pid, Signal, Uid, kill_process};
+
+use super::{Jvm, Vm, status};
+
+/// The protocol's own limit for a word.
+const LONGEST: usize = 1024;
+/// A JVM that is well makes its socket within a fraction of a second.
+const WAKING: Duration = Duration::from_secs(10);
+/// To write a large profile takes a while.
+const ANSWERING: Duration = Duration::from_mins(10);
+/// An answer is a line or a few.
+const MOST: u64 = 1 << 16;
+
+/// What a JVM answered.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The agent was loaded and returned this.
+    Agent(i32),
+    /// It could not be, for a reason of the JVM's.
+    No(String),
+}
+
+/// Has a JVM load the agent, with options.
+pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> {
+    let library = library.to_str().ok_or("the agent's library has a name that a JVM cannot be told")?;
+    if let Some(long) = [library, options].iter().find(|text| text.len() > LONGEST) {
+        return Err(format!(
+            "a JVM that runs takes no more than {LONGEST} characters, and these are {}",
+            long.len()
+        ));
+    }
+    may_attach(jvm)?;
+    let folder = folder(jvm)?;
+    // Not before all is looked at that the other user may not see.
+    let talk = || -> Result<String, String> {
+        become_one_of(jvm)?;
+        let mut stream = connect(jvm, &folder)?;
+        ask(&mut stream, &["load", library, "true", options]).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                format!("process {} took the command and has not answered: it hangs, or does not come to a safepoint", jvm.pid)
+            }
+            _ => format!("process {} was asked, and did not answer: {error}", jvm.pid),
+        })
+    };
+    // In a thread of its own, which alone becomes the JVM's user.
+    let answer = thread::scope(|scope| scope.spawn(talk).join());
+    let answer =
+        answer.map_err(|_| "attaching has failed for a reason that is Vouch's own fault".to_owned())??;
+    understand(&answer)
+        .ok_or_else(|| format!("process {} answered in a way that nobody knows: {answer:?}", jvm.pid))
+}
+
+/// What can be known without asking it.
+fn may_attach(jvm: &Jvm) -> Result<(), String> {
+    let pid = jvm.pid;
+    if jvm.vm == Vm::OpenJ9 {
+        return Err(format!("process {pid} is an OpenJ9: Vouch profiles HotSpot alone"));
+    }
+    if jvm.is_of_another() && !rustix::process::geteuid().is_root() {
+        return Err(format!("process {pid} is another user's: attach as that user, or as root"));
+    }
+    if jvm.is_told("-XX:+DisableAttachMechanism") {
+        return Err(format!(
+            "process {pid} runs with -XX:+DisableAttachMechanism: it takes no commands; start it without, or with `vouch run`"
+        ));
+    }
+    may_answer(pid)
+}
+
+/// It is there, and runs.
+fn may_answer(pid: u32) -> Result<(), String> {
+    match status(pid, "State") {
+        Some(state) if state.starts_with(['T', 't']) => {
+            Err(format!("process {pid} is stopped: let it go on first (kill -CONT {pid})"))
+        }
+        Some(state) if !state.starts_with(['Z', 'X']) => Ok(()),
+        _ => Err(format!("process {pid} has ended")),
+    }
+}
+
+/// The folder of temporary files, as the JVM sees it.
+fn folder(jvm: &Jvm) -> Result<File, String> {
+    let path = format!("/proc/{}/root/tmp", jvm.pid);
+    File::open(&path).map_err(|error| format!("{path}, where the JVM listens, cannot be read: {error}"))
+}
+
+/// The calling thread goes on as the JVM's user, since a JVM listens to nobody else.
+fn become_one_of(jvm: &Jvm) -> Result<(), String> {
+    if !jvm.is_of_another() {
+        return Ok(());
+    }
+    let (uid, gid) = (Uid::from_raw(jvm.uid), Gid::from_raw(jvm.gid));
+    rustix::thread::set_thread_groups(&[])
+        .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
+        .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
+        .map_err(|error| format!("user {} cannot be acted for: {error}", jvm.uid))
+}
+
+/// A connection to it, for which it may have to be woken.
+fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
+    let pid = jvm.pid;
+    // By way of the open folder: its path is too long for a socket's, and may be gone with the process.
+    let socket = inside(folder, &format!(".java_pid{}", jvm.own_pid));
+    match UnixStream::connect(&socket) {
+        Ok(stream) => return known(jvm, stream),
+        // A process before it may have left it.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
+        Err(error) => return Err(format!("process {pid} cannot be talked to: {error}")),
+    }
+    if !heeds_quit(pid) {
+        return Err(format!(
+            "process {pid} would end of the signal that asks a JVM to listen: it is just starting, or runs with -Xrs; try again, or start \
+             it with `vouch run`"
+        ));
+    }
+    let trigger = Trigger::set(jvm, folder)?;
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("no process has that number")?;
+    kill_process(number, Signal::QUIT).map_err(|error| format!("process {pid} cannot be woken: {error}"))?;
+    let until = Instant::now() + WAKING;
+    let mut pause = Duration::from_millis(5);
+    while Instant::now() < until {
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(200));
+        if let Ok(stream) = UnixStream::connect(&socket) {
+            drop(trigger);
+            return known(jvm, stream);
+        }
+        may_answer(pid)?;
+    }
+    Err(format!(
+        "process {pid} does not listen: it hangs, does not come to a safepoint, or starts still; it was waited for {} s",
+        WAKING.as_secs()
+    ))
+}
+
+/// The other end is that process and no other.
+fn known(jvm: &Jvm, stream: UnixStream) -> Result<UnixStream, String> {
+    let peer = rustix::net::sockopt::socket_peercred(&stream)
+        .map_err(|error| format!("who listens in the place of process {} is not known: {error}", jvm.pid))?;
+    if u32::try_from(peer.pid.as_raw_nonzero().get()) != Ok(jvm.pid) {
+        return Err(format!(
+            "not process {} but process {} listens at its socket in /tmp: somebody else has put it there, and nothing was said to it",
+            jvm.pid,
+            peer.pid.as_raw_nonzero()
+        ));
+    }
+    Ok(stream)
+}
+
+/// Signal 3 has a handler.
+fn heeds_quit(pid: u32) -> bool {
+    let caught = status(pid, "SigCgt").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    caught.is_some_and(|mask| mask & (1 << 2) != 0)
+}
+
+/// The file that says that the signal is no wish for a thread dump; it is gone when this is.
+struct Trigger(PathBuf);
+
+impl Trigger {
+    fn set(jvm: &Jvm, folder: &File) -> Result<Self, String> {
+        let name = format!(".attach_pid{}", jvm.own_pid);
+        let places = [inside(folder, &name), PathBuf::from(format!("/proc/{}/cwd/{name}", jvm.pid))];
+        let mut why = String::new();
+        for place in places {
+            // One that somebody left would do as well, but whose it is decides whether the JVM heeds it.
+            let _ = fs::remove_file(&place);
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place) {
+                Ok(_) => return Ok(Self(place)),
+                Err(error) => why = error.to_string(),
+            }
+        }
+        Err(format!(
+            "process {} cannot be woken: {name} can be made neither in /tmp nor in its folder: {why}",
+            jvm.pid
+        ))
+    }
+}
+
+impl Drop for Trigger {
+    fn drop(&mut self) {
+        // The JVM takes no notice of it any more.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn inside(folder: &File, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}
+
+/// Says it in the first version of the protocol, which every JVM knows.
+fn ask(stream: &mut UnixStream, words: &[&str; 4]) -> io::Result<String> {
+    stream.set_read_timeout(Some(ANSWERING))?;
+    let mut text = String::from("1\0");
+    for word in words {
+        text.push_str(word);
+        text.push('\0');
+    }
+    stream.write_all(text.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.take(MOST).read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// A code of the JVM's, and in the next line what the agent returned, by different words in different JDKs.
+fn understand(answer: &str) -> Option<Answer> {
+    let (code, rest) = answer.split_once('\n')?;
+    let rest = rest.trim();
+    if code.trim().parse::<i32>().ok()? != 0 {
+        return Some(Answer::No(rest.to_owned()));
+    }
+    let number = rest.strip_prefix("return code:").unwrap_or(rest).trim();
+    Some(number.parse().map_or_else(|_| Answer::No(rest.to_owned()), Answer::Agent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_listens_in_the_jvms_place_is_told_nothing() {
+        let (stream, _) = UnixStream::pair().unwrap();
+        let (own, _) = UnixStream::pair().unwrap();
+        let jvm = |pid| Jvm {
+            pid,
+            own_pid: 1,
+            uid: 0,
+            gid: 0,
+            vm: Vm::HotSpot,
+            main: String::new(),
+            release: None,
+            elsewhere: false,
+            agent: None,
+            recording: false,
+        };
+        assert!(known(&jvm(std::process::id()), own).is_ok());
+        assert!(known(&jvm(std::process::id() + 1), stream).unwrap_err().contains("somebody else"));
+    }
+
+    #[test]
+    fn every_jdk_is_understood() {
+        assert_eq!(understand("0\n0\n"), Some(Answer::Agent(0)));
+        assert_eq!(understand("0\nreturn code: -1\n"), Some(Answer::Agent(-1)));
+        let refused =
+            "Dynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading to launch target VM.";
+        assert_eq!(understand(&format!("0\n{refused}\n")), Some(Answer::No(refused.to_owned())));
+        assert_eq!(understand("101\n"), Some(Answer::No(String::new())));
+        assert_eq!(understand(""), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! What JVMs that were killed have left: their recordings, of which the profiles are made that they could not write.
+//!
+//! It must never take away a recording of which not everything was made that was asked for.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use vouch_formats::Format;
+use vouch_log::{ENDING, is_left};
+use vouch_options::DEFAULT_OUT;
+
+use crate::given::{Given, seen};
+use crate::recover;
+use crate::run::show;
+use crate::terminal::Terminal;
+
+const WITHOUT_A_WORD: &str =
+    "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
+
+/// Makes the profile of a recording that a JVM left in the terminal itself, since it could write nowhere else.
+pub fn recover_within(terminal: &Terminal, wanted: &[PathBuf]) {
+    for recording in terminal.recordings() {
+        let Some(name) = recording.file_name().and_then(OsStr::to_str) else { continue };
+        let path = terminal.path(name);
+        if is_left(&path)
+            && let Some(out) = wanted.iter().find(|wanted| Format::of(&wanted.to_string_lossy()).is_some())
+        {
+            let mut lines = vec![WITHOUT_A_WORD.to_owned()];
+            match recover::make(&path, std::slice::from_ref(out), None) {
+                Ok(summary) => lines.extend(summary.lines().map(str::to_owned)),
+                Err(why) => lines.push(format!("[vouch] its recording {why}")),
+            }
+            show(lines);
+        }
+    }
+}
+
+/// Makes the profile of each recording that was begun from this terminal and whose process is gone.
+pub fn recover(terminal: &Terminal, given: &Given) {
+    for recording in terminal.recordings().iter().filter(|recording| is_left(recording)) {
+        show(recover_one(recording, given));
+    }
+}
+
+fn recover_one(recording: &Path, given: &Given) -> Vec<String> {
+    let out = given.all("out").next().unwrap_or(DEFAULT_OUT);
+    let ending = Format::of(out).map_or(".json.gz", |format| format.ending);
+    let name = recording.to_string_lossy();
+    let stem = name.strip_suffix(ENDING).unwrap_or(&name);
+    let profile = PathBuf::from(format!("{stem}{ending}"));
+    let place = seen(recording);
+    let mut lines = vec![WITHOUT_A_WORD.to_owned()];
+    match recover::make(recording, &[profile], None) {
+        Ok(summary) => {
+            lines.extend(summary.lines().map(str::to_owned));
+            let is_all = given.all("out").count() < 2 && !given.has("report");
+            let is_kept = given.all("recording").any(|value| value == "keep");
+            if !is_all {
+                lines.push(format!("[vouch] `vouch recover {place}` makes the other files of it"));
+            } else if !is_kept && let Err(error) = fs::remove_file(recording) {
+                lines.push(format!("[vouch] {place} is needed no more, and could not be removed: {error}"));
+            }
+        }
+        Err(why) => lines.push(format!("[vouch] {place} {why}")),
+    }
+    lines
+}

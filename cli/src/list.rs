@@ -1,0 +1,60 @@
+//! `vouch list`: the JVMs that can be attached to, one a line.
+
+use std::fmt::Write;
+use std::fs;
+
+use crate::jvm::{self, All, Jvm, Vm};
+
+/// A table of them, for a terminal.
+pub fn list() -> Result<String, String> {
+    let All { jvms, hidden } = jvm::all()?;
+    let rows: Vec<[String; 5]> = jvms.iter().map(row).collect();
+    let heads = ["PID", "USER", "JDK", "VOUCH", "RUNS"].map(str::to_owned);
+    let mut text = String::new();
+    if rows.is_empty() {
+        text.push_str("no JVM runs here\n");
+    } else {
+        let widths: [usize; 5] = std::array::from_fn(|at| {
+            rows.iter().chain([&heads]).map(|row| row[at].chars().count()).max().unwrap_or(0)
+        });
+        for [pid, user, jdk, vouch, runs] in [&heads].into_iter().chain(&rows) {
+            let _ = writeln!(
+                text,
+                "{pid:>0$}  {user:<1$}  {jdk:<2$}  {vouch:<3$}  {runs}",
+                widths[0], widths[1], widths[2], widths[3]
+            );
+        }
+    }
+    if hidden > 0 {
+        let more =
+            if rustix::process::geteuid().is_root() { "" } else { ": root would see JVMs among them, too" };
+        let _ = writeln!(text, "not looked at: {hidden} processes that this user may not look into{more}");
+    }
+    Ok(text)
+}
+
+fn row(jvm: &Jvm) -> [String; 5] {
+    let jdk = jvm.release.as_deref().unwrap_or("?");
+    let jdk = if jvm.vm == Vm::OpenJ9 { format!("{jdk} (OpenJ9)") } else { jdk.to_owned() };
+    let vouch = match (jvm.recording, &jvm.agent) {
+        (true, _) => "records",
+        (false, Some(_)) => "loaded",
+        (false, None) => "-",
+    };
+    let elsewhere =
+        if jvm.elsewhere { format!(" (in a container, as {})", jvm.own_pid) } else { String::new() };
+    let plain = |text: &str| vouch_report::plain(text);
+    [jvm.pid.to_string(), user(jvm.uid), plain(&jdk), vouch.to_owned(), plain(&jvm.main) + &elsewhere]
+}
+
+/// By name, where this machine has one for it.
+fn user(uid: u32) -> String {
+    let number = uid.to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = users.lines().find_map(|line| {
+        let mut parts = line.split(':');
+        let name = parts.next()?;
+        (parts.nth(1) == Some(number.as_str())).then(|| name.to_owned())
+    });
+    named.unwrap_or(number)
+}

@@ -1,0 +1,138 @@
+/*
+ * A service runs, has not been started with Vouch, and may not be restarted. Its engineer types one word and its process id, or its name;
+ * what comes of it, and what goes wrong in the service, has to be told where he types and nowhere else. However he ends it, he has his
+ * profile, and the service has no recording that nobody asked for.
+ *
+ * @test
+ * @summary vouch list, attach, start, status, dump and stop
+ * @key attach
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Attached
+ */
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Vm;
+
+public class Attached {
+    /** As no other JVM on this machine is called. */
+    private final String name;
+    private final Running service;
+    private final String pid;
+    private final Path dir;
+
+    private Attached(Running service, String name) {
+        this.service = service;
+        this.name = name;
+        pid = Long.toString(service.pid());
+        dir = service.dir;
+    }
+
+    public static void main(String[] args) throws Exception {
+        try (Running child = Vm.without().flags("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+EnableDynamicAgentLoading").start(Service.class)) {
+            child.awaitOut("ready");
+            Attached attached = new Attached(child, "Attached$Service");
+            attached.listed("-");
+            attached.forAWhile();
+            attached.untilAKey();
+            attached.stepByStep();
+            attached.mistakes();
+            attached.untilItIsKilled();
+            Run run = child.waitForAnyEnd();
+            Check.empty(run.err, "what the service's own stderr was told");
+        }
+        Check.empty(Tool.folders(), "folders in /tmp of commands that have ended");
+    }
+
+    private void listed(String vouch) throws Exception {
+        String list = Tool.vouch(dir, "list").ok();
+        Check.that(list.matches("(?s).*(^|\n) *" + pid + "  \\S+ +\\S+ +" + vouch + " +Attached\\$Service(\n.*|$)"),
+            "the service is not listed as " + vouch + ":\n" + list);
+    }
+
+    private void forAWhile() throws Exception {
+        String said = Tool.vouch(dir, "attach", pid, "--duration", "300ms", "--out", "while.json", "--report", "while-report.json").ok();
+        Check.contains(said, "[vouch] recording process " + pid + ", " + name, "what attach says first");
+        Check.contains(said, "while.json", "what attach says at the end");
+        holds("while.json");
+        Check.atLeast(300, Report.read(dir.resolve("while-report.json")).wallMs(), "length of the recording");
+        listed("loaded");
+    }
+
+    private void untilAKey() throws Exception {
+        try (Running attach = Tool.start(dir, "attach", pid, "--out", "key.json")) {
+            attach.awaitErr("[vouch] recording process " + pid);
+            listed("records");
+            Thread.sleep(200);
+            attach.signal("INT");
+            Run run = attach.waitForAnyEnd();
+            Check.equal(0, run.exit, "exit code of an attach that a key has ended: " + run.err);
+        }
+        holds("key.json");
+        listed("loaded");
+    }
+
+    private void stepByStep() throws Exception {
+        Check.contains(Tool.vouch(dir, "start", pid, "--out", "steps.json", "--interval", "2ms", "--quiet").ok(), "vouch stop " + pid, "what start says");
+        Thread.sleep(200);
+        String status = Tool.vouch(dir, "status", pid).ok();
+        Check.that(status.matches("(?s)\\[vouch\\] recording for [\\d.]+ s with engine \\w+ at 2ms: [1-9].* % proven, .*"), "status: " + status);
+        Check.that(!Files.exists(dir.resolve("steps.json")), "something is written before it is asked for");
+        Tool.vouch(dir, "dump", pid).ok();
+        holds("steps.json");
+        Tool.vouch(dir, "stop", pid, "--out", "stopped.json").ok();
+        holds("stopped.json");
+        Check.contains(Tool.vouch(dir, "status", pid).ok(), "no recording is running", "status after the end");
+    }
+
+    /** What the agent has against it is told here, and the service runs on. */
+    private void mistakes() throws Exception {
+        String engine = Tool.vouch(dir, "attach", pid, "--engine", "prof", "--out", "none.json").refused();
+        Check.contains(engine, "engine=prof: must be one of auto, perf, timer, itimer", "a bad value");
+        Check.contains(Tool.vouch(dir, "start", pid, "--out", "/nowhere/at/all.json").refused(), "the folder /nowhere/at does not exist", "a bad place");
+        Check.contains(Tool.vouch(dir, "stop", pid).refused(), "no recording is running", "stop without a recording");
+        Tool.vouch(dir, "start", pid, "--out", "one.json").ok();
+        Check.contains(Tool.vouch(dir, "attach", pid, "--out", "two.json").refused(), "a recording is running already", "a second recording");
+        Tool.vouch(dir, "stop", pid).ok();
+        Check.that(Files.exists(dir.resolve("one.json")) && !Files.exists(dir.resolve("two.json")), "the first one goes on");
+    }
+
+    private void untilItIsKilled() throws Exception {
+        try (Running attach = Tool.start(dir, "attach", pid, "--out", "killed.json")) {
+            attach.awaitErr("[vouch] recording process " + pid);
+            Thread.sleep(400);
+            service.signal("KILL");
+            attach.awaitErr("[vouch] a JVM ended without a word");
+            Check.equal(0, attach.waitForAnyEnd().exit, "exit code of an attach whose JVM was killed");
+        }
+        holds("killed.json");
+        Check.that(!Files.exists(dir.resolve("killed.vouch")), "the recording stays though its profile is made");
+    }
+
+    private void holds(String file) {
+        Check.atLeast(1, Profile.read(dir.resolve(file)).track("main").weightOf("Attached$Service.serve"), "weight of serve in " + file);
+    }
+
+    static class Service {
+        public static void main(String[] args) throws IOException {
+            System.out.println("ready");
+            while (System.in.available() == 0) {
+                serve();
+            }
+        }
+
+        private static void serve() {
+            Burn.millis(5);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+/*
+ * `vouch run` before a command, and nothing else is changed: the program has its arguments, streams, signals and exit code, each JVM that
+ * it starts has its profile, and one that is killed has it, too.
+ *
+ * @test
+ * @summary vouch run: a program, a script with several JVMs, one that is killed
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Runs
+ */
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.TreeSet;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Vm;
+
+public class Runs {
+    private static final String JAVA = Vm.jdk().resolve("bin/java").toString();
+
+    public static void main(String[] args) throws Exception {
+        oneProgram();
+        aScript();
+        aSignal();
+        killed();
+        notStarted();
+        Check.empty(Tool.folders(), "folders in /tmp of commands that have ended");
+    }
+
+    private static void oneProgram() throws Exception {
+        Path dir = dir();
+        Run run = run(dir, program("exit", "--out", "a b"), "--out", "one.json", "--report", "one-report.json");
+        Check.equal(7, run.exit, "exit code");
+        Check.equal("[arguments=[--out, a b], input=asked]", run.out.toString(), "what the program printed");
+        Check.empty(run.otherErr(), "lines on stderr that are not Vouch's");
+        Check.contains(run.vouchLines().toString(), "wrote one.json, one-report.json", "summary");
+        Check.equal(new TreeSet<>(Arrays.asList("one.json", "one-report.json")), run.files(), "files");
+        holds(dir.resolve("one.json"));
+    }
+
+    /** Two JVMs, one of them in another folder: each has its own files, where they were asked for. */
+    private static void aScript() throws Exception {
+        Path dir = dir();
+        String java = String.join("' '", program("exit"));
+        Path script = Files.write(dir.resolve("script"), Arrays.asList("'" + java + "' </dev/null & cd /", "'" + java + "' </dev/null", "wait", "exit 3"));
+        Run run = run(dir, Arrays.asList("sh", script.toString()), "--out", "each.json");
+        Check.equal(3, run.exit, "exit code");
+        TreeSet<String> files = run.files();
+        files.remove("script");
+        Check.equal(2, files.size(), "profiles of two JVMs: " + files + run.err);
+        for (String file : files) {
+            Check.that(file.matches("each-\\d+\\.json"), "a profile's name: " + file);
+            holds(dir.resolve(file));
+        }
+    }
+
+    /** It ends the program and not its profile. */
+    private static void aSignal() throws Exception {
+        Path dir = dir();
+        try (Running vouch = start(dir, program("wait"), "--out", "signal.json")) {
+            vouch.awaitOut("waiting");
+            vouch.signal("TERM");
+            Run run = vouch.waitForAnyEnd();
+            Check.equal(143, run.exit, "exit code of a program that was asked to end");
+            Check.that(run.out.contains("hook"), "its shutdown hook has run: " + run.out);
+        }
+        holds(dir.resolve("signal.json"));
+    }
+
+    private static void killed() throws Exception {
+        Path dir = dir();
+        try (Running vouch = start(dir, program("wait"), "--out", "killed.json")) {
+            String pid = vouch.awaitOut("waiting").split("=")[1];
+            Thread.sleep(300);
+            vouch.tool("kill", "-KILL", pid);
+            vouch.awaitErr("[vouch] a JVM ended without a word");
+            Run run = vouch.waitForAnyEnd();
+            Check.equal(137, run.exit, "exit code of a program that was killed");
+            Check.equal(new TreeSet<>(Arrays.asList("killed.json")), run.files(), "files");
+        }
+        holds(dir.resolve("killed.json"));
+    }
+
+    private static void notStarted() throws Exception {
+        Path dir = dir();
+        Run missing = run(dir, Arrays.asList("./no-such-program"));
+        Check.equal("[vouch: ./no-such-program cannot be run: No such file or directory (os error 2)]", missing.err.toString(), "a program that is not there");
+        Run mistake = run(dir, program("exit", "one"), "--interval", "3");
+        Check.equal(1, mistake.exit, "exit code of a mistake");
+        Check.contains(mistake.vouchLines(), "[vouch] interval=3: the unit is missing: 3us, 3ms or 3s", "a mistake");
+        Check.that(mistake.out.stream().noneMatch(line -> line.startsWith("arguments=")), "the program has run: " + mistake.out);
+        Check.empty(mistake.files(), "files");
+    }
+
+    private static List<String> program(String... arguments) {
+        List<String> command = new ArrayList<>(Arrays.asList(JAVA, "-Xmx128m", "-cp", Vm.classPath(), Program.class.getName()));
+        command.addAll(Arrays.asList(arguments));
+        return command;
+    }
+
+    private static Running start(Path dir, List<String> program, String... options) throws IOException {
+        List<String> arguments = new ArrayList<>(Arrays.asList("run"));
+        arguments.addAll(Arrays.asList(options));
+        arguments.addAll(program);
+        return Tool.start(dir, arguments.toArray(new String[0]));
+    }
+
+    private static Run run(Path dir, List<String> program, String... options) throws IOException {
+        try (Running vouch = start(dir, program, options)) {
+            vouch.stdin().println("asked");
+            return vouch.waitForAnyEnd();
+        }
+    }
+
+    private static void holds(Path profile) {
+        Check.atLeast(1, Profile.read(profile).track("main").weightOf("Runs$Program.main"), "weight of main in " + profile);
+    }
+
+    private static Path dir() throws IOException {
+        return Files.createTempDirectory(Paths.get("").toAbsolutePath(), "run-");
+    }
+
+    static class Program {
+        public static void main(String[] args) throws Exception {
+            Burn.millis(50);
+            if (args[0].equals("wait")) {
+                Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("hook")));
+                System.out.println("waiting=" + Paths.get("/proc/self").toRealPath().getFileName());
+                Thread.sleep(60_000);
+            }
+            int first = System.in.read();
+            String rest = first < 0 ? "" : (char) first + new java.util.Scanner(System.in).nextLine();
+            if (args.length > 1) {
+                System.out.println("arguments=" + Arrays.asList(args).subList(1, args.length) + ", input=" + rest);
+            }
+            System.exit(7);
+        }
+    }
+}
