@@ -9,11 +9,13 @@ use jni::JNIEnv;
 use jni_sys::jclass;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
+use vouch_options::terminal::End;
 use vouch_walk::broken::Break;
 use vouch_walk::own::Own;
 use vouch_walk::walker::Walker;
 
 use crate::anchors;
+use crate::check;
 use crate::contexts::{carried, natives};
 use crate::events;
 use crate::facade::Jvmti;
@@ -54,6 +56,8 @@ enum State {
     Idle,
     /// A recording is to begin at a time.
     Waiting(Box<Plan>, Instant),
+    /// When the JVM is up it is to be said what a recording would be like.
+    Checking,
     Recording(Box<Session>),
     /// The JVM is gone: nothing begins any more.
     Dead,
@@ -70,6 +74,9 @@ const NEVER: Duration = Duration::from_hours(365 * 24);
 
 /// What is said to one who asked for the truth lab.
 pub const LAB: &str = "lab: nothing is recorded, the natives of dev.vouch.Oracle are served";
+
+/// What is said to one who wants to end what is not there.
+pub const NO_RECORDING: &str = "no recording is running: start one first (`vouch start PID`)";
 
 /// What the agent's thread does.
 static DUTIES: Duties = Duties {
@@ -172,6 +179,18 @@ impl Agent {
         late
     }
 
+    /// It is to be said what a recording would be like when the JVM is up.
+    pub fn wait_to_check(&self, options: &Options) {
+        terminal::follow(options.terminal.as_deref());
+        *self.state.lock() = State::Checking;
+    }
+
+    fn check(&self) {
+        let nowhere = Places::default();
+        let places = self.places.get().unwrap_or(&nowhere);
+        say(&check::lines(&self.hotspot, places, &self.program().jdk).join("\n"));
+    }
+
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
     pub fn wait_for_vm(&self, plan: Plan) {
         terminal::follow(plan.options.terminal.as_deref());
@@ -189,7 +208,7 @@ impl Agent {
         let mut state = self.state.lock();
         match &mut *state {
             State::Dead => NEVER,
-            State::Idle => {
+            State::Idle | State::Checking => {
                 self.resolver.name_pending(env);
                 IDLE
             }
@@ -247,6 +266,11 @@ impl Agent {
     /// nothing.
     pub fn begin_now(&self) {
         let mut state = self.state.lock();
+        if matches!(*state, State::Checking) {
+            *state = State::Idle;
+            self.check();
+            terminal::leave(End::Nothing);
+        }
         if let State::Waiting(plan, when) = &mut *state {
             *when = Instant::now() + plan.options.start;
             if plan.options.start.is_zero() {
@@ -271,7 +295,7 @@ impl Agent {
             && let Err(why) = self.begin(state, *plan)
         {
             say(&why);
-            terminal::leave();
+            terminal::leave(End::Nothing);
         }
     }
 
@@ -299,13 +323,14 @@ impl Agent {
             State::Recording(session) => {
                 let written = session.end(places, self.program(), &self.resolver, env);
                 worker::show(false);
+                terminal::leave(if written { End::Written } else { End::Lost });
                 written
             }
             State::Waiting(plan, _) => {
                 if !plan.options.quiet {
                     say("the program ended before the recording began: nothing was written");
                 }
-                terminal::leave();
+                terminal::leave(End::Nothing);
                 true
             }
             other => {
@@ -331,6 +356,10 @@ impl Agent {
             return Err(mistakes);
         }
         match (&mut *state, options.verb) {
+            (_, Verb::Check) => {
+                self.check();
+                Ok(())
+            }
             (_, Verb::Lab) => {
                 if !options.quiet {
                     say(LAB);
@@ -339,7 +368,9 @@ impl Agent {
             }
             (State::Idle, Verb::Start) => self.start(&mut state, options, mistakes),
             (_, Verb::Start) if !mistakes.is_empty() => Err(mistakes),
-            (_, Verb::Start) => Err(vec!["a recording is running already: stop it first".to_owned()]),
+            (_, Verb::Start) => {
+                Err(vec!["a recording is running already: stop it first (`vouch stop PID`)".to_owned()])
+            }
             (State::Recording(session), Verb::Status) => {
                 say(&session.status());
                 Ok(())
@@ -360,14 +391,17 @@ impl Agent {
             (State::Waiting(..), Verb::Stop) => {
                 *state = State::Idle;
                 say("the recording that was to begin is called off");
-                terminal::leave();
+                terminal::leave(End::Nothing);
                 Ok(())
             }
             (_, Verb::Status) => {
                 say("no recording is running");
                 Ok(())
             }
-            _ => Err(vec!["no recording is running: load Vouch with start first".to_owned()]),
+            (State::Waiting(..), Verb::Dump) => {
+                Err(vec!["the recording has not begun yet: there is nothing to write".to_owned()])
+            }
+            _ => Err(vec![NO_RECORDING.to_owned()]),
         }
     }
 
@@ -377,7 +411,9 @@ impl Agent {
         let plan = plan(options, mistakes)?;
         terminal::follow(plan.options.terminal.as_deref());
         if delay.is_zero() {
-            self.begin(state, plan).inspect_err(|_| terminal::leave()).map_err(|why| vec![why])?;
+            self.begin(state, plan)
+                .inspect_err(|_| terminal::leave(End::Nothing))
+                .map_err(|why| vec![why])?;
         } else {
             terminal::state(&waits(delay.as_secs_f64()));
             *state = State::Waiting(Box::new(plan), Instant::now() + delay);

@@ -11,6 +11,7 @@
 mod agent;
 mod anchors;
 mod callbacks;
+mod check;
 mod clock;
 mod compiled;
 mod contexts;

@@ -10,7 +10,7 @@ use jni::JNIEnv;
 use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 use vouch_signal::handler::on_sigprof;
 
-use crate::agent::{Agent, LAB, agent, make};
+use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
 use crate::events;
 use crate::facade::{Capability, Jvmti, Need};
@@ -32,12 +32,11 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
         Request::Help => leave_with(&options::help()),
         Request::Version => leave_with(&format!("vouch {}\n", crate::VERSION)),
     };
-    let _answering = match terminal::answer(options.terminal.as_deref()) {
-        Ok(answering) => answering,
-        Err(why) => return refuse(&[why]),
-    };
+    // Where it cannot be reached, a JVM that somebody else starts is no worse for it: stderr will do.
+    let _answering = terminal::answer(options.terminal.as_deref()).ok();
     let lab = options.verb == Verb::Lab;
-    if options.verb != Verb::Start && !lab {
+    let checks = options.verb == Verb::Check;
+    if options.verb != Verb::Start && !lab && !checks {
         return refuse(&[
             "stop, dump and status are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()
         ]);
@@ -53,16 +52,17 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             return JNI_OK;
         }
     };
-    let planned = if lab { nothing(mistakes) } else { plan(options.clone(), mistakes).map(Some) };
+    let planned = if lab || checks { nothing(mistakes) } else { plan(options.clone(), mistakes).map(Some) };
     let plan = match planned {
         Ok(plan) => plan,
-        Err(mistakes) => return refuse(&mistakes),
+        Err(mistakes) => return refuse_options(&mistakes),
     };
     // SAFETY: by the caller's promise.
     match unsafe { set_up(vm, hotspot, &options) } {
         Ok(agent) => {
             match plan {
                 Some(plan) => agent.wait_for_vm(plan),
+                None if checks => agent.wait_to_check(&options),
                 None if !options.quiet => say(LAB),
                 None => {}
             }
@@ -90,8 +90,8 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     let Some(mut env) = (unsafe { own_env(vm) }) else { return JNI_ERR };
     let agent = match agent() {
         Some(agent) => agent,
-        None if !matches!(options.verb, Verb::Start | Verb::Lab) => {
-            return refuse(&["no recording is running: load Vouch with start first".to_owned()]);
+        None if !matches!(options.verb, Verb::Start | Verb::Lab | Verb::Check) => {
+            return refuse(&[NO_RECORDING.to_owned()]);
         }
         // SAFETY: by the caller's promise.
         None => match unsafe { HotSpot::of(vm).and_then(|hotspot| set_up(vm, hotspot, &options)) } {
@@ -104,6 +104,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
             Err(why) => return refuse(&[why]),
         },
     };
+    let refuse = if mistakes.is_empty() { refuse } else { refuse_options };
     match agent.command(options, mistakes, &mut env) {
         Ok(()) => JNI_OK,
         Err(mistakes) => refuse(&mistakes),
@@ -195,10 +196,19 @@ fn nothing(mistakes: Vec<String>) -> Result<Option<Plan>, Vec<String>> {
 }
 
 fn refuse(mistakes: &[String]) -> jint {
+    refuse_with(mistakes, "")
+}
+
+/// What is wrong stands in the options.
+fn refuse_options(mistakes: &[String]) -> jint {
+    refuse_with(mistakes, "; `=help` lists the options")
+}
+
+fn refuse_with(mistakes: &[String], help: &str) -> jint {
     let mut text = mistakes.join("\n");
     let recording = agent().is_some_and(Agent::is_recording);
     text.push_str(if recording { "\nthe recording goes on" } else { "\nnothing is profiled" });
-    text.push_str("; `help` lists the options");
+    text.push_str(help);
     say(&text);
     JNI_ERR
 }

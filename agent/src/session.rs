@@ -326,7 +326,6 @@ impl Session {
         let written = files::write(&self, places.unwrap_or(&plan), meta, run);
         registry().end_recording();
         self.disk.end(&self.plan, written);
-        terminal::leave();
         written
     }
 

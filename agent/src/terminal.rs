@@ -1,23 +1,31 @@
 //! The terminal of a command of `vouch` that waits for what the agent says: a folder (crate `vouch-options` has its layout).
 //!
-//! It must never lead anywhere but into that folder, nor hold the program up: it is written to like a log, and whoever made it may be
-//! gone.
+//! It must never lead anywhere but into that folder, nor hold the program up: it is written to like a log, and nobody is waited for.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, absolute};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use vouch_options::terminal::{KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
+pub use vouch_options::terminal::{BEGUN, ENDED};
+use vouch_options::terminal::{End, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
 
-/// One that is open.
+/// One that is open. All files are made at once: whoever takes the folder away then finds no new ones in it.
 #[derive(Debug)]
-pub struct Terminal {
-    folder: PathBuf,
+struct Terminal {
+    folder: File,
     said: File,
+    /// Of one that follows a recording.
+    followed: Option<Followed>,
+}
+
+#[derive(Debug)]
+struct Followed {
+    state: File,
+    recordings: File,
 }
 
 /// Who is answered: whoever gave the calling thread its command; else whoever began the recording.
@@ -38,49 +46,69 @@ impl Drop for Answering {
 }
 
 impl Terminal {
-    fn open(folder: &Path) -> io::Result<Self> {
-        let said = append_to(&folder.join(SAID))?;
-        Ok(Self { folder: folder.to_owned(), said })
+    fn open(path: &Path, follows: bool) -> io::Result<Self> {
+        let folder =
+            OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)?;
+        let found = folder.metadata()?;
+        // SAFETY: it only asks.
+        let own = unsafe { libc::geteuid() };
+        if found.uid() != own || found.mode() & 0o077 != 0 {
+            // Somebody has made it where there was one.
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let said = file(path, SAID, |options| options.append(true))?;
+        let followed = if follows {
+            let state = file(path, STATE, |options| options.write(true))?;
+            Some(Followed { state, recordings: file(path, RECORDINGS, |options| options.append(true))? })
+        } else {
+            None
+        };
+        Ok(Self { folder, said, followed })
     }
 
-    /// False if nobody can read it there.
-    fn say(&self, text: &str) -> bool {
-        self.said.metadata().is_ok_and(|file| file.nlink() > 0)
-            && (&self.said).write_all(text.as_bytes()).is_ok()
+    /// Whoever waits has it locked.
+    fn is_heard(&self) -> bool {
+        match self.folder.try_lock_shared() {
+            Ok(()) => {
+                // It is closed in any case.
+                let _ = self.folder.unlock();
+                false
+            }
+            Err(_) => true,
+        }
     }
 }
 
 /// The calling thread obeys a command whose answer is wanted there.
 pub fn answer(folder: Option<&Path>) -> Result<Option<Answering>, String> {
     let Some(folder) = folder else { return Ok(None) };
-    let terminal = Terminal::open(folder).map_err(|error| format!("{KEY}={}: {error}", folder.display()))?;
+    let terminal =
+        Terminal::open(folder, false).map_err(|error| format!("{KEY}={}: {error}", folder.display()))?;
     OF_COMMAND.set(Some(Arc::new(terminal)));
     Ok(Some(Answering(())))
 }
 
 /// A recording begins, and what there is to say of it is wanted there.
 pub fn follow(folder: Option<&Path>) {
-    // Whoever could not be answered was told so, and hears the rest on stderr.
-    *OF_RECORDING.lock() = folder.and_then(|folder| Terminal::open(folder).ok()).map(Arc::new);
+    // A JVM that was started by another program may not see it, or come late: it speaks on stderr.
+    *OF_RECORDING.lock() = folder.and_then(|folder| Terminal::open(folder, true).ok()).map(Arc::new);
 }
 
 /// The recording is over, and everything of it is said.
-pub fn leave() {
-    if let Some(terminal) = OF_RECORDING.lock().take() {
-        // It may be gone, with all that is in it.
-        let _ = std::fs::remove_file(terminal.folder.join(STATE));
-    }
+pub fn leave(end: End) {
+    state(end.line());
+    *OF_RECORDING.lock() = None;
 }
 
 /// Says it to whoever waits for it; false if that is nobody.
 pub fn say(text: &str) -> bool {
     let terminal = OF_COMMAND.with_borrow(Clone::clone).or_else(|| OF_RECORDING.lock().clone());
-    terminal.is_some_and(|terminal| terminal.say(text))
+    terminal
+        .is_some_and(|terminal| terminal.is_heard() && (&terminal.said).write_all(text.as_bytes()).is_ok())
 }
 
 /// Tells whoever follows the recording what state it is in.
 pub fn state(line: &str) {
-    let Some(terminal) = OF_RECORDING.lock().clone() else { return };
     let mut end = line.len().min(STATE_LENGTH - 1);
     while !line.is_char_boundary(end) {
         end -= 1;
@@ -89,33 +117,28 @@ pub fn state(line: &str) {
     text.resize(STATE_LENGTH - 1, b' ');
     text.push(b'\n');
     // It is told again in a second.
-    let _ = overwrite(&terminal.folder.join(STATE)).and_then(|file| file.write_all_at(&text, 0));
+    followed(|followed| drop(followed.state.write_all_at(&text, 0)));
 }
 
-/// Tells whoever follows it what would be left of the recording.
-pub fn recording(file: &Path) {
-    let Some(terminal) = OF_RECORDING.lock().clone() else { return };
+/// Tells whoever follows it what would be left of the recording, from when on and until when: [`BEGUN`], [`ENDED`].
+pub fn recording(word: &str, file: &Path) {
     let file = absolute(file).unwrap_or_else(|_| file.to_owned());
-    let line = format!("{}\n", file.display());
+    let line = format!("{word}{}\n", file.display());
     // Without it the recording is found by its name.
-    let _ = append_to(&terminal.folder.join(RECORDINGS)).and_then(|mut file| file.write_all(line.as_bytes()));
+    followed(|followed| drop((&followed.recordings).write_all(line.as_bytes())));
 }
 
-fn append_to(path: &Path) -> io::Result<File> {
-    regular(options().append(true).open(path)?)
+fn followed(tell: impl FnOnce(&Followed)) {
+    let terminal = OF_RECORDING.lock().clone();
+    if let Some(followed) = terminal.as_ref().and_then(|terminal| terminal.followed.as_ref()) {
+        tell(followed);
+    }
 }
 
-fn overwrite(path: &Path) -> io::Result<File> {
-    regular(options().write(true).open(path)?)
-}
-
-fn options() -> OpenOptions {
+/// A file in it: no link, and no pipe, since that has no reader who can be relied on.
+fn file(folder: &Path, name: &str, how: fn(&mut OpenOptions) -> &mut OpenOptions) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    options
-}
-
-/// A pipe has no reader who can be relied on.
-fn regular(file: File) -> io::Result<File> {
+    let file = how(&mut options).open(folder.join(name))?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// The variable that names it where it lies elsewhere.
 const VARIABLE: &str = "VOUCH_AGENT";
-const NAME: &str = "libvouch.so";
+pub const NAME: &str = "libvouch.so";
 
 /// The library, by its whole name.
 pub fn library() -> Result<PathBuf, String> {

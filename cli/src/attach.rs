@@ -4,7 +4,7 @@
 //! has its profile.
 
 use std::borrow::Cow;
-use std::fs;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,20 +13,21 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use vouch_formats::Format;
 use vouch_options::pattern::{Place, escaped};
+use vouch_options::terminal::End;
 
 use crate::agent;
 use crate::given::{Given, Places, Recording, seen};
-use crate::jvm::attach::{Answer, load};
+use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
 use crate::left;
 use crate::run::show;
-use crate::terminal::Terminal;
+use crate::terminal::{State, Terminal};
 
-/// The JVM's folder of temporary files, as it calls it itself.
-const TMP: &str = "/tmp";
+/// The agent's library where it is laid down for a JVM that sees no other.
+const COPY: &str = "libvouch.so";
 /// The line that moves does so about as often.
 const SOON: Duration = Duration::from_millis(250);
 
@@ -51,29 +52,46 @@ pub struct To {
 /// Records a JVM until the duration is over, a key ends it, or the JVM.
 pub fn attach(attach: Attach) -> Result<String, String> {
     let Attach { jvm, recording: Recording(mut given) } = attach;
+    let asked = Arc::new(AtomicBool::new(false));
+    // Who does not want to wait for the JVM to write has Ctrl-\ after Ctrl-C.
+    signal_hook::flag::register_conditional_default(SIGQUIT, Arc::clone(&asked))
+        .and_then(|_| {
+            let mut signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM].iter();
+            signals
+                .try_for_each(|signal| signal_hook::flag::register(*signal, Arc::clone(&asked)).map(|_| ()))
+        })
+        .map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
     let mut line = Line::open(jvm::find(&jvm)?)?;
     given.name_profile();
     line.place(&mut given)?;
-    let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        // Whoever does so again does not want to wait.
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&ended))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&ended)))
-            .map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
-    }
     line.command("start", &given)?;
     let pid = line.jvm.pid;
     let until = if given.has("duration") { "" } else { "; Ctrl-C ends it and writes" };
     show(vec![format!("[vouch] recording process {pid}, {}{until}", vouch_report::plain(&line.jvm.main))]);
-    match line.follow(&ended) {
-        Outcome::Asked => line.command("stop", &Given::default())?,
-        Outcome::Over => {}
-        Outcome::Died => {
-            line.recover(&given);
-            return Ok(String::new());
+    let mut outcome = line.follow(&asked);
+    if outcome == Outcome::Asked {
+        let stopped = line.command("stop", &Given::default());
+        // It may have ended by itself meanwhile, well or not.
+        outcome = line.outcome();
+        if let (Err(why), Outcome::Asked) = (stopped, outcome) {
+            return Err(format!(
+                "{why}; the recording goes on: `vouch stop {pid} --out FILE` ends it elsewhere"
+            ));
         }
     }
-    line.fetch()?;
+    match outcome {
+        Outcome::Died => line.recover(&given)?,
+        Outcome::Over(End::Nothing) | Outcome::Asked => {}
+        Outcome::Over(End::Written) => line.fetch()?,
+        Outcome::Over(End::Lost) => {
+            // What there is of it is wanted all the same.
+            let fetched = line.fetch();
+            line.terminal.keep();
+            return Err(fetched
+                .err()
+                .unwrap_or_else(|| "not everything could be written, as was said".to_owned()));
+        }
+    }
     Ok(String::new())
 }
 
@@ -90,7 +108,12 @@ pub fn start(attach: Attach) -> Result<String, String> {
     ))
 }
 
-/// Ends one, or writes what there is, or asks for its state.
+/// In which state one is.
+pub fn status(jvm: &str) -> Result<String, String> {
+    Line::open(jvm::find(jvm)?)?.command("status", &Given::default()).map(|()| String::new())
+}
+
+/// Ends one, or writes what there is.
 pub fn ask(word: &'static str, to: To) -> Result<String, String> {
     let To { jvm, places: Places(mut given) } = to;
     let mut line = Line::open(jvm::find(&jvm)?)?;
@@ -100,7 +123,7 @@ pub fn ask(word: &'static str, to: To) -> Result<String, String> {
 }
 
 /// A JVM that is talked to.
-struct Line {
+pub struct Line {
     jvm: Jvm,
     terminal: Terminal,
     library: PathBuf,
@@ -111,32 +134,31 @@ struct Line {
 }
 
 /// Why a recording is followed no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// A key or a signal.
     Asked,
     /// Its duration is over, or somebody else has ended it.
-    Over,
+    Over(End),
     /// The JVM is gone, and has not written it.
     Died,
 }
 
 impl Line {
-    fn open(jvm: Jvm) -> Result<Self, String> {
-        let apart = jvm.elsewhere || jvm.is_of_another();
-        let folder = PathBuf::from(format!("/proc/{}/root{TMP}", jvm.pid));
-        let owner = jvm.is_of_another().then_some((jvm.uid, jvm.gid));
-        let terminal = Terminal::create(&folder, Path::new(TMP), owner)?;
+    pub fn open(jvm: Jvm) -> Result<Self, String> {
+        let apart = jvm.elsewhere || jvm.user.is_another();
+        let terminal = Terminal::create(folder(jvm.pid)?, Path::new(TMP), jvm.user)?;
         let library = match &jvm.agent {
             // Loaded once more by another name it would be a second agent.
             Some(loaded) => loaded.clone(),
             None if apart => {
-                let copy = "libvouch.so";
                 let library = agent::library()?;
-                let failed = |error: io::Error| {
-                    format!("the agent cannot be laid down where the JVM sees it: {error}")
-                };
-                fs::copy(&library, terminal.path(copy)).map_err(failed)?;
-                terminal.seen(copy)
+                let from = File::open(&library);
+                terminal.lay(
+                    COPY,
+                    from.map_err(|error| format!("{} cannot be read: {error}", library.display()))?,
+                )?;
+                terminal.seen(COPY)
             }
             None => agent::library()?,
         };
@@ -153,10 +175,7 @@ impl Line {
             .flat_map(|name| given.all(name))
             .find(|name| !name.starts_with('/'));
         match relative {
-            Some(name) => Err(format!(
-                "{name}: process {} sees other files than you: name one of its own, from / on, or use `vouch attach`",
-                self.jvm.pid
-            )),
+            Some(name) => Err(elsewhere(self.jvm.pid, name) + ", or use `vouch attach`"),
             None => Ok(()),
         }
     }
@@ -166,6 +185,14 @@ impl Line {
         if !self.apart {
             return given.make_absolute();
         }
+        if self.jvm.elsewhere {
+            let relative = |name: &&str| !name.starts_with('/');
+            let of_its_own = given.all("jfr").chain(given.all("sources").flat_map(|paths| paths.split(':')));
+            if let Some(name) = of_its_own.into_iter().find(relative) {
+                return Err(elsewhere(self.jvm.pid, name));
+            }
+        }
+        given.make_absolute_of(&["jfr"])?;
         let (mut fetched, mut mistakes) = (Vec::new(), Vec::new());
         let variable = |name: &str| std::env::var(name).ok();
         let place = Place { pid: self.jvm.pid, time: "%t".to_owned(), variable: &variable };
@@ -192,17 +219,19 @@ impl Line {
         if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ")) }
     }
 
-    /// Has the agent obey, and shows what it says; a mistake is what it says of that.
+    /// Has the agent obey, and shows what it says.
     fn command(&mut self, word: &'static str, given: &Given) -> Result<(), String> {
+        self.ask(word, given).map(show)
+    }
+
+    /// Has the agent obey: what it says. A mistake is what it has against it.
+    pub fn ask(&mut self, word: &'static str, given: &Given) -> Result<Vec<String>, String> {
         let options = given.text(&[Cow::Owned(self.terminal.option()), Cow::Borrowed(word)])?;
         let pid = self.jvm.pid;
         let answer = load(&self.jvm, &self.library, &options);
         let said = self.said();
         match answer? {
-            Answer::Agent(0) => {
-                show(said);
-                Ok(())
-            }
+            Answer::Agent(0) => Ok(said),
             Answer::Agent(_) if said.is_empty() => Err(format!(
                 "the agent in process {pid} refuses, and says why on that process's stderr: it may be of another version than this `vouch`"
             )),
@@ -224,55 +253,87 @@ impl Line {
         lines
     }
 
+    /// How it stands with the recording: `Asked`, as long as it goes on.
+    fn outcome(&self) -> Outcome {
+        // Asked first, so that an end that is told is seen.
+        let alive = self.jvm.is_alive();
+        match self.terminal.state() {
+            State::Over(end) => Outcome::Over(end),
+            _ if !alive => Outcome::Died,
+            _ => Outcome::Asked,
+        }
+    }
+
     /// Shows how the recording gets on until it is over.
-    fn follow(&mut self, ended: &AtomicBool) -> Outcome {
+    fn follow(&mut self, asked: &AtomicBool) -> Outcome {
         let moves = io::stderr().is_terminal();
         loop {
-            // Asked first, so that what was said last is shown.
-            let state = self.terminal.state();
-            let alive = self.jvm.is_alive();
+            let outcome = self.outcome();
             let lines = self.said();
             if moves {
                 let _ = write!(io::stderr(), "\r\x1b[K");
             }
             show(lines);
-            if !alive {
-                return if state.is_some() { Outcome::Died } else { Outcome::Over };
+            if outcome != Outcome::Asked || asked.load(Ordering::SeqCst) {
+                return outcome;
             }
-            if ended.load(Ordering::SeqCst) {
-                return Outcome::Asked;
-            }
-            match state {
-                None => return Outcome::Over,
-                Some(state) if moves => {
-                    let _ = write!(io::stderr(), "[vouch] {state}");
-                }
-                Some(_) => {}
+            if moves && let State::Running(state) = self.terminal.state() {
+                let _ = write!(io::stderr(), "{}", fitting(&state));
             }
             thread::sleep(SOON);
         }
     }
 
     /// Makes the profile of a JVM that is gone, of the recording that it left.
-    fn recover(&self, given: &Given) {
-        if self.apart {
-            let wanted: Vec<PathBuf> = self.fetched.iter().map(|(_, wanted)| wanted.clone()).collect();
-            left::recover_within(&self.terminal, &wanted);
-        } else {
+    fn recover(&mut self, given: &Given) -> Result<(), String> {
+        if !self.apart {
             left::recover(&self.terminal, given);
+            return Ok(());
         }
+        let of = |kind: &'static str| {
+            self.fetched
+                .iter()
+                .filter(move |(there, _)| there.starts_with(kind))
+                .map(|(_, wanted)| wanted.clone())
+        };
+        let (outs, report): (Vec<PathBuf>, _) = (of("out").collect(), of("report").next());
+        let recovered = left::recover_within(&self.terminal, &outs, report.as_deref());
+        if recovered.is_err() {
+            self.terminal.keep();
+        }
+        recovered
     }
 
     /// Brings what the JVM has written to where it is wanted.
-    fn fetch(&self) -> Result<(), String> {
+    fn fetch(&mut self) -> Result<(), String> {
         for (there, wanted) in &self.fetched {
-            let failed = |error: io::Error| format!("{} cannot be fetched: {error}", wanted.display());
-            let mut file = self.terminal.open(there).map_err(failed)?;
-            vouch_output::write_whole(wanted, false, |to| io::copy(&mut file, to).map(|_| ()))
-                .map_err(failed)?;
+            let fetched = self.terminal.open(there).and_then(|mut file| {
+                vouch_output::write_whole(wanted, false, |to| io::copy(&mut file, to).map(|_| ()))
+            });
+            if let Err(error) = fetched {
+                let there = self.terminal.seen(there);
+                self.terminal.keep();
+                return Err(format!(
+                    "{} cannot be fetched: {error}; what there is of it lies in {} of process {}",
+                    wanted.display(),
+                    there.display(),
+                    self.jvm.pid
+                ));
+            }
         }
         Ok(())
     }
+}
+
+/// A line that the terminal does not break, since it is to be written over.
+fn fitting(line: &str) -> String {
+    let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stderr())
+        .unwrap_or((terminal_size::Width(80), terminal_size::Height(0)));
+    format!("[vouch] {line}").chars().take(usize::from(width).saturating_sub(1)).collect()
+}
+
+fn elsewhere(pid: u32, name: &str) -> String {
+    format!("{name}: process {pid} sees other files than you: name one of its own, from / on")
 }
 
 /// What a JVM says to a library that it does not load, for a person.

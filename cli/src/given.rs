@@ -10,7 +10,8 @@ use vouch_formats::Format;
 use vouch_options::{Beside, DEFAULT_OUT, Key, explained, pattern};
 
 /// What stands in the help above them.
-const HEADING: &str = "What is recorded";
+const OF_A_START: &str = "What is recorded";
+const OF_AN_END: &str = "In the place of what it was started with";
 /// The flag that has no value.
 const QUIET: &str = "quiet";
 /// What leads to a line of the agent's own.
@@ -33,9 +34,9 @@ pub struct Given {
 }
 
 impl Given {
-    fn arguments(command: Command, wanted: fn(&Key) -> bool) -> Command {
+    fn arguments(command: Command, heading: &'static str, wanted: fn(&Key) -> bool) -> Command {
         let keys = explained().filter(|key| wanted(key));
-        let command = command.next_help_heading(HEADING);
+        let command = command.next_help_heading(heading);
         let command = keys.fold(command, |command, key| {
             let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
             let help = key.help.join(" ") + &default;
@@ -66,8 +67,9 @@ impl Given {
     /// Takes an option line of the agent's.
     fn read(&mut self, line: &str) {
         for part in line.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let known =
-                part.split_once('=').and_then(|(name, value)| Some((vouch_options::find(name)?, value)));
+            let known = part
+                .split_once('=')
+                .and_then(|(name, value)| Some((vouch_options::find(name.trim())?, value.trim())));
             match known {
                 Some((key, value)) => self.values.push((key, value.to_owned())),
                 None => self.words.push(part.to_owned()),
@@ -82,6 +84,10 @@ impl Given {
 
     pub fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.words.iter().any(|word| word == QUIET)
     }
 
     /// Each value of a key, made into another one.
@@ -102,7 +108,18 @@ impl Given {
 
     /// Names of files are what they are from this process's folder on, wherever the JVM has its own.
     pub fn make_absolute(&mut self) -> Result<(), String> {
-        let here = std::env::current_dir().map_err(|error| format!("this folder has no name: {error}"))?;
+        self.make_absolute_of(&["out", "report", "jfr"])
+    }
+
+    /// The same for some of the keys, and for sources.
+    pub fn make_absolute_of(&mut self, names: &[&str]) -> Result<(), String> {
+        let is_absolute = |value: &str| value.split(':').all(|path| path.starts_with('/'));
+        if names.iter().chain(&["sources"]).all(|name| self.all(name).all(is_absolute)) {
+            return Ok(());
+        }
+        let here = std::env::current_dir().map_err(|_| {
+            "this folder is gone: run it from another one, or name files from / on".to_owned()
+        })?;
         let here = here.to_str().ok_or("this folder's name is no text, so that a JVM cannot be told it")?;
         let from_here = |name: &str| {
             if Path::new(name).is_absolute() || name.starts_with("%{") {
@@ -110,7 +127,7 @@ impl Given {
             }
             format!("{}/{name}", pattern::escaped(here))
         };
-        for name in ["out", "report", "jfr"] {
+        for name in names {
             self.change(name, from_here);
         }
         self.change("sources", |paths| {
@@ -141,9 +158,9 @@ impl Given {
         let words = words.iter().map(|word| word.clone().into_owned());
         let parts: Vec<String> = words.chain(given).chain(self.words.iter().cloned()).collect();
         match parts.iter().find(|part| part.contains(',')) {
-            Some(part) => {
-                Err(format!("{part}: a comma ends an option of the agent's, so none may stand in a value"))
-            }
+            Some(part) => Err(format!(
+                "{part}: a comma ends an option of the agent's, so none may stand in a value, nor in the name of this folder; lists are joined by +"
+            )),
             None => Ok(parts.join(",")),
         }
     }
@@ -166,7 +183,7 @@ fn writing(key: &Key) -> bool {
 
 impl Args for Recording {
     fn augment_args(command: Command) -> Command {
-        Given::arguments(command, any)
+        Given::arguments(command, OF_A_START, any)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -187,7 +204,7 @@ impl FromArgMatches for Recording {
 
 impl Args for Places {
     fn augment_args(command: Command) -> Command {
-        Given::arguments(command, writing)
+        Given::arguments(command, OF_AN_END, writing)
     }
 
     fn augment_args_for_update(command: Command) -> Command {

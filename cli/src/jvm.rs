@@ -4,10 +4,13 @@
 
 pub mod attach;
 mod command_line;
+pub mod user;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use user::User;
 
 /// Which machine runs the bytecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +25,7 @@ pub struct Jvm {
     pub pid: u32,
     /// Its number where it lives, which is another one in a container.
     pub own_pid: u32,
-    pub uid: u32,
-    pub gid: u32,
+    pub user: User,
     pub vm: Vm,
     /// What was asked for on its command line.
     pub main: String,
@@ -81,7 +83,7 @@ pub fn find(who: &str) -> Result<Jvm, String> {
     let exact: Vec<&Jvm> = named.iter().copied().filter(|jvm| is_called(&jvm.main, who)).collect();
     match (exact.as_slice(), named.as_slice()) {
         ([jvm], _) | ([], [jvm]) => Ok((*jvm).clone()),
-        ([], []) if hidden > 0 => Err(format!(
+        ([], []) if hidden > 0 && !rustix::process::geteuid().is_root() => Err(format!(
             "no JVM of this user runs {who}; root would see those of others, too: `vouch list` shows them"
         )),
         ([], []) => Err(format!("no JVM runs {who}: `vouch list` shows those that there are")),
@@ -111,7 +113,7 @@ enum Look {
 
 fn of(pid: u32) -> Look {
     let folder = PathBuf::from(format!("/proc/{pid}"));
-    let Ok(owner) = fs::metadata(&folder) else { return Look::Gone };
+    let Some(user) = user(pid) else { return Look::Gone };
     let maps = match fs::read(folder.join("maps")) {
         Ok(maps) => String::from_utf8_lossy(&maps).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Look::Hidden,
@@ -129,18 +131,16 @@ fn of(pid: u32) -> Look {
         (None, None) => return Look::Other,
     };
     let words = words(&folder.join("cmdline"));
-    let root = folder.join("root");
     Look::Jvm(Box::new(Jvm {
         pid,
         own_pid: status(pid, "NSpid")
             .and_then(|pids| pids.split_whitespace().last()?.parse().ok())
             .unwrap_or(pid),
-        uid: owner.uid(),
-        gid: owner.gid(),
+        user,
         vm,
         main: command_line::main(&words),
-        release: release(&root, Path::new(library)),
-        elsewhere: namespace(pid) != namespace(std::process::id()),
+        release: release(pid, Path::new(library)),
+        elsewhere: root(pid) != root(std::process::id()),
         agent: named(|name| name == "libvouch.so").map(PathBuf::from),
         recording: threads(pid).any(|name| name.trim_end() == vouch_options::RECORDING),
     }))
@@ -171,17 +171,23 @@ fn threads(pid: u32) -> impl Iterator<Item = String> {
     tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok())
 }
 
-fn namespace(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
+/// Which files it sees: its mounts, and which of them it takes for all.
+fn root(pid: u32) -> Option<(PathBuf, u64, u64)> {
+    let mounts = fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()?;
+    let root = fs::metadata(format!("/proc/{pid}/root")).ok()?;
+    Some((mounts, root.dev(), root.ino()))
+}
+
+/// As whom it acts, which for some is not whose its files in /proc are.
+fn user(pid: u32) -> Option<User> {
+    let effective = |name| status(pid, name)?.split_whitespace().nth(1)?.parse().ok();
+    Some(User { uid: effective("Uid")?, gid: effective("Gid")? })
 }
 
 /// `JAVA_VERSION="17.0.12"` in a file `release` above the library.
-fn release(root: &Path, library: &Path) -> Option<String> {
+pub fn release(pid: u32, library: &Path) -> Option<String> {
     let homes = library.ancestors().skip(1).take(5);
-    let mut texts = homes.filter_map(|home| {
-        let home = home.strip_prefix("/").ok()?;
-        fs::read_to_string(root.join(home).join("release")).ok()
-    });
+    let mut texts = homes.filter_map(|home| user::read_inside(pid, &home.join("release")));
     texts.find_map(|text| {
         let version = text.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
         Some(version.trim_matches('"').to_owned())
@@ -200,11 +206,6 @@ impl Jvm {
         });
         words(&folder.join("cmdline")).iter().any(|word| word == option)
             || given.into_iter().any(|variable| variable.contains(option))
-    }
-
-    /// It runs as another user.
-    pub fn is_of_another(&self) -> bool {
-        self.uid != rustix::process::geteuid().as_raw()
     }
 
     /// Not all of its threads have ended, or the files that it had open are not closed yet.

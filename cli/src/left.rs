@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use vouch_formats::Format;
@@ -18,22 +19,25 @@ use crate::terminal::Terminal;
 const WITHOUT_A_WORD: &str =
     "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
 
-/// Makes the profile of a recording that a JVM left in the terminal itself, since it could write nowhere else.
-pub fn recover_within(terminal: &Terminal, wanted: &[PathBuf]) {
+/// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal itself, since it could write nowhere else.
+pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Path>) -> Result<(), String> {
     for recording in terminal.recordings() {
-        let Some(name) = recording.file_name().and_then(OsStr::to_str) else { continue };
-        let path = terminal.path(name);
-        if is_left(&path)
-            && let Some(out) = wanted.iter().find(|wanted| Format::of(&wanted.to_string_lossy()).is_some())
-        {
-            let mut lines = vec![WITHOUT_A_WORD.to_owned()];
-            match recover::make(&path, std::slice::from_ref(out), None) {
-                Ok(summary) => lines.extend(summary.lines().map(str::to_owned)),
-                Err(why) => lines.push(format!("[vouch] its recording {why}")),
-            }
-            show(lines);
-        }
+        let name = recording.file_name().and_then(OsStr::to_str);
+        let Some((name, mut left)) = name.and_then(|name| Some((name, terminal.open_left(name)?))) else {
+            continue;
+        };
+        // A copy of our own is read, which nobody changes meanwhile.
+        let own = Terminal::here()?;
+        let copy = own.seen(name);
+        let copied = vouch_output::write_whole(&copy, false, |to| io::copy(&mut left, to).map(|_| ()));
+        copied.map_err(|error| format!("the recording cannot be fetched: {error}"))?;
+        let mut lines = vec![WITHOUT_A_WORD.to_owned()];
+        let summary = recover::make(&copy, outs, report);
+        let summary = summary.map_err(|why| format!("the recording {why}"))?;
+        lines.extend(summary.lines().map(str::to_owned));
+        show(lines);
     }
+    Ok(())
 }
 
 /// Makes the profile of each recording that was begun from this terminal and whose process is gone.

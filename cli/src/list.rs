@@ -44,7 +44,7 @@ fn row(jvm: &Jvm) -> [String; 5] {
     let elsewhere =
         if jvm.elsewhere { format!(" (in a container, as {})", jvm.own_pid) } else { String::new() };
     let plain = |text: &str| vouch_report::plain(text);
-    [jvm.pid.to_string(), user(jvm.uid), plain(&jdk), vouch.to_owned(), plain(&jvm.main) + &elsewhere]
+    [jvm.pid.to_string(), user(jvm.user.uid), plain(&jdk), vouch.to_owned(), plain(&jvm.main) + &elsewhere]
 }
 
 /// By name, where this machine has one for it.

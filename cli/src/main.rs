@@ -7,6 +7,7 @@
 mod agent;
 mod attach;
 mod diff;
+mod doctor;
 mod document;
 mod embed;
 mod events;
@@ -44,12 +45,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Runs a program with every JVM that it starts under the agent
+    /// Runs a program under the agent, from its start to its end
     Run(run::Run),
     /// Records a JVM that runs already, until --duration is over or Ctrl-C
     Attach(attach::Attach),
     /// The JVMs that run here
     List,
+    /// What will work here and what will not, and what changes it
+    Doctor(doctor::Doctor),
     /// Begins a recording in a JVM that runs, and does not wait for its end
     Start(attach::Attach),
     /// Ends a JVM's recording and writes what it was started with
@@ -57,7 +60,11 @@ enum Verb {
     /// Writes what a JVM's recording has so far, and lets it go on
     Dump(attach::To),
     /// What a JVM's recording has so far, in a line
-    Status(attach::To),
+    Status {
+        /// The JVM's process id, or what it runs: a main class or a jar
+        #[arg(value_name = "PID|NAME")]
+        jvm: String,
+    },
     /// What is wrong with the stacks that were refuted
     Explain {
         /// A trust report (.json) or a profile (.json, .json.gz) of Vouch's
@@ -141,10 +148,11 @@ fn main() -> ExitCode {
         }
         Verb::Attach(attach) => attach::attach(attach),
         Verb::List => list::list(),
+        Verb::Doctor(doctor) => doctor::doctor(doctor),
         Verb::Start(attach) => attach::start(attach),
         Verb::Stop(to) => attach::ask("stop", to),
         Verb::Dump(to) => attach::ask("dump", to),
-        Verb::Status(to) => attach::ask("status", to),
+        Verb::Status { jvm } => attach::status(&jvm),
         Verb::Explain { file, which } => explain::explain(&file, which),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),

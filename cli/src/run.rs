@@ -4,18 +4,24 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::io::{IsTerminal, Write};
+use std::fs;
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::low_level::emulate_default_handler;
+use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::agent;
 use crate::given::Recording;
@@ -26,12 +32,13 @@ use crate::terminal::Terminal;
 const SOON: Duration = Duration::from_millis(100);
 /// What every JVM reads when it starts.
 const EVERY_JVM: &str = "JAVA_TOOL_OPTIONS";
+const MOST_FOR_JDK_8: usize = 1023;
 
 #[derive(Args)]
 pub struct Run {
     #[command(flatten)]
     recording: Recording,
-    /// The program, with its arguments: java, or whatever starts a JVM
+    /// The program, with its arguments: a java (itself, not the JVMs that it starts), or a command, whose JVMs all have profiles then
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
@@ -40,6 +47,14 @@ pub struct Run {
 pub fn run(run: Run) -> Result<ExitCode, String> {
     let Run { recording: Recording(mut given), command } = run;
     let (program, arguments) = command.split_first().ok_or("a program is missing")?;
+    if program.as_encoded_bytes().starts_with(b"-") {
+        return Err(format!("unknown option {}: `vouch run --help` lists them", program.display()));
+    }
+    if std::env::var(EVERY_JVM).is_ok_and(|options| options.contains(agent::NAME)) {
+        return Err(format!(
+            "{EVERY_JVM} brings the agent into every JVM already, by another `vouch run` perhaps: one is enough"
+        ));
+    }
     let library = agent::library()?;
     let mut terminal = Terminal::here()?;
     let launcher = Launcher::of(program);
@@ -58,11 +73,23 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
         Launcher::Unknown => command.env(EVERY_JVM, beside_others(&agent)?),
     };
     command.args(arguments);
-    let signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
+    let signals = SignalsInfo::<WithOrigin>::new(heeded());
     let signals = signals.map_err(|error| format!("signals cannot be passed on: {error}"))?;
-    let child = command.spawn().map_err(|error| format!("{} cannot be run: {error}", program.display()))?;
-    pass_on(signals, &child);
-    let status = wait(child, &mut terminal)?;
+    let child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            show(vec![vouch_report::plain(&format!("vouch: {} cannot be run: {error}", program.display()))]);
+            // As a shell has it.
+            let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+            return Ok(ExitCode::from(code));
+        }
+    };
+    let running = Arc::new(AtomicI32::new(i32::try_from(child.id()).unwrap_or(0)));
+    pass_on(signals, Arc::clone(&running));
+    let status = wait(child, &running, &mut terminal)?;
+    if !terminal.was_met() && !given.is_quiet() {
+        show(vec!["[vouch] no JVM came under the agent: nothing was profiled".to_owned()]);
+    }
     left::recover(&terminal, &given);
     drop(terminal);
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -97,37 +124,53 @@ fn beside_others(agent: &str) -> Result<OsString, String> {
             "{agent}: a quotation mark cannot be told to a JVM that is started by another program"
         ));
     }
-    let quoted = if agent.contains(char::is_whitespace) { format!("\"{agent}\"") } else { agent.to_owned() };
     let mut options = std::env::var_os(EVERY_JVM).unwrap_or_default();
     if !options.is_empty() {
         options.push(" ");
     }
-    options.push(quoted);
+    options.push(format!("\"{agent}\""));
+    if options.len() > MOST_FOR_JDK_8 {
+        show(vec![format!(
+            "[vouch] {EVERY_JVM} has {} characters now: a JDK 8 takes no notice of it if there are more than {MOST_FOR_JDK_8}",
+            options.len()
+        )]);
+    }
     Ok(options)
 }
 
-/// Signals that are meant for the program reach it. Those of a key do so by themselves.
-fn pass_on(mut signals: Signals, child: &Child) {
-    let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+/// Signals that may be meant for the program. One that is ignored stays so, for the program too: `nohup` has it so.
+fn heeded() -> Vec<i32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let ignored = ignored.unwrap_or(0);
+    let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+    all.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).collect()
+}
+
+/// What another process sends to this one reaches the program; what a terminal's key sends does so by itself. Once the program has
+/// ended, a signal is for this process.
+fn pass_on(mut signals: SignalsInfo<WithOrigin>, running: Arc<AtomicI32>) {
     thread::spawn(move || {
-        for number in signals.forever() {
-            let is_key =
-                matches!(number, SIGINT | SIGQUIT) && std::io::stdin().is_terminal() && is_in_front();
-            if let (Some(child), Some(signal), false) = (child, Signal::from_named_raw(number), is_key) {
-                // It may have ended.
-                let _ = kill_process(child, signal);
+        for Origin { signal, cause, .. } in signals.forever() {
+            let program = Pid::from_raw(running.load(Ordering::SeqCst));
+            match (program, Signal::from_named_raw(signal)) {
+                (Some(program), Some(signal)) if cause != Cause::Kernel => {
+                    // It may have ended.
+                    let _ = kill_process(program, signal);
+                }
+                (Some(_), _) => {}
+                (None, _) => {
+                    // It cannot fail for a signal that can be caught.
+                    let _ = emulate_default_handler(signal);
+                }
             }
         }
     });
 }
 
-/// The terminal sends the signals of its keys to this process and the program alike.
-fn is_in_front() -> bool {
-    rustix::termios::tcgetpgrp(std::io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
-}
-
 /// Waits for the end, and shows meanwhile what the agents say.
-fn wait(mut child: Child, terminal: &mut Terminal) -> Result<std::process::ExitStatus, String> {
+fn wait(mut child: Child, running: &AtomicI32, terminal: &mut Terminal) -> Result<ExitStatus, String> {
     let (ended, end): (Sender<()>, _) = channel();
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -137,6 +180,7 @@ fn wait(mut child: Child, terminal: &mut Terminal) -> Result<std::process::ExitS
             show(terminal.said());
         });
         let status = child.wait();
+        running.store(0, Ordering::SeqCst);
         drop(ended);
         status
     })

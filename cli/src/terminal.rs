@@ -1,15 +1,21 @@
 //! The folder through which the agent in a JVM speaks to a command that waits for it (crate `vouch-options` has its layout).
 //!
-//! It belongs to the JVM's user, who may put there what he likes: nothing in it is followed, run, or believed to be short.
+//! It belongs to the JVM's user, who may put there what he likes: nothing in it is followed, run, or believed to be short, and whatever is
+//! done in it is done by him (`jvm/user.rs`).
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use vouch_options::terminal::{KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
+use vouch_log::is_left;
+use vouch_options::terminal::{BEGUN, ENDED, End, KEPT, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
+
+use crate::jvm::user::User;
 
 /// Of a file in it no more is read at a time.
 const MOST: u64 = 1 << 20;
@@ -18,18 +24,35 @@ const O_DIRECTORY: i32 = 0o200_000;
 const O_NOFOLLOW: i32 = 0o400_000;
 const O_NONBLOCK: i32 = 0o4000;
 
+/// What the names of all of them begin with, and how old one is that may be taken for left.
+const PREFIX: &str = ".vouch-";
+const YOUNG: Duration = Duration::from_mins(1);
+
 /// One of them; it is taken away when this is dropped.
 #[derive(Debug)]
 pub struct Terminal {
     /// Where it lies, open, so that it is reached though the JVM that saw it is gone.
     parent: File,
+    /// Locked, by which the agent knows that somebody waits.
     folder: File,
     name: String,
     /// What the JVM calls it.
     seen: PathBuf,
+    /// Whose it is, where that is another user.
+    user: User,
+    /// It stays, since there is something in it.
+    kept: bool,
     /// Of what was said, so much has been read; the last line may not be whole yet.
     read: u64,
     rest: String,
+}
+
+/// What the agent says of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    Unknown,
+    Running(String),
+    Over(End),
 }
 
 impl Terminal {
@@ -37,32 +60,27 @@ impl Terminal {
     pub fn here() -> Result<Self, String> {
         let folder = std::path::absolute(std::env::temp_dir());
         let folder = folder.map_err(|error| format!("there is no folder for temporary files: {error}"))?;
-        Self::create(&folder, &folder, None)
+        let parent = File::open(&folder).map_err(|error| nowhere(&folder, &error))?;
+        let user =
+            User { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
+        Self::create(parent, &folder, user)
     }
 
-    /// In a folder that the JVM calls `seen`, for its user and group.
-    pub fn create(parent: &Path, seen: &Path, owner: Option<(u32, u32)>) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("nothing can be laid down in {}: {error}", parent.display());
+    /// In a folder that the JVM calls `seen`, for its user.
+    pub fn create(parent: File, seen: &Path, user: User) -> Result<Self, String> {
         let random = RandomState::new().hash_one(std::process::id());
-        let name = format!(".vouch-{}-{random:016x}", std::process::id());
-        let parent_folder =
-            OpenOptions::new().read(true).custom_flags(O_DIRECTORY).open(parent).map_err(failed)?;
-        let path = within(&parent_folder, &name);
-        DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
-        let folder = OpenOptions::new().read(true).custom_flags(O_DIRECTORY | O_NOFOLLOW).open(&path);
-        let folder = folder.map_err(failed)?;
-        let terminal = Self {
-            parent: parent_folder,
-            folder,
-            seen: seen.join(&name),
-            name,
-            read: 0,
-            rest: String::new(),
-        };
-        if let Some((uid, gid)) = owner {
-            fchown(&terminal.folder, Some(uid), Some(gid)).map_err(failed)?;
-        }
-        Ok(terminal)
+        let name = format!("{PREFIX}{}-{random:016x}", std::process::id());
+        let folder = user.does(|| {
+            sweep(&parent);
+            let path = within(&parent, &name);
+            let made = DirBuilder::new().mode(0o700).create(&path).and_then(|()| open_folder(&path));
+            let folder = made.map_err(|error| nowhere(seen, &error))?;
+            // A file system that has no locks has the agent speak on stderr.
+            let _ = folder.try_lock();
+            Ok(folder)
+        })?;
+        let (seen, rest) = (seen.join(&name), String::new());
+        Ok(Self { parent, folder, name, seen, user, kept: false, read: 0, rest })
     }
 
     /// What the agent is told.
@@ -75,16 +93,35 @@ impl Terminal {
         self.seen.join(name)
     }
 
-    /// The same file, from here.
-    pub fn path(&self, name: &str) -> PathBuf {
-        within(&self.folder, name)
+    /// Something in it is all that there is of a recording.
+    pub fn keep(&mut self) {
+        self.kept = true;
+        // Those that come later are told so; whoever cannot be told finds it in use, as long as this lives.
+        let _ =
+            self.user.does(|| fs::write(within(&self.folder, KEPT), "").map_err(|error| error.to_string()));
+    }
+
+    /// Lays a file down in it that the JVM is to load.
+    pub fn lay(&self, name: &str, mut from: File) -> Result<(), String> {
+        self.user.does(|| {
+            let mut to = OpenOptions::new();
+            let to = to.write(true).create_new(true).mode(0o700).open(within(&self.folder, name));
+            let laid = to.and_then(|mut to| io::copy(&mut from, &mut to));
+            laid.map(|_| ()).map_err(|error| nowhere(&self.seen, &error))
+        })
     }
 
     /// A file in it, which is no link and no pipe.
     pub fn open(&self, name: &str) -> io::Result<File> {
-        let file =
-            OpenOptions::new().read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(self.path(name))?;
-        if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+        let opened = self.user.does(|| {
+            let mut options = OpenOptions::new();
+            let file =
+                options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(within(&self.folder, name));
+            Ok(file.and_then(|file| {
+                if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+            }))
+        });
+        opened.map_err(io::Error::other)?
     }
 
     /// The lines that were said since.
@@ -103,35 +140,100 @@ impl Terminal {
         lines.lines().map(vouch_report::plain).collect()
     }
 
-    /// What is being recorded; `None` if there is no recording that was begun from here.
-    pub fn state(&self) -> Option<String> {
+    /// How it stands with the recording that was begun from here.
+    pub fn state(&self) -> State {
         let mut line = String::new();
-        let file = self.open(STATE).ok()?;
-        file.take(STATE_LENGTH as u64).read_to_string(&mut line).ok()?;
-        Some(vouch_report::plain(line.trim_end()))
+        let read = self.open(STATE).and_then(|file| file.take(STATE_LENGTH as u64).read_to_string(&mut line));
+        match line.trim_end() {
+            _ if read.is_err() => State::Unknown,
+            "" => State::Unknown,
+            line => line.parse().map_or_else(|()| State::Running(vouch_report::plain(line)), State::Over),
+        }
     }
 
-    /// What would be left of the recordings if their JVMs were killed, as those call it.
+    /// What is left of recordings that their JVMs have not ended, as those call it.
     pub fn recordings(&self) -> Vec<PathBuf> {
         let mut lines = String::new();
         let read = self.open(RECORDINGS).and_then(|file| file.take(MOST).read_to_string(&mut lines));
-        let mut paths: Vec<PathBuf> =
-            read.map_or_else(|_| Vec::new(), |_| lines.lines().map(PathBuf::from).collect());
-        paths.sort();
-        paths.dedup();
-        paths
+        let lines = read.map_or("", |_| lines.as_str());
+        let mut begun = BTreeSet::new();
+        for line in lines.lines() {
+            if let Some(path) = line.strip_prefix(BEGUN) {
+                begun.insert(PathBuf::from(path));
+            } else if let Some(path) = line.strip_prefix(ENDED) {
+                begun.remove(Path::new(path));
+            }
+        }
+        begun.into_iter().collect()
+    }
+
+    /// Some agent has been here.
+    pub fn was_met(&self) -> bool {
+        self.open(SAID).is_ok()
+    }
+
+    /// A recording that lies in it, of a process that is gone and had not ended it.
+    pub fn open_left(&self, name: &str) -> Option<File> {
+        let left = self.user.does(|| Ok(is_left(&within(&self.folder, name))));
+        left.is_ok_and(|left| left).then(|| self.open(name).ok())?
+    }
+
+    fn remove(&self) -> Result<(), String> {
+        self.user.does(|| {
+            remove(&self.parent, &self.folder, &self.name).map_err(|error| nowhere(&self.seen, &error))
+        })
+    }
+}
+
+/// By way of what was made, whatever lies in its place; and no folder that somebody has put into it.
+fn remove(parent: &File, folder: &File, name: &str) -> io::Result<()> {
+    for file in fs::read_dir(within(folder, "."))?.flatten() {
+        // What stays is seen in the next step.
+        let _ = fs::remove_file(within(folder, &file.file_name().to_string_lossy()));
+    }
+    fs::remove_dir(within(parent, name))
+}
+
+/// Takes away what commands have left here that were killed: folders of the same user, which nobody has locked.
+fn sweep(parent: &File) {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(within(parent, ".")).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(folder) =
+            name.starts_with(PREFIX).then(|| open_folder(&within(parent, &name)).ok()).flatten()
+        else {
+            continue;
+        };
+        // Between its making and its locking there is a moment.
+        let old =
+            |found: &fs::Metadata| found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > YOUNG));
+        let left = folder.metadata().is_ok_and(|found| found.uid() == own && old(&found));
+        if left && !within(&folder, KEPT).exists() && folder.try_lock().is_ok() {
+            // It harms nobody where it is.
+            let _ = remove(parent, &folder, &name);
+        }
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Whoever may not do so has lost the right to it meanwhile, and can do nothing about it.
-        let _ = fs::remove_dir_all(within(&self.parent, &self.name));
+        if !self.kept {
+            // Whoever may not do so has lost the right to it meanwhile, and can do nothing about it.
+            let _ = self.remove();
+        }
     }
+}
+
+fn open_folder(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(O_DIRECTORY | O_NOFOLLOW).open(path)
 }
 
 fn within(folder: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}
+
+fn nowhere(folder: &Path, error: &io::Error) -> String {
+    format!("nothing can be laid down in {}: {error}", folder.display())
 }
 
 #[cfg(test)]
@@ -158,12 +260,67 @@ mod tests {
         let secret = terminal.seen("secret");
         fs::write(&secret, "secret").unwrap();
         symlink(&secret, terminal.seen(STATE)).unwrap();
-        assert_eq!(terminal.state(), None);
+        assert_eq!(terminal.state(), State::Unknown);
         fs::remove_file(terminal.seen(STATE)).unwrap();
         fs::write(terminal.seen(STATE), "recording   \n").unwrap();
-        assert_eq!(terminal.state().as_deref(), Some("recording"));
+        assert_eq!(terminal.state(), State::Running("recording".to_owned()));
+        fs::write(terminal.seen(STATE), format!("{}    \n", End::Lost.line())).unwrap();
+        assert_eq!(terminal.state(), State::Over(End::Lost));
         let folder = terminal.seen("");
         drop(terminal);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_folder_that_somebody_has_put_into_it_is_not_emptied() {
+        let terminal = Terminal::here().unwrap();
+        let planted = terminal.seen("planted");
+        fs::create_dir(&planted).unwrap();
+        fs::write(planted.join("precious"), "").unwrap();
+        let folder = terminal.seen("");
+        drop(terminal);
+        assert!(planted.join("precious").exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_left_is_swept_unless_somebody_has_it_or_it_is_kept() {
+        let parent = Terminal::here().unwrap();
+        let old = std::time::SystemTime::now() - 2 * YOUNG;
+        let folder = |name: &str| {
+            let path = parent.seen(name);
+            fs::create_dir(&path).unwrap();
+            let folder = File::open(&path).unwrap();
+            folder.set_modified(old).unwrap();
+            folder
+        };
+        let (_left, waiting) = (folder(".vouch-1-left"), folder(".vouch-2-waiting"));
+        let (kept, _other) = (folder(".vouch-3-kept"), folder("other"));
+        folder(".vouch-4-young").set_modified(std::time::SystemTime::now()).unwrap();
+        waiting.try_lock().unwrap();
+        fs::write(parent.seen(".vouch-3-kept").join(KEPT), "").unwrap();
+        kept.set_modified(old).unwrap();
+        sweep(&parent.folder);
+        let mut names: Vec<_> =
+            fs::read_dir(parent.seen("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".vouch-2-waiting", ".vouch-3-kept", ".vouch-4-young", "other"]);
+        fs::remove_dir_all(parent.seen("")).unwrap();
+    }
+
+    #[test]
+    fn what_has_ended_is_not_left() {
+        let terminal = Terminal::here().unwrap();
+        fs::write(terminal.seen(RECORDINGS), "begun /a.vouch\nbegun /b.vouch\nended /a.vouch\n").unwrap();
+        assert_eq!(terminal.recordings(), [PathBuf::from("/b.vouch")]);
+    }
+
+    #[test]
+    fn it_is_locked_as_long_as_somebody_waits() {
+        let terminal = Terminal::here().unwrap();
+        let other = File::open(terminal.seen("")).unwrap();
+        assert!(other.try_lock_shared().is_err());
+        drop(terminal);
+        assert!(other.try_lock_shared().is_ok());
     }
 }

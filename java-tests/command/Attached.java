@@ -12,8 +12,10 @@
  */
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
@@ -21,6 +23,7 @@ import dev.vouch.test.Profile;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
+import dev.vouch.test.Scale;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
@@ -46,6 +49,7 @@ public class Attached {
             attached.forAWhile();
             attached.untilAKey();
             attached.stepByStep();
+            attached.often();
             attached.mistakes();
             attached.untilItIsKilled();
             Run run = child.waitForAnyEnd();
@@ -73,7 +77,7 @@ public class Attached {
         try (Running attach = Tool.start(dir, "attach", pid, "--out", "key.json")) {
             attach.awaitErr("[vouch] recording process " + pid);
             listed("records");
-            Thread.sleep(200);
+            awaitSamples();
             attach.signal("INT");
             Run run = attach.waitForAnyEnd();
             Check.equal(0, run.exit, "exit code of an attach that a key has ended: " + run.err);
@@ -84,8 +88,7 @@ public class Attached {
 
     private void stepByStep() throws Exception {
         Check.contains(Tool.vouch(dir, "start", pid, "--out", "steps.json", "--interval", "2ms", "--quiet").ok(), "vouch stop " + pid, "what start says");
-        Thread.sleep(200);
-        String status = Tool.vouch(dir, "status", pid).ok();
+        String status = awaitSamples();
         Check.that(status.matches("(?s)\\[vouch\\] recording for [\\d.]+ s with engine \\w+ at 2ms: [1-9].* % proven, .*"), "status: " + status);
         Check.that(!Files.exists(dir.resolve("steps.json")), "something is written before it is asked for");
         Tool.vouch(dir, "dump", pid).ok();
@@ -93,6 +96,30 @@ public class Attached {
         Tool.vouch(dir, "stop", pid, "--out", "stopped.json").ok();
         holds("stopped.json");
         Check.contains(Tool.vouch(dir, "status", pid).ok(), "no recording is running", "status after the end");
+    }
+
+    /** Each recording gives back what it took. */
+    private void often() throws Exception {
+        Path files = Paths.get("/proc", pid, "fd");
+        Path threads = Paths.get("/proc", pid, "task");
+        long before = count(files);
+        long threadsBefore = count(threads);
+        for (int times = 0; times < Scale.pick(10, 1_000); times++) {
+            Tool.vouch(dir, "start", pid, "--out", "often.json", "--quiet").ok();
+            Tool.vouch(dir, "stop", pid, "--quiet").ok();
+        }
+        Check.atMost(before, count(files), "open files of the service");
+        Check.atMost(threadsBefore, count(threads), "threads of the service");
+    }
+
+    private static long count(Path folder) throws IOException {
+        long count = 0;
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
+            for (Path entry : entries) {
+                count++;
+            }
+        }
+        return count;
     }
 
     /** What the agent has against it is told here, and the service runs on. */
@@ -110,13 +137,18 @@ public class Attached {
     private void untilItIsKilled() throws Exception {
         try (Running attach = Tool.start(dir, "attach", pid, "--out", "killed.json")) {
             attach.awaitErr("[vouch] recording process " + pid);
-            Thread.sleep(400);
+            awaitSamples();
             service.signal("KILL");
             attach.awaitErr("[vouch] a JVM ended without a word");
             Check.equal(0, attach.waitForAnyEnd().exit, "exit code of an attach whose JVM was killed");
         }
         holds("killed.json");
         Check.that(!Files.exists(dir.resolve("killed.vouch")), "the recording stays though its profile is made");
+    }
+
+    /** Some are taken in, and on disk with that; gives the state. */
+    private String awaitSamples() throws Exception {
+        return Tool.awaitSamples(dir, pid);
     }
 
     private void holds(String file) {

@@ -35,6 +35,7 @@ public class Refusals {
         deaf();
         stopped();
         left();
+        planted();
         Check.empty(Tool.folders(), "folders in /tmp of commands that have ended");
     }
 
@@ -43,7 +44,7 @@ public class Refusals {
         Check.contains(Tool.vouch(HERE, "attach", "dev.vouch.NotThere").refused(), "runs dev.vouch.NotThere", "a name that nobody has");
         Process other = new ProcessBuilder("sleep", "100").start();
         try {
-            String pid = Tool.vouch(HERE, "attach", Long.toString(pid(other))).refused();
+            String pid = Tool.vouch(HERE, "attach", Long.toString(Running.pid(other))).refused();
             Check.contains(pid, "is no JVM", "a process that is none");
             Check.that(other.isAlive(), "it was sent a signal");
         } finally {
@@ -100,6 +101,23 @@ public class Refusals {
         }
     }
 
+    /** A process of another user's can be called like a JVM, and have anything in the place of its JDK: the list comes all the same. */
+    private static void planted() throws Exception {
+        Path home = Files.createDirectories(Files.createTempDirectory(HERE, "planted").resolve("lib"));
+        Path library = Files.createFile(home.resolve("libjvm.so"));
+        Check.equal(0, new ProcessBuilder("mkfifo", home.getParent().resolve("release").toString()).start().waitFor(), "exit code of mkfifo");
+        Files.write(library, new byte[8192]);
+        Process maps = new ProcessBuilder("python3", "-c",
+            "import mmap,sys,time\nf=open(sys.argv[1],'rb')\nm=mmap.mmap(f.fileno(),0,prot=mmap.PROT_READ)\nprint('ready',flush=True)\ntime.sleep(100)",
+            library.toString()).start();
+        try {
+            Check.equal((int) 'r', maps.getInputStream().read(), "the process maps its library");
+            Check.contains(Tool.vouch(HERE, "list").ok(), Long.toString(Running.pid(maps)), "the list has it");
+        } finally {
+            maps.destroyForcibly();
+        }
+    }
+
     private static String attach(Running child) throws Exception {
         return Tool.vouch(child.dir, "attach", Long.toString(child.pid()), "--out", "none.json").refused();
     }
@@ -112,17 +130,6 @@ public class Refusals {
         Check.that(dumps < 0 || seen == dumps, "thread dumps: expected " + dumps + ", came " + seen);
         Check.that(!Files.exists(child.dir.resolve(".attach_pid" + child.pid())), "the trigger stays in the JVM's folder");
         Check.that(!Files.exists(Paths.get("/tmp/.attach_pid" + child.pid())), "the trigger stays in /tmp");
-    }
-
-    private static long pid(Process process) throws ReflectiveOperationException {
-        java.lang.reflect.Field pid;
-        try {
-            return (Long) Process.class.getMethod("pid").invoke(process);
-        } catch (NoSuchMethodException beforeJdk9) {
-            pid = process.getClass().getDeclaredField("pid");
-            pid.setAccessible(true);
-            return pid.getInt(process);
-        }
     }
 
     static class Waits {

@@ -33,6 +33,7 @@ public class Runs {
         oneProgram();
         aScript();
         aSignal();
+        ignored();
         killed();
         notStarted();
         Check.empty(Tool.folders(), "folders in /tmp of commands that have ended");
@@ -49,9 +50,9 @@ public class Runs {
         holds(dir.resolve("one.json"));
     }
 
-    /** Two JVMs, one of them in another folder: each has its own files, where they were asked for. */
+    /** Two JVMs, one of them in another folder: each has its own files, where they were asked for, though that has an odd name. */
     private static void aScript() throws Exception {
-        Path dir = dir();
+        Path dir = Files.createDirectory(dir().resolve("o'b c"));
         String java = String.join("' '", program("exit"));
         Path script = Files.write(dir.resolve("script"), Arrays.asList("'" + java + "' </dev/null & cd /", "'" + java + "' </dev/null", "wait", "exit 3"));
         Run run = run(dir, Arrays.asList("sh", script.toString()), "--out", "each.json");
@@ -78,11 +79,21 @@ public class Runs {
         holds(dir.resolve("signal.json"));
     }
 
+    /** What it ignores stays ignored. */
+    private static void ignored() throws Exception {
+        Path dir = dir();
+        List<String> program = Arrays.asList("sh", "-c", "grep SigIgn /proc/self/status");
+        try (Running vouch = Tool.start(dir, Arrays.asList("nohup"), "run", "--quiet", program.get(0), program.get(1), program.get(2))) {
+            String mask = vouch.waitForAnyEnd().out.toString().replaceAll("[^0-9a-f]*SigIgn:\\s*([0-9a-f]+).*", "$1");
+            Check.that((Long.parseUnsignedLong(mask, 16) & 1) == 1, "SIGHUP is ignored under nohup: " + mask);
+        }
+    }
+
     private static void killed() throws Exception {
         Path dir = dir();
         try (Running vouch = start(dir, program("wait"), "--out", "killed.json")) {
             String pid = vouch.awaitOut("waiting").split("=")[1];
-            Thread.sleep(300);
+            Tool.awaitSamples(dir, pid);
             vouch.tool("kill", "-KILL", pid);
             vouch.awaitErr("[vouch] a JVM ended without a word");
             Run run = vouch.waitForAnyEnd();
@@ -96,6 +107,12 @@ public class Runs {
         Path dir = dir();
         Run missing = run(dir, Arrays.asList("./no-such-program"));
         Check.equal("[vouch: ./no-such-program cannot be run: No such file or directory (os error 2)]", missing.err.toString(), "a program that is not there");
+        Check.equal(127, missing.exit, "exit code, which is a shell's");
+        Run misspelt = run(dir, program("exit"), "--intervall", "1ms");
+        Check.equal("[vouch: unknown option --intervall: `vouch run --help` lists them]", misspelt.err.toString(), "an option that there is not");
+        Run none = run(dir, Arrays.asList("true"));
+        Check.equal(0, none.exit, "exit code of a program that is no JVM");
+        Check.equal("[[vouch] no JVM came under the agent: nothing was profiled]", none.err.toString(), "a program that is no JVM");
         Run mistake = run(dir, program("exit", "one"), "--interval", "3");
         Check.equal(1, mistake.exit, "exit code of a mistake");
         Check.contains(mistake.vouchLines(), "[vouch] interval=3: the unit is missing: 3us, 3ms or 3s", "a mistake");

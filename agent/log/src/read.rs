@@ -78,7 +78,7 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     let state =
         state.ok_or("has nothing in it from which a profile could be made: its beginning is missing")?;
     let State { mut meta, mut run, .. } = state;
-    let charged = if found.is_ended { 0 } else { replay.charge(meta.started_ns) };
+    let charged = if found.is_ended { 0 } else { replay.charge(run.interval_ns) };
     let recording = replay.recording;
     if !found.is_ended || found.damage().is_some() {
         // Of what was delivered last, and of what is missing, nobody knows.

@@ -67,12 +67,16 @@ struct OfThread {
 
 impl Replay {
     /// What the kernel charged the threads after it was asked last, as far as their own clocks in their samples tell; it is added to what
-    /// they were charged; of a thread that was born after a time its clock tells all. Together.
-    pub fn charge(&mut self, begun_ns: u64) -> u64 {
+    /// they were charged. Of a thread of which it was not asked, the first sample tells where its clock stood. Together.
+    pub fn charge(&mut self, interval_ns: u64) -> u64 {
         let mut all = 0_u64;
         for OfThread { id, charged, clock, .. } in self.threads.values() {
             let thread = &self.recording.threads()[id.row()];
-            let charged = charged.or((thread.started_ns() > begun_ns).then_some((0, 0)));
+            let first = thread.samples().first();
+            let began = first.map(|first| {
+                first.cpu_ns.saturating_sub(u64::from(first.weight).saturating_mul(interval_ns))
+            });
+            let charged = charged.or(began.map(|began| (0, began)));
             if let (Some((charged, then)), Some(clock), None) = (charged, clock, thread.ended_ns()) {
                 let since = clock.saturating_sub(then);
                 self.recording.set_thread_cpu(*id, charged.saturating_add(since));

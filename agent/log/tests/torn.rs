@@ -441,3 +441,23 @@ fn a_file_full_of_states_is_begun_again_with_all_its_samples() {
     let Recovered { recording: again, .. } = reread(&fs::read(writer.path()).unwrap()).unwrap();
     assert_eq!(again.tally(), recording.tally(), "what was sampled before the first block, too");
 }
+
+/// A JVM that ran for long before it was attached to, and was killed before the kernel was asked again.
+#[test]
+fn what_a_thread_ran_before_the_recording_is_not_charged_to_it() {
+    let folder = folder("before");
+    let (mut writer, _) = Writer::create(&folder.join("a"), u64::MAX).unwrap();
+    let mut recording = Recording::new();
+    writer.append(&mut recording, START_NS, Some(&state(&Recording::new(), START_NS, false))).unwrap();
+    let thread = recording.add_thread("worker", 100, START_NS + 1);
+    let stack = stack(&mut recording, &["main"]);
+    for number in 1..=20 {
+        let cpu_ns = 5_000 * MS + number * MS;
+        recording
+            .sample(thread, Sample { cpu_ns, fate: Fate::Outside, weight: 1, ..sample(number * MS, stack) });
+    }
+    writer.append(&mut recording, START_NS + 20 * MS, None).unwrap();
+    let Recovered { recording: again, meta, .. } = reread(&fs::read(writer.path()).unwrap()).unwrap();
+    assert_eq!(again.threads()[0].cpu_ns(), Some(20 * MS));
+    assert!((meta.report.run.cpu_ms - 20.0).abs() < 1e-9, "{}", meta.report.run.cpu_ms);
+}

@@ -93,8 +93,8 @@ pub static KEYS: [Key; 21] = [
     of("engine", "auto", "NAME", &["auto, perf, timer or itimer"]),
     of("depth", "2048", "N", &["most frames of a stack that are kept (1 to 65536)"]),
     key("threads", "REGEX", &["sample only threads whose name matches"]),
-    key("start", "DELAY", &["begin this long after the JVM has started, or was attached to"]),
-    key("duration", "TIME", &["stop and write after this long"]),
+    key("start", "DELAY", &["begin this long after the JVM has started, or was attached to (ms, s, m, h)"]),
+    key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"]),
     of(
         "witness",
         "sparing",
@@ -155,7 +155,7 @@ pub static KEYS: [Key; 21] = [
 ];
 
 /// Everything that may stand alone.
-pub const WORDS: [&str; 8] = ["start", "stop", "dump", "status", "lab", "quiet", "help", "version"];
+pub const WORDS: [&str; 9] = ["start", "stop", "dump", "status", "check", "lab", "quiet", "help", "version"];
 
 /// The keys that a person may give.
 pub fn offered() -> impl Iterator<Item = &'static Key> {

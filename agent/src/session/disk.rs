@@ -40,7 +40,7 @@ impl Disk {
         if let (Some(stem), true) = (stem(plan), plan.options.on_disk != OnDisk::Off) {
             match Writer::create(&stem, plan.options.most_on_disk) {
                 Ok((created, beside)) => {
-                    terminal::recording(created.path());
+                    terminal::recording(terminal::BEGUN, created.path());
                     writer = Some(created);
                     tell(&beside, plan.options.quiet);
                 }
@@ -121,6 +121,7 @@ impl Disk {
     /// The profile was written, or not: the file is in nobody's way, or all that there is.
     pub fn end(self, plan: &Plan, written: bool) {
         let Some(mut writer) = self.writer else { return };
+        terminal::recording(terminal::ENDED, writer.path());
         let place = writer.path().display().to_string();
         if written && plan.options.on_disk == OnDisk::On {
             return remove(writer, &place);
@@ -137,6 +138,7 @@ impl Disk {
     /// Nothing was recorded.
     pub fn discard(self) {
         if let Some(writer) = self.writer {
+            terminal::recording(terminal::ENDED, writer.path());
             let place = writer.path().display().to_string();
             remove(writer, &place);
         }

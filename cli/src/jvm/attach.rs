@@ -11,9 +11,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Gid, Pid, Signal, Uid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
+use super::user::open_inside;
 use super::{Jvm, Vm, status};
+
+/// Where a JVM listens, whatever its own folder of temporary files.
+pub const TMP: &str = "/tmp";
 
 /// The protocol's own limit for a word.
 const LONGEST: usize = 1024;
@@ -43,10 +47,9 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
         ));
     }
     may_attach(jvm)?;
-    let folder = folder(jvm)?;
-    // Not before all is looked at that the other user may not see.
-    let talk = || -> Result<String, String> {
-        become_one_of(jvm)?;
+    let folder = folder(jvm.pid)?;
+    // A JVM listens to nobody but its user.
+    let answer = jvm.user.does(|| {
         let mut stream = connect(jvm, &folder)?;
         ask(&mut stream, &["load", library, "true", options]).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
@@ -54,11 +57,7 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
             }
             _ => format!("process {} was asked, and did not answer: {error}", jvm.pid),
         })
-    };
-    // In a thread of its own, which alone becomes the JVM's user.
-    let answer = thread::scope(|scope| scope.spawn(talk).join());
-    let answer =
-        answer.map_err(|_| "attaching has failed for a reason that is Vouch's own fault".to_owned())??;
+    })?;
     understand(&answer)
         .ok_or_else(|| format!("process {} answered in a way that nobody knows: {answer:?}", jvm.pid))
 }
@@ -69,7 +68,7 @@ fn may_attach(jvm: &Jvm) -> Result<(), String> {
     if jvm.vm == Vm::OpenJ9 {
         return Err(format!("process {pid} is an OpenJ9: Vouch profiles HotSpot alone"));
     }
-    if jvm.is_of_another() && !rustix::process::geteuid().is_root() {
+    if jvm.user.is_another() && !rustix::process::geteuid().is_root() {
         return Err(format!("process {pid} is another user's: attach as that user, or as root"));
     }
     if jvm.is_told("-XX:+DisableAttachMechanism") {
@@ -92,21 +91,9 @@ fn may_answer(pid: u32) -> Result<(), String> {
 }
 
 /// The folder of temporary files, as the JVM sees it.
-fn folder(jvm: &Jvm) -> Result<File, String> {
-    let path = format!("/proc/{}/root/tmp", jvm.pid);
-    File::open(&path).map_err(|error| format!("{path}, where the JVM listens, cannot be read: {error}"))
-}
-
-/// The calling thread goes on as the JVM's user, since a JVM listens to nobody else.
-fn become_one_of(jvm: &Jvm) -> Result<(), String> {
-    if !jvm.is_of_another() {
-        return Ok(());
-    }
-    let (uid, gid) = (Uid::from_raw(jvm.uid), Gid::from_raw(jvm.gid));
-    rustix::thread::set_thread_groups(&[])
-        .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
-        .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
-        .map_err(|error| format!("user {} cannot be acted for: {error}", jvm.uid))
+pub fn folder(pid: u32) -> Result<File, String> {
+    let folder = open_inside(pid, Path::new(TMP));
+    folder.map_err(|error| format!("{TMP} of process {pid}, where the JVM listens, cannot be read: {error}"))
 }
 
 /// A connection to it, for which it may have to be woken.
@@ -228,6 +215,7 @@ fn understand(answer: &str) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jvm::user::User;
 
     #[test]
     fn whoever_listens_in_the_jvms_place_is_told_nothing() {
@@ -236,8 +224,7 @@ mod tests {
         let jvm = |pid| Jvm {
             pid,
             own_pid: 1,
-            uid: 0,
-            gid: 0,
+            user: User { uid: 0, gid: 0 },
             vm: Vm::HotSpot,
             main: String::new(),
             release: None,

@@ -45,6 +45,11 @@ public final class Running implements AutoCloseable {
     }
 
     public long pid() {
+        return pid(process);
+    }
+
+    /** The kernel's number of a process. */
+    public static long pid(Process process) {
         try {
             try {
                 return (Long) Process.class.getMethod("pid").invoke(process);

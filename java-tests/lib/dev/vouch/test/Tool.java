@@ -10,7 +10,10 @@ import java.nio.file.Paths;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -18,6 +21,9 @@ import java.util.concurrent.TimeUnit;
  * fails.
  */
 public final class Tool {
+    /** Of all that were started, so that what they leave is known. */
+    private static final Set<Long> PIDS = ConcurrentHashMap.newKeySet();
+
     public final int exit;
     /** What it printed, on either stream. */
     public final String text;
@@ -35,7 +41,8 @@ public final class Tool {
     public static Tool vouch(Path dir, List<String> arguments) throws IOException, InterruptedException {
         List<String> command = command(arguments);
         File said = dir.resolve("said.txt").toFile();
-        Process process = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true).redirectOutput(said).start();
+        Process process = builder(command, dir).redirectErrorStream(true).redirectOutput(said).start();
+        PIDS.add(Running.pid(process));
         boolean ended = process.waitFor(60, TimeUnit.SECONDS);
         process.destroyForcibly().waitFor();
         String text = new String(Files.readAllBytes(said.toPath()), StandardCharsets.UTF_8);
@@ -46,11 +53,35 @@ public final class Tool {
         return new Tool(process.exitValue(), text);
     }
 
+    /** Waits until a JVM's recording has samples of Java code, which are then on disk, too; gives its state. */
+    public static String awaitSamples(Path dir, String pid) throws IOException, InterruptedException {
+        String status = "";
+        for (int times = 0; times < 300 && !status.contains(" % proven"); times++) {
+            Thread.sleep(50);
+            status = vouch(dir, "status", pid).ok();
+        }
+        return status;
+    }
+
     /** Starts it in a folder, for a test that talks to it or kills it. */
     public static Running start(Path dir, String... arguments) throws IOException {
-        List<String> command = command(Arrays.asList(arguments));
+        return start(dir, Collections.emptyList(), arguments);
+    }
+
+    /** The same by way of a command that is put in front. */
+    public static Running start(Path dir, List<String> launcher, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(launcher);
+        command.addAll(command(Arrays.asList(arguments)));
         System.out.println("+ " + String.join(" ", command));
-        return new Running(new ProcessBuilder(command).directory(dir.toFile()).start(), dir, Duration.ofSeconds(100));
+        Running running = new Running(builder(command, dir).start(), dir, Duration.ofSeconds(100));
+        PIDS.add(running.pid());
+        return running;
+    }
+
+    private static ProcessBuilder builder(List<String> command, Path dir) {
+        ProcessBuilder builder = new ProcessBuilder(command).directory(dir.toFile());
+        builder.environment().put("JAVA_HOME", Vm.jdk().toString());
+        return builder;
     }
 
     private static List<String> command(List<String> arguments) {
@@ -66,13 +97,13 @@ public final class Tool {
         return text;
     }
 
-    /** What commands that have ended have left of the folders through which they were answered. */
+    /** What the commands that this test has run have left of the folders through which they were answered. */
     public static List<String> folders() throws IOException {
         List<String> left = new ArrayList<>();
         try (DirectoryStream<Path> folders = Files.newDirectoryStream(Paths.get("/tmp"), ".vouch-*")) {
             for (Path folder : folders) {
                 String name = folder.getFileName().toString();
-                if (!Files.exists(Paths.get("/proc", name.split("-")[1]))) {
+                if (PIDS.contains(Long.parseLong(name.split("-")[1])) && Files.exists(folder)) {
                     left.add(name);
                 }
             }

@@ -1,0 +1,81 @@
+//! What a recording would be like in this JVM, said without making one: `vouch doctor` asks.
+//!
+//! It must never change anything, nor say that something works which was not tried.
+
+use std::time::Duration;
+
+use crate::engine::choose;
+use crate::governor::policy;
+use crate::guard;
+use crate::hotspot::HotSpot;
+use crate::hotspot::vmstructs::flag;
+use crate::options::{EngineWish, Options};
+use crate::recovery;
+use crate::session::Places;
+use crate::walkers;
+
+/// Sentences, the most important first.
+pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str) -> Vec<String> {
+    let mut lines = vec![jdk.to_owned()];
+    lines.extend(engines());
+    lines.push(
+        match places
+            .own
+            .as_ref()
+            .map_err(String::clone)
+            .and_then(|own| walkers::able(own).map_err(str::to_owned))
+        {
+            Ok(_) => {
+                "stacks: by Vouch's own walker, and where that finds none by AsyncGetCallTrace".to_owned()
+            }
+            Err(why) => format!("stacks: by AsyncGetCallTrace alone: {why}"),
+        },
+    );
+    lines.push(match recovery::of(places.ground.as_ref(), Options::default().recovery) {
+        Ok(_) => "stacks that neither finds are looked for in other ways".to_owned(),
+        Err(why) => why.to_owned(),
+    });
+    lines.push(
+        guard::unguarded().unwrap_or_else(|| "walks are guarded: one that faults harms nobody".to_owned()),
+    );
+    if flag(hotspot, "DebugNonSafepoints") == Some(false) {
+        lines.push(
+            "without -XX:+DebugNonSafepoints, in methods that were compiled before the agent came a sample has the line of the nearest \
+             safepoint"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+/// Which would be taken, how often it samples, and why no other.
+fn engines() -> Vec<String> {
+    let interval = Options::default().interval;
+    let mut lines = Vec::new();
+    match choose(EngineWish::Auto) {
+        Ok(choice) => {
+            let (stride, why) = policy::first_stride(interval, choice.cost, choice.most);
+            let cost = choice
+                .cost
+                .map_or_else(String::new, |cost: Duration| format!(", of which each costs {cost:?}"));
+            lines.push(format!(
+                "engine=auto takes {}: every {:?} of a thread's CPU time{cost}",
+                choice.engine.name(),
+                interval * stride
+            ));
+            lines.extend(why);
+            lines.extend(choice.notes);
+        }
+        Err(why) => lines.push(why),
+    }
+    for wish in [EngineWish::Perf, EngineWish::Timer, EngineWish::Itimer] {
+        match choose(wish) {
+            Ok(choice) => {
+                lines.push(format!("engine={} works", choice.engine.name()));
+                lines.extend(choice.warning);
+            }
+            Err(why) => lines.push(why),
+        }
+    }
+    lines
+}

@@ -1,0 +1,167 @@
+//! `vouch doctor`: what will work here and what will not, and what changes it.
+//!
+//! It must never guess what the agent can find out: that is asked in a JVM, the one that is meant or one that is started for it.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use clap::Args;
+
+use crate::agent;
+use crate::attach::Line;
+use crate::given::Given;
+use crate::jvm;
+use crate::terminal::Terminal;
+
+/// Where distributions put JDKs.
+const JDKS: &str = "/usr/lib/jvm";
+
+#[derive(Args)]
+pub struct Doctor {
+    /// The JVM that is meant: its process id, or what it runs. The agent is loaded into it and records nothing. Without one, a JVM is
+    /// started: that of JAVA_HOME or PATH
+    #[arg(value_name = "PID|NAME")]
+    jvm: Option<String>,
+}
+
+/// What there is to know, under three heads.
+pub fn doctor(doctor: Doctor) -> Result<String, String> {
+    let mut text = String::new();
+    head(&mut text, "This machine", &machine());
+    head(&mut text, "JDKs that are installed", &installed());
+    let (name, lines) = match doctor.jvm {
+        Some(jvm) => {
+            let jvm = jvm::find(&jvm)?;
+            let name = format!("Process {}, {}", jvm.pid, vouch_report::plain(&jvm.main));
+            (name, Line::open(jvm)?.ask("check", &Given::default())?)
+        }
+        None => started()?,
+    };
+    let lines: Vec<String> =
+        lines.iter().map(|line| line.trim_start_matches("[vouch] ").to_owned()).collect();
+    head(&mut text, &name, &lines);
+    Ok(text)
+}
+
+fn head(text: &mut String, head: &str, lines: &[String]) {
+    let _ = writeln!(text, "{head}");
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+fn machine() -> Vec<String> {
+    let setting = |name: &str| {
+        fs::read_to_string(format!("/proc/sys/kernel/{name}")).map(|text| text.trim().to_owned())
+    };
+    let mut lines = Vec::new();
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    lines.push(format!(
+        "Linux {} on {}, {processors} processors for this process",
+        setting("osrelease").unwrap_or_else(|_| "of unknown release".to_owned()),
+        std::env::consts::ARCH
+    ));
+    lines.push(match setting("perf_event_paranoid") {
+        Ok(level) if level.parse().is_ok_and(|level: i32| level > 2) => format!(
+            "kernel.perf_event_paranoid={level}: no perf events for ordinary users; `sysctl kernel.perf_event_paranoid=2` as root allows them"
+        ),
+        Ok(level) if level.parse().is_ok_and(|level: i32| level > 1) => format!(
+            "kernel.perf_event_paranoid={level}: perf events of ordinary users do not see the kernel; `sysctl kernel.perf_event_paranoid=1` as root \
+             has them do so, engine=timer sees it anyway"
+        ),
+        Ok(level) => format!("kernel.perf_event_paranoid={level}: perf events are allowed, of the kernel too"),
+        Err(_) => "the kernel has no perf events".to_owned(),
+    });
+    if let Ok(most) = setting("perf_event_max_sample_rate") {
+        lines.push(format!("kernel.perf_event_max_sample_rate={most}: what perf may sample a second"));
+    }
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let files =
+        limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next());
+    if let Some(files) = files {
+        lines.push(format!(
+            "{files} open files for a process (ulimit -n): engine=perf takes one for each thread"
+        ));
+    }
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if status.lines().any(|line| line.starts_with("Seccomp:") && line.ends_with('2')) {
+        lines
+            .push("a seccomp filter is at work, as in a container: it may forbid perf_event_open".to_owned());
+    }
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let tmp = mounts
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>())
+        .find(|parts| parts.get(1) == Some(&"/tmp"));
+    if tmp
+        .and_then(|parts| parts.get(3).map(|options| options.split(',').any(|option| option == "noexec")))
+        .unwrap_or(false)
+    {
+        lines.push(
+            "/tmp is mounted noexec: the agent cannot be brought from outside into JVMs of other users that have this /tmp".to_owned(),
+        );
+    }
+    lines
+}
+
+fn installed() -> Vec<String> {
+    let folders = fs::read_dir(JDKS).into_iter().flatten().flatten().map(|entry| entry.path());
+    // Names of the same folder are said once.
+    let mut homes: Vec<PathBuf> = folders.filter_map(|home| home.canonicalize().ok()).collect();
+    homes.extend(
+        java()
+            .and_then(|java| java.canonicalize().ok())
+            .and_then(|java| Some(java.parent()?.parent()?.to_owned())),
+    );
+    homes.retain(|home| home.join("bin/java").is_file());
+    homes.sort();
+    homes.dedup();
+    let line = |home: &PathBuf| {
+        let release = jvm::release(std::process::id(), &home.join("lib/libjvm.so"));
+        format!("{:<10} {}", release.unwrap_or_else(|| "?".to_owned()), home.display())
+    };
+    if homes.is_empty() {
+        vec![format!("none in {JDKS}, PATH or JAVA_HOME")]
+    } else {
+        homes.iter().map(line).collect()
+    }
+}
+
+/// The `java` that a shell would run, or that JAVA_HOME names.
+fn java() -> Option<PathBuf> {
+    let home = std::env::var_os("JAVA_HOME").map(|home| PathBuf::from(home).join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = home.into_iter().chain(std::env::split_paths(&path)).collect();
+    folders.iter().map(|folder| folder.join("java")).find(|java| java.is_file())
+}
+
+/// Asks a JVM that is started for it, and ends at once.
+fn started() -> Result<(String, Vec<String>), String> {
+    let java = java().ok_or(
+        "there is no java on PATH, and JAVA_HOME is not set: name a JVM that runs, or set one of them",
+    )?;
+    let library = agent::library()?;
+    let mut terminal = Terminal::here()?;
+    let options = Given::default().text(&[Cow::Owned(terminal.option()), Cow::Borrowed("check")])?;
+    let mut agent = OsString::from("-agentpath:");
+    agent.push(library);
+    agent.push(format!("={options}"));
+    let ended = Command::new(&java).arg(agent).arg("-version").stdin(Stdio::null()).output();
+    let ended = ended.map_err(|error| format!("{} cannot be run: {error}", java.display()))?;
+    let lines = terminal.said();
+    if lines.is_empty() {
+        let said =
+            String::from_utf8_lossy(&ended.stderr).into_owned() + &String::from_utf8_lossy(&ended.stdout);
+        let last = vouch_report::plain(said.lines().next().unwrap_or("nothing"));
+        return Err(format!(
+            "{} was started, and the agent said nothing; the JVM said: {last}",
+            java.display()
+        ));
+    }
+    Ok((format!("A JVM of {}", java.display()), lines))
+}

@@ -1,0 +1,67 @@
+//! A JVM's user, who acts in the place of this process wherever that one's own files are.
+//!
+//! What root does in folders that another user can fill, mount and rename, that user would have done by root. So it is never root who does it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::thread;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::process::{Gid, Uid, geteuid};
+
+/// By whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+impl User {
+    /// This process is another's.
+    pub fn is_another(self) -> bool {
+        self.uid != geteuid().as_raw()
+    }
+
+    /// Does it as that user, in a thread that alone becomes him and has none of root's rights.
+    pub fn does<T: Send>(self, work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+        if !self.is_another() {
+            return work();
+        }
+        let become_and_work = || {
+            let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+            rustix::thread::set_thread_groups(&[])
+                .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
+                .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
+                .map_err(|error| format!("user {} cannot be acted for: {error}", self.uid))?;
+            work()
+        };
+        let done = thread::scope(|scope| scope.spawn(become_and_work).join());
+        done.unwrap_or_else(|_| Err("that has failed for a reason that is Vouch's own fault".to_owned()))
+    }
+}
+
+/// Opens what a process calls by this name, to be read. What it has in the place of folders leads nowhere else, and nobody waits for a pipe.
+pub fn open_inside(pid: u32, path: &Path) -> io::Result<File> {
+    let root = File::open(format!("/proc/{pid}/root"))?;
+    let path = path.strip_prefix("/").unwrap_or(path);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    match openat2(&root, path, flags, Mode::empty(), within) {
+        Ok(file) => Ok(File::from(file)),
+        // Before Linux 5.6 nobody can be asked to stay in there; then it is done without what leads out.
+        Err(error) if error == rustix::io::Errno::NOSYS => {
+            let file = rustix::fs::openat(&root, path, flags | OFlags::NOFOLLOW, Mode::empty())?;
+            Ok(File::from(file))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A small text of a process's own; `None` if it is no file, or no text.
+pub fn read_inside(pid: u32, path: &Path) -> Option<String> {
+    const MOST: u64 = 1 << 16;
+    let file = open_inside(pid, path).ok()?;
+    let mut text = String::new();
+    (file.metadata().ok()?.is_file() && file.take(MOST).read_to_string(&mut text).is_ok()).then_some(text)
+}
