@@ -185,10 +185,10 @@ impl Agent {
         *self.state.lock() = State::Checking;
     }
 
-    fn check(&self) {
+    fn check(&self, late: bool) {
         let nowhere = Places::default();
         let places = self.places.get().unwrap_or(&nowhere);
-        say(&check::lines(&self.hotspot, places, &self.program().jdk).join("\n"));
+        say(&check::lines(&self.hotspot, places, &self.program().jdk, late).join("\n"));
     }
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
@@ -268,7 +268,7 @@ impl Agent {
         let mut state = self.state.lock();
         if matches!(*state, State::Checking) {
             *state = State::Idle;
-            self.check();
+            self.check(false);
             terminal::leave(End::Nothing);
         }
         if let State::Waiting(plan, when) = &mut *state {
@@ -357,7 +357,7 @@ impl Agent {
         }
         match (&mut *state, options.verb) {
             (_, Verb::Check) => {
-                self.check();
+                self.check(true);
                 Ok(())
             }
             (_, Verb::Lab) => {

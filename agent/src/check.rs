@@ -14,8 +14,8 @@ use crate::recovery;
 use crate::session::Places;
 use crate::walkers;
 
-/// Sentences, the most important first.
-pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str) -> Vec<String> {
+/// Sentences, the most important first; `late`: the JVM ran before the agent came.
+pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str, late: bool) -> Vec<String> {
     let mut lines = vec![jdk.to_owned()];
     lines.extend(engines());
     lines.push(
@@ -38,7 +38,7 @@ pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str) -> Vec<String> {
     lines.push(
         guard::unguarded().unwrap_or_else(|| "walks are guarded: one that faults harms nobody".to_owned()),
     );
-    if flag(hotspot, "DebugNonSafepoints") == Some(false) {
+    if late && flag(hotspot, "DebugNonSafepoints") == Some(false) {
         lines.push(
             "without -XX:+DebugNonSafepoints, in methods that were compiled before the agent came a sample has the line of the nearest \
              safepoint"

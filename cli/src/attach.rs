@@ -19,7 +19,7 @@ use vouch_options::pattern::{Place, escaped};
 use vouch_options::terminal::End;
 
 use crate::agent;
-use crate::given::{Given, Places, Recording, seen};
+use crate::given::{self, Given, Options, Start, seen};
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
 use crate::left;
@@ -37,7 +37,7 @@ pub struct Attach {
     #[arg(value_name = "PID|NAME")]
     jvm: String,
     #[command(flatten)]
-    recording: Recording,
+    recording: Options<Start>,
 }
 
 #[derive(Args)]
@@ -46,12 +46,12 @@ pub struct To {
     #[arg(value_name = "PID|NAME")]
     jvm: String,
     #[command(flatten)]
-    places: Places,
+    places: Options<given::Write>,
 }
 
 /// Records a JVM until the duration is over, a key ends it, or the JVM.
 pub fn attach(attach: Attach) -> Result<String, String> {
-    let Attach { jvm, recording: Recording(mut given) } = attach;
+    let Attach { jvm, recording: Options { mut given, .. } } = attach;
     let asked = Arc::new(AtomicBool::new(false));
     // Who does not want to wait for the JVM to write has Ctrl-\ after Ctrl-C.
     signal_hook::flag::register_conditional_default(SIGQUIT, Arc::clone(&asked))
@@ -97,7 +97,7 @@ pub fn attach(attach: Attach) -> Result<String, String> {
 
 /// Begins a recording, and does not wait for its end.
 pub fn start(attach: Attach) -> Result<String, String> {
-    let Attach { jvm, recording: Recording(mut given) } = attach;
+    let Attach { jvm, recording: Options { mut given, .. } } = attach;
     let mut line = Line::open(jvm::find(&jvm)?)?;
     given.name_profile();
     line.name_there(&mut given)?;
@@ -115,7 +115,7 @@ pub fn status(jvm: &str) -> Result<String, String> {
 
 /// Ends one, or writes what there is.
 pub fn ask(word: &'static str, to: To) -> Result<String, String> {
-    let To { jvm, places: Places(mut given) } = to;
+    let To { jvm, places: Options { mut given, .. } } = to;
     let mut line = Line::open(jvm::find(&jvm)?)?;
     line.name_there(&mut given)?;
     line.command(word, &given)?;

@@ -3,27 +3,56 @@
 //! It must never judge a value: the agent does that, where it knows what can be done.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 use std::path::{Path, absolute};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use vouch_formats::Format;
 use vouch_options::{Beside, DEFAULT_OUT, Key, explained, pattern};
 
-/// What stands in the help above them.
-const OF_A_START: &str = "What is recorded";
-const OF_AN_END: &str = "In the place of what it was started with";
 /// The flag that has no value.
 const QUIET: &str = "quiet";
 /// What leads to a line of the agent's own.
 const LINE: &str = "options";
 
-/// Everything that was given for a recording that is to begin.
-#[derive(Debug, Clone, Default)]
-pub struct Recording(pub Given);
+/// Which of the options a command has.
+pub trait Of {
+    /// What stands in the help above them.
+    const HEADING: &'static str;
 
-/// Where it is to be written: what has a meaning when a recording ends, too.
-#[derive(Debug, Clone, Default)]
-pub struct Places(pub Given);
+    fn has(key: &Key) -> bool;
+}
+
+/// A recording that is to begin has all of them.
+#[derive(Debug, Clone)]
+pub struct Start;
+
+/// One that is written has places.
+#[derive(Debug, Clone)]
+pub struct Write;
+
+impl Of for Start {
+    const HEADING: &'static str = "What is recorded";
+
+    fn has(_: &Key) -> bool {
+        true
+    }
+}
+
+impl Of for Write {
+    const HEADING: &'static str = "In the place of what it was started with";
+
+    fn has(key: &Key) -> bool {
+        key.beside == Beside::Writing
+    }
+}
+
+/// What was given of them.
+#[derive(Debug, Clone)]
+pub struct Options<O> {
+    pub given: Given,
+    of: PhantomData<O>,
+}
 
 /// Options with their values, in the agent's own order.
 #[derive(Debug, Clone, Default)]
@@ -34,9 +63,9 @@ pub struct Given {
 }
 
 impl Given {
-    fn arguments(command: Command, heading: &'static str, wanted: fn(&Key) -> bool) -> Command {
-        let keys = explained().filter(|key| wanted(key));
-        let command = command.next_help_heading(heading);
+    fn arguments<O: Of>(command: Command) -> Command {
+        let keys = explained().filter(|key| O::has(key));
+        let command = command.next_help_heading(O::HEADING);
         let command = keys.fold(command, |command, key| {
             let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
             let help = key.help.join(" ") + &default;
@@ -51,9 +80,9 @@ impl Given {
         command.arg(quiet).arg(line).next_help_heading(None)
     }
 
-    fn of(matches: &ArgMatches, wanted: fn(&Key) -> bool) -> Self {
+    fn of<O: Of>(matches: &ArgMatches) -> Self {
         let mut given = Self::default();
-        for key in explained().filter(|key| wanted(key)) {
+        for key in explained().filter(|key| O::has(key)) {
             let values = matches.get_many::<String>(key.name).into_iter().flatten();
             given.values.extend(values.map(|value| (key, value.clone())));
         }
@@ -173,17 +202,9 @@ pub fn seen(path: &Path) -> String {
     vouch_report::plain(&short.as_deref().unwrap_or(path).to_string_lossy())
 }
 
-fn any(_: &Key) -> bool {
-    true
-}
-
-fn writing(key: &Key) -> bool {
-    key.beside == Beside::Writing
-}
-
-impl Args for Recording {
+impl<O: Of> Args for Options<O> {
     fn augment_args(command: Command) -> Command {
-        Given::arguments(command, OF_A_START, any)
+        Given::arguments::<O>(command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -191,34 +212,13 @@ impl Args for Recording {
     }
 }
 
-impl FromArgMatches for Recording {
+impl<O: Of> FromArgMatches for Options<O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        Ok(Self(Given::of(matches, any)))
+        Ok(Self { given: Given::of::<O>(matches), of: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        self.0 = Given::of(matches, any);
-        Ok(())
-    }
-}
-
-impl Args for Places {
-    fn augment_args(command: Command) -> Command {
-        Given::arguments(command, OF_AN_END, writing)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Places {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        Ok(Self(Given::of(matches, writing)))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        self.0 = Given::of(matches, writing);
+        self.given = Given::of::<O>(matches);
         Ok(())
     }
 }

@@ -41,8 +41,11 @@ fn row(jvm: &Jvm) -> [String; 5] {
         (false, Some(_)) => "loaded",
         (false, None) => "-",
     };
-    let elsewhere =
-        if jvm.elsewhere { format!(" (in a container, as {})", jvm.own_pid) } else { String::new() };
+    let elsewhere = match jvm.elsewhere {
+        true if jvm.own_pid != jvm.pid => format!(" (in a container, as {})", jvm.own_pid),
+        true => " (sees other files than you)".to_owned(),
+        false => String::new(),
+    };
     let plain = |text: &str| vouch_report::plain(text);
     [jvm.pid.to_string(), user(jvm.user.uid), plain(&jdk), vouch.to_owned(), plain(&jvm.main) + &elsewhere]
 }

@@ -24,7 +24,7 @@ use signal_hook::low_level::emulate_default_handler;
 use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::agent;
-use crate::given::Recording;
+use crate::given::{Options, Start};
 use crate::left;
 use crate::terminal::Terminal;
 
@@ -37,7 +37,7 @@ const MOST_FOR_JDK_8: usize = 1023;
 #[derive(Args)]
 pub struct Run {
     #[command(flatten)]
-    recording: Recording,
+    recording: Options<Start>,
     /// The program, with its arguments: a java (itself, not the JVMs that it starts), or a command, whose JVMs all have profiles then
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
@@ -45,7 +45,7 @@ pub struct Run {
 
 /// Runs it; its exit code.
 pub fn run(run: Run) -> Result<ExitCode, String> {
-    let Run { recording: Recording(mut given), command } = run;
+    let Run { recording: Options { mut given, .. }, command } = run;
     let (program, arguments) = command.split_first().ok_or("a program is missing")?;
     if program.as_encoded_bytes().starts_with(b"-") {
         return Err(format!("unknown option {}: `vouch run --help` lists them", program.display()));

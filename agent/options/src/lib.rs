@@ -1,8 +1,9 @@
 //! The options that there are: one row each, of which the agent's help and the command line's are made.
 //!
-//! What this crate never does: read a value. That is the agent's, which knows what it can do; what is wrong with one is said by it.
+//! What this crate never does: read an option's value. That is the agent's, which knows what it can do; what is wrong with one is said by it.
 #![forbid(unsafe_code)]
 
+pub mod launcher;
 pub mod pattern;
 pub mod terminal;
 

@@ -1,21 +1,6 @@
 //! The JVM's own flags, out of the command line of its process. Pure.
 
-/// The launcher's options whose value is a word of its own.
-const VALUED: [&str; 13] = [
-    "-cp",
-    "-classpath",
-    "--class-path",
-    "-p",
-    "--module-path",
-    "--upgrade-module-path",
-    "--add-modules",
-    "--add-reads",
-    "--add-exports",
-    "--add-opens",
-    "--patch-module",
-    "--limit-modules",
-    "--enable-native-access",
-];
+use vouch_options::launcher::split;
 
 /// The flags in `words`, the launcher first. The JDK's other tools hand to the JVM what stands behind `-J`, and
 /// nothing else.
@@ -24,20 +9,7 @@ pub fn vm_flags(words: &[String]) -> Vec<String> {
     if !launcher.ends_with("java") {
         return words.iter().filter_map(|word| word.strip_prefix("-J").map(str::to_owned)).collect();
     }
-    let mut flags = Vec::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next().filter(|word| word.starts_with('-') && !is_program(word)) {
-        flags.push(word.clone());
-        if VALUED.contains(&word.as_str()) {
-            flags.extend(words.next().cloned());
-        }
-    }
-    flags
-}
-
-/// The program is named next, and what follows is its own.
-fn is_program(word: &str) -> bool {
-    matches!(word, "-jar" | "-m" | "--module")
+    split(words).0.to_vec()
 }
 
 #[cfg(test)]

@@ -2,41 +2,21 @@
 //!
 //! It must never show what stands behind that: a program's own arguments are its own affair, and may be secret.
 
-/// Options that take the next word for their value.
-const WITH_VALUE: [&str; 14] = [
-    "-cp",
-    "-classpath",
-    "--class-path",
-    "-p",
-    "--module-path",
-    "--upgrade-module-path",
-    "--add-modules",
-    "--limit-modules",
-    "--add-reads",
-    "--add-exports",
-    "--add-opens",
-    "--patch-module",
-    "--enable-native-access",
-    "--describe-module",
-];
+use vouch_options::launcher::split;
 
 /// What was asked for; a program that has a JVM in it is called by its own name.
 pub fn main(words: &[String]) -> String {
-    let Some((program, rest)) = words.split_first() else { return String::new() };
-    let mut rest = rest.iter().map(String::as_str);
-    while let Some(word) = rest.next() {
-        match word {
-            "-jar" | "-m" | "--module" => return rest.next().unwrap_or_default().to_owned(),
-            _ if WITH_VALUE.contains(&word) => {
-                rest.next();
-            }
-            _ if word.starts_with("--module=") => return word["--module=".len()..].to_owned(),
-            _ if word.starts_with(['-', '@']) => {}
-            _ if is_java(program) => return word.to_owned(),
-            _ => break,
-        }
+    let Some((launcher, words)) = words.split_first() else { return String::new() };
+    if !is_java(launcher) {
+        return launcher.clone();
     }
-    program.clone()
+    let mut program = split(words).1.iter().map(String::as_str);
+    let named = match program.next() {
+        Some("-jar" | "-m" | "--module") => program.next(),
+        Some(word) => Some(word.strip_prefix("--module=").unwrap_or(word)),
+        None => None,
+    };
+    named.unwrap_or(launcher).to_owned()
 }
 
 fn is_java(program: &str) -> bool {
