@@ -181,7 +181,8 @@ impl Agent {
 
     /// It is to be said what a recording would be like when the JVM is up.
     pub fn wait_to_check(&self, options: &Options) {
-        terminal::follow(options.terminal.as_deref());
+        // Whoever asked finds it on stderr.
+        let _ = terminal::follow(options.terminal.as_deref());
         *self.state.lock() = State::Checking;
     }
 
@@ -193,7 +194,8 @@ impl Agent {
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
     pub fn wait_for_vm(&self, plan: Plan) {
-        terminal::follow(plan.options.terminal.as_deref());
+        // A JVM that was started by another program may not see it, or come late: it speaks on stderr.
+        let _ = terminal::follow(plan.options.terminal.as_deref());
         *self.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER);
     }
 
@@ -409,7 +411,7 @@ impl Agent {
     fn start(&self, state: &mut State, options: Options, mistakes: Vec<String>) -> Result<(), Vec<String>> {
         let delay = options.start;
         let plan = plan(options, mistakes)?;
-        terminal::follow(plan.options.terminal.as_deref());
+        terminal::follow(plan.options.terminal.as_deref()).map_err(|why| vec![why])?;
         if delay.is_zero() {
             self.begin(state, plan)
                 .inspect_err(|_| terminal::leave(End::Nothing))

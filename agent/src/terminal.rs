@@ -59,6 +59,8 @@ impl Terminal {
         let said = file(path, SAID, |options| options.append(true))?;
         let followed = if follows {
             let state = file(path, STATE, |options| options.write(true))?;
+            // Its room is there from now on: its end has to be told on a full disk, too.
+            state.write_all_at(&padded(""), 0)?;
             Some(Followed { state, recordings: file(path, RECORDINGS, |options| options.append(true))? })
         } else {
             None
@@ -89,9 +91,11 @@ pub fn answer(folder: Option<&Path>) -> Result<Option<Answering>, String> {
 }
 
 /// A recording begins, and what there is to say of it is wanted there.
-pub fn follow(folder: Option<&Path>) {
-    // A JVM that was started by another program may not see it, or come late: it speaks on stderr.
-    *OF_RECORDING.lock() = folder.and_then(|folder| Terminal::open(folder, true).ok()).map(Arc::new);
+pub fn follow(folder: Option<&Path>) -> Result<(), String> {
+    let failed = |folder: &Path, error| format!("{KEY}={}: {error}", folder.display());
+    let opened = folder.map(|folder| Terminal::open(folder, true).map_err(|error| failed(folder, error)));
+    *OF_RECORDING.lock() = opened.transpose()?.map(Arc::new);
+    Ok(())
 }
 
 /// The recording is over, and everything of it is said.
@@ -109,6 +113,12 @@ pub fn say(text: &str) -> bool {
 
 /// Tells whoever follows the recording what state it is in.
 pub fn state(line: &str) {
+    let text = padded(line);
+    // It is told again in a second, or was the last word, for which there is room.
+    followed(|followed| drop(followed.state.write_all_at(&text, 0)));
+}
+
+fn padded(line: &str) -> Vec<u8> {
     let mut end = line.len().min(STATE_LENGTH - 1);
     while !line.is_char_boundary(end) {
         end -= 1;
@@ -116,8 +126,7 @@ pub fn state(line: &str) {
     let mut text = line.as_bytes()[..end].to_vec();
     text.resize(STATE_LENGTH - 1, b' ');
     text.push(b'\n');
-    // It is told again in a second.
-    followed(|followed| drop(followed.state.write_all_at(&text, 0)));
+    text
 }
 
 /// Tells whoever follows it what would be left of the recording, from when on and until when: [`BEGUN`], [`ENDED`].

@@ -22,7 +22,7 @@ use crate::agent;
 use crate::given::{self, Given, Options, Start, seen};
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
-use crate::left;
+use crate::left::{self, copy_whole};
 use crate::run::show;
 use crate::terminal::{State, Terminal};
 
@@ -72,27 +72,35 @@ pub fn attach(attach: Attach) -> Result<String, String> {
     if outcome == Outcome::Asked {
         let stopped = line.command("stop", &Given::default());
         // It may have ended by itself meanwhile, well or not.
-        outcome = line.outcome();
-        if let (Err(why), Outcome::Asked) = (stopped, outcome) {
-            return Err(format!(
-                "{why}; the recording goes on: `vouch stop {pid} --out FILE` ends it elsewhere"
-            ));
-        }
+        outcome = match (line.outcome(), stopped) {
+            (Outcome::Asked, Ok(())) => Outcome::Over(End::Written),
+            (Outcome::Asked, Err(why)) => {
+                line.keep();
+                return Err(format!(
+                    "{why}; the recording goes on: `vouch stop {pid} --out FILE` ends it elsewhere"
+                ));
+            }
+            (outcome, _) => outcome,
+        };
     }
     match outcome {
-        Outcome::Died => line.recover(&given)?,
-        Outcome::Over(End::Nothing) | Outcome::Asked => {}
-        Outcome::Over(End::Written) => line.fetch()?,
+        Outcome::Died if line.recover(&given)? == 0 => {
+            Err("the JVM has ended, and nothing is left of its recording".to_owned())
+        }
+        Outcome::Over(End::Nothing) if !asked.load(Ordering::SeqCst) => {
+            Err("the recording never began, as was said".to_owned())
+        }
+        Outcome::Over(End::Written) => line.fetch().map(|()| String::new()),
         Outcome::Over(End::Lost) => {
             // What there is of it is wanted all the same.
             let fetched = line.fetch();
-            line.terminal.keep();
-            return Err(fetched
+            let kept = line.keep();
+            Err(fetched
                 .err()
-                .unwrap_or_else(|| "not everything could be written, as was said".to_owned()));
+                .unwrap_or_else(|| format!("not everything could be written, as was said{kept}")))
         }
+        Outcome::Died | Outcome::Over(End::Nothing) | Outcome::Asked => Ok(String::new()),
     }
-    Ok(String::new())
 }
 
 /// Begins a recording, and does not wait for its end.
@@ -285,10 +293,9 @@ impl Line {
     }
 
     /// Makes the profile of a JVM that is gone, of the recording that it left.
-    fn recover(&mut self, given: &Given) -> Result<(), String> {
+    fn recover(&mut self, given: &Given) -> Result<usize, String> {
         if !self.apart {
-            left::recover(&self.terminal, given);
-            return Ok(());
+            return Ok(left::recover(&self.terminal, given));
         }
         let of = |kind: &'static str| {
             self.fetched
@@ -298,27 +305,38 @@ impl Line {
         };
         let (outs, report): (Vec<PathBuf>, _) = (of("out").collect(), of("report").next());
         let recovered = left::recover_within(&self.terminal, &outs, report.as_deref());
-        if recovered.is_err() {
-            self.terminal.keep();
+        recovered.map_err(|why| why + &self.keep())
+    }
+
+    /// What the JVM has written stays, if it lies in the folder that is taken away otherwise; where.
+    fn keep(&mut self) -> String {
+        if !self.apart {
+            return String::new();
         }
-        recovered
+        self.terminal.keep();
+        format!(
+            "; what there is of it lies in {}, as process {} sees it",
+            self.terminal.seen("").display(),
+            self.jvm.pid
+        )
     }
 
     /// Brings what the JVM has written to where it is wanted.
     fn fetch(&mut self) -> Result<(), String> {
         for (there, wanted) in &self.fetched {
-            let fetched = self.terminal.open(there).and_then(|mut file| {
-                vouch_output::write_whole(wanted, false, |to| io::copy(&mut file, to).map(|_| ()))
-            });
-            if let Err(error) = fetched {
-                let there = self.terminal.seen(there);
-                self.terminal.keep();
-                return Err(format!(
-                    "{} cannot be fetched: {error}; what there is of it lies in {} of process {}",
-                    wanted.display(),
-                    there.display(),
-                    self.jvm.pid
-                ));
+            let fetched = self.terminal.open(there).and_then(|mut file| copy_whole(&mut file, wanted));
+            match fetched {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(format!(
+                        "{} is not there: who ended the recording has had it written elsewhere",
+                        wanted.display()
+                    ));
+                }
+                Err(error) => {
+                    let why = format!("{} cannot be fetched: {error}", wanted.display());
+                    return Err(why + &self.keep());
+                }
             }
         }
         Ok(())

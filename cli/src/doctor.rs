@@ -157,7 +157,9 @@ fn started() -> Result<(String, Vec<String>), String> {
     if lines.is_empty() {
         let said =
             String::from_utf8_lossy(&ended.stderr).into_owned() + &String::from_utf8_lossy(&ended.stdout);
-        let last = vouch_report::plain(said.lines().next().unwrap_or("nothing"));
+        let last = vouch_report::plain(
+            said.lines().find(|line| !line.starts_with("Picked up ")).unwrap_or("nothing"),
+        );
         return Err(format!(
             "{} was started, and the agent said nothing; the JVM said: {last}",
             java.display()

@@ -3,8 +3,8 @@
 //! It must never take away a recording of which not everything was made that was asked for.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use vouch_formats::Format;
@@ -19,8 +19,10 @@ use crate::terminal::Terminal;
 const WITHOUT_A_WORD: &str =
     "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
 
-/// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal itself, since it could write nowhere else.
-pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Path>) -> Result<(), String> {
+/// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal itself, since it could write nowhere else;
+/// of how many.
+pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Path>) -> Result<usize, String> {
+    let mut made = 0;
     for recording in terminal.recordings() {
         let name = recording.file_name().and_then(OsStr::to_str);
         let Some((name, mut left)) = name.and_then(|name| Some((name, terminal.open_left(name)?))) else {
@@ -29,25 +31,39 @@ pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Pat
         // A copy of our own is read, which nobody changes meanwhile.
         let own = Terminal::here()?;
         let copy = own.seen(name);
-        let copied = vouch_output::write_whole(&copy, false, |to| io::copy(&mut left, to).map(|_| ()));
+        let copied = copy_whole(&mut left, &copy);
         copied.map_err(|error| format!("the recording cannot be fetched: {error}"))?;
         let mut lines = vec![WITHOUT_A_WORD.to_owned()];
         let summary = recover::make(&copy, outs, report);
         let summary = summary.map_err(|why| format!("the recording {why}"))?;
         lines.extend(summary.lines().map(str::to_owned));
         show(lines);
+        made += 1;
     }
-    Ok(())
+    Ok(made)
 }
 
-/// Makes the profile of each recording that was begun from this terminal and whose process is gone.
-pub fn recover(terminal: &Terminal, given: &Given) {
+/// Copies what another user has written, if it is no more than a disk has room for.
+pub fn copy_whole(from: &mut File, to: &Path) -> io::Result<()> {
+    const MOST: u64 = 16 << 30;
+    if from.metadata()?.len() > MOST {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    vouch_output::write_whole(to, false, |to| io::copy(&mut from.take(MOST), to).map(|_| ()))
+}
+
+/// Makes the profile of each recording that was begun from this terminal and whose process is gone; of how many.
+pub fn recover(terminal: &Terminal, given: &Given) -> usize {
+    let mut made = 0;
     for recording in terminal.recordings().iter().filter(|recording| is_left(recording)) {
-        show(recover_one(recording, given));
+        let (lines, is_made) = recover_one(recording, given);
+        show(lines);
+        made += usize::from(is_made);
     }
+    made
 }
 
-fn recover_one(recording: &Path, given: &Given) -> Vec<String> {
+fn recover_one(recording: &Path, given: &Given) -> (Vec<String>, bool) {
     let out = given.all("out").next().unwrap_or(DEFAULT_OUT);
     let ending = Format::of(out).map_or(".json.gz", |format| format.ending);
     let name = recording.to_string_lossy();
@@ -55,7 +71,9 @@ fn recover_one(recording: &Path, given: &Given) -> Vec<String> {
     let profile = PathBuf::from(format!("{stem}{ending}"));
     let place = seen(recording);
     let mut lines = vec![WITHOUT_A_WORD.to_owned()];
-    match recover::make(recording, &[profile], None) {
+    let summary = recover::make(recording, &[profile], None);
+    let is_made = summary.is_ok();
+    match summary {
         Ok(summary) => {
             lines.extend(summary.lines().map(str::to_owned));
             let is_all = given.all("out").count() < 2 && !given.has("report");
@@ -68,5 +86,5 @@ fn recover_one(recording: &Path, given: &Given) -> Vec<String> {
         }
         Err(why) => lines.push(format!("[vouch] {place} {why}")),
     }
-    lines
+    (lines, is_made)
 }

@@ -88,7 +88,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     pass_on(signals, Arc::clone(&running));
     let status = wait(child, &running, &mut terminal)?;
     if !terminal.was_met() && !given.is_quiet() {
-        show(vec!["[vouch] no JVM came under the agent: nothing was profiled".to_owned()]);
+        show(vec!["[vouch] no JVM has come under the agent, as far as can be seen from here".to_owned()]);
     }
     left::recover(&terminal, &given);
     drop(terminal);

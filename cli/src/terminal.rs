@@ -19,6 +19,8 @@ use crate::jvm::user::User;
 
 /// Of a file in it no more is read at a time.
 const MOST: u64 = 1 << 20;
+/// A build may start thousands of JVMs.
+const MOST_RECORDINGS: u64 = 1 << 26;
 /// What has these is a folder, and not what a link leads to; nobody waits for a pipe.
 const O_DIRECTORY: i32 = 0o200_000;
 const O_NOFOLLOW: i32 = 0o400_000;
@@ -114,12 +116,16 @@ impl Terminal {
     /// A file in it, which is no link and no pipe.
     pub fn open(&self, name: &str) -> io::Result<File> {
         let opened = self.user.does(|| {
+            let path = within(&self.folder, name);
+            let is_file = |found: fs::Metadata| {
+                if found.is_file() { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
+            };
+            // Before, since to open a device may do something, and again, since it may be another one by then.
+            let looked = fs::symlink_metadata(&path).and_then(is_file);
             let mut options = OpenOptions::new();
-            let file =
-                options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(within(&self.folder, name));
-            Ok(file.and_then(|file| {
-                if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
-            }))
+            options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+            let file = looked.and_then(|()| options.open(path));
+            Ok(file.and_then(|file| file.metadata().and_then(is_file).map(|()| file)))
         });
         opened.map_err(io::Error::other)?
     }
@@ -137,6 +143,10 @@ impl Terminal {
         self.rest.push_str(&String::from_utf8_lossy(&bytes));
         let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
         let lines: String = self.rest.drain(..whole).collect();
+        if self.rest.len() as u64 > MOST {
+            // Nobody says anything so long.
+            self.rest.clear();
+        }
         lines.lines().map(vouch_report::plain).collect()
     }
 
@@ -153,9 +163,10 @@ impl Terminal {
 
     /// What is left of recordings that their JVMs have not ended, as those call it.
     pub fn recordings(&self) -> Vec<PathBuf> {
-        let mut lines = String::new();
-        let read = self.open(RECORDINGS).and_then(|file| file.take(MOST).read_to_string(&mut lines));
-        let lines = read.map_or("", |_| lines.as_str());
+        let mut bytes = Vec::new();
+        // What can be read of it is good, if it is not all.
+        let _ = self.open(RECORDINGS).and_then(|file| file.take(MOST_RECORDINGS).read_to_end(&mut bytes));
+        let lines = String::from_utf8_lossy(&bytes);
         let mut begun = BTreeSet::new();
         for line in lines.lines() {
             if let Some(path) = line.strip_prefix(BEGUN) {

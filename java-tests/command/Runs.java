@@ -112,7 +112,7 @@ public class Runs {
         Check.equal("[vouch: unknown option --intervall: `vouch run --help` lists them]", misspelt.err.toString(), "an option that there is not");
         Run none = run(dir, Arrays.asList("true"));
         Check.equal(0, none.exit, "exit code of a program that is no JVM");
-        Check.equal("[[vouch] no JVM came under the agent: nothing was profiled]", none.err.toString(), "a program that is no JVM");
+        Check.equal("[[vouch] no JVM has come under the agent, as far as can be seen from here]", none.err.toString(), "a program that is no JVM");
         Run mistake = run(dir, program("exit", "one"), "--interval", "3");
         Check.equal(1, mistake.exit, "exit code of a mistake");
         Check.contains(mistake.vouchLines(), "[vouch] interval=3: the unit is missing: 3us, 3ms or 3s", "a mistake");
