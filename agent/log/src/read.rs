@@ -87,6 +87,10 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     }
     if !found.is_ended {
         run.cpu_ms += vouch_report::millis(charged);
+        let programs_ms = run.cpu_ms - run.agent_cpu_ms;
+        if programs_ms > 0.0 {
+            run.rate.reached_hz = vouch_report::float(run.delivered.signals) / programs_ms * 1000.0;
+        }
         let behind = last_ns.saturating_sub(meta.ended_ns);
         run.wall_ms += vouch_report::millis(behind);
         meta.ended_ns = meta.ended_ns.max(last_ns);

@@ -460,4 +460,5 @@ fn what_a_thread_ran_before_the_recording_is_not_charged_to_it() {
     let Recovered { recording: again, meta, .. } = reread(&fs::read(writer.path()).unwrap()).unwrap();
     assert_eq!(again.threads()[0].cpu_ns(), Some(20 * MS));
     assert!((meta.report.run.cpu_ms - 20.0).abs() < 1e-9, "{}", meta.report.run.cpu_ms);
+    assert!((meta.report.run.rate.reached_hz - 1000.0).abs() < 1e-6, "{:?}", meta.report.run.rate);
 }
