@@ -221,7 +221,7 @@ impl Agent {
             State::Waiting(_, when) => {
                 self.resolver.name_pending(env);
                 let left = when.saturating_duration_since(Instant::now());
-                terminal::state(&waits(left.as_secs_f64()));
+                terminal::state(|| waits(left));
                 left.min(IDLE)
             }
             State::Recording(session) => {
@@ -386,8 +386,7 @@ impl Agent {
                 all_written(self.finish(&mut state, Some(&places), env))
             }
             (State::Waiting(_, when), Verb::Status) => {
-                let left = when.saturating_duration_since(Instant::now()).as_secs_f64();
-                say(&waits(left));
+                say(&waits(when.saturating_duration_since(Instant::now())));
                 Ok(())
             }
             (State::Waiting(..), Verb::Stop) => {
@@ -417,7 +416,7 @@ impl Agent {
                 .inspect_err(|_| terminal::leave(End::Nothing))
                 .map_err(|why| vec![why])?;
         } else {
-            terminal::state(&waits(delay.as_secs_f64()));
+            terminal::state(|| waits(delay));
             *state = State::Waiting(Box::new(plan), Instant::now() + delay);
         }
         wake();
@@ -425,8 +424,8 @@ impl Agent {
     }
 }
 
-fn waits(seconds: f64) -> String {
-    format!("a recording begins in {seconds:.1} s")
+fn waits(left: Duration) -> String {
+    format!("a recording begins in {:.1} s", left.as_secs_f64())
 }
 
 fn all_written(written: bool) -> Result<(), Vec<String>> {

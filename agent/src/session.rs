@@ -359,7 +359,7 @@ impl Session {
         let now = clock::monotonic();
         if now >= self.state_told_ns + STATE_EVERY_NS {
             self.state_told_ns = now;
-            terminal::state(&self.status());
+            terminal::state(|| self.status());
         }
     }
 

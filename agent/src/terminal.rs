@@ -46,7 +46,13 @@ impl Drop for Answering {
 }
 
 impl Terminal {
-    fn open(path: &Path, follows: bool) -> io::Result<Self> {
+    /// A mistake is a sentence.
+    fn open(path: &Path, follows: bool) -> Result<Arc<Self>, String> {
+        let opened = Self::try_open(path, follows);
+        opened.map(Arc::new).map_err(|error| format!("{KEY}={}: {error}", path.display()))
+    }
+
+    fn try_open(path: &Path, follows: bool) -> io::Result<Self> {
         let folder =
             OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)?;
         let found = folder.metadata()?;
@@ -84,23 +90,19 @@ impl Terminal {
 /// The calling thread obeys a command whose answer is wanted there.
 pub fn answer(folder: Option<&Path>) -> Result<Option<Answering>, String> {
     let Some(folder) = folder else { return Ok(None) };
-    let terminal =
-        Terminal::open(folder, false).map_err(|error| format!("{KEY}={}: {error}", folder.display()))?;
-    OF_COMMAND.set(Some(Arc::new(terminal)));
+    OF_COMMAND.set(Some(Terminal::open(folder, false)?));
     Ok(Some(Answering(())))
 }
 
 /// A recording begins, and what there is to say of it is wanted there.
 pub fn follow(folder: Option<&Path>) -> Result<(), String> {
-    let failed = |folder: &Path, error| format!("{KEY}={}: {error}", folder.display());
-    let opened = folder.map(|folder| Terminal::open(folder, true).map_err(|error| failed(folder, error)));
-    *OF_RECORDING.lock() = opened.transpose()?.map(Arc::new);
+    *OF_RECORDING.lock() = folder.map(|folder| Terminal::open(folder, true)).transpose()?;
     Ok(())
 }
 
 /// The recording is over, and everything of it is said.
 pub fn leave(end: End) {
-    state(end.line());
+    state(|| end.line().to_owned());
     *OF_RECORDING.lock() = None;
 }
 
@@ -111,11 +113,10 @@ pub fn say(text: &str) -> bool {
         .is_some_and(|terminal| terminal.is_heard() && (&terminal.said).write_all(text.as_bytes()).is_ok())
 }
 
-/// Tells whoever follows the recording what state it is in.
-pub fn state(line: &str) {
-    let text = padded(line);
+/// Tells whoever follows the recording what state it is in; where that is nobody, nobody is asked.
+pub fn state(line: impl FnOnce() -> String) {
     // It is told again in a second, or was the last word, for which there is room.
-    followed(|followed| drop(followed.state.write_all_at(&text, 0)));
+    followed(|followed| drop(followed.state.write_all_at(&padded(&line()), 0)));
 }
 
 fn padded(line: &str) -> Vec<u8> {

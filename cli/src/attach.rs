@@ -19,39 +19,43 @@ use vouch_options::pattern::{Place, escaped};
 use vouch_options::terminal::End;
 
 use crate::agent;
-use crate::given::{self, Given, Options, Start, seen};
+use crate::given::{self, FILES, Given, Options, Start, seen};
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
 use crate::left::{self, copy_whole};
-use crate::run::show;
+use crate::say::{show, unmarked};
 use crate::terminal::{State, Terminal};
 
-/// The agent's library where it is laid down for a JVM that sees no other.
-const COPY: &str = "libvouch.so";
 /// The line that moves does so about as often.
 const SOON: Duration = Duration::from_millis(250);
 
+/// The JVM that is meant.
 #[derive(Args)]
-pub struct Attach {
+pub struct Whom {
     /// The JVM's process id, or what it runs: a main class or a jar
     #[arg(value_name = "PID|NAME")]
     jvm: String,
+}
+
+#[derive(Args)]
+pub struct Attach {
+    #[command(flatten)]
+    whom: Whom,
     #[command(flatten)]
     recording: Options<Start>,
 }
 
 #[derive(Args)]
 pub struct To {
-    /// The JVM's process id, or what it runs: a main class or a jar
-    #[arg(value_name = "PID|NAME")]
-    jvm: String,
+    #[command(flatten)]
+    whom: Whom,
     #[command(flatten)]
     places: Options<given::Write>,
 }
 
 /// Records a JVM until the duration is over, a key ends it, or the JVM.
 pub fn attach(attach: Attach) -> Result<String, String> {
-    let Attach { jvm, recording: Options { mut given, .. } } = attach;
+    let Attach { whom, recording: Options { mut given, .. } } = attach;
     let asked = Arc::new(AtomicBool::new(false));
     // Who does not want to wait for the JVM to write has Ctrl-\ after Ctrl-C.
     signal_hook::flag::register_conditional_default(SIGQUIT, Arc::clone(&asked))
@@ -61,37 +65,26 @@ pub fn attach(attach: Attach) -> Result<String, String> {
                 .try_for_each(|signal| signal_hook::flag::register(*signal, Arc::clone(&asked)).map(|_| ()))
         })
         .map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
-    let mut line = Line::open(jvm::find(&jvm)?)?;
+    let mut line = Line::open(jvm::find(&whom.jvm)?)?;
     given.name_profile();
     line.place(&mut given)?;
     line.command("start", &given)?;
     let pid = line.jvm.pid;
     let until = if given.has("duration") { "" } else { "; Ctrl-C ends it and writes" };
     show(vec![format!("[vouch] recording process {pid}, {}{until}", vouch_report::plain(&line.jvm.main))]);
-    let mut outcome = line.follow(&asked);
-    if outcome == Outcome::Asked {
-        let stopped = line.command("stop", &Given::default());
-        // It may have ended by itself meanwhile, well or not.
-        outcome = match (line.outcome(), stopped) {
-            (Outcome::Asked, Ok(())) => Outcome::Over(End::Written),
-            (Outcome::Asked, Err(why)) => {
-                line.keep();
-                return Err(format!(
-                    "{why}; the recording goes on: `vouch stop {pid} --out FILE` ends it elsewhere"
-                ));
-            }
-            (outcome, _) => outcome,
-        };
-    }
-    match outcome {
-        Outcome::Died if line.recover(&given)? == 0 => {
+    let ended = match line.follow(&asked) {
+        Some(ended) => ended,
+        None => line.stop()?,
+    };
+    match ended {
+        Ended::Died if line.recover(&given)? == 0 => {
             Err("the JVM has ended, and nothing is left of its recording".to_owned())
         }
-        Outcome::Over(End::Nothing) if !asked.load(Ordering::SeqCst) => {
+        Ended::Over(End::Nothing) if !asked.load(Ordering::SeqCst) => {
             Err("the recording never began, as was said".to_owned())
         }
-        Outcome::Over(End::Written) => line.fetch().map(|()| String::new()),
-        Outcome::Over(End::Lost) => {
+        Ended::Over(End::Written) => line.fetch().map(|()| String::new()),
+        Ended::Over(End::Lost) => {
             // What there is of it is wanted all the same.
             let fetched = line.fetch();
             let kept = line.keep();
@@ -99,14 +92,14 @@ pub fn attach(attach: Attach) -> Result<String, String> {
                 .err()
                 .unwrap_or_else(|| format!("not everything could be written, as was said{kept}")))
         }
-        Outcome::Died | Outcome::Over(End::Nothing) | Outcome::Asked => Ok(String::new()),
+        Ended::Died | Ended::Over(End::Nothing) => Ok(String::new()),
     }
 }
 
 /// Begins a recording, and does not wait for its end.
 pub fn start(attach: Attach) -> Result<String, String> {
-    let Attach { jvm, recording: Options { mut given, .. } } = attach;
-    let mut line = Line::open(jvm::find(&jvm)?)?;
+    let Attach { whom, recording: Options { mut given, .. } } = attach;
+    let mut line = Line::open(jvm::find(&whom.jvm)?)?;
     given.name_profile();
     line.name_there(&mut given)?;
     line.command("start", &given)?;
@@ -117,14 +110,14 @@ pub fn start(attach: Attach) -> Result<String, String> {
 }
 
 /// In which state one is.
-pub fn status(jvm: &str) -> Result<String, String> {
-    Line::open(jvm::find(jvm)?)?.command("status", &Given::default()).map(|()| String::new())
+pub fn status(whom: &Whom) -> Result<String, String> {
+    Line::open(jvm::find(&whom.jvm)?)?.command("status", &Given::default()).map(|()| String::new())
 }
 
 /// Ends one, or writes what there is.
 pub fn ask(word: &'static str, to: To) -> Result<String, String> {
-    let To { jvm, places: Options { mut given, .. } } = to;
-    let mut line = Line::open(jvm::find(&jvm)?)?;
+    let To { whom, places: Options { mut given, .. } } = to;
+    let mut line = Line::open(jvm::find(&whom.jvm)?)?;
     line.name_there(&mut given)?;
     line.command(word, &given)?;
     Ok(String::new())
@@ -141,12 +134,10 @@ pub struct Line {
     fetched: Vec<(String, PathBuf)>,
 }
 
-/// Why a recording is followed no more.
+/// How a recording that was followed has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// A key or a signal.
-    Asked,
-    /// Its duration is over, or somebody else has ended it.
+enum Ended {
+    /// Its duration is over, or somebody has ended it.
     Over(End),
     /// The JVM is gone, and has not written it.
     Died,
@@ -163,10 +154,10 @@ impl Line {
                 let library = agent::library()?;
                 let from = File::open(&library);
                 terminal.lay(
-                    COPY,
+                    agent::NAME,
                     from.map_err(|error| format!("{} cannot be read: {error}", library.display()))?,
                 )?;
-                terminal.seen(COPY)
+                terminal.seen(agent::NAME)
             }
             None => agent::library()?,
         };
@@ -178,11 +169,7 @@ impl Line {
         if !self.jvm.elsewhere {
             return given.make_absolute();
         }
-        let relative = ["out", "report", "jfr"]
-            .iter()
-            .flat_map(|name| given.all(name))
-            .find(|name| !name.starts_with('/'));
-        match relative {
+        match given.relative(&FILES) {
             Some(name) => Err(elsewhere(self.jvm.pid, name) + ", or use `vouch attach`"),
             None => Ok(()),
         }
@@ -193,12 +180,10 @@ impl Line {
         if !self.apart {
             return given.make_absolute();
         }
-        if self.jvm.elsewhere {
-            let relative = |name: &&str| !name.starts_with('/');
-            let of_its_own = given.all("jfr").chain(given.all("sources").flat_map(|paths| paths.split(':')));
-            if let Some(name) = of_its_own.into_iter().find(relative) {
-                return Err(elsewhere(self.jvm.pid, name));
-            }
+        if self.jvm.elsewhere
+            && let Some(name) = given.relative(&["jfr", "sources"])
+        {
+            return Err(elsewhere(self.jvm.pid, name));
         }
         given.make_absolute_of(&["jfr"])?;
         let (mut fetched, mut mistakes) = (Vec::new(), Vec::new());
@@ -244,7 +229,7 @@ impl Line {
                 "the agent in process {pid} refuses, and says why on that process's stderr: it may be of another version than this `vouch`"
             )),
             Answer::Agent(_) => {
-                let said: Vec<&str> = said.iter().map(|line| line.trim_start_matches("[vouch] ")).collect();
+                let said: Vec<&str> = said.iter().map(|line| unmarked(line)).collect();
                 Err(said.join("; "))
             }
             Answer::No(why) => Err(refused(pid, &why)),
@@ -261,34 +246,52 @@ impl Line {
         lines
     }
 
-    /// How it stands with the recording: `Asked`, as long as it goes on.
-    fn outcome(&self) -> Outcome {
+    /// What there is to say of the recording as long as it goes on; else how it ended.
+    fn look(&self) -> Result<Option<String>, Ended> {
         // Asked first, so that an end that is told is seen.
         let alive = self.jvm.is_alive();
         match self.terminal.state() {
-            State::Over(end) => Outcome::Over(end),
-            _ if !alive => Outcome::Died,
-            _ => Outcome::Asked,
+            State::Over(end) => Err(Ended::Over(end)),
+            _ if !alive => Err(Ended::Died),
+            State::Running(state) => Ok(Some(state)),
+            State::Unknown => Ok(None),
         }
     }
 
-    /// Shows how the recording gets on until it is over.
-    fn follow(&mut self, asked: &AtomicBool) -> Outcome {
+    /// Shows how the recording gets on until it has ended, or is to be ended: then `None`.
+    fn follow(&mut self, asked: &AtomicBool) -> Option<Ended> {
         let moves = io::stderr().is_terminal();
         loop {
-            let outcome = self.outcome();
+            let look = self.look();
             let lines = self.said();
             if moves {
                 let _ = write!(io::stderr(), "\r\x1b[K");
             }
             show(lines);
-            if outcome != Outcome::Asked || asked.load(Ordering::SeqCst) {
-                return outcome;
-            }
-            if moves && let State::Running(state) = self.terminal.state() {
-                let _ = write!(io::stderr(), "{}", fitting(&state));
+            match look {
+                Err(ended) => return Some(ended),
+                Ok(_) if asked.load(Ordering::SeqCst) => return None,
+                Ok(Some(state)) if moves => {
+                    let _ = write!(io::stderr(), "{}", fitting(&state));
+                }
+                Ok(_) => {}
             }
             thread::sleep(SOON);
+        }
+    }
+
+    /// Ends the recording.
+    fn stop(&mut self) -> Result<Ended, String> {
+        let stopped = self.command("stop", &Given::default());
+        // It may have ended by itself meanwhile, well or not.
+        match (self.look(), stopped) {
+            (Err(ended), _) => Ok(ended),
+            (Ok(_), Ok(())) => Ok(Ended::Over(End::Written)),
+            (Ok(_), Err(why)) => {
+                self.keep();
+                let pid = self.jvm.pid;
+                Err(format!("{why}; the recording goes on: `vouch stop {pid} --out FILE` ends it elsewhere"))
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use crate::agent;
 use crate::attach::Line;
 use crate::given::Given;
 use crate::jvm;
+use crate::say::unmarked;
 use crate::terminal::Terminal;
 
 /// Where distributions put JDKs.
@@ -42,8 +43,7 @@ pub fn doctor(doctor: Doctor) -> Result<String, String> {
         }
         None => started()?,
     };
-    let lines: Vec<String> =
-        lines.iter().map(|line| line.trim_start_matches("[vouch] ").to_owned()).collect();
+    let lines: Vec<String> = lines.iter().map(|line| unmarked(line).to_owned()).collect();
     head(&mut text, &name, &lines);
     Ok(text)
 }

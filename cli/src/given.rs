@@ -15,6 +15,9 @@ const QUIET: &str = "quiet";
 /// What leads to a line of the agent's own.
 const LINE: &str = "options";
 
+/// The keys whose values are names of files; `sources` has several.
+pub const FILES: [&str; 3] = ["out", "report", "jfr"];
+
 /// Which of the options a command has.
 pub trait Of {
     /// What stands in the help above them.
@@ -135,15 +138,20 @@ impl Given {
         }
     }
 
+    /// One of the values of these keys that is a name from some folder on.
+    pub fn relative<'a>(&'a self, names: &'a [&str]) -> Option<&'a str> {
+        let values = names.iter().flat_map(|name| self.all(name));
+        values.flat_map(|value| value.split(':')).find(|path| !path.starts_with('/'))
+    }
+
     /// Names of files are what they are from this process's folder on, wherever the JVM has its own.
     pub fn make_absolute(&mut self) -> Result<(), String> {
-        self.make_absolute_of(&["out", "report", "jfr"])
+        self.make_absolute_of(&FILES)
     }
 
     /// The same for some of the keys, and for sources.
     pub fn make_absolute_of(&mut self, names: &[&str]) -> Result<(), String> {
-        let is_absolute = |value: &str| value.split(':').all(|path| path.starts_with('/'));
-        if names.iter().chain(&["sources"]).all(|name| self.all(name).all(is_absolute)) {
+        if self.relative(names).is_none() && self.relative(&["sources"]).is_none() {
             return Ok(());
         }
         let here = std::env::current_dir().map_err(|_| {

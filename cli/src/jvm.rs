@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use user::User;
 
+use crate::agent;
+
 /// Which machine runs the bytecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vm {
@@ -113,7 +115,6 @@ enum Look {
 
 fn of(pid: u32) -> Look {
     let folder = PathBuf::from(format!("/proc/{pid}"));
-    let Some(user) = user(pid) else { return Look::Gone };
     let maps = match fs::read(folder.join("maps")) {
         Ok(maps) => String::from_utf8_lossy(&maps).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Look::Hidden,
@@ -130,6 +131,7 @@ fn of(pid: u32) -> Look {
         (None, Some(library)) => (Vm::HotSpot, library),
         (None, None) => return Look::Other,
     };
+    let Some(user) = user(pid) else { return Look::Gone };
     let words = words(&folder.join("cmdline"));
     Look::Jvm(Box::new(Jvm {
         pid,
@@ -141,7 +143,7 @@ fn of(pid: u32) -> Look {
         main: command_line::main(&words),
         release: release(pid, Path::new(library)),
         elsewhere: root(pid) != root(std::process::id()),
-        agent: named(|name| name == "libvouch.so").map(PathBuf::from),
+        agent: named(|name| name == agent::NAME).map(PathBuf::from),
         recording: threads(pid).any(|name| name.trim_end() == vouch_options::RECORDING),
     }))
 }

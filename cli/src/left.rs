@@ -13,7 +13,7 @@ use vouch_options::DEFAULT_OUT;
 
 use crate::given::{Given, seen};
 use crate::recover;
-use crate::run::show;
+use crate::say::show;
 use crate::terminal::Terminal;
 
 const WITHOUT_A_WORD: &str =

@@ -22,6 +22,7 @@ mod profile;
 mod recover;
 mod rewrite;
 mod run;
+mod say;
 mod tally;
 mod terminal;
 mod top;
@@ -60,11 +61,7 @@ enum Verb {
     /// Writes what a JVM's recording has so far, and lets it go on
     Dump(attach::To),
     /// What a JVM's recording has so far, in a line
-    Status {
-        /// The JVM's process id, or what it runs: a main class or a jar
-        #[arg(value_name = "PID|NAME")]
-        jvm: String,
-    },
+    Status(attach::Whom),
     /// What is wrong with the stacks that were refuted
     Explain {
         /// A trust report (.json) or a profile (.json, .json.gz) of Vouch's
@@ -152,7 +149,7 @@ fn main() -> ExitCode {
         Verb::Start(attach) => attach::start(attach),
         Verb::Stop(to) => attach::ask("stop", to),
         Verb::Dump(to) => attach::ask("dump", to),
-        Verb::Status { jvm } => attach::status(&jvm),
+        Verb::Status(whom) => attach::status(&whom),
         Verb::Explain { file, which } => explain::explain(&file, which),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),

@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -26,6 +25,7 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 use crate::agent;
 use crate::given::{Options, Start};
 use crate::left;
+use crate::say::show;
 use crate::terminal::Terminal;
 
 /// What the agent says is shown about so soon.
@@ -185,11 +185,4 @@ fn wait(mut child: Child, running: &AtomicI32, terminal: &mut Terminal) -> Resul
         status
     })
     .map_err(|error| format!("how the program has ended is not known: {error}"))
-}
-
-/// Lines of the agent's, on stderr; nobody may read there.
-pub fn show(lines: Vec<String>) {
-    for line in lines {
-        let _ = writeln!(std::io::stderr(), "{line}");
-    }
 }

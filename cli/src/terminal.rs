@@ -7,25 +7,20 @@ use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use vouch_log::is_left;
 use vouch_options::terminal::{BEGUN, ENDED, End, KEPT, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
 
-use crate::jvm::user::User;
+use crate::jvm::user::{User, within};
 
 /// Of a file in it no more is read at a time.
 const MOST: u64 = 1 << 20;
 /// A build may start thousands of JVMs.
 const MOST_RECORDINGS: u64 = 1 << 26;
-/// What has these is a folder, and not what a link leads to; nobody waits for a pipe.
-const O_DIRECTORY: i32 = 0o200_000;
-const O_NOFOLLOW: i32 = 0o400_000;
-const O_NONBLOCK: i32 = 0o4000;
-
 /// What the names of all of them begin with, and how old one is that may be taken for left.
 const PREFIX: &str = ".vouch-";
 const YOUNG: Duration = Duration::from_mins(1);
@@ -123,7 +118,7 @@ impl Terminal {
             // Before, since to open a device may do something, and again, since it may be another one by then.
             let looked = fs::symlink_metadata(&path).and_then(is_file);
             let mut options = OpenOptions::new();
-            options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+            options.read(true).custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK));
             let file = looked.and_then(|()| options.open(path));
             Ok(file.and_then(|file| file.metadata().and_then(is_file).map(|()| file)))
         });
@@ -236,11 +231,12 @@ impl Drop for Terminal {
 }
 
 fn open_folder(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(O_DIRECTORY | O_NOFOLLOW).open(path)
+    OpenOptions::new().read(true).custom_flags(flags(OFlags::DIRECTORY | OFlags::NOFOLLOW)).open(path)
 }
 
-fn within(folder: &File, name: &str) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+/// As the standard library has them.
+fn flags(flags: OFlags) -> i32 {
+    flags.bits().cast_signed()
 }
 
 fn nowhere(folder: &Path, error: &io::Error) -> String {

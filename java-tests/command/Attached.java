@@ -12,7 +12,6 @@
  */
 
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -102,26 +101,16 @@ public class Attached {
     private void often() throws Exception {
         Path files = Paths.get("/proc", pid, "fd");
         Path threads = Paths.get("/proc", pid, "task");
-        long before = count(files);
-        long threadsBefore = count(threads);
+        long before = Run.files(files).size();
+        long threadsBefore = Run.files(threads).size();
         for (int times = 0; times < Scale.pick(10, 1_000); times++) {
             Tool.vouch(dir, "start", pid, "--out", "often.json", "--quiet").ok();
             Tool.vouch(dir, "stop", pid, "--quiet").ok();
         }
         // One that is open for a moment, or a compiler's thread more, is none that was forgotten.
         int most = Scale.pick(5, 50);
-        Check.atMost(before + most, count(files), "open files of the service");
-        Check.atMost(threadsBefore + most, count(threads), "threads of the service");
-    }
-
-    private static long count(Path folder) throws IOException {
-        long count = 0;
-        try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
-            for (Path entry : entries) {
-                count++;
-            }
-        }
-        return count;
+        Check.atMost(before + most, Run.files(files).size(), "open files of the service");
+        Check.atMost(threadsBefore + most, Run.files(threads).size(), "threads of the service");
     }
 
     /** What the agent has against it is told here, and the service runs on. */

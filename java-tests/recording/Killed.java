@@ -12,7 +12,6 @@
 
 import java.io.IOException;
 import java.lang.reflect.Field;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -130,11 +129,7 @@ public class Killed {
         Run last = Vm.with(options).noFiles().run(Program.class, "halt");
         Check.that(last.vouchLines().stream().anyMatch(line -> line.contains("app.vouch") && line.contains("app.2.vouch")),
             "both are told of: " + last.vouchLines());
-        TreeSet<String> files = new TreeSet<>();
-        try (DirectoryStream<Path> all = Files.newDirectoryStream(dir)) {
-            all.forEach(file -> files.add(file.getFileName().toString()));
-        }
-        Check.equal(new TreeSet<>(Arrays.asList("app.json.gz", "app-report.json", "app.vouch", "app.2.vouch")), files, "what is there");
+        Check.equal(new TreeSet<>(Arrays.asList("app.json.gz", "app-report.json", "app.vouch", "app.2.vouch")), Run.files(dir), "what is there");
         Tool.vouch(dir, "recover", "app.vouch", "app.2.vouch").ok();
         Check.that(Files.exists(dir.resolve("app.recovered.json.gz")) && Files.exists(dir.resolve("app.2.recovered.json.gz")),
             "each recording has its profile");

@@ -4,7 +4,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::user::open_inside;
+use super::user::{open_inside, within};
 use super::{Jvm, Vm, status};
 
 /// Where a JVM listens, whatever its own folder of temporary files.
@@ -100,7 +99,7 @@ pub fn folder(pid: u32) -> Result<File, String> {
 fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
     let pid = jvm.pid;
     // By way of the open folder: its path is too long for a socket's, and may be gone with the process.
-    let socket = inside(folder, &format!(".java_pid{}", jvm.own_pid));
+    let socket = within(folder, &format!(".java_pid{}", jvm.own_pid));
     match UnixStream::connect(&socket) {
         Ok(stream) => return known(jvm, stream),
         // A process before it may have left it.
@@ -159,7 +158,7 @@ struct Trigger(PathBuf);
 impl Trigger {
     fn set(jvm: &Jvm, folder: &File) -> Result<Self, String> {
         let name = format!(".attach_pid{}", jvm.own_pid);
-        let places = [inside(folder, &name), PathBuf::from(format!("/proc/{}/cwd/{name}", jvm.pid))];
+        let places = [within(folder, &name), PathBuf::from(format!("/proc/{}/cwd/{name}", jvm.pid))];
         let mut why = String::new();
         for place in places {
             // One that somebody left would do as well, but whose it is decides whether the JVM heeds it.
@@ -181,10 +180,6 @@ impl Drop for Trigger {
         // The JVM takes no notice of it any more.
         let _ = fs::remove_file(&self.0);
     }
-}
-
-fn inside(folder: &File, name: &str) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
 /// Says it in the first version of the protocol, which every JVM knows.

@@ -4,7 +4,8 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
@@ -39,6 +40,11 @@ impl User {
         let done = thread::scope(|scope| scope.spawn(become_and_work).join());
         done.unwrap_or_else(|_| Err("that has failed for a reason that is Vouch's own fault".to_owned()))
     }
+}
+
+/// The path of a file in an open folder: short, and good for as long as the folder is open, whatever becomes of its name.
+pub fn within(folder: &File, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
 /// Opens what a process calls by this name, to be read. What it has in the place of folders leads nowhere else, and nobody waits for a pipe.

@@ -88,11 +88,16 @@ public final class Run {
 
     /** The names of the files in the run's folder. */
     public TreeSet<String> files() {
+        return files(dir);
+    }
+
+    /** The names of what is in a folder. */
+    public static TreeSet<String> files(Path dir) {
         TreeSet<String> names = new TreeSet<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(dir)) {
             files.forEach(file -> names.add(file.getFileName().toString()));
         } catch (IOException error) {
-            throw new AssertionError("the run's folder cannot be read", error);
+            throw new AssertionError(dir + " cannot be read", error);
         }
         return names;
     }
