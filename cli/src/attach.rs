@@ -103,9 +103,12 @@ pub fn start(attach: Attach) -> Result<String, String> {
     given.name_profile();
     line.name_there(&mut given)?;
     line.command("start", &given)?;
+    let pid = line.jvm.pid;
+    let begun = if given.has("start") { "will be" } else { "is being" };
+    let by_itself = given.all("duration").next().map(|time| format!("it ends after {time}, and "));
+    let by_itself = by_itself.unwrap_or_default();
     Ok(format!(
-        "process {0} is being recorded: `vouch stop {0}` ends it and writes the profile\n",
-        line.jvm.pid
+        "process {pid} {begun} recorded: {by_itself}`vouch stop {pid}` ends it and writes the profile\n"
     ))
 }
 

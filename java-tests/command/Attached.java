@@ -48,6 +48,7 @@ public class Attached {
             attached.forAWhile();
             attached.untilAKey();
             attached.stepByStep();
+            attached.later();
             attached.often();
             attached.mistakes();
             attached.untilItIsKilled();
@@ -95,6 +96,14 @@ public class Attached {
         Tool.vouch(dir, "stop", pid, "--out", "stopped.json").ok();
         holds("stopped.json");
         Check.contains(Tool.vouch(dir, "status", pid).ok(), "no recording is running", "status after the end");
+    }
+
+    /** What has not begun yet is not said to be there. */
+    private void later() throws Exception {
+        String said = Tool.vouch(dir, "start", pid, "--out", "later.json", "--start", "1h", "--duration", "5s").ok();
+        Check.contains(said, "process " + pid + " will be recorded: it ends after 5s, and `vouch stop " + pid + "` ends it", "what start says");
+        Check.contains(Tool.vouch(dir, "stop", pid).ok(), "is called off", "what stop says before it has begun");
+        Check.that(!Files.exists(dir.resolve("later.json")), "there is a profile of a recording that never began");
     }
 
     /** Each recording gives back what it took. */
