@@ -4,7 +4,7 @@
 //! asked for is passed over. Whatever is wrong with a file is said in one sentence that names it.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::error::Category;
+use vouch_document::Part;
 
 const GZIP: u8 = 0x1f;
 
@@ -45,6 +46,37 @@ impl Against {
             contradictions.filter(Value::is_array).unwrap_or_else(|| Value::Array(Vec::new()));
         Some(Self { refutations, contradictions })
     }
+}
+
+/// What a file is, by how it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A recording of Vouch's.
+    Recording,
+    /// One of the JDK's own.
+    FlightRecorder,
+    /// JSON, packed or not, or nothing that is known.
+    Document,
+}
+
+pub fn kind(file: &Path) -> Result<Kind, String> {
+    let unreadable = |error: io::Error| format!("{} cannot be read: {error}", file.display());
+    let mut first = Vec::new();
+    File::open(file).and_then(|file| file.take(16).read_to_end(&mut first)).map_err(unreadable)?;
+    Ok(if vouch_log::is_recording(&first) {
+        Kind::Recording
+    } else if vouch_merge::is_recording(&first) {
+        Kind::FlightRecorder
+    } else {
+        Kind::Document
+    })
+}
+
+/// A profile, to be written again with more in it, or less.
+pub fn profile(file: &Path) -> Result<Part, String> {
+    let document: Part = read(file, no_profile)?;
+    document.get::<Part>("meta").map_err(|_| no_profile(file))?;
+    Ok(document)
 }
 
 /// Reads what is asked for of a JSON file, packed or not; `other` says that it is something else. A mistake is a sentence.

@@ -6,6 +6,7 @@
 
 mod agent;
 mod attach;
+mod convert;
 mod diff;
 mod doctor;
 mod document;
@@ -14,6 +15,7 @@ mod events;
 mod explain;
 mod flame;
 mod given;
+mod join;
 mod jvm;
 mod left;
 mod list;
@@ -79,12 +81,12 @@ enum Verb {
         #[arg(long, value_name = "RECORDING")]
         of: Option<PathBuf>,
     },
-    /// Puts the events of a Flight Recorder file into a profile, on its clock and in the tracks of its threads
+    /// Several profiles as one, of the processes of a service or the minutes of one; or a profile and its Flight Recorder file
     Merge {
-        /// A profile (.json, .json.gz) of Vouch's
-        profile: PathBuf,
-        /// A recording (.jfr), best of the same run
-        recording: PathBuf,
+        /// Profiles (.json, .json.gz) and recordings (.vouch) of Vouch's; or one profile, and a recording (.jfr) of the same run, whose
+        /// events come on the profile's clock and into the tracks of their threads
+        #[arg(required = true, num_args = 1.., value_name = "FILE")]
+        files: Vec<PathBuf>,
         #[command(flatten)]
         how: merge::How,
     },
@@ -95,6 +97,13 @@ enum Verb {
         recordings: Vec<PathBuf>,
         #[command(flatten)]
         how: recover::How,
+    },
+    /// Writes a recording in another format
+    Convert {
+        /// A recording (.vouch): one that `recording=keep` has kept, or that a killed JVM has left
+        recording: PathBuf,
+        #[command(flatten)]
+        how: convert::How,
     },
     /// Puts the source text of what a profile shows into it, so that the front-end has times beside each line
     Embed {
@@ -152,7 +161,8 @@ fn main() -> ExitCode {
         Verb::Status(whom) => attach::status(&whom),
         Verb::Explain { file, which } => explain::explain(&file, which),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
-        Verb::Merge { profile, recording, how } => merge::merge(&profile, &recording, how),
+        Verb::Merge { files, how } => merge::merge(&files, how),
+        Verb::Convert { recording, how } => convert::convert(&recording, &how),
         Verb::Diff { first, second, how } => diff::diff(&first, &second, &how),
         Verb::Embed { profile, how } => embed::embed(&profile, how),
         Verb::Recover { recordings, how } => recover::recover(&recordings, &how),

@@ -1,4 +1,4 @@
-//! `vouch merge`: a profile with the events of a Flight Recorder file in it.
+//! `vouch merge`: a profile with the events of a Flight Recorder file in it; `join.rs` does it for several profiles.
 //!
 //! It must never write over the recording.
 
@@ -11,6 +11,8 @@ use clap::Args;
 use vouch_merge::{Choice, MOST, Merged};
 use vouch_report::{grouped, plain};
 
+use crate::document::{self, Kind};
+use crate::join;
 use crate::rewrite::Rewritten;
 
 /// Kinds that are told of in a line each; the rest shares one.
@@ -18,10 +20,10 @@ const LINES: usize = 12;
 
 #[derive(Args)]
 pub struct How {
-    /// The file to be written [default: the profile's name with .merged in it]
+    /// The file to be written [default: the first file's name with .merged in it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// These kinds alone, by the recording's own names, `*` for any part of one: 'shop.*,jdk.CPULoad' [default: all that tell
+    /// Of a Flight Recorder file these kinds alone, by the recording's own names, `*` for any part of one: 'shop.*,jdk.CPULoad' [default: all that tell
     /// what happened]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     events: Vec<String>,
@@ -31,7 +33,27 @@ pub struct How {
 }
 
 /// Writes the merged profile, and says what is in it.
-pub fn merge(profile: &Path, recording: &Path, how: How) -> Result<String, String> {
+pub fn merge(files: &[PathBuf], how: How) -> Result<String, String> {
+    let kinds = files.iter().map(|file| document::kind(file)).collect::<Result<Vec<_>, _>>()?;
+    let events = kinds.iter().filter(|kind| **kind == Kind::FlightRecorder).count();
+    match (files, kinds.as_slice()) {
+        ([profile, recording], [Kind::Document, Kind::FlightRecorder])
+        | ([recording, profile], [Kind::FlightRecorder, Kind::Document]) => events_of(profile, recording, how),
+        ([_], _) => Err("name two files at least: the profiles that are to be one, or a profile and a recording (.jfr)".to_owned()),
+        _ if events > 0 => Err(
+            "the events of a Flight Recorder file go into one profile, that of its own process: do that first, and put the profiles together \
+             then"
+                .to_owned(),
+        ),
+        _ if !how.events.is_empty() || how.most != MOST => {
+            Err("--events and --most are about a Flight Recorder file (.jfr), and there is none among these".to_owned())
+        }
+        _ => join::join(files, how.out),
+    }
+}
+
+/// Puts the events of a Flight Recorder file into a profile.
+fn events_of(profile: &Path, recording: &Path, how: How) -> Result<String, String> {
     let rewritten = Rewritten::of(profile, how.out, "merged")?;
     if let (Ok(out), Ok(recording)) = (rewritten.out.canonicalize(), recording.canonicalize())
         && out == recording

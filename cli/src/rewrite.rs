@@ -28,9 +28,7 @@ impl<'a> Rewritten<'a> {
     }
 
     pub fn read(&self) -> Result<Part, String> {
-        let document: Part = document::read(self.profile, document::no_profile)?;
-        document.get::<Part>("meta").map_err(|_| document::no_profile(self.profile))?;
-        Ok(document)
+        document::profile(self.profile)
     }
 
     /// Writes it; the file's name.

@@ -81,6 +81,63 @@ fn every_format_and_the_report_are_to_be_had() {
 }
 
 #[test]
+fn a_recording_is_converted_and_nothing_else_is() {
+    let folder = folder("converted");
+    drop(recording(&folder, "a"));
+    let vouch = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_vouch")).args(arguments).current_dir(&folder).output().unwrap()
+    };
+    let output = vouch(&["convert", "a.vouch", "--out", "a.json", "--out", "a.folded", "--report", "r.json"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(fs::read_to_string(folder.join("a.folded")).unwrap().contains("shop.Cart.add 1"));
+    fs::write(folder.join("b.jfr"), b"FLR\0and so on").unwrap();
+    for (arguments, says) in [
+        (["convert", "a.json", "--out", "b.folded"], "a.json is no recording (.vouch)"),
+        (["convert", "b.jfr", "--out", "b.json"], "b.jfr is a Flight Recorder file"),
+        (["convert", "a.vouch", "--out", "a.svg"], "cannot be made into a.svg"),
+    ] {
+        let (_, err) = told(&vouch(&arguments));
+        assert!(err.starts_with("vouch: ") && err.lines().count() == 1 && err.contains(says), "{err}");
+    }
+}
+
+#[test]
+fn recordings_and_profiles_become_one_and_none_of_them_is_lost() {
+    let folder = folder("merged");
+    for name in ["a", "b"] {
+        drop(recording(&folder, name));
+    }
+    let vouch = |arguments: &[&str]| {
+        told(
+            &Command::new(env!("CARGO_BIN_EXE_vouch")).args(arguments).current_dir(&folder).output().unwrap(),
+        )
+    };
+    assert!(vouch(&["recover", "b.vouch"]).0.contains("b.recovered.json.gz"));
+    let (out, err) = vouch(&["merge", "a.vouch", "b.recovered.json.gz"]);
+    assert!(
+        out.starts_with("wrote a.merged.json.gz: 2 files, 2 processes, 2 tracks\n") && err.is_empty(),
+        "{out}{err}"
+    );
+    let (out, _) = vouch(&["top", "a.merged.json.gz"]);
+    assert!(out.contains("in 2 samples") && out.contains("shop.Cart.add"), "{out}");
+    fs::write(folder.join("c.jfr"), b"FLR\0and so on").unwrap();
+    let whole = fs::read(folder.join("b.recovered.json.gz")).unwrap();
+    let (own, all) = ("b.recovered.json.gz", "a.merged.json.gz");
+    for (arguments, says) in [
+        (vec!["merge", "a.vouch", own, "--out", own], "is one of the files to be merged"),
+        (vec!["merge", "a.vouch"], "name two files at least"),
+        (vec!["merge", own, all, "c.jfr"], "go into one profile, that of its own process"),
+        (vec!["merge", "a.vouch", "c.jfr"], "go into one profile, that of its own process"),
+        (vec!["merge", own, all, "--most", "3"], "there is none among these"),
+        (vec!["merge", own, "d.json"], "No such file"),
+    ] {
+        let (_, err) = vouch(&arguments);
+        assert!(err.starts_with("vouch: ") && err.lines().count() == 1 && err.contains(says), "{err}");
+    }
+    assert_eq!(fs::read(folder.join("b.recovered.json.gz")).unwrap(), whole);
+}
+
+#[test]
 fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
     let folder = folder("refused");
     drop(recording(&folder, "a"));

@@ -47,6 +47,7 @@ public class Attached {
             attached.listed("-");
             attached.forAWhile();
             attached.untilAKey();
+            attached.asOne();
             attached.stepByStep();
             attached.later();
             attached.often();
@@ -84,6 +85,18 @@ public class Attached {
         }
         holds("key.json");
         listed("loaded");
+    }
+
+    /** Two recordings of one process, one after the other, in one profile; a time that two of them have would count twice. */
+    private void asOne() throws Exception {
+        String said = Tool.vouch(dir, "merge", "key.json", "while.json", "--out", "one.json").ok();
+        Check.contains(said, "2 files, 1 processes", "what merge says");
+        long both = Profile.read(dir.resolve("key.json")).weight() + Profile.read(dir.resolve("while.json")).weight();
+        Profile one = Profile.read(dir.resolve("one.json"));
+        Check.equal(both, one.weight(), "what all samples weigh together");
+        Check.equal(1, one.tracks("main").size(), "tracks of the thread main");
+        holds("one.json");
+        Check.contains(Tool.vouch(dir, "merge", "one.json", "key.json", "--out", "twice.json").refused(), "would count twice", "a time that two have");
     }
 
     private void stepByStep() throws Exception {

@@ -64,6 +64,12 @@ public class Runs {
             Check.that(file.matches("each-\\d+\\.json"), "a profile's name: " + file);
             holds(dir.resolve(file));
         }
+        List<String> merge = new ArrayList<>(Arrays.asList("merge", "--out", "all.json"));
+        merge.addAll(files);
+        Check.contains(Tool.vouch(dir, merge).ok(), "2 files, 2 processes", "what merge says");
+        Profile all = Profile.read(dir.resolve("all.json"));
+        Check.equal(files.stream().mapToLong(file -> Profile.read(dir.resolve(file)).weight()).sum(), all.weight(), "what all samples weigh together");
+        Check.equal(2, all.tracks("main").size(), "tracks called main");
     }
 
     /** It ends the program and not its profile. */

@@ -39,15 +39,18 @@ public class Kept {
 
     private static void whole() throws Exception {
         // Some stacks are wrong, so that there are refutations; some things happen.
-        Run run = Vm.with("recording=keep,events=all,break=truncated/50,walker=asgct").run(Program.class, "3").ok();
+        Run run = Vm.with("recording=keep,events=all,break=truncated/50,walker=asgct,out=profile.folded").run(Program.class, "3").ok();
         Check.that(run.report().samples("refuted") > 0, "something is refuted");
-        Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json", "profile.vouch")), run.files(), "what is there");
+        Check.equal(new TreeSet<>(Arrays.asList("profile.folded", "profile.json", "report.json", "profile.vouch")), run.files(), "what is there");
         String mode = PosixFilePermissions.toString(Files.getPosixFilePermissions(run.dir.resolve("profile.vouch")));
         Check.equal("rw-------", mode, "who may read a recording");
         String said = Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
         Check.that(!said.contains("without a word") && !said.contains("damaged"), "it was ended: " + said);
         Profile again = Profile.read(run.dir.resolve("again.json"));
         same(run.profile().json, again.json, "vouch");
+        Tool.vouch(run.dir, "convert", "profile.vouch", "--out", "again.folded", "--out", "again.html").ok();
+        Check.equal(Files.readAllLines(run.dir.resolve("profile.folded")), Files.readAllLines(run.dir.resolve("again.folded")), "folded stacks");
+        Check.that(Files.size(run.dir.resolve("again.html")) > 0, "there is a page");
         same(run.report().json, Report.read(run.dir.resolve("again-report.json")).json, "");
     }
 

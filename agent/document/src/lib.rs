@@ -42,8 +42,12 @@ impl Part {
     /// What stands under a key, which it then no longer has.
     pub fn take<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, Wrong> {
         let part = self.get(key);
-        self.0.remove(key);
+        self.remove(key);
         part
+    }
+
+    pub fn remove(&mut self, key: &str) {
+        self.0.remove(key);
     }
 
     pub fn set(&mut self, key: &str, value: &impl Serialize) -> Result<(), Wrong> {

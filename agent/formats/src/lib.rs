@@ -16,7 +16,7 @@ use std::io::{self, Write};
 
 use vouch_recording::Recording;
 
-pub use meta::Meta;
+pub use meta::{Identity, Meta};
 
 /// A format, as a user meets it.
 #[derive(Debug)]

@@ -3,6 +3,19 @@
 use serde::{Deserialize, Serialize};
 use vouch_report::TrustReport;
 
+/// Which process it was: its number alone tells that neither in another container, nor on another machine, nor later.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// The kernel's name for the time since this machine was started: CLOCK_MONOTONIC is the same clock in all of it.
+    pub boot: String,
+    /// The namespace that the number is one of.
+    pub namespace: u64,
+    pub pid: u32,
+    /// When the kernel started it, in its own ticks.
+    pub started_ticks: u64,
+}
+
 /// The run: what the caller knows about it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Meta {
@@ -18,6 +31,9 @@ pub struct Meta {
     pub anchors: Vec<[u64; 2]>,
     pub agent_tid: u32,
     pub pid: u32,
+    /// None where the system does not tell.
+    #[serde(default)]
+    pub identity: Option<Identity>,
     pub process_name: String,
     /// The command line.
     pub arguments: String,

@@ -11,6 +11,11 @@ use crate::metadata::{Type, Types};
 use crate::value::{Decoder, Value};
 
 const MAGIC: &[u8; 4] = b"FLR\0";
+
+/// True if a file that begins so is a recording.
+pub fn is_recording(first: &[u8]) -> bool {
+    first.starts_with(MAGIC)
+}
 const HEADER: usize = 68;
 const METADATA: i64 = 0;
 const CONSTANTS: i64 = 1;

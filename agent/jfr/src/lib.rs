@@ -15,6 +15,6 @@ pub mod testing;
 mod tests;
 
 pub use bytes::Damage;
-pub use chunk::{Chunk, Event, Header, Reader};
+pub use chunk::{Chunk, Event, Header, Reader, is_recording};
 pub use metadata::{Field, Type, Unit};
 pub use value::Value;

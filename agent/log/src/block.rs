@@ -26,6 +26,11 @@ pub fn beginning() -> Vec<u8> {
     [MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 4]].concat()
 }
 
+/// True if a file that begins so is a recording.
+pub fn is_recording(first: &[u8]) -> bool {
+    first.starts_with(&MAGIC)
+}
+
 /// True if nothing was to come any more when it was written last.
 pub fn is_ended(file: &File) -> bool {
     let mut ended = [0; 4];

@@ -16,6 +16,7 @@ mod replay;
 mod state;
 mod wire;
 
+pub use block::is_recording;
 pub use file::{Beside, ENDING, Writer, is_in_use, is_left};
 pub use read::{Found, Recovered, read};
 pub use replay::Lost;

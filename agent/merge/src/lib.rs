@@ -17,6 +17,7 @@ mod tests;
 mod threads;
 
 pub use events::{Choice, MOST, merge};
+pub use vouch_jfr::is_recording;
 
 use serde::Serialize;
 use vouch_report::grouped;

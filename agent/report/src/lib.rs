@@ -11,6 +11,7 @@ mod events;
 mod interval;
 mod proof;
 mod report;
+mod several;
 mod summary;
 mod text;
 mod time;
@@ -22,6 +23,7 @@ pub use report::{
     AgreementReport, Delivered, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run,
     SafepointReport, Signals, ThreadReport, TrustReport, WaitingReport, WitnessReport,
 };
+pub use several::{Renumbered, Several};
 pub use summary::Files;
 pub use text::{grouped, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};

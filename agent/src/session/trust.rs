@@ -1,10 +1,11 @@
 //! The trust report and the profile's own description, from what a session knows.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::Ordering::Relaxed;
 
 use once_cell::sync::Lazy;
-use vouch_formats::Meta;
+use vouch_formats::{Identity, Meta};
 use vouch_report::{
     Delivered, HandlerTime, Rate, Run, SafepointReport, TrustReport, WitnessReport, float, millis,
 };
@@ -130,6 +131,7 @@ pub fn meta(session: &Session, program: &Program) -> Meta {
         anchors: session.anchors.kept().to_vec(),
         agent_tid: worker::tid(),
         pid: std::process::id(),
+        identity: IDENTITY.clone(),
         process_name: program.name().to_owned(),
         arguments: shortened(&program.command),
         os: OS.clone(),
@@ -220,6 +222,7 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
 
 static OS: Lazy<String> = Lazy::new(os);
 static CPU_NAME: Lazy<String> = Lazy::new(cpu_name);
+static IDENTITY: Lazy<Option<Identity>> = Lazy::new(identity);
 
 fn os() -> String {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
@@ -230,4 +233,17 @@ fn cpu_name() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = info.lines().find(|line| line.starts_with("model name"));
     line.and_then(|line| line.split_once(':')).map_or_else(String::new, |(_, name)| name.trim().to_owned())
+}
+
+/// None where `/proc` does not tell all of it.
+fn identity() -> Option<Identity> {
+    // What stands behind the name, which may hold anything; of that the 20th is when it was started.
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    Some(Identity {
+        boot: fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned(),
+        namespace: fs::metadata("/proc/self/ns/pid").ok()?.ino(),
+        pid: std::process::id(),
+        started_ticks: fields.split_whitespace().nth(19)?.parse().ok()?,
+    })
 }

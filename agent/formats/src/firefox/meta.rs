@@ -10,7 +10,7 @@ use super::contexts::ContextTable;
 use super::markers::{Schema, schemas};
 use super::time::Micros;
 use crate::categories::{CATEGORIES, CategoryEntry};
-use crate::meta::Meta;
+use crate::meta::{Identity, Meta};
 use crate::tracks::{self, Track};
 
 /// The version of the processed-profile format: the lowest with all that a Java profile wants. What came since, up to 70, is
@@ -56,6 +56,9 @@ pub struct MetaColumns<'a> {
     extra: [Section; 1],
     /// The front-end passes it over; `vouch explain` reads it.
     vouch: &'a TrustReport,
+    /// By which `vouch merge` knows a process, and a clock, again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vouch_process: Option<&'a Identity>,
     /// What the samples' own column of contexts has its numbers of.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_contexts: Option<ContextTable<'a>>,
@@ -131,6 +134,7 @@ impl<'a> MetaColumns<'a> {
             sample_units: SampleUnits { time: "ms", event_delay: "ms", thread_cpu_delta: "µs" },
             extra: [Section { label: "Vouch", entries }],
             vouch: &meta.report,
+            vouch_process: meta.identity.as_ref(),
             vouch_contexts: Some(ContextTable(recording)).filter(|_| !recording.contexts().rows().is_empty()),
             vouch_anchors: Some(Anchors { tid: meta.agent_tid, ns: &meta.anchors })
                 .filter(|anchors| !anchors.ns.is_empty()),

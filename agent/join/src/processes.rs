@@ -1,0 +1,115 @@
+//! Whose the tracks are: which processes there are, and what each is called in the profile of all.
+//!
+//! Two processes must never be taken for one because their numbers are the same, as in containers, where most are number 1; and one must
+//! never be counted twice for the same time.
+
+use std::collections::{HashMap, HashSet};
+
+use vouch_document::Wrong;
+
+use crate::clock::{Clock, shifted};
+use crate::opened::{Identity, Opened, Process};
+
+/// What a process is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    pub pid: String,
+    pub name: String,
+}
+
+/// All of them.
+#[derive(Default)]
+pub struct Processes {
+    names: Vec<Name>,
+    known: Vec<Process>,
+    /// Which of them a file's own is, by that file and the number it has there.
+    places: HashMap<(usize, String), usize>,
+}
+
+impl Processes {
+    pub fn of(all: &[Opened], clock: &Clock) -> Result<Self, Wrong> {
+        let mut processes = Self::default();
+        let mut by_identity: HashMap<Identity, usize> = HashMap::new();
+        let mut from: Vec<&str> = Vec::new();
+        for (at, opened) in all.iter().enumerate() {
+            for thread in &opened.threads {
+                let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
+                let pid: String = thread.get("pid").map_err(in_file)?;
+                if processes.places.contains_key(&(at, pid.clone())) {
+                    continue;
+                }
+                let name: String = thread.get("processName").map_err(in_file)?;
+                let told = opened.processes.iter().find(|process| process.pid == pid);
+                let identity = told.and_then(|process| process.identity.clone());
+                let shift_ms = clock.shift_ms(opened);
+                let spans = told.map_or(&[][..], |process| &process.spans);
+                let spans = spans.iter().map(|span| span.map(|time| shifted(time, shift_ms)));
+                let spans: Vec<[f64; 2]> = spans.collect();
+                let known = identity.as_ref().and_then(|identity| by_identity.get(identity)).copied();
+                let row = if let Some(row) = known {
+                    let before = &mut processes.known[row].spans;
+                    if before.iter().any(|one| spans.iter().any(|other| is_overlapping(*one, *other))) {
+                        return Err(format!(
+                            "{} has a time of process {pid} that {} has, too, and it would count twice: leave one of them out",
+                            opened.file, from[row]
+                        ));
+                    }
+                    before.extend(spans);
+                    row
+                } else {
+                    let row = processes.known.len();
+                    from.push(&opened.file);
+                    by_identity.extend(identity.clone().map(|identity| (identity, row)));
+                    let unique = processes.unique(&pid);
+                    processes.names.push(Name { pid: unique.clone(), name });
+                    processes.known.push(Process { pid: unique, identity, spans });
+                    row
+                };
+                processes.places.insert((at, pid), row);
+            }
+        }
+        processes.tell_apart(&from);
+        Ok(processes)
+    }
+
+    /// The front-end takes tracks of one number for those of one process.
+    fn unique(&self, pid: &str) -> String {
+        let taken = |pid: &str| self.names.iter().any(|name| name.pid == pid);
+        let others = (2..).map(|number| format!("{pid} ({number})"));
+        let mut all = std::iter::once(pid.to_owned()).chain(others);
+        all.find(|pid| !taken(pid)).unwrap_or_default()
+    }
+
+    /// Names that several have get the file that each was first met in.
+    fn tell_apart(&mut self, from: &[&str]) {
+        let mut seen = HashSet::new();
+        let twice: HashSet<String> =
+            self.names.iter().filter(|name| !seen.insert(&name.name)).map(|name| name.name.clone()).collect();
+        for (name, file) in self.names.iter_mut().zip(from) {
+            if twice.contains(&name.name) && !name.name.contains(file) {
+                name.name = format!("{} ({file})", name.name);
+            }
+        }
+    }
+
+    /// What a file's process is called.
+    pub fn name(&self, file: usize, pid: &str) -> Option<&Name> {
+        self.places.get(&(file, pid.to_owned())).map(|row| &self.names[*row])
+    }
+
+    /// For those who put more together later.
+    pub fn known(&self) -> &[Process] {
+        &self.known
+    }
+
+    /// For a person.
+    pub fn all(&self) -> Vec<String> {
+        self.names.iter().map(|Name { pid, name }| format!("{name}, process {pid}")).collect()
+    }
+}
+
+/// More than in a moment: one recording begins as the other ends.
+fn is_overlapping(one: [f64; 2], other: [f64; 2]) -> bool {
+    const MOMENT_MS: f64 = 1.0;
+    one[1].min(other[1]) - one[0].max(other[0]) > MOMENT_MS
+}

@@ -1,0 +1,354 @@
+//! The trust report of several runs in one: what was counted adds up, what was the worst stays the worst.
+//!
+//! A figure that does not follow from theirs must never be there. Each struct is taken apart here by all of its fields, so that one which is
+//! added has to say what becomes of it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::mem::take;
+
+use vouch_proof::Refutation;
+use vouch_recording::ByFate;
+
+use crate::contexts::ContextsReport;
+use crate::proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
+use crate::report::{
+    AgreementReport, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run, SafepointReport,
+    Signals, TrustReport, WitnessReport,
+};
+
+/// Reports that become one, and the numbers that their refutations get in it.
+#[derive(Debug, Default)]
+pub struct Several {
+    report: Option<TrustReport>,
+    refutations: HashMap<Place, usize>,
+    listed: usize,
+}
+
+/// What makes two refutations the same.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Place {
+    kind: Refutation,
+    caller: String,
+    bci: i32,
+    expected: String,
+    found: String,
+}
+
+/// What a run's own numbers of refutations are in the report of all.
+#[derive(Debug, Default)]
+pub struct Renumbered {
+    known: HashMap<usize, usize>,
+}
+
+impl Several {
+    /// Adds a run's.
+    pub fn add(&mut self, mut report: TrustReport) -> Renumbered {
+        let mut renumbered = Renumbered::default();
+        let Run { refutations, witness, .. } = &mut report.run;
+        for refutation in refutations.iter_mut().chain(&mut witness.contradictions) {
+            let RefutationReport { number, kind, caller, bci, expected, found, .. } = refutation;
+            let place = Place {
+                kind: *kind,
+                caller: caller.clone(),
+                bci: *bci,
+                expected: expected.clone(),
+                found: found.clone(),
+            };
+            let listed = &mut self.listed;
+            let new = *self.refutations.entry(place).or_insert_with(|| next(listed));
+            renumbered.known.insert(take(number), new);
+            *number = new;
+        }
+        match &mut self.report {
+            Some(all) => all.add(report),
+            none => *none = Some(report),
+        }
+        renumbered
+    }
+
+    /// What a run's number of a refutation is in the report of all; one that the run's report has no room for has one of its own, too.
+    pub fn number(&mut self, of: &mut Renumbered, number: usize) -> usize {
+        let listed = &mut self.listed;
+        *of.known.entry(number).or_insert_with(|| next(listed))
+    }
+
+    /// The report of all, which took so long from their first beginning to their last end.
+    pub fn finish(self, wall_ms: f64) -> TrustReport {
+        let mut report = self.report.unwrap_or_default();
+        report.run.wall_ms = wall_ms;
+        report
+    }
+}
+
+fn next(listed: &mut usize) -> usize {
+    *listed += 1;
+    *listed
+}
+
+/// What can be added to.
+trait Add {
+    fn add(&mut self, more: Self);
+}
+
+macro_rules! number {
+    ($($number:ty),+) => {
+        $(impl Add for $number {
+            fn add(&mut self, more: Self) {
+                *self += more;
+            }
+        })+
+    };
+}
+number!(u64, f64);
+
+impl<T: Add> Add for BTreeMap<String, T> {
+    fn add(&mut self, more: Self) {
+        for (key, figure) in more {
+            match self.get_mut(&key) {
+                Some(known) => known.add(figure),
+                None => drop(self.insert(key, figure)),
+            }
+        }
+    }
+}
+
+impl<T: Add> Add for Option<T> {
+    fn add(&mut self, more: Self) {
+        match (self.as_mut(), more) {
+            (Some(known), Some(more)) => known.add(more),
+            (None, more) => *self = more,
+            (Some(_), None) => {}
+        }
+    }
+}
+
+/// Adds a struct field by field, without one being forgotten.
+macro_rules! add {
+    ($($name:ident { $($field:ident),+ })+) => {
+        $(impl Add for $name {
+            fn add(&mut self, Self { $($field),+ }: Self) {
+                $(self.$field.add($field);)+
+            }
+        })+
+    };
+}
+add! {
+    RecoveryReport { tried, walked, proven, plausible, refuted, weight_ms }
+    AgreementReport { samples, asgct_refuted, own_refuted }
+    EdgeReport { checked, distinct, proven, explained, refuted, took_ms }
+    Power { tried, noticed }
+    WitnessPower { tried, by_proof, by_witness, by_either }
+    GradeReport { asked, agreed, frames, frames_left_out }
+    SafepointReport { count, stopped_ms, reaching_ms }
+}
+
+impl<T: Add> Add for Signals<T> {
+    fn add(&mut self, Self { signals, fates }: Self) {
+        let ByFate { proven, plausible, refuted, unwalked, outside, dropped } = fates;
+        self.signals.add(signals);
+        let all = &mut self.fates;
+        all.proven.add(proven);
+        all.plausible.add(plausible);
+        all.refuted.add(refuted);
+        all.unwalked.add(unwalked);
+        all.outside.add(outside);
+        all.dropped.add(dropped);
+    }
+}
+
+impl Add for EventReport {
+    fn add(&mut self, Self { count, shown, took_ms, longest_ms }: Self) {
+        self.count += count;
+        self.shown += shown;
+        self.took_ms += took_ms;
+        self.longest_ms = self.longest_ms.max(longest_ms);
+    }
+}
+
+impl Add for HandlerTime {
+    /// That of the run in which it was longest: how all samples' times lie no run tells.
+    fn add(&mut self, Self { p50, p90, p99, max, total_ms }: Self) {
+        self.p50 = self.p50.max(p50);
+        self.p90 = self.p90.max(p90);
+        self.p99 = self.p99.max(p99);
+        self.max = self.max.max(max);
+        self.total_ms += total_ms;
+    }
+}
+
+impl Add for Conservation {
+    fn add(&mut self, Self { cpu_ms, sampled_ms, ratio: _ }: Self) {
+        *self = Self::of(self.cpu_ms + cpu_ms, self.sampled_ms + sampled_ms);
+    }
+}
+
+impl Add for ContextsReport {
+    /// Each run tells of its dearest values alone: what all cost is not to be had of them.
+    fn add(&mut self, Self { with_ms, without_ms, met, left_out, kinds: _ }: Self) {
+        self.with_ms += with_ms;
+        self.without_ms += without_ms;
+        self.met += met;
+        self.left_out += left_out;
+        self.kinds.clear();
+    }
+}
+
+impl Add for WitnessReport {
+    fn add(&mut self, more: Self) {
+        let Self {
+            asked,
+            exact,
+            all_but_top,
+            root_only,
+            root_only_because,
+            gone,
+            confirmed,
+            contradicted,
+            contradictions,
+            differences,
+            power,
+            took_ms,
+            longest_ms,
+            stayed_ms,
+            longest_stay_ms,
+        } = more;
+        self.asked += asked;
+        self.exact.add(exact);
+        self.all_but_top.add(all_but_top);
+        self.root_only.add(root_only);
+        self.root_only_because.add(root_only_because);
+        self.gone += gone;
+        self.confirmed.add(confirmed);
+        self.contradicted.add(contradicted);
+        list(&mut self.contradictions, contradictions);
+        self.differences.add(differences);
+        self.power.add(power);
+        self.took_ms += took_ms;
+        self.longest_ms = self.longest_ms.max(longest_ms);
+        self.stayed_ms += stayed_ms;
+        self.longest_stay_ms = self.longest_stay_ms.max(longest_stay_ms);
+    }
+}
+
+impl Add for Run {
+    fn add(&mut self, more: Self) {
+        let Self {
+            vouch,
+            jdk,
+            vm_flags,
+            command,
+            engine,
+            engine_notes,
+            engine_stopped,
+            interval_ns,
+            sampled_interval_us,
+            rate,
+            wall_ms,
+            cpu_ms,
+            agent_cpu_ms,
+            delivered: _,
+            unwalked,
+            refuted,
+            recovery,
+            walked_by,
+            agreement,
+            edges,
+            refutations,
+            power,
+            witness,
+            events,
+            safepoints,
+            waiting,
+            handler_ns,
+            names_lost,
+            stacks_cut,
+            contexts_left_out: _,
+        } = more;
+        say(&mut self.vouch, &vouch, ", ");
+        say(&mut self.jdk, &jdk, ", ");
+        union(&mut self.vm_flags, vm_flags);
+        say(&mut self.command, &command, "; ");
+        say(&mut self.engine, &engine, ", ");
+        union(&mut self.engine_notes, engine_notes);
+        self.engine_stopped |= engine_stopped;
+        self.interval_ns = self.interval_ns.min(interval_ns);
+        self.sampled_interval_us = self.sampled_interval_us.max(sampled_interval_us);
+        self.rate = self.rate.with(self.cpu_ms, rate, cpu_ms);
+        self.wall_ms = self.wall_ms.max(wall_ms);
+        self.cpu_ms += cpu_ms;
+        self.agent_cpu_ms += agent_cpu_ms;
+        self.unwalked.add(unwalked);
+        self.refuted.add(refuted);
+        self.recovery.add(recovery);
+        self.walked_by.add(walked_by);
+        self.agreement.add(agreement);
+        self.edges.add(edges);
+        list(&mut self.refutations, refutations);
+        self.power.add(power);
+        self.witness.add(witness);
+        self.events.add(events);
+        self.safepoints.add(safepoints);
+        self.waiting.extend(waiting);
+        self.handler_ns.add(handler_ns);
+        self.names_lost += names_lost;
+        self.stacks_cut += stacks_cut;
+    }
+}
+
+impl Add for TrustReport {
+    fn add(&mut self, more: Self) {
+        let Self { run, samples, weight_ms, conservation, contexts, threads, bytes_recorded } = more;
+        self.run.add(run);
+        self.samples.add(samples);
+        self.weight_ms.add(weight_ms);
+        self.conservation.add(conservation);
+        self.contexts.add(contexts);
+        self.threads.extend(threads);
+        self.bytes_recorded += bytes_recorded;
+    }
+}
+
+impl Rate {
+    /// Of two runs that took so much CPU time.
+    fn with(self, cpu_ms: f64, more: Self, more_cpu_ms: f64) -> Self {
+        let all = cpu_ms + more_cpu_ms;
+        let mean = |one: f64, other: f64| {
+            if all > 0.0 { (one * cpu_ms + other * more_cpu_ms) / all } else { one }
+        };
+        Self {
+            asked_hz: mean(self.asked_hz, more.asked_hz),
+            reached_hz: mean(self.reached_hz, more.reached_hz),
+        }
+    }
+}
+
+/// A word of each that says another.
+fn say(known: &mut String, more: &str, between: &str) {
+    if known.is_empty() {
+        more.clone_into(known);
+    } else if !more.is_empty() && !known.split(between).any(|said| said == more) {
+        known.push_str(between);
+        known.push_str(more);
+    }
+}
+
+fn union(known: &mut Vec<String>, more: Vec<String>) {
+    for word in more {
+        if !known.contains(&word) {
+            known.push(word);
+        }
+    }
+}
+
+/// The most frequent of both; what both have is one.
+fn list(known: &mut Vec<RefutationReport>, more: Vec<RefutationReport>) {
+    for refutation in more {
+        match known.iter_mut().find(|known| known.number == refutation.number) {
+            Some(known) => known.count += refutation.count,
+            None => known.push(refutation),
+        }
+    }
+    known.sort_by_key(|refutation| Reverse(refutation.count));
+    known.truncate(LISTED);
+}

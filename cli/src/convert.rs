@@ -1,0 +1,36 @@
+//! `vouch convert`: a recording in another format, or in several.
+//!
+//! It must never take what is no recording: a profile has not any more what other formats are made of.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::document::{self, Kind};
+use crate::recover;
+
+#[derive(Args)]
+pub struct How {
+    /// What is to be written, by its ending: .json, .json.gz, .folded or .html; may be given again
+    #[arg(long, value_name = "FILE", required = true)]
+    out: Vec<PathBuf>,
+    /// The trust report for machines (.json)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// Writes the recording in each format that is asked for.
+pub fn convert(file: &Path, how: &How) -> Result<String, String> {
+    let name = file.display();
+    match document::kind(file)? {
+        Kind::Recording => {
+            recover::make(file, &how.out, how.report.as_deref()).map_err(|why| format!("{name} {why}"))
+        }
+        Kind::FlightRecorder => Err(format!(
+            "{name} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run"
+        )),
+        Kind::Document => Err(format!(
+            "{name} is no recording (.vouch): other formats are made of that, which recording=keep keeps, or by the agent, with out= once for each"
+        )),
+    }
+}

@@ -1,0 +1,83 @@
+//! `vouch merge` of profiles and recordings: the processes of a service, or the minutes of one, in one profile.
+//!
+//! It must never write over a file that it reads.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use vouch_document::Part;
+use vouch_formats::Format;
+use vouch_join::{Joined, Source};
+use vouch_log::ENDING;
+use vouch_report::{grouped, plain};
+
+use crate::document::{self, Kind};
+use crate::rewrite::{Rewritten, beside};
+
+/// So many processes are told by name.
+const TOLD: usize = 10;
+
+/// Writes the profile of all, and says what is in it.
+pub fn join(files: &[PathBuf], out: Option<PathBuf>) -> Result<String, String> {
+    let first = files.first().ok_or("name the profiles that are to be one")?;
+    let is_recording = first.extension().is_some_and(|ending| ending == &ENDING[1..]);
+    let out = out.or_else(|| is_recording.then(|| beside(first, ENDING, "merged")));
+    let rewritten = Rewritten::of(first, out, "merged")?;
+    let place = vouch_output::identity(&rewritten.out);
+    if let Some(read) = files.iter().find(|file| vouch_output::identity(file) == place) {
+        return Err(format!("{} is one of the files to be merged: name another with --out", read.display()));
+    }
+    let mut sources = Vec::new();
+    for file in files {
+        if io::stderr().is_terminal() {
+            eprintln!("reading {} …", plain(&file.to_string_lossy()));
+        }
+        let document = match document::kind(file)? {
+            Kind::Recording => replayed(file).map_err(|why| format!("{} {why}", file.display()))?,
+            _ => document::profile(file)?,
+        };
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        sources.push(Source { file: name, document });
+    }
+    let (document, joined) = vouch_join::join(sources)?;
+    let out = rewritten.write(&document)?;
+    Ok(text(&out, files.len(), &joined))
+}
+
+/// The profile that a recording makes.
+fn replayed(file: &Path) -> Result<Part, String> {
+    let recovered = vouch_log::read(vouch_archive::open_file(file)?)?;
+    let format = Format::of(".json").ok_or("can be made into no profile")?;
+    let mut text = Vec::new();
+    let written = format.write(&recovered.recording, &recovered.meta, &mut text);
+    written.map_err(|error| format!("can be made into no profile: {error}"))?;
+    serde_json::from_slice(&text).map_err(|error| format!("can be made into no profile: {error}"))
+}
+
+fn text(out: &str, files: usize, joined: &Joined) -> String {
+    let Joined { processes, tracks, by_time_of_day } = joined;
+    let mut text = format!(
+        "wrote {}: {} files, {} processes, {} tracks\n",
+        plain(out),
+        grouped(files as u64),
+        grouped(processes.len() as u64),
+        grouped(*tracks as u64)
+    );
+    for process in processes.iter().take(TOLD) {
+        let _ = writeln!(text, "  {}", plain(process));
+    }
+    if processes.len() > TOLD {
+        let _ = writeln!(text, "  and {} more", processes.len() - TOLD);
+    }
+    let strange: Vec<String> = by_time_of_day.iter().take(TOLD).map(|file| plain(file)).collect();
+    if !strange.is_empty() {
+        let more = if by_time_of_day.len() > TOLD { ", and others" } else { "" };
+        let _ = writeln!(
+            text,
+            "another machine's clock, or another start's, related by the time of day alone: {}{more}",
+            strange.join(", ")
+        );
+    }
+    text
+}
