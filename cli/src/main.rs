@@ -7,6 +7,8 @@
 mod agent;
 mod attach;
 mod convert;
+#[cfg(test)]
+mod damaged;
 mod diff;
 mod doctor;
 mod document;
@@ -147,11 +149,21 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let Arguments { verb } = Arguments::parse();
+    match answer(Arguments::parse().verb) {
+        Ok((text, code)) => match io::stdout().lock().write_all(text.as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                refuse(&format!("the answer could not be written: {error}"))
+            }
+            _ => code,
+        },
+        Err(mistake) => refuse(&mistake),
+    }
+}
+
+/// What there is to say, and the exit code; or what is wrong.
+fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
     let told = match verb {
-        Verb::Run(run) => {
-            return run::run(run).unwrap_or_else(|mistake| refuse(&mistake));
-        }
+        Verb::Run(run) => return run::run(run).map(|code| (String::new(), code)),
         Verb::Attach(attach) => attach::attach(attach),
         Verb::List => list::list(),
         Verb::Doctor(doctor) => doctor::doctor(doctor),
@@ -170,15 +182,7 @@ fn main() -> ExitCode {
         Verb::Flame { file, how } => flame::flame(&file, how),
         Verb::Top { file, question } => top::top(&file, &question),
     };
-    match told {
-        Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                refuse(&format!("the answer could not be written: {error}"))
-            }
-            _ => ExitCode::SUCCESS,
-        },
-        Err(mistake) => refuse(&mistake),
-    }
+    told.map(|text| (text, ExitCode::SUCCESS))
 }
 
 /// Says it. That nobody reads stderr must not become a panic, and a file's name may hold what a terminal would obey.

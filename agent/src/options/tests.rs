@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::recovery;
+use proptest::prelude::*;
 use vouch_walk::recover;
 
 fn read(text: &str) -> Request {
@@ -141,5 +142,41 @@ fn every_key_that_is_explained_is_understood_and_explained_as_it_is() {
         .chain(recovery::names().split(", "))
     {
         assert!(help.contains(word), "{word} is not explained");
+    }
+}
+
+/// A text that may be an option's value, or nearly.
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[0-9]{0,25}(ns|us|ms|s|m|h|KB|MB|GB|/s|%)?",
+        "[a-z]{0,9}([+:;/-][a-z0-9]{0,9}){0,3}",
+        "(/?[a-z]{0,3}(%p|%t|%%|%|%\\{HOST\\}|%\\{[a-z]{0,3}\\}?)?){0,3}\\.(json|json\\.gz|folded|html|jfr|svg)?",
+        "[(\\[{*+?|)\\]}^$.]{0,6}",
+        any::<String>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(3_000), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_options_or_mistakes_of_a_line_each(
+        parts in prop::collection::vec((0..vouch_options::KEYS.len(), prop::option::of(value())), 0..6),
+        text in prop::option::weighted(0.1, any::<String>()),
+    ) {
+        let option = |(key, value): &(usize, Option<String>)| {
+            let name = vouch_options::KEYS[*key].name;
+            value.as_ref().map_or(name.to_owned(), |value| format!("{name}={value}"))
+        };
+        let text = text.unwrap_or_else(|| parts.iter().map(option).collect::<Vec<_>>().join(","));
+        if let Request::Run(options, mistakes) = read(&text) {
+            for mistake in &mistakes {
+                prop_assert!(!mistake.is_empty() && !vouch_report::plain(mistake).contains('\n'));
+            }
+            // What nobody complains of can be recorded with.
+            if mistakes.is_empty() {
+                prop_assert!(!options.interval.is_zero() && options.depth > 0);
+            }
+        }
     }
 }

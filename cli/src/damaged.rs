@@ -1,0 +1,183 @@
+//! Every verb that reads a profile, on profiles that were damaged: anywhere in their bytes, or by one value that cannot be.
+//!
+//! A verb answers, or says in a line what is wrong with the file. It must never end otherwise.
+
+#[path = "../../agent/recording/tests/common/mod.rs"]
+mod common;
+#[path = "../../agent/recording/tests/common/contexts.rs"]
+mod contexts;
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::{env, fs};
+
+use clap::Parser as _;
+use common::{START_NS, sample, stack};
+use contexts::{context, kind};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Value, json};
+use vouch_formats::{Format, Identity, Meta};
+use vouch_recording::{Fate, Mark, Recording, Refutation, Refuted, Sample, kinds};
+use vouch_report::{Run, TrustReport};
+
+use crate::{Arguments, answer};
+
+const MS: u64 = 1_000_000;
+
+/// Those that are damaged are made of this one.
+static WHOLE: LazyLock<String> = LazyLock::new(|| profile("now", 2));
+
+/// A profile with something of everything, since such a start of its machine, with samples of such a weight.
+fn profile(boot: &str, weight: u32) -> String {
+    let mut recording = Recording::new();
+    let main = recording.add_thread("main", 1, START_NS);
+    let other = recording.add_thread("other", 2, START_NS);
+    let [serve, add] = [["main", "serve"], ["main", "Cart.add"]].map(|names| stack(&mut recording, &names));
+    let request = kind(&mut recording, "Request", &["user"]);
+    let outer = context(&mut recording, None, request, &["moe"]);
+    let inner = context(&mut recording, Some(outer), request, &["larry"]);
+    let how = recording.refutation(Refutation {
+        kind: "other_callee",
+        words: "calls another",
+        caller: "Cart.add",
+        bci: 3,
+        expected: "Price.of",
+        found: "Price.at",
+    });
+    for n in 1_u64..20 {
+        let (thread, stack, fate) =
+            [(main, serve, Fate::Proven), (other, add, Fate::Refuted)][usize::from(n % 3 == 0)];
+        let context = [None, Some(outer), Some(inner)][usize::from(n % 7 == 0) + usize::from(n % 2 == 0)];
+        recording.sample(thread, Sample { fate, context, weight, ..sample(n * MS, stack) });
+        if fate == Fate::Refuted {
+            recording.refuted(thread, Refuted { time_ns: START_NS + n * MS, stack, weight, how });
+        }
+    }
+    for event in kinds::EVENTS {
+        let kind = recording.mark_kind(event.mark);
+        let mark =
+            Mark { kind, began_ns: START_NS, ended_ns: START_NS + MS, values: [0; _], stack: Some(serve) };
+        recording.mark(Some(main), mark);
+    }
+    let refutation = |number: usize| {
+        json!({
+            "number": number, "count": 6, "kind": "other_callee", "caller": "Cart.add", "bci": 3, "expected": "Price.of",
+            "found": "Price.at", "stack": ["Price.at(Price.java:3) @ 1", "Cart.add(Cart.java:9) @ 3"], "at": 1, "code": ["→ 3: invokestatic"],
+            "witness": { "grade": "exact", "stack": ["Price.of(Price.java:3) @ 1"] },
+        })
+    };
+    let refutations = serde_json::from_value(json!([refutation(1)])).unwrap();
+    let mut run = Run { interval_ns: MS, cpu_ms: 40.0, refutations, ..Run::default() };
+    run.witness.contradictions = serde_json::from_value(json!([refutation(2)])).unwrap();
+    let meta = Meta {
+        started_ns: START_NS,
+        ended_ns: START_NS + 100 * MS,
+        identity: Some(Identity { boot: boot.to_owned(), namespace: 1, pid: 1, started_ticks: 1 }),
+        report: TrustReport::of(&recording, run),
+        ..Meta::default()
+    };
+    let mut text = Vec::new();
+    Format::of(".json").unwrap().write(&recording, &meta, &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// What can be asked of a profile; `{}` is its file, `OTHER` a good one of another process.
+const QUESTIONS: [&[&str]; 10] = [
+    &["top", "{}"],
+    &["top", "{}", "--lines", "--sort", "total"],
+    &["top", "{}", "--by", "user", "--json"],
+    &["flame", "{}", "--out", "OUT.svg"],
+    &["diff", "{}", "OTHER", "--all"],
+    &["explain", "{}"],
+    &["explain", "{}", "1"],
+    &["explain", "{}", "w1"],
+    &["embed", "{}", "SOURCES", "--out", "OUT.json"],
+    &["merge", "{}", "OTHER", "--out", "OUT.json"],
+];
+
+/// Asks them all; what was said instead of an answer.
+fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
+    let place = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let file = place("damaged.json");
+    fs::write(&file, profile).unwrap();
+    let mut mistakes = Vec::new();
+    for question in QUESTIONS {
+        let words = question.iter().map(|word| match *word {
+            "{}" => file.clone(),
+            "OTHER" => place("other.json"),
+            "SOURCES" => place("sources"),
+            out if out.starts_with("OUT") => place(out),
+            word => word.to_owned(),
+        });
+        let arguments = Arguments::try_parse_from(["vouch".to_owned()].into_iter().chain(words)).unwrap();
+        if let Err(mistake) = answer(arguments.verb) {
+            assert!(!mistake.is_empty() && !mistake.contains('\n'), "{question:?}: {mistake}");
+            mistakes.push(mistake);
+        }
+    }
+    mistakes
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = env::temp_dir().join(format!("vouch-damaged-{}", std::process::id())).join(name);
+    fs::create_dir_all(folder.join("sources")).unwrap();
+    fs::write(folder.join("other.json"), profile("then", 3)).unwrap();
+    folder
+}
+
+/// So many values are in it.
+fn count(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(fields) => fields.values().map(count).sum(),
+        _ => 0,
+    }
+}
+
+/// Puts something else in the place of the value that comes so many places behind.
+fn replace(value: &mut Value, place: &mut usize, by: &Value) {
+    if *place == 0 {
+        value.clone_from(by);
+    }
+    *place = place.wrapping_sub(1);
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, place, by)),
+        Value::Object(fields) => fields.values_mut().for_each(|item| replace(item, place, by)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_whole_one_has_all_answers() {
+    assert_eq!(asked(&folder("whole"), WHOLE.as_bytes()), [""; 0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(200), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_bytes_are_told(
+        damage in prop::collection::vec((any::<Index>(), any::<u8>()), 1..4),
+        cut in prop::option::weighted(0.2, any::<Index>()),
+    ) {
+        let mut bytes = WHOLE.clone().into_bytes();
+        for (place, byte) in damage {
+            *place.get_mut(&mut bytes) = byte;
+        }
+        bytes.truncate(cut.map_or(usize::MAX, |cut| cut.index(WHOLE.len())));
+        asked(&folder("bytes"), &bytes);
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_told(place in any::<Index>(), by in any::<Index>()) {
+        let odd = [
+            json!(null), json!(-1), json!(0), json!(1), json!(3), json!(u64::MAX), json!(u32::MAX), json!(1e300), json!(-1e300), json!(0.5),
+            json!(""), json!("\u{0}\n\u{1b}[31m"), json!([]), json!([null]), json!([0, 1, 2]), json!({}), json!(true),
+        ];
+        let mut value: Value = serde_json::from_str(&WHOLE).unwrap();
+        let mut place = place.index(count(&value));
+        replace(&mut value, &mut place, &odd[by.index(odd.len())]);
+        asked(&folder("values"), value.to_string().as_bytes());
+    }
+}
