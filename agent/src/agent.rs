@@ -30,6 +30,7 @@ use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
 use crate::session::{Places, Program, Session};
+use crate::sigprof;
 use crate::terminal;
 use crate::threads::{hook, late, registry, rename, scan};
 use crate::wake::{wait, wake};
@@ -302,6 +303,8 @@ impl Agent {
     }
 
     fn begin(&self, state: &mut State, plan: Plan) -> Result<(), String> {
+        // The program may have taken the signal since the agent was loaded.
+        sigprof::take()?;
         // Threads may have come and gone while nobody looked.
         scan::scan(registry());
         let engine = plan.choice.engine.name();

@@ -124,6 +124,32 @@ pub fn end() {
     }
 }
 
+/// Stops the engine of the present recording before its time, and says why; once.
+pub fn stop(why: &str) {
+    let mut desk = DESK.lock();
+    if desk.stopped {
+        return;
+    }
+    let now = clock::monotonic();
+    if let Some(began) = desk.paused.take() {
+        PAUSED.happened(began, now, [0; VALUES], "");
+    }
+    let line = end_of_sampling(&mut desk, now, why);
+    drop(desk);
+    say(&line);
+}
+
+/// From here on nothing is sampled; what there is to say of it.
+fn end_of_sampling(desk: &mut Desk, now: u64, why: &str) -> String {
+    desk.task = None;
+    desk.stopped = true;
+    registry().end_sampling();
+    STOPPED.happened(now, now, [0; VALUES], "");
+    let line = format!("the engine is stopped, and what the program does from here on is not sampled: {why}");
+    desk.notes.push(line.clone());
+    line
+}
+
 /// How it stands with the engine of the present recording, or the last.
 #[derive(Debug)]
 pub struct Story {
@@ -228,48 +254,36 @@ fn act(seen: &Seen) -> Next {
     if let Some(began) = paused {
         PAUSED.happened(began, now, [0; VALUES], "");
     }
-    let (line, next) = match order {
+    let line = match order {
         Order::Pause => {
             registry().pause();
             return Next::Verdict;
+        }
+        Order::Stop { why } => {
+            let line = end_of_sampling(&mut desk, now, &why);
+            drop(desk);
+            say(&line);
+            return Next::Nothing;
         }
         Order::GoOn { why } => {
             registry().resume();
             if std::mem::replace(&mut desk.said_others, true) {
                 return Next::Look;
             }
-            (format!("sampling goes on, after a pause of {}: {why}", policy::micros(REST)), Next::Look)
+            format!("sampling goes on, after a pause of {}: {why}", policy::micros(REST))
         }
         Order::Lengthen { stride, why } => {
             STRIDE.store(stride, Ordering::Relaxed);
             registry().lengthen();
             registry().resume();
             LENGTHENED.happened(now, now, [clock::nanos(interval * stride), 0, 0, 0], "");
-            (
-                format!(
-                    "sampling every {} of CPU time from here on: {why}",
-                    policy::micros(interval * stride)
-                ),
-                Next::Look,
-            )
-        }
-        Order::Stop { why } => {
-            desk.task = None;
-            desk.stopped = true;
-            registry().end_sampling();
-            STOPPED.happened(now, now, [0; VALUES], "");
-            (
-                format!(
-                    "the engine is stopped, and what the program does from here on is not sampled: {why}"
-                ),
-                Next::Nothing,
-            )
+            format!("sampling every {} of CPU time from here on: {why}", policy::micros(interval * stride))
         }
     };
     desk.notes.push(line.clone());
     drop(desk);
     say(&line);
-    next
+    Next::Look
 }
 
 /// The machine and the process at one moment.

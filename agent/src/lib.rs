@@ -35,6 +35,7 @@ mod recovery;
 mod resolve;
 mod say;
 mod session;
+mod sigprof;
 mod terminal;
 mod threads;
 mod truth;

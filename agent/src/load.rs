@@ -3,12 +3,10 @@
 //! At the JVM's start a mistake stops the JVM; in a running JVM it is answered, and the program runs on. A JVM that
 //! cannot be profiled gets one sentence.
 
-use std::io;
 use std::ptr::null_mut;
 
 use jni::JNIEnv;
 use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
-use vouch_signal::handler::on_sigprof;
 
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
@@ -19,6 +17,7 @@ use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::{self, Options, Request, Verb};
 use crate::plan::{Plan, plan, request};
 use crate::say::{print, say};
+use crate::sigprof;
 use crate::terminal;
 use crate::threads::hook;
 
@@ -118,7 +117,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
 unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result<&'static Agent, String> {
     // SAFETY: by the caller's promise.
     let jvmti = unsafe { Jvmti::of(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
-    take_signal()?;
+    sigprof::take()?;
     pin_own_library();
     guard::install(&hotspot);
     let own = [
@@ -148,36 +147,6 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
         }
     }
     Ok(agent)
-}
-
-/// Installs the handler of SIGPROF, unless somebody else has one.
-fn take_signal() -> Result<(), String> {
-    // SAFETY: all zero is a valid sigaction.
-    let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: writes one sigaction.
-    unsafe { libc::sigaction(libc::SIGPROF, null_mut(), &raw mut present) };
-    if present.sa_sigaction != libc::SIG_DFL && present.sa_sigaction != libc::SIG_IGN {
-        return Err("SIGPROF is taken: another profiler is at work in this JVM; use one at a time".to_owned());
-    }
-    // SAFETY: as above.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = on_sigprof as *const () as usize;
-    // System calls go on where they were.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-    // No other handler may run on top of a walk: it could leave it by a jump, and its own faults would look like the walk's.
-    // SAFETY: both write the set of an action that is our own.
-    unsafe {
-        libc::sigfillset(&raw mut action.sa_mask);
-        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
-            libc::sigdelset(&raw mut action.sa_mask, fault);
-        }
-    }
-    // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
-    if unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) } == 0 {
-        Ok(())
-    } else {
-        Err(format!("the handler of SIGPROF could not be installed: {}", io::Error::last_os_error()))
-    }
 }
 
 /// # Safety

@@ -42,6 +42,7 @@ use crate::record::{Powers, Recorder, Still};
 use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
+use crate::sigprof::{self, Owner};
 use crate::terminal;
 use crate::threads::{Sampling, registry, scan};
 use crate::truth::{self, Truth};
@@ -202,6 +203,14 @@ impl Session {
             // Whoever came too late to be seen must not stand in the next one's place.
             self.rig.stay().end();
             self.rig.want_witness();
+        }
+        match sigprof::owner() {
+            Owner::Vouch => {}
+            // Whoever had taken it has given it back, to nobody: the next signal would end the process.
+            Owner::Nobody => drop(sigprof::take()),
+            Owner::Another => governor::stop(
+                "something in this process has put a handler of its own for SIGPROF in the place of Vouch's, and must not get its signals",
+            ),
         }
         // The program may put its own handlers in front at any time.
         let unguarded = guard::unguarded().is_some();

@@ -1,0 +1,61 @@
+//! The signal by which threads are sampled: whose it is, and the handler put in place.
+//!
+//! It must never be taken from somebody who has it: a program that wants the signal for itself gets its own signals and no others.
+
+use std::io;
+use std::ptr::null_mut;
+
+use vouch_signal::handler::on_sigprof;
+
+/// Who handles the signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    Vouch,
+    Nobody,
+    Another,
+}
+
+/// Who handles it now: the program, or a library of it, may put its own handler in place at any time.
+pub fn owner() -> Owner {
+    // SAFETY: all zero is a valid sigaction.
+    let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: writes one sigaction.
+    unsafe { libc::sigaction(libc::SIGPROF, null_mut(), &raw mut present) };
+    match present.sa_sigaction {
+        handler if handler == on_sigprof as *const () as usize => Owner::Vouch,
+        libc::SIG_DFL | libc::SIG_IGN => Owner::Nobody,
+        _ => Owner::Another,
+    }
+}
+
+/// Installs the handler, unless somebody else has one.
+pub fn take() -> Result<(), String> {
+    match owner() {
+        Owner::Vouch => return Ok(()),
+        Owner::Nobody => {}
+        Owner::Another => {
+            return Err(
+                "SIGPROF is taken: another profiler, or the program, has a handler for it in this JVM; use one at a time".to_owned(),
+            );
+        }
+    }
+    // SAFETY: all zero is a valid sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_sigprof as *const () as usize;
+    // System calls go on where they were.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    // No other handler may run on top of a walk: it could leave it by a jump, and its own faults would look like the walk's.
+    // SAFETY: both write the set of an action that is our own.
+    unsafe {
+        libc::sigfillset(&raw mut action.sa_mask);
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
+            libc::sigdelset(&raw mut action.sa_mask, fault);
+        }
+    }
+    // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
+    if unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) } == 0 {
+        Ok(())
+    } else {
+        Err(format!("the handler of SIGPROF could not be installed: {}", io::Error::last_os_error()))
+    }
+}
