@@ -8,6 +8,7 @@
 //!     xtask clock-page MAJOR.merged.json…         a table of how well the Flight Recorder's times fit
 //!     xtask events-page                           docs/events.md, from the catalogue
 //!     xtask jfr-events-page                       docs/jfr-events.md, from the catalogue of the JDK's own kinds
+//!     xtask manual FOLDER                         the command's manual pages and completions, as a release has them
 //!     xtask jfr-settings MAJOR.default.jfr        settings by which the Flight Recorder records all kinds of that JDK
 //!     xtask jfr-kinds MAJOR.default.jfr…          that catalogue's facts, from recordings
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
@@ -22,6 +23,7 @@ mod depth_page;
 mod events_page;
 mod jfr_kinds;
 mod lies_page;
+mod manual;
 mod merged;
 mod peer;
 mod recovery_page;
@@ -53,6 +55,10 @@ fn main() -> ExitCode {
         Some("recovery-page") => recovery_page::page,
         Some("depth-page") => |files| depth_page::page(&reports(files)?),
         Some("clock-page") => clock_page::page,
+        Some("manual") => |folders| match folders {
+            [share] => manual::write(share).map(|()| String::new()).map_err(|error| error.to_string()),
+            _ => Err("name one folder".to_owned()),
+        },
         Some("jfr-settings") => jfr_kinds::settings,
         Some("jfr-kinds") => jfr_kinds::kinds,
         Some("true-stacks") => |files| Ok(true_stacks::lines(&reports(files)?)),

@@ -58,7 +58,10 @@ impl Head {
             .get("vouch")
             .map_err(|wrong| format!("it carries no trust report that this vouch knows: {wrong}"))?;
         let fates = report.samples.fates;
-        Ok((fates.proven + fates.plausible + fates.refuted, self.reports.add(report)))
+        Ok((
+            fates.proven.saturating_add(fates.plausible).saturating_add(fates.refuted),
+            self.reports.add(report),
+        ))
     }
 
     /// What a profile's number of a refutation is in that of all.

@@ -3,8 +3,6 @@
 //! Every sample has exactly one fate, and the fates must add up to the signals delivered: nothing here may
 //! count a sample twice, or leave one out because it is of no use.
 
-use std::ops::Add;
-
 /// What became of one sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
@@ -88,17 +86,23 @@ impl<T: Copy> ByFate<T> {
     }
 }
 
-impl<T: Copy + Add<Output = T>> ByFate<T> {
-    /// All fates together.
-    pub fn sum(&self) -> T {
-        self.proven + self.plausible + self.refuted + self.unwalked + self.outside + self.dropped
+impl ByFate<u64> {
+    /// All fates together. Counts out of a damaged file may be of any size.
+    pub fn sum(&self) -> u64 {
+        self.java().saturating_add(self.outside).saturating_add(self.dropped)
+    }
+
+    /// Of threads that were running Java.
+    pub fn java(&self) -> u64 {
+        let Self { proven, plausible, refuted, unwalked, .. } = self;
+        [plausible, refuted, unwalked].into_iter().fold(*proven, |sum, more| sum.saturating_add(*more))
     }
 }
 
-impl ByFate<u64> {
-    /// Of threads that were running Java.
-    pub fn java(&self) -> u64 {
-        self.proven + self.plausible + self.refuted + self.unwalked
+impl ByFate<f64> {
+    /// All fates together.
+    pub fn sum(&self) -> f64 {
+        self.proven + self.plausible + self.refuted + self.unwalked + self.outside + self.dropped
     }
 }
 

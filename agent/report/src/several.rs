@@ -91,16 +91,18 @@ trait Add {
     fn add(&mut self, more: Self);
 }
 
-macro_rules! number {
-    ($($number:ty),+) => {
-        $(impl Add for $number {
-            fn add(&mut self, more: Self) {
-                *self += more;
-            }
-        })+
-    };
+impl Add for u64 {
+    /// A count that cannot be is as great as can be.
+    fn add(&mut self, more: Self) {
+        *self = self.saturating_add(more);
+    }
 }
-number!(u64, f64);
+
+impl Add for f64 {
+    fn add(&mut self, more: Self) {
+        *self += more;
+    }
+}
 
 impl<T: Add> Add for BTreeMap<String, T> {
     fn add(&mut self, more: Self) {
@@ -159,9 +161,9 @@ impl<T: Add> Add for Signals<T> {
 
 impl Add for EventReport {
     fn add(&mut self, Self { count, shown, took_ms, longest_ms }: Self) {
-        self.count += count;
-        self.shown += shown;
-        self.took_ms += took_ms;
+        self.count.add(count);
+        self.shown.add(shown);
+        self.took_ms.add(took_ms);
         self.longest_ms = self.longest_ms.max(longest_ms);
     }
 }
@@ -173,7 +175,7 @@ impl Add for HandlerTime {
         self.p90 = self.p90.max(p90);
         self.p99 = self.p99.max(p99);
         self.max = self.max.max(max);
-        self.total_ms += total_ms;
+        self.total_ms.add(total_ms);
     }
 }
 
@@ -186,10 +188,10 @@ impl Add for Conservation {
 impl Add for ContextsReport {
     /// Each run tells of its dearest values alone: what all cost is not to be had of them.
     fn add(&mut self, Self { with_ms, without_ms, met, left_out, kinds: _ }: Self) {
-        self.with_ms += with_ms;
-        self.without_ms += without_ms;
-        self.met += met;
-        self.left_out += left_out;
+        self.with_ms.add(with_ms);
+        self.without_ms.add(without_ms);
+        self.met.add(met);
+        self.left_out.add(left_out);
         self.kinds.clear();
     }
 }
@@ -213,20 +215,20 @@ impl Add for WitnessReport {
             stayed_ms,
             longest_stay_ms,
         } = more;
-        self.asked += asked;
+        self.asked.add(asked);
         self.exact.add(exact);
         self.all_but_top.add(all_but_top);
         self.root_only.add(root_only);
         self.root_only_because.add(root_only_because);
-        self.gone += gone;
+        self.gone.add(gone);
         self.confirmed.add(confirmed);
         self.contradicted.add(contradicted);
         list(&mut self.contradictions, contradictions);
         self.differences.add(differences);
         self.power.add(power);
-        self.took_ms += took_ms;
+        self.took_ms.add(took_ms);
         self.longest_ms = self.longest_ms.max(longest_ms);
-        self.stayed_ms += stayed_ms;
+        self.stayed_ms.add(stayed_ms);
         self.longest_stay_ms = self.longest_stay_ms.max(longest_stay_ms);
     }
 }
@@ -276,8 +278,8 @@ impl Add for Run {
         self.sampled_interval_us = self.sampled_interval_us.max(sampled_interval_us);
         self.rate = self.rate.with(self.cpu_ms, rate, cpu_ms);
         self.wall_ms = self.wall_ms.max(wall_ms);
-        self.cpu_ms += cpu_ms;
-        self.agent_cpu_ms += agent_cpu_ms;
+        self.cpu_ms.add(cpu_ms);
+        self.agent_cpu_ms.add(agent_cpu_ms);
         self.unwalked.add(unwalked);
         self.refuted.add(refuted);
         self.recovery.add(recovery);
@@ -291,8 +293,8 @@ impl Add for Run {
         self.safepoints.add(safepoints);
         self.waiting.extend(waiting);
         self.handler_ns.add(handler_ns);
-        self.names_lost += names_lost;
-        self.stacks_cut += stacks_cut;
+        self.names_lost.add(names_lost);
+        self.stacks_cut.add(stacks_cut);
     }
 }
 
@@ -305,7 +307,7 @@ impl Add for TrustReport {
         self.conservation.add(conservation);
         self.contexts.add(contexts);
         self.threads.extend(threads);
-        self.bytes_recorded += bytes_recorded;
+        self.bytes_recorded.add(bytes_recorded);
     }
 }
 
@@ -345,7 +347,7 @@ fn union(known: &mut Vec<String>, more: Vec<String>) {
 fn list(known: &mut Vec<RefutationReport>, more: Vec<RefutationReport>) {
     for refutation in more {
         match known.iter_mut().find(|known| known.number == refutation.number) {
-            Some(known) => known.count += refutation.count,
+            Some(known) => known.count.add(refutation.count),
             None => known.push(refutation),
         }
     }

@@ -1,0 +1,29 @@
+//! What comes with the command in a release: its manual pages, and the completions of shells.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use clap_complete::Shell;
+
+/// Where the completions of each shell belong below `share`, and under which name it looks for them.
+const SHELLS: [(Shell, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions/vouch"),
+    (Shell::Zsh, "zsh/site-functions/_vouch"),
+    (Shell::Fish, "fish/vendor_completions.d/vouch.fish"),
+];
+
+/// Writes all of them into a folder that is to be `share`.
+pub fn write(share: &Path) -> io::Result<()> {
+    let pages = share.join("man/man1");
+    fs::create_dir_all(&pages)?;
+    clap_mangen::generate_to(vouch_cli::command(), &pages)?;
+    for (shell, name) in SHELLS {
+        let place = share.join(name);
+        place.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut vouch_cli::command(), "vouch", &mut text);
+        fs::write(place, text)?;
+    }
+    Ok(())
+}
