@@ -9,6 +9,7 @@
 //!     xtask events-page                           docs/events.md, from the catalogue
 //!     xtask jfr-events-page                       docs/jfr-events.md, from the catalogue of the JDK's own kinds
 //!     xtask manual FOLDER                         the command's manual pages and completions, as a release has them
+//!     xtask sbom METADATA.json FOLDER             what a release is built of, by `cargo metadata`: sbom.cdx.json and THIRD-PARTY.txt
 //!     xtask jfr-settings MAJOR.default.jfr        settings by which the Flight Recorder records all kinds of that JDK
 //!     xtask jfr-kinds MAJOR.default.jfr…          that catalogue's facts, from recordings
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
@@ -28,6 +29,7 @@ mod merged;
 mod peer;
 mod recovery_page;
 mod report;
+mod sbom;
 mod true_stacks;
 mod trust_page;
 mod witness_page;
@@ -58,6 +60,10 @@ fn main() -> ExitCode {
         Some("manual") => |folders| match folders {
             [share] => manual::write(share).map(|()| String::new()).map_err(|error| error.to_string()),
             _ => Err("name one folder".to_owned()),
+        },
+        Some("sbom") => |files| match files {
+            [metadata, folder] => sbom::write(metadata, folder).map(|()| String::new()),
+            _ => Err("name what cargo metadata said, and a folder".to_owned()),
         },
         Some("jfr-settings") => jfr_kinds::settings,
         Some("jfr-kinds") => jfr_kinds::kinds,

@@ -1,0 +1,159 @@
+//! What a release is built of: a list of all packages that are in it, as CycloneDX has one, and the texts of their licences.
+//!
+//! Only what is linked into what is released: it must never list what merely builds or tests it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+/// The packages that are released.
+const RELEASED: [&str; 2] = ["vouch", "vouch-cli"];
+
+/// Writes both files into a folder; `metadata` is what `cargo metadata --filter-platform …` says.
+pub fn write(metadata: &Path, folder: &Path) -> Result<(), String> {
+    let unread = |error: std::io::Error| format!("{}: {error}", metadata.display());
+    let metadata: Value = serde_json::from_str(&fs::read_to_string(metadata).map_err(unread)?)
+        .map_err(|error| error.to_string())?;
+    let packages = linked(&metadata)?;
+    let (own, foreign): (Vec<_>, Vec<_>) =
+        packages.into_iter().partition(|package| package["source"].is_null());
+    let version =
+        own.iter().find_map(|package| package["version"].as_str()).ok_or("no package is our own")?;
+    let list = serde_json::to_string_pretty(&list(version, &foreign)).map_err(|error| error.to_string())?;
+    let unwritten = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::write(folder.join("sbom.cdx.json"), list + "\n").map_err(unwritten)?;
+    fs::write(folder.join("THIRD-PARTY.txt"), texts(&foreign)?).map_err(unwritten)
+}
+
+/// All packages that the released ones are linked with, and themselves, by name.
+fn linked(metadata: &Value) -> Result<Vec<&Value>, String> {
+    let all = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let packages: HashMap<String, &Value> = metadata["packages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|package| (text(&package["id"]), package))
+        .collect();
+    let nodes: HashMap<String, Value> =
+        all(&metadata["resolve"]["nodes"]).into_iter().map(|node| (text(&node["id"]), node)).collect();
+    let is_macro = |id: &String| {
+        packages.get(id).is_some_and(|package| {
+            all(&package["targets"]).iter().any(|target| {
+                target["kind"].as_array().is_some_and(|kind| kind.contains(&json!("proc-macro")))
+            })
+        })
+    };
+    let mut open: Vec<String> = packages
+        .iter()
+        .filter(|(_, package)| {
+            package["source"].is_null() && RELEASED.contains(&package["name"].as_str().unwrap_or_default())
+        })
+        .map(|(id, _)| id.clone())
+        .collect();
+    if open.len() != RELEASED.len() {
+        return Err("cargo metadata does not have the packages that are released".to_owned());
+    }
+    let mut seen = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if is_macro(&id) || !seen.insert(id.clone()) {
+            continue;
+        }
+        for other in nodes.get(&id).map(|node| all(&node["deps"])).unwrap_or_default() {
+            if all(&other["dep_kinds"]).iter().any(|kind| kind["kind"].is_null()) {
+                open.push(text(&other["pkg"]));
+            }
+        }
+    }
+    let mut linked: Vec<&Value> = seen.iter().filter_map(|id| packages.get(id).copied()).collect();
+    linked.sort_by_key(|package| (text(&package["name"]), text(&package["version"])));
+    Ok(linked)
+}
+
+fn list(version: &str, packages: &[&Value]) -> Value {
+    let component = |package: &&Value| {
+        let [name, version, license, repository] =
+            ["name", "version", "license", "repository"].map(|key| package[key].as_str());
+        let (name, version) = (name.unwrap_or_default(), version.unwrap_or_default());
+        let mut component = json!({
+            "type": "library",
+            "bom-ref": format!("pkg:cargo/{name}@{version}"),
+            "name": name,
+            "version": version,
+            "purl": format!("pkg:cargo/{name}@{version}"),
+            // What some packages still write in the place of OR.
+            "licenses": [{ "expression": license.unwrap_or("NOASSERTION").replace('/', " OR ") }],
+        });
+        if let Some(repository) = repository {
+            component["externalReferences"] = json!([{ "type": "vcs", "url": repository }]);
+        }
+        component
+    };
+    json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": "vouch",
+                "name": "vouch",
+                "version": version,
+                "licenses": [{ "expression": "MIT OR Apache-2.0" }],
+            },
+        },
+        "components": packages.iter().map(component).collect::<Vec<_>>(),
+    })
+}
+
+/// Each text once, with whose it is.
+fn texts(packages: &[&Value]) -> Result<String, String> {
+    let mut whose: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut without = Vec::new();
+    for package in packages {
+        let [name, version, manifest] =
+            ["name", "version", "manifest_path"].map(|key| package[key].as_str().unwrap_or_default());
+        let label = format!("{name} {version} ({})", package["license"].as_str().unwrap_or("see below"));
+        let folder = Path::new(manifest).parent().ok_or("a package lies nowhere")?;
+        let mut found = false;
+        let files = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for file in files.flatten() {
+            let called = file.file_name().to_string_lossy().to_uppercase();
+            let is_text = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
+            if is_text.iter().any(|word| called.starts_with(word))
+                && let Ok(text) = fs::read_to_string(file.path())
+            {
+                found = true;
+                whose.entry(text.trim().to_owned()).or_default().push(label.clone());
+            }
+        }
+        if !found {
+            without.push(label);
+        }
+    }
+    let mut all: Vec<_> = whose
+        .into_iter()
+        .map(|(text, mut whose)| {
+            whose.sort();
+            whose.dedup();
+            (whose, text)
+        })
+        .collect();
+    all.sort();
+    let mut told = String::from("What Vouch is built of, with the licences of each.\n");
+    for (whose, text) in all {
+        let _ = write!(told, "\n{}\n{}\n\n{text}\n", "-".repeat(78), whose.join("\n"));
+    }
+    if !without.is_empty() {
+        let _ = write!(
+            told,
+            "\n{}\nTheir packages carry no text of the licence that they name:\n{}\n",
+            "-".repeat(78),
+            without.join("\n")
+        );
+    }
+    Ok(told)
+}
