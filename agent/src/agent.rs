@@ -304,7 +304,9 @@ impl Agent {
 
     fn begin(&self, state: &mut State, plan: Plan) -> Result<(), String> {
         // The program may have taken the signal since the agent was loaded.
-        sigprof::take()?;
+        if !plan.options.true_stacks {
+            sigprof::take()?;
+        }
         // Threads may have come and gone while nobody looked.
         scan::scan(registry());
         let engine = plan.choice.engine.name();

@@ -21,10 +21,18 @@ pub struct Plan {
     pub report: Option<PathBuf>,
 }
 
+/// Where options stand that every JVM reads.
+const INHERITED: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+
 /// Reads an option text, with what the process says to its patterns.
 pub fn request(text: &str) -> Request {
     let variable = |name: &str| std::env::var(name).ok();
-    let place = Place { pid: std::process::id(), time: clock::file_stamp(), variable: &variable };
+    let given = format!("={text}");
+    let inherited = INHERITED
+        .into_iter()
+        .filter_map(variable)
+        .any(|options| !text.is_empty() && options.contains("-agent") && options.contains(&given));
+    let place = Place { pid: std::process::id(), time: clock::file_stamp(), variable: &variable, inherited };
     options::parse(text, &place)
 }
 

@@ -103,6 +103,8 @@ pub struct Session {
     state_told_ns: u64,
     /// It was said that so many walks crashed that there are no more.
     said_stopped: bool,
+    /// The program has taken the signal for itself.
+    signal_is_lost: bool,
     started: Moment,
     /// How many contexts had been left out before.
     left_out_before: u64,
@@ -159,6 +161,7 @@ impl Session {
             truth,
             state_told_ns: 0,
             said_stopped: false,
+            signal_is_lost: false,
             started,
             left_out_before: contexts().lost(),
             jvmti,
@@ -204,14 +207,7 @@ impl Session {
             self.rig.stay().end();
             self.rig.want_witness();
         }
-        match sigprof::owner() {
-            Owner::Vouch => {}
-            // Whoever had taken it has given it back, to nobody: the next signal would end the process.
-            Owner::Nobody => drop(sigprof::take()),
-            Owner::Another => governor::stop(
-                "something in this process has put a handler of its own for SIGPROF in the place of Vouch's, and must not get its signals",
-            ),
-        }
+        self.watch_signal();
         // The program may put its own handlers in front at any time.
         let unguarded = guard::unguarded().is_some();
         if let Some(own) = self.walkers.own {
@@ -377,10 +373,32 @@ impl Session {
         events::are_chosen(self.told, &kinds::COLLECTION)
     }
 
+    /// The program may want the signal for itself: then it gets its own, and no others.
+    fn watch_signal(&mut self) {
+        if self.truth.is_some() || self.signal_is_lost {
+            return;
+        }
+        match sigprof::owner() {
+            Owner::Vouch => {}
+            // Whoever had taken it has given it back, to nobody: the next signal would end the process.
+            Owner::Nobody => drop(sigprof::take()),
+            Owner::Another => {
+                // From here on the process's timer may be the program's, too, and is left alone.
+                self.signal_is_lost = true;
+                self.plan.choice.engine.disarm_process();
+                governor::stop(
+                    "something in this process has put a handler of its own for SIGPROF in the place of Vouch's, and must not get its signals",
+                );
+            }
+        }
+    }
+
     /// Stops the engine and waits for the last handler.
     fn silence(&self) {
         events::end(self.jvmti);
-        self.plan.choice.engine.disarm_process();
+        if !self.signal_is_lost {
+            self.plan.choice.engine.disarm_process();
+        }
         registry().end_sampling();
         governor::end();
         rig::close_events();

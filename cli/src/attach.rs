@@ -191,7 +191,7 @@ impl Line {
         given.make_absolute_of(&["jfr"])?;
         let (mut fetched, mut mistakes) = (Vec::new(), Vec::new());
         let variable = |name: &str| std::env::var(name).ok();
-        let place = Place { pid: self.jvm.pid, time: "%t".to_owned(), variable: &variable };
+        let place = Place { pid: self.jvm.pid, time: "%t".to_owned(), variable: &variable, inherited: false };
         for name in ["out", "report"] {
             given.change(name, |wanted| {
                 let ending = Format::of(wanted).map_or("", |format| format.ending);

@@ -7,7 +7,6 @@ use std::marker::PhantomData;
 use std::path::{Path, absolute};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use vouch_formats::Format;
 use vouch_options::{Beside, DEFAULT_OUT, Key, explained, pattern};
 
 /// The flag that has no value.
@@ -177,15 +176,8 @@ impl Given {
 
     /// Each JVM of several has files of its own.
     pub fn tell_apart(&mut self) {
-        let apart = |name: &str| {
-            if name.contains("%p") {
-                return name.to_owned();
-            }
-            let ending = Format::of(name).map_or(".json", |format| format.ending);
-            name.strip_suffix(ending).map_or_else(|| name.to_owned(), |stem| format!("{stem}-%p{ending}"))
-        };
         for name in ["out", "report"] {
-            self.change(name, apart);
+            self.change(name, pattern::of_each_process);
         }
     }
 

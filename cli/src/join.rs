@@ -13,6 +13,7 @@ use vouch_log::ENDING;
 use vouch_report::{grouped, plain};
 
 use crate::document::{self, Kind};
+use crate::recover::ended;
 use crate::rewrite::{Rewritten, beside};
 
 /// So many processes are told by name.
@@ -24,17 +25,23 @@ pub fn join(files: &[PathBuf], out: Option<PathBuf>) -> Result<String, String> {
     let is_recording = first.extension().is_some_and(|ending| ending == &ENDING[1..]);
     let out = out.or_else(|| is_recording.then(|| beside(first, ENDING, "merged")));
     let rewritten = Rewritten::of(first, out, "merged")?;
-    let place = vouch_output::identity(&rewritten.out);
-    if let Some(read) = files.iter().find(|file| vouch_output::identity(file) == place) {
+    if let Some(read) = files.iter().find(|file| vouch_output::is_same(file, &rewritten.out)) {
         return Err(format!("{} is one of the files to be merged: name another with --out", read.display()));
     }
-    let mut sources = Vec::new();
-    for file in files {
+    let (mut sources, mut warnings) = (Vec::new(), Vec::new());
+    for (at, file) in files.iter().enumerate() {
+        if files[..at].iter().any(|before| vouch_output::is_same(before, file)) {
+            return Err(format!("{} is named twice, and would count twice", file.display()));
+        }
         if io::stderr().is_terminal() {
             eprintln!("reading {} …", plain(&file.to_string_lossy()));
         }
         let document = match document::kind(file)? {
-            Kind::Recording => replayed(file).map_err(|why| format!("{} {why}", file.display()))?,
+            Kind::Recording => {
+                let (document, lacks) = replayed(file).map_err(|why| format!("{} {why}", file.display()))?;
+                warnings.extend(lacks.into_iter().map(|lacks| format!("{}: {lacks}", file.display())));
+                document
+            }
             _ => document::profile(file)?,
         };
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -42,17 +49,31 @@ pub fn join(files: &[PathBuf], out: Option<PathBuf>) -> Result<String, String> {
     }
     let (document, joined) = vouch_join::join(sources)?;
     let out = rewritten.write(&document)?;
-    Ok(text(&out, files.len(), &joined))
+    let mut text = text(&out, files.len(), &joined);
+    for warning in warnings {
+        let _ = writeln!(text, "{}", plain(&warning));
+    }
+    Ok(text)
 }
 
-/// The profile that a recording makes.
-fn replayed(file: &Path) -> Result<Part, String> {
-    let recovered = vouch_log::read(vouch_archive::open_file(file)?)?;
+/// The profile that a recording makes, and what it lacks.
+fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
+    let open = vouch_archive::open_file(file)?;
+    let in_use = vouch_log::is_in_use(&open);
+    let recovered = vouch_log::read(open)?;
+    let lacks = recovered
+        .found
+        .damage()
+        .into_iter()
+        .chain(ended(in_use, recovered.found.is_ended).map(str::to_owned))
+        .collect();
     let format = Format::of(".json").ok_or("can be made into no profile")?;
     let mut text = Vec::new();
     let written = format.write(&recovered.recording, &recovered.meta, &mut text);
     written.map_err(|error| format!("can be made into no profile: {error}"))?;
-    serde_json::from_slice(&text).map_err(|error| format!("can be made into no profile: {error}"))
+    let document =
+        serde_json::from_slice(&text).map_err(|error| format!("can be made into no profile: {error}"))?;
+    Ok((document, lacks))
 }
 
 fn text(out: &str, files: usize, joined: &Joined) -> String {

@@ -66,7 +66,7 @@ pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<Stri
     for out in all() {
         vouch_output::check(out).map_err(|why| format!("cannot be recovered: {why}"))?;
     }
-    if let Some(out) = all().find(|out| vouch_output::identity(out) == vouch_output::identity(path)) {
+    if let Some(out) = all().find(|out| vouch_output::is_same(out, path)) {
         return Err(format!("is the recording itself: name another file than {}", out.display()));
     }
     let file = vouch_archive::open_file(path)?;
@@ -95,10 +95,19 @@ pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<Stri
         text.push_str(line);
         text.push('\n');
     };
-    if in_use {
-        say("its process runs still: this is what it had so far");
-    } else if !found.is_ended {
-        say("its process ended without a word; what it did last, a tenth of a second or so, is not there");
+    if let Some(lacks) = ended(in_use, found.is_ended) {
+        say(lacks);
     }
     Ok(text)
+}
+
+/// What a recording lacks whose process has not ended it.
+pub fn ended(in_use: bool, is_ended: bool) -> Option<&'static str> {
+    if in_use {
+        Some("its process runs still: this is what it had so far")
+    } else if is_ended {
+        None
+    } else {
+        Some("its process ended without a word; what it did last, a tenth of a second or so, is not there")
+    }
 }

@@ -118,9 +118,11 @@ fn recordings_and_profiles_become_one_and_none_of_them_is_lost() {
         out.starts_with("wrote a.merged.json.gz: 2 files, 2 processes, 2 tracks\n") && err.is_empty(),
         "{out}{err}"
     );
+    assert!(out.contains("a.vouch: its process ended without a word"), "{out}");
     let (out, _) = vouch(&["top", "a.merged.json.gz"]);
     assert!(out.contains("in 2 samples") && out.contains("shop.Cart.add"), "{out}");
     fs::write(folder.join("c.jfr"), b"FLR\0and so on").unwrap();
+    std::os::unix::fs::symlink("b.recovered.json.gz", folder.join("link.json.gz")).unwrap();
     let whole = fs::read(folder.join("b.recovered.json.gz")).unwrap();
     let (own, all) = ("b.recovered.json.gz", "a.merged.json.gz");
     for (arguments, says) in [
@@ -130,6 +132,8 @@ fn recordings_and_profiles_become_one_and_none_of_them_is_lost() {
         (vec!["merge", "a.vouch", "c.jfr"], "go into one profile, that of its own process"),
         (vec!["merge", own, all, "--most", "3"], "there is none among these"),
         (vec!["merge", own, "d.json"], "No such file"),
+        (vec!["merge", "a.vouch", "link.json.gz", "--out", own], "is one of the files to be merged"),
+        (vec!["merge", own, "link.json.gz", "--out", "e.json"], "is named twice"),
     ] {
         let (_, err) = vouch(&arguments);
         assert!(err.starts_with("vouch: ") && err.lines().count() == 1 && err.contains(says), "{err}");

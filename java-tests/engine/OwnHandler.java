@@ -25,7 +25,7 @@ public class OwnHandler {
     private static final String TAKEN = "has put a handler of its own for SIGPROF in the place of Vouch's";
 
     public static void main(String[] args) throws IOException {
-        for (String engine : new String[] {"perf", "timer"}) {
+        for (String engine : new String[] {"perf", "timer", "itimer"}) {
             after(engine);
         }
         before();

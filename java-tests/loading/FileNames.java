@@ -12,6 +12,7 @@
 
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.Arrays;
 import java.util.TreeSet;
 
 import dev.vouch.test.Burn;
@@ -27,6 +28,7 @@ public class FileNames {
         byDefault(Vm.without().flags("-agentlib:vouch").env("LD_LIBRARY_PATH", Vm.agent().getParent().toString()));
         byDefault(Vm.without().env("JAVA_TOOL_OPTIONS", "-agentpath:" + Vm.agent()));
         patterns();
+        inherited();
         quiet();
     }
 
@@ -50,6 +52,14 @@ public class FileNames {
         Check.atLeast(1, Report.read(run.dir.resolve("c-" + pid + ".json")).signals(), "signals");
     }
 
+    /** One name for all JVMs that a script starts: each has a file of its own nevertheless. */
+    private static void inherited() {
+        Run run = Vm.without().env("JAVA_TOOL_OPTIONS", "-Dx=y -agentpath:" + Vm.agent() + "=out=a.b.json.gz,report=c.json").run(Parent.class).ok();
+        Check.equal(new TreeSet<>(Arrays.asList("a.b-" + run.value("pid") + ".json.gz", "a.b-" + run.value("parent") + ".json.gz",
+            "c-" + run.value("pid") + ".json", "c-" + run.value("parent") + ".json")), run.files(), "files of two JVMs");
+        profiled(run, "a.b-" + run.value("pid") + ".json.gz");
+    }
+
     private static void quiet() {
         Run run = Vm.with("quiet").run(Program.class).ok();
         Check.empty(run.err, "what is said under quiet");
@@ -59,6 +69,16 @@ public class FileNames {
     private static void profiled(Run run, String name) {
         Path file = run.dir.resolve(name);
         Check.atLeast(50, Profile.read(file).track("main").weightOf("FileNames$Program.main"), "weight of main in " + file);
+    }
+
+    /** Starts another JVM, which has the same environment. */
+    static class Parent {
+        public static void main(String[] args) throws Exception {
+            System.out.println("parent=" + Paths.get("/proc/self").toRealPath().getFileName());
+            Process child = new ProcessBuilder(Vm.jdk().resolve("bin/java").toString(), "-Xmx64m", "-cp", System.getProperty("java.class.path"),
+                Program.class.getName()).inheritIO().start();
+            Check.equal(0, child.waitFor(), "exit code of the child");
+        }
     }
 
     static class Program {

@@ -114,7 +114,7 @@ check_release() {
     if grep -qaF -e "$top" -e "${CARGO_HOME:-$HOME/.cargo}" "$file"; then echo "${file##*/} names a folder of this machine"; return 1; fi
   done
   local exported
-  exported=$(objdump -T "$root/lib/libvouch.so" | awk '$4 == ".text" && / g / { print $NF }' | grep -v '^Agent_' || true)
+  exported=$(objdump -T "$root/lib/libvouch.so" | awk '$4 == ".text" && / g / { print $NF }' | grep -vE '^(Agent_|Java_)' || true)
   [[ -z $exported ]] || { echo "the agent exports what is none of an agent's: $exported"; return 1; }
   # As one unpacks it, in a folder of any name, with nothing else there.
   (cd "$work" && env -i PATH="$root/bin:/usr/bin:/bin" HOME="$work" "$root/bin/vouch" run --out run.json -- \

@@ -79,9 +79,10 @@ impl Opened {
         })
     }
 
-    /// The name of the machine's time that its clock counts from, if all of it has one.
+    /// The name of the machine's time that its clock counts from, if all that was recorded in it has one.
     pub fn boot(&self) -> Option<&str> {
-        let mut boots = self.processes.iter().map(|process| Some(&*process.identity.as_ref()?.boot));
+        let recorded = self.processes.iter().filter(|process| !process.spans.is_empty());
+        let mut boots = recorded.map(|process| Some(&*process.identity.as_ref()?.boot));
         let first = boots.next()??;
         boots.all(|boot| boot == Some(first)).then_some(first)
     }

@@ -38,7 +38,12 @@ pub struct Tables {
 struct Table {
     columns: IndexSet<String>,
     rows: IndexSet<Vec<Value>>,
+    /// Of rows that got it later, or from another profile, what stands in the column [`TEXT`].
+    texts: BTreeMap<usize, Value>,
 }
+
+/// A source's text, which one profile has and another has not: the source is the same.
+const TEXT: &str = "content";
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Stack {
@@ -182,9 +187,24 @@ impl Table {
                 }
             };
             let row: Vec<Value> = self.columns.iter().map(cell).collect::<Result<_, Wrong>>()?;
-            rows.push(self.rows.insert_full(row).0);
+            rows.push(self.put(row));
         }
         Ok(rows)
+    }
+
+    /// The place of a row.
+    fn put(&mut self, mut row: Vec<Value>) -> usize {
+        let text =
+            self.columns.get_index_of(TEXT).map_or(Value::Null, |column| std::mem::take(&mut row[column]));
+        let place = self.rows.insert_full(row.clone()).0;
+        if text.is_null() || *self.texts.entry(place).or_insert_with(|| text.clone()) == text {
+            return place;
+        }
+        // Two texts of one name are two files.
+        if let Some(column) = self.columns.get_index_of(TEXT) {
+            row[column] = text;
+        }
+        self.rows.insert_full(row).0
     }
 
     fn finish(self) -> Result<Part, Wrong> {
@@ -195,6 +215,11 @@ impl Table {
         for row in self.rows {
             for (column, cell) in cells.iter_mut().zip(row) {
                 column.push(cell);
+            }
+        }
+        if let Some(column) = self.columns.get_index_of(TEXT) {
+            for (row, text) in self.texts {
+                cells[column][row] = text;
             }
         }
         for (name, cells) in self.columns.iter().zip(&cells) {

@@ -14,6 +14,9 @@ use crate::markers::{self, Kind};
 use crate::processes::Name;
 use crate::tables::Moved;
 
+/// The thread's id in its own process, where another one had it here already.
+const OWN_TID: &str = "vouchTid";
+
 /// What changes on the way from a profile to that of all.
 pub struct Moving<'a> {
     pub shift_ms: f64,
@@ -32,7 +35,10 @@ pub struct Tracks {
     all: Vec<Track>,
     by_thread: HashMap<Thread, usize>,
     tids: HashSet<String>,
+    /// The processes that have a main thread.
+    mains: HashSet<String>,
     counters: Vec<Part>,
+    by_counter: HashMap<(String, String), usize>,
 }
 
 struct Track {
@@ -79,8 +85,13 @@ impl Tracks {
             let pid: String = head.get("pid")?;
             let process = name(&pid).ok_or("a track of it is of no process")?;
             let mut track = Track::of(head, process, moving)?;
-            let (tid, name) = (text(&track.head.get("tid")?), track.head.get("name")?);
-            let thread = Thread { pid: process.pid.clone(), tid: tid.clone(), name };
+            // As its own process has it: here it may have been taken.
+            let own = track.head.find::<Value>(OWN_TID)?;
+            let tid = text(&own.map_or_else(|| track.head.get("tid"), Ok)?);
+            let name: String = track.head.get("name")?;
+            // The Flight Recorder's tracks are numbered as they came.
+            let number = if tid.starts_with("jfr-") { String::new() } else { tid.clone() };
+            let thread = Thread { pid: process.pid.clone(), tid: number, name };
             if let Some(&row) = self.by_thread.get(&thread) {
                 self.all[row].append(track)?;
                 rows.push(row);
@@ -91,9 +102,14 @@ impl Tracks {
             let unique = std::iter::once(tid.clone()).chain(others).find(|tid| !self.tids.contains(tid));
             if let Some(unique) = unique {
                 if unique != tid {
+                    track.head.set(OWN_TID, &tid)?;
                     track.head.set("tid", &unique)?;
                 }
                 self.tids.insert(unique);
+            }
+            // The front-end knows one of a process.
+            if track.head.get("isMainThread")? && !self.mains.insert(process.pid.clone()) {
+                track.head.set("isMainThread", &false)?;
             }
             let row = self.all.len();
             self.by_thread.insert(thread, row);
@@ -120,7 +136,14 @@ impl Tracks {
             counter.set("mainThreadIndex", main)?;
             let mut samples: Part = counter.get("samples")?;
             shift_column(&mut samples, "time", moving.shift_ms)?;
+            let name: String = counter.get("name")?;
+            let key = (process.pid.clone(), name);
+            if let Some(row) = self.by_counter.get(&key) {
+                append_counter(&mut self.counters[*row], samples)?;
+                continue;
+            }
             counter.set("samples", &samples)?;
+            self.by_counter.insert(key, self.counters.len());
             self.counters.push(counter);
         }
         Ok(())
@@ -178,6 +201,9 @@ impl Track {
         let Self { head, .. } = self;
         for key in ["unregisterTime", "processShutdownTime"] {
             head.set(key, &more.head.get::<Option<f64>>(key)?)?;
+        }
+        if let Some(lives) = more.head.find::<Vec<Box<RawValue>>>("vouchTids")? {
+            head.extend("vouchTids", &lives)?;
         }
         let shown = "showMarkersInTimeline";
         head.set(shown, &(head.get::<bool>(shown)? || more.head.get::<bool>(shown)?))?;
@@ -270,6 +296,19 @@ fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wro
         column,
         &times.into_iter().map(|time| time.map(|time| shifted(time, shift_ms))).collect::<Vec<_>>(),
     )
+}
+
+/// Adds what the same process's counter was in a later recording: the first of that is what it was, and here what it has grown by.
+fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Wrong> {
+    let mut samples: Part = counter.get("samples")?;
+    let was = samples.get::<Vec<i64>>("count")?.into_iter().fold(0, i64::saturating_add);
+    let mut count: Vec<i64> = more.get("count")?;
+    if let Some(first) = count.first_mut() {
+        *first = first.saturating_sub(was);
+    }
+    more.set("count", &count)?;
+    add_table(&mut samples, &more)?;
+    counter.set("samples", &samples)
 }
 
 /// Adds a table's rows to one with the same columns.

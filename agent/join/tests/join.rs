@@ -11,7 +11,7 @@ use serde_json::Value;
 use vouch_document::Part;
 use vouch_formats::{Format, Identity, Meta};
 use vouch_join::{Joined, Source, join};
-use vouch_recording::{Fate, Recording, Refutation, Refuted, Sample, StackId};
+use vouch_recording::{Category, Fate, Func, Recording, Refutation, Refuted, Sample, StackId};
 use vouch_report::{Delivered, RefutationReport, Run, TrustReport};
 
 const MS: u64 = 1_000_000;
@@ -227,6 +227,100 @@ fn the_minutes_of_a_process_are_one_track_and_none_counts_twice() {
     let whole = minute("whole.json.gz", 500).thread("main", 10, &[(&["main"], 2)]);
     let why = refused(vec![dumped, whole]);
     assert!(why.contains("whole.json.gz") && why.contains("dump.json.gz") && why.contains("twice"), "{why}");
+}
+
+#[test]
+fn what_lies_between_two_times_of_a_merged_process_is_refused() {
+    let minute = |file, from_ms| {
+        Process { from_ms, ..Process::new(file, 10) }.thread("main", 10, &[(&["main"], 2)]).source()
+    };
+    let (first_and_third, _) = join(vec![minute("1", 0), minute("3", 4_000)]).unwrap();
+    let merged = Source { file: "1 and 3".to_owned(), document: first_and_third };
+    let why = join(vec![merged, minute("2", 2_000)]).unwrap_err();
+    assert!(why.contains("merge all files at once"), "{why}");
+}
+
+#[test]
+fn a_thread_of_a_container_is_one_track_though_another_has_its_number() {
+    let minute = |file, namespace, from_ms| {
+        let process = Process { namespace, from_ms, ..Process::new(file, 1) };
+        process.thread("main", 1, &[(&["main"], 2)]).source()
+    };
+    let (both, _) = join(vec![minute("a", 1, 0), minute("b", 2, 0)]).unwrap();
+    let both = Source { file: "both".to_owned(), document: both };
+    let (profile, joined) = join(vec![both, minute("b later", 2, 2_000)]).unwrap();
+    let profile = value(&profile);
+    assert_eq!((joined.tracks, joined.processes.len()), (2, 2));
+    assert_eq!(samples(&profile, track(&profile, "1 (2)", "main")).len(), 4);
+    assert!(profile["threads"].as_array().unwrap().iter().all(|track| track["isMainThread"] == true));
+}
+
+#[test]
+fn a_process_has_one_main_thread_and_an_older_vouchs_file_counts_once() {
+    let late = |file, tid, from_ms| {
+        Process { from_ms, ..Process::new(file, 10) }.thread("main", tid, &[(&["main"], 1)])
+    };
+    let (profile, _) = joined(vec![late("1", 10, 0), late("2", 11, 2_000)]);
+    let mains = |profile: &Value| {
+        let tracks = profile["threads"].as_array().unwrap();
+        tracks.iter().filter(|track| track["isMainThread"] == true).count()
+    };
+    assert_eq!((profile["threads"].as_array().unwrap().len(), mains(&profile)), (2, 1));
+    let old = |file| Process { boot: "", ..Process::new(file, 10) }.thread("main", 10, &[(&["main"], 1)]);
+    let why = refused(vec![old("dump"), old("whole")]);
+    assert!(why.contains("would count twice"), "{why}");
+}
+
+/// A process whose one method has this source, with this text, and whose heap was so full at two times.
+fn with_source(file: &'static str, pid: u32, from_ms: u64, text: &str, heap: [u64; 2]) -> Source {
+    let mut process = Process { from_ms, ..Process::new(file, pid) };
+    let recording = &mut process.recording;
+    let source = recording.source("shop/Cart.java");
+    let (name, category) = ("Cart.add", Category::Application);
+    let func = recording.func(Func {
+        name,
+        category,
+        source: Some(source),
+        line: Some(3),
+        resource: None,
+        java: true,
+    });
+    let frame = recording.frame(func, Some(4));
+    let stack = recording.stack(None, frame);
+    let main = recording.add_thread("main", pid.into(), START_NS + from_ms * MS);
+    recording.sample(main, proven((from_ms + 1) * MS, stack));
+    let counter = recording.counter("Heap", "");
+    for (at, bytes) in (1..).zip(heap) {
+        recording.count(counter, START_NS + (from_ms + at) * MS, bytes);
+    }
+    let Source { file, document } = process.source();
+    let whole = serde_json::to_string(&document).unwrap();
+    let embedded = whole.replace(r#""content":[null]"#, &format!(r#""content":[{text}]"#));
+    Source { file, document: serde_json::from_str(&embedded).unwrap() }
+}
+
+#[test]
+fn a_source_is_one_with_its_text_or_without_and_two_texts_are_two() {
+    let with = |texts: [&str; 3]| {
+        let all = (1..).zip(texts).map(|(pid, text)| with_source("a", pid, 0, text, [1, 2]));
+        let (profile, _) = join(all.collect()).unwrap();
+        let shared = &value(&profile)["shared"];
+        (shared["sources"]["content"].clone(), rows(&shared["funcTable"]["name"]).len())
+    };
+    assert_eq!(with(["null", r#""x""#, "null"]), (serde_json::json!(["x"]), 1));
+    assert_eq!(with([r#""x""#, r#""y""#, r#""x""#]), (serde_json::json!(["x", "y"]), 2));
+}
+
+#[test]
+fn the_heap_of_a_process_is_one_graph() {
+    let minutes = [(0, [100, 150]), (2_000, [30, 70])]
+        .map(|(from_ms, heap)| with_source("a", 7, from_ms, "null", heap));
+    let (profile, _) = join(minutes.into()).unwrap();
+    let counters = &value(&profile)["counters"];
+    assert_eq!(counters.as_array().unwrap().len(), 1);
+    // What it has grown by: 100, 150, 30, 70.
+    assert_eq!(counters[0]["samples"]["count"], serde_json::json!([100, 50, -120, 40]));
+    assert_eq!(counters[0]["samples"]["length"], 4);
 }
 
 #[test]

@@ -36,6 +36,12 @@ pub fn identity(path: &Path) -> Option<PathBuf> {
     Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
 }
 
+/// True if both names lead to one file, by whatever spelling or link.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let same = |one: Option<PathBuf>, other: Option<PathBuf>| one.is_some() && one == other;
+    same(identity(one), identity(other)) || same(one.canonicalize().ok(), other.canonicalize().ok())
+}
+
 /// Writes a file, compressed or not; after a failure nothing is left of it.
 pub fn write_whole(
     path: &Path,

@@ -77,6 +77,11 @@ impl Several {
     pub fn finish(self, wall_ms: f64) -> TrustReport {
         let mut report = self.report.unwrap_or_default();
         report.run.wall_ms = wall_ms;
+        let Run { refutations, witness, .. } = &mut report.run;
+        for listed in [refutations, &mut witness.contradictions] {
+            listed.sort_by_key(|refutation| Reverse(refutation.count));
+            listed.truncate(LISTED);
+        }
         report
     }
 }
@@ -343,7 +348,7 @@ fn union(known: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// The most frequent of both; what both have is one.
+/// All of both; what both have is one.
 fn list(known: &mut Vec<RefutationReport>, more: Vec<RefutationReport>) {
     for refutation in more {
         match known.iter_mut().find(|known| known.number == refutation.number) {
@@ -351,6 +356,4 @@ fn list(known: &mut Vec<RefutationReport>, more: Vec<RefutationReport>) {
             None => known.push(refutation),
         }
     }
-    known.sort_by_key(|refutation| Reverse(refutation.count));
-    known.truncate(LISTED);
 }

@@ -1,17 +1,38 @@
 //! ITIMER_PROF: one timer for the process, which the kernel looks at when it ticks.
+//!
+//! There is no other of its kind: the program may set it for itself at any time, and then it must never be stopped.
 
 use std::io;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// The interval that it was set to, in the microseconds that the kernel keeps; 0: it is not ours.
+static SET_US: AtomicU64 = AtomicU64::new(0);
 
 /// Starts the process's timer.
 pub fn start(interval: Duration) -> io::Result<()> {
-    set(interval)
+    set(interval)?;
+    SET_US.store(present_us(), Ordering::Relaxed);
+    Ok(())
 }
 
-/// Stops it. Nothing can be done about a failure.
+/// Stops it, if it is still what it was set to. Nothing can be done about a failure.
 pub fn stop() {
-    let _ = set(Duration::ZERO);
+    let set_us = SET_US.swap(0, Ordering::Relaxed);
+    if set_us > 0 && set_us == present_us() {
+        let _ = set(Duration::ZERO);
+    }
+}
+
+/// The interval that it has now; the kernel may have rounded what it was given.
+fn present_us() -> u64 {
+    // SAFETY: all zero is a valid itimerval.
+    let mut present: libc::itimerval = unsafe { std::mem::zeroed() };
+    // SAFETY: writes one itimerval.
+    unsafe { libc::getitimer(libc::ITIMER_PROF, &raw mut present) };
+    let libc::timeval { tv_sec, tv_usec } = present.it_interval;
+    tv_sec.cast_unsigned().saturating_mul(1_000_000).saturating_add(tv_usec.cast_unsigned())
 }
 
 fn set(interval: Duration) -> io::Result<()> {

@@ -169,7 +169,7 @@ fn unknown(name: &str) -> String {
 }
 
 fn profile_path(value: &str, place: &Place<'_>) -> Result<(PathBuf, &'static Format), String> {
-    let path = place.expand(value)?;
+    let path = place.expand_own(value)?;
     let format = Format::of(&path)
         .ok_or_else(|| format!("its ending says what is written, and must be {}", Format::endings()))?;
     Ok((PathBuf::from(path), format))
@@ -189,6 +189,6 @@ fn source_paths(value: &str, place: &Place<'_>) -> Result<Vec<PathBuf>, String> 
 }
 
 fn report_path(value: &str, place: &Place<'_>) -> Result<PathBuf, String> {
-    let path = place.expand(value)?;
+    let path = place.expand_own(value)?;
     if path.ends_with(".json") { Ok(PathBuf::from(path)) } else { Err("must end in .json".to_owned()) }
 }
