@@ -27,3 +27,26 @@ pub fn write(share: &Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_has_a_page_and_every_shell_its_completion() {
+        let share = std::env::temp_dir().join(format!("vouch-manual-{}", std::process::id()));
+        write(&share).unwrap();
+        let verbs: Vec<String> =
+            vouch_cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+        assert!(verbs.len() > 10);
+        for verb in &verbs {
+            let page = fs::read_to_string(share.join(format!("man/man1/vouch-{verb}.1"))).unwrap();
+            assert!(page.contains("SYNOPSIS"), "{verb}");
+        }
+        for (shell, name) in SHELLS {
+            let text = fs::read_to_string(share.join(name)).unwrap();
+            assert!(verbs.iter().all(|verb| text.contains(verb.as_str())), "{shell}");
+        }
+        fs::remove_dir_all(&share).unwrap();
+    }
+}

@@ -157,3 +157,42 @@ fn texts(packages: &[&Value]) -> Result<String, String> {
     }
     Ok(told)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vouch, linked with `a`, which is linked with `b`; a macro, a build's and a test's package.
+    #[test]
+    fn what_is_linked_is_listed_and_nothing_else() {
+        let package = |name: &str, kind: &str, own: bool| {
+            let source = if own { json!(null) } else { json!("registry") };
+            json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0", "source": source, "targets": [{ "kind": [kind] }],
+                "manifest_path": format!("{}/Cargo.toml", env!("CARGO_MANIFEST_DIR")) })
+        };
+        let node = |name: &str, deps: &[(&str, Option<&str>)]| {
+            let deps: Vec<Value> = deps
+                .iter()
+                .map(|(name, kind)| json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] }))
+                .collect();
+            json!({ "id": name, "deps": deps })
+        };
+        let metadata = json!({
+            "packages": [
+                package("vouch", "cdylib", true), package("vouch-cli", "bin", true), package("a", "lib", false), package("b", "lib", false),
+                package("derive", "proc-macro", false), package("builds", "lib", false), package("tests", "lib", false),
+            ],
+            "resolve": { "nodes": [
+                node("vouch", &[("a", None), ("derive", None), ("builds", Some("build")), ("tests", Some("dev"))]),
+                node("vouch-cli", &[]), node("a", &[("b", None)]), node("b", &[]), node("derive", &[("tests", None)]),
+            ] },
+        });
+        let linked = linked(&metadata).unwrap();
+        let names: Vec<&str> = linked.iter().map(|package| package["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["a", "b", "vouch", "vouch-cli"]);
+        let list = list("0.1.0", &linked[..2]);
+        assert_eq!(list["components"][1]["purl"], "pkg:cargo/b@1.0.0");
+        assert_eq!(list["components"][1]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+        assert!(texts(&linked[..2]).unwrap().contains("a 1.0.0 (MIT/Apache-2.0)"));
+    }
+}
