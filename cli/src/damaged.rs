@@ -120,7 +120,8 @@ fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let folder = env::temp_dir().join(format!("vouch-damaged-{}", std::process::id())).join(name);
+    // Beside this program, where everything is that a build leaves.
+    let folder = env::current_exe().unwrap().with_file_name("damaged").join(name);
     fs::create_dir_all(folder.join("sources")).unwrap();
     fs::write(folder.join("other.json"), profile("then", 3)).unwrap();
     folder

@@ -101,26 +101,28 @@ POM
 
 # check_release FILES: what a release has to be.
 check_release() {
-  local files=$1 work archive root file needed
-  work=$(mktemp -d)
+  local files=$1 unpacked archive root file needed
+  unpacked=$files.unpacked
+  rm -rf "$unpacked"
+  mkdir "$unpacked"
   (cd "$files" && sha256sum --quiet --check SHA256SUMS) || { echo 'a checksum is wrong'; return 1; }
   archive=$(echo "$files"/vouch-*.tar.gz)
-  tar -xzf "$archive" -C "$work"
-  root=$(echo "$work"/vouch-*)
+  tar -xzf "$archive" -C "$unpacked"
+  root=$(echo "$unpacked"/vouch-*)
   for file in "$root/bin/vouch" "$root/lib/libvouch.so"; do
     needed=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
     [[ $(printf 'GLIBC_%s\n%s\n' "$RELEASE_GLIBC" "$needed" | sort -V | tail -n 1) == "GLIBC_$RELEASE_GLIBC" ]] \
       || { echo "${file##*/} needs $needed, which is newer than $RELEASE_GLIBC"; return 1; }
-    if grep -qaF -e "$top" -e "${CARGO_HOME:-$HOME/.cargo}" "$file"; then echo "${file##*/} names a folder of this machine"; return 1; fi
+    if grep -qaF -e "$top" -e "${files%/files}" -e "$(rustc --print sysroot)" -e "${CARGO_HOME:-$HOME/.cargo}" "$file"; then echo "${file##*/} names a folder of this machine"; return 1; fi
   done
   local exported
   exported=$(objdump -T "$root/lib/libvouch.so" | awk '$4 == ".text" && / g / { print $NF }' | grep -vE '^(Agent_|Java_)' || true)
   [[ -z $exported ]] || { echo "the agent exports what is none of an agent's: $exported"; return 1; }
   # As one unpacks it, in a folder of any name, with nothing else there.
-  (cd "$work" && env -i PATH="$root/bin:/usr/bin:/bin" HOME="$work" "$root/bin/vouch" run --out run.json -- \
+  (cd "$unpacked" && env -i PATH="$root/bin:/usr/bin:/bin" HOME="$unpacked" "$root/bin/vouch" run --out run.json -- \
     "$newest/bin/java" -Xmx128m -version) >"$logs/run.log" 2>&1 || { cat "$logs/run.log"; echo 'the command does not run a program'; return 1; }
-  [[ -s $work/run.json ]] || { cat "$logs/run.log"; echo 'the command has written no profile'; return 1; }
+  [[ -s $unpacked/run.json ]] || { cat "$logs/run.log"; echo 'the command has written no profile'; return 1; }
   [[ -s $root/share/man/man1/vouch-attach.1 && -s $root/share/bash-completion/completions/vouch && -s $root/THIRD-PARTY.txt ]] \
     || { echo 'manual, completions or licences are missing'; return 1; }
-  rm -rf "$work"
+  rm -rf "$unpacked"
 }

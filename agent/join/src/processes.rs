@@ -34,6 +34,8 @@ impl Processes {
         let mut processes = Self::default();
         let mut by_identity: HashMap<Identity, usize> = HashMap::new();
         let mut from: Vec<&str> = Vec::new();
+        // When the recording of each began, and whether it is known which process it is.
+        let mut begins: Vec<(usize, f64, bool)> = Vec::new();
         for (at, opened) in all.iter().enumerate() {
             for thread in &opened.threads {
                 let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
@@ -49,18 +51,14 @@ impl Processes {
                 let spans = spans.iter().map(|span| span.map(|time| shifted(time, shift_ms)));
                 let spans: Vec<[f64; 2]> = spans.collect();
                 let known = identity.as_ref().and_then(|identity| by_identity.get(identity)).copied();
-                // Of an older Vouch's nobody knows; but one number and name at one time is one process.
-                let alike = || {
-                    let mut all = processes.known.iter().zip(&processes.names).enumerate();
-                    let is_alike = |(known, other): (&Process, &Name)| {
-                        identity.is_none()
-                            && known.identity.is_none()
-                            && known.pid == pid
-                            && other.name == name
-                    };
-                    all.find(|(_, both)| is_alike(*both)).map(|(row, _)| row)
+                // Of an older Vouch's nobody knows; but no two recordings begin in one moment, unless it is the same one.
+                let begun = shifted(thread.get("processStartupTime").map_err(in_file)?, shift_ms);
+                let alike = |(_, other, of): &(usize, f64, bool)| {
+                    (other - begun).abs() < MOMENT_MS && !of && identity.is_none()
                 };
-                if let Some(row) = known.or_else(alike) {
+                let alike =
+                    begins.iter().find(|other| !spans.is_empty() && alike(other)).map(|(row, ..)| *row);
+                if let Some(row) = known.or(alike) {
                     let before = &processes.known[row].spans;
                     if before.iter().any(|one| spans.iter().any(|other| is_overlapping(*one, *other))) {
                         return Err(format!(
@@ -83,6 +81,7 @@ impl Processes {
                 } else {
                     let row = processes.known.len();
                     from.push(&opened.file);
+                    begins.push((row, begun, identity.is_some()));
                     by_identity.extend(identity.clone().map(|identity| (identity, row)));
                     let unique = processes.unique(&pid);
                     processes.names.push(Name { pid: unique.clone(), name });

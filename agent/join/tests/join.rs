@@ -269,6 +269,9 @@ fn a_process_has_one_main_thread_and_an_older_vouchs_file_counts_once() {
     let old = |file| Process { boot: "", ..Process::new(file, 10) }.thread("main", 10, &[(&["main"], 1)]);
     let why = refused(vec![old("dump"), old("whole")]);
     assert!(why.contains("would count twice"), "{why}");
+    // Two containers of an older Vouch's.
+    let (_, both) = joined(vec![old("one"), Process { from_ms: 3, ..old("other") }]);
+    assert_eq!(both.processes.len(), 2);
 }
 
 /// A process whose one method has this source, with this text, and whose heap was so full at two times.
