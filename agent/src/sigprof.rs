@@ -4,6 +4,7 @@
 
 use std::io;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vouch_signal::handler::on_sigprof;
 
@@ -15,17 +16,26 @@ pub enum Owner {
     Another,
 }
 
+/// What the system said that the handler is, once it was installed: a library may stand between (libjsig, a sanitizer) and put its own
+/// around it.
+static INSTALLED: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+
 /// Who handles it now: the program, or a library of it, may put its own handler in place at any time.
 pub fn owner() -> Owner {
+    let installed = INSTALLED.load(Ordering::Relaxed);
+    match present() {
+        libc::SIG_DFL | libc::SIG_IGN => Owner::Nobody,
+        handler if handler == installed => Owner::Vouch,
+        _ => Owner::Another,
+    }
+}
+
+fn present() -> libc::sighandler_t {
     // SAFETY: all zero is a valid sigaction.
     let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: writes one sigaction.
     unsafe { libc::sigaction(libc::SIGPROF, null_mut(), &raw mut present) };
-    match present.sa_sigaction {
-        handler if handler == on_sigprof as *const () as usize => Owner::Vouch,
-        libc::SIG_DFL | libc::SIG_IGN => Owner::Nobody,
-        _ => Owner::Another,
-    }
+    present.sa_sigaction
 }
 
 /// Installs the handler, unless somebody else has one.
@@ -54,6 +64,7 @@ pub fn take() -> Result<(), String> {
     }
     // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
     if unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) } == 0 {
+        INSTALLED.store(present(), Ordering::Relaxed);
         Ok(())
     } else {
         Err(format!("the handler of SIGPROF could not be installed: {}", io::Error::last_os_error()))

@@ -48,12 +48,12 @@ impl Against {
     }
 }
 
-/// What a file is, by how it begins.
+/// What a file is, by how it begins, or is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A recording of Vouch's.
     Recording,
-    /// One of the JDK's own.
+    /// One of the JDK's own, also where it is empty or damaged.
     FlightRecorder,
     /// JSON, packed or not, or nothing that is known.
     Document,
@@ -65,7 +65,7 @@ pub fn kind(file: &Path) -> Result<Kind, String> {
     File::open(file).and_then(|file| file.take(16).read_to_end(&mut first)).map_err(unreadable)?;
     Ok(if vouch_log::is_recording(&first) {
         Kind::Recording
-    } else if vouch_merge::is_recording(&first) {
+    } else if vouch_merge::is_recording(&first) || file.extension().is_some_and(|ending| ending == "jfr") {
         Kind::FlightRecorder
     } else {
         Kind::Document
