@@ -184,8 +184,9 @@ public class Recorded {
         Path bad = dir.resolve("bad.jfr");
         Files.write(bad, new byte[0]);
         Check.contains(merged(dir, 1, "profile.json", "bad.jfr"), "it is empty", "an empty file");
-        Check.contains(merged(dir, 1, "profile.json", "profile.json"), "no Flight Recorder file", "another file");
-        Check.contains(merged(dir, 1, "app.jfr", "app.jfr"), "neither a trust report nor a profile", "no profile");
+        Check.contains(merged(dir, 1, "profile.json", "report.json"), "report.json is no profile", "another file");
+        Check.contains(merged(dir, 1, "profile.json", "profile.json"), "is named twice", "the same file");
+        Check.contains(merged(dir, 1, "app.jfr", "app.jfr"), "go into one profile", "no profile");
         Check.contains(merged(dir, 1, "profile.json", "no.jfr"), "no.jfr cannot be read", "no file");
         Check.contains(merged(dir, 1, "profile.json", "app.jfr", "--events", "shop.Ordr"), "shop.Order", "a slip of the pen");
         Check.contains(merged(dir, 1, "profile.json", "app.jfr", "--out", "no/x.json"), "create it first", "no folder");
