@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vouch_signal::handler::on_sigprof;
 
+use crate::guard;
+
 /// Who handles the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
@@ -16,26 +18,18 @@ pub enum Owner {
     Another,
 }
 
-/// What the system said that the handler is, once it was installed: a library may stand between (libjsig, a sanitizer) and put its own
+/// What the kernel said that the handler is, once it was installed: a library may stand between (libjsig, a sanitizer) and put its own
 /// around it.
 static INSTALLED: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 /// Who handles it now: the program, or a library of it, may put its own handler in place at any time.
 pub fn owner() -> Owner {
     let installed = INSTALLED.load(Ordering::Relaxed);
-    match present() {
+    match guard::handler_of(libc::SIGPROF) {
         libc::SIG_DFL | libc::SIG_IGN => Owner::Nobody,
         handler if handler == installed => Owner::Vouch,
         _ => Owner::Another,
     }
-}
-
-fn present() -> libc::sighandler_t {
-    // SAFETY: all zero is a valid sigaction.
-    let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: writes one sigaction.
-    unsafe { libc::sigaction(libc::SIGPROF, null_mut(), &raw mut present) };
-    present.sa_sigaction
 }
 
 /// Installs the handler, unless somebody else has one.
@@ -64,7 +58,7 @@ pub fn take() -> Result<(), String> {
     }
     // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
     if unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) } == 0 {
-        INSTALLED.store(present(), Ordering::Relaxed);
+        INSTALLED.store(guard::handler_of(libc::SIGPROF), Ordering::Relaxed);
         Ok(())
     } else {
         Err(format!("the handler of SIGPROF could not be installed: {}", io::Error::last_os_error()))

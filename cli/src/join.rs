@@ -19,8 +19,8 @@ use crate::rewrite::{Rewritten, beside};
 /// So many processes are told by name.
 const TOLD: usize = 10;
 
-/// Writes the profile of all, and says what is in it.
-pub fn join(files: &[PathBuf], out: Option<PathBuf>) -> Result<String, String> {
+/// Writes the profile of all, and says what is in it; `kinds`: what each file is.
+pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<String, String> {
     let first = files.first().ok_or("name the profiles that are to be one")?;
     let is_recording = first.extension().is_some_and(|ending| ending == &ENDING[1..]);
     let out = out.or_else(|| is_recording.then(|| beside(first, ENDING, "merged")));
@@ -29,14 +29,14 @@ pub fn join(files: &[PathBuf], out: Option<PathBuf>) -> Result<String, String> {
         return Err(format!("{} is one of the files to be merged: name another with --out", read.display()));
     }
     let (mut sources, mut warnings) = (Vec::new(), Vec::new());
-    for (at, file) in files.iter().enumerate() {
+    for (at, (file, kind)) in files.iter().zip(kinds).enumerate() {
         if files[..at].iter().any(|before| vouch_output::is_same(before, file)) {
             return Err(format!("{} is named twice, and would count twice", file.display()));
         }
         if io::stderr().is_terminal() {
             eprintln!("reading {} …", plain(&file.to_string_lossy()));
         }
-        let document = match document::kind(file)? {
+        let document = match kind {
             Kind::Recording => {
                 let (document, lacks) = replayed(file).map_err(|why| format!("{} {why}", file.display()))?;
                 warnings.extend(lacks.into_iter().map(|lacks| format!("{}: {lacks}", file.display())));

@@ -48,7 +48,7 @@ pub fn merge(files: &[PathBuf], how: How) -> Result<String, String> {
         _ if !how.events.is_empty() || how.most != MOST => {
             Err("--events and --most are about a Flight Recorder file (.jfr), and there is none among these".to_owned())
         }
-        _ => join::join(files, how.out),
+        _ => join::join(files, &kinds, how.out),
     }
 }
 

@@ -25,7 +25,7 @@ need_zig() {
 # build_release SOURCES FILES TIME: builds what lies in a folder, and puts the files of the release into another.
 build_release() {
   local sources=$1 files=$2 time=$3 version name host build home
-  version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$sources/Cargo.toml" | head -n 1)
+  version=$(vouch_version "$sources")
   name=vouch-$version-x86_64-linux
   build=$sources/target/$RELEASE_TARGET/release
   home=${CARGO_HOME:-$HOME/.cargo}
@@ -51,7 +51,7 @@ build_release() {
     cargo run --quiet --locked -p xtask -- sbom "$sources/target/metadata.json" "$root"
   ) >"$logs/beside.log" 2>&1 || { tail -n 20 "$logs/beside.log"; echo "what comes with it could not be made: see ${logs#"$top"/}/beside.log"; return 1; }
   pack "$files" "$name" "$time"
-  maven_artifact "$files" "$root" "$version" "$time" || return 1
+  maven_artifact "$files" "$root" "$version" || return 1
   rm -rf "$root"
   (cd "$files" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum) >"$sources/target/sums"
   mv "$sources/target/sums" "$files/SHA256SUMS"
@@ -63,15 +63,14 @@ pack() {
     --format=gnu "$2" | gzip -9n >"$1/$2.tar.gz"
 }
 
-# maven_artifact FILES ROOT VERSION TIME: the agent as a jar in a Maven repository below FILES/maven: native/linux-x86_64/libvouch.so.
+# maven_artifact FILES ROOT VERSION: the agent as a jar in a Maven repository below FILES/maven: native/linux-x86_64/libvouch.so.
 maven_artifact() {
-  local files=$1 root=$2 version=$3 time=$4 place work
+  local files=$1 root=$2 version=$3 place work
   place=$files/maven/dev/vouch/vouch-agent/$version
   work=$files/.jar
   mkdir -p "$place" "$work/native/linux-x86_64" "$work/META-INF"
   cp "$root/lib/libvouch.so" "$work/native/linux-x86_64/"
   cp "$root"/LICENSE-* "$root/THIRD-PARTY.txt" "$work/META-INF/"
-  find "$work" -exec touch -d "@$time" {} +
   python3 - "$work" "$place/vouch-agent-$version.jar" <<'PYTHON' || return 1
 import os, sys, zipfile
 

@@ -53,8 +53,8 @@ need_jtreg() {
   JTREG=$(command -v jtreg)
 }
 
-# The version that is built.
-vouch_version() { sed -n 's/^version = "\(.*\)"$/\1/p' "$top/Cargo.toml" | head -n 1; }
+# vouch_version SOURCES: the version that is built of them.
+vouch_version() { sed -n 's/^version = "\(.*\)"$/\1/p' "$1/Cargo.toml" | head -n 1; }
 
 # build_agent [OPTION…]: all that is released of it.
 build_agent() {

@@ -14,7 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 pub type Wrong = String;
 
 /// An object whose values are text until somebody asks.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Part(BTreeMap<String, Box<RawValue>>);
 

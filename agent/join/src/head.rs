@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use vouch_document::{Part, Wrong};
 use vouch_report::{Renumbered, Several, TrustReport, grouped};
 
@@ -133,7 +133,7 @@ impl Head {
         contexts.finish(&mut meta)?;
         schemas.finish(&mut meta)?;
         let (threads, counters) = tracks.finish()?;
-        let mut document = Part::of(&Map::new())?;
+        let mut document = Part::default();
         document.set("meta", &meta)?;
         document.set("libs", &[(); 0])?;
         document.set("shared", &tables.finish()?)?;

@@ -34,8 +34,8 @@ impl Processes {
         let mut processes = Self::default();
         let mut by_identity: HashMap<Identity, usize> = HashMap::new();
         let mut from: Vec<&str> = Vec::new();
-        // When the recording of each began, and whether it is known which process it is.
-        let mut begins: Vec<(usize, f64, bool)> = Vec::new();
+        // When the recording of each began of which it is not known which process it is.
+        let mut begins: Vec<Option<f64>> = Vec::new();
         for (at, opened) in all.iter().enumerate() {
             for thread in &opened.threads {
                 let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
@@ -52,12 +52,12 @@ impl Processes {
                 let spans: Vec<[f64; 2]> = spans.collect();
                 let known = identity.as_ref().and_then(|identity| by_identity.get(identity)).copied();
                 // Of an older Vouch's nobody knows; but no two recordings begin in one moment, unless it is the same one.
-                let begun = shifted(thread.get("processStartupTime").map_err(in_file)?, shift_ms);
-                let alike = |(_, other, of): &(usize, f64, bool)| {
-                    (other - begun).abs() < MOMENT_MS && !of && identity.is_none()
+                let startup = shifted(thread.get("processStartupTime").map_err(in_file)?, shift_ms);
+                let begun = (identity.is_none() && !spans.is_empty()).then_some(startup);
+                let is_same = |other: &Option<f64>| {
+                    other.zip(begun).is_some_and(|(other, begun)| (other - begun).abs() < MOMENT_MS)
                 };
-                let alike =
-                    begins.iter().find(|other| !spans.is_empty() && alike(other)).map(|(row, ..)| *row);
+                let alike = begins.iter().position(is_same);
                 if let Some(row) = known.or(alike) {
                     let before = &processes.known[row].spans;
                     if before.iter().any(|one| spans.iter().any(|other| is_overlapping(*one, *other))) {
@@ -81,7 +81,7 @@ impl Processes {
                 } else {
                     let row = processes.known.len();
                     from.push(&opened.file);
-                    begins.push((row, begun, identity.is_some()));
+                    begins.push(begun);
                     by_identity.extend(identity.clone().map(|identity| (identity, row)));
                     let unique = processes.unique(&pid);
                     processes.names.push(Name { pid: unique.clone(), name });

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexSet;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use vouch_document::{Part, Wrong};
 
 /// The columns of a table that refer to another.
@@ -93,7 +93,7 @@ impl Tables {
         let stacks = self.add_stacks(&shared.get(STACKS)?, &moved)?;
         moved.rows.insert(STACKS, stacks);
         if self.rest.is_none() {
-            let mut rest = Part::of(&Map::new())?;
+            let mut rest = Part::default();
             for key in shared.keys().filter(|key| ![STRINGS, STACKS].contains(key)) {
                 if TABLES.iter().all(|(name, _)| name != &key) {
                     rest.set(key, &shared.get::<Value>(key)?)?;
@@ -128,10 +128,7 @@ impl Tables {
 
     /// All of them, as a profile has them.
     pub fn finish(self) -> Result<Part, Wrong> {
-        let mut shared = match self.rest {
-            Some(rest) => rest,
-            None => Part::of(&Map::new())?,
-        };
+        let mut shared = self.rest.unwrap_or_default();
         shared.set(STRINGS, &self.strings)?;
         for (name, table) in self.others {
             shared.set(name, &table.finish()?)?;
@@ -208,7 +205,7 @@ impl Table {
     }
 
     fn finish(self) -> Result<Part, Wrong> {
-        let mut table = Part::of(&Map::new())?;
+        let mut table = Part::default();
         table.set("length", &self.rows.len())?;
         let mut cells: Vec<Vec<Value>> =
             self.columns.iter().map(|_| Vec::with_capacity(self.rows.len())).collect();
