@@ -6,6 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
+use jni::objects::JClass;
 use jni_sys::jclass;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
@@ -22,7 +23,7 @@ use crate::facade::Jvmti;
 use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
 use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout, flag};
-use crate::hotspot::{HotSpot, layout, polls};
+use crate::hotspot::{HotSpot, continuations, layout, polls};
 use crate::java;
 use crate::options::{Options, Verb, WalkerWish};
 use crate::plan::{Plan, places, plan};
@@ -46,6 +47,8 @@ pub struct Agent {
     /// AsyncGetCallTrace, as the truth lab asks it.
     asked: Mutex<Walkers>,
     places: OnceCell<Places>,
+    /// Whether the frames of virtual threads can be found, since there were any.
+    virtual_threads: OnceCell<Result<(), String>>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -107,8 +110,8 @@ impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
         let resolver = Resolver::new(jvmti, options.late_ids);
         let asked = Mutex::new(Self::asgct(&hotspot, options.break_walker));
-        let (places, program) = (OnceCell::new(), OnceCell::new());
-        Self { jvmti, hotspot, resolver, asked, places, program, state: Mutex::default() }
+        let (places, virtual_threads, program) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { jvmti, hotspot, resolver, asked, places, virtual_threads, program, state: Mutex::default() }
     }
 
     /// Whom the truth lab asks: AsyncGetCallTrace, and our own walker where it can walk.
@@ -133,10 +136,25 @@ impl Agent {
     /// A class is prepared, by the calling thread.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
         if let Some(signature) = self.resolver.prepared(env, class) {
-            natives::met(env, class, &signature, false);
+            self.met(env, class, &signature, false);
         }
         if let Some(Ok(own)) = self.places.get().map(|places| &places.own) {
             walkers::hold(own, self.jvmti, env);
+        }
+    }
+
+    /// A class is there; `before` if it was before anybody looked.
+    fn met(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
+        natives::met(env, class, signature, before);
+        if signature == continuations::CLASS
+            && let Some(Ok(own)) = self.places.get().map(|places| &places.own)
+        {
+            // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
+            let class = unsafe { JClass::from_raw(class) };
+            self.virtual_threads.get_or_init(|| {
+                let known = continuations::of(&self.hotspot, self.jvmti, env, &class);
+                known.map(|known| own.know(Box::leak(Box::new(known))))
+            });
         }
     }
 
@@ -173,7 +191,7 @@ impl Agent {
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
         let late = late::enter_all(self.jvmti, env, place, ThreadLayout::of(&self.hotspot));
-        self.resolver.begin(env, |env, class, signature| natives::met(env, class, signature, true));
+        self.resolver.begin(env, |env, class, signature| self.met(env, class, signature, true));
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
         worker::start(self.jvmti, &thread, &DUTIES)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;

@@ -15,6 +15,7 @@ use crate::compiled;
 use crate::events::{self, ROWS};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told, inlined};
 use crate::fault::guard;
+use crate::hotspot::continuations::STUBS;
 use crate::java;
 use crate::say::say;
 use crate::threads::{hook, registry, rename};
@@ -67,7 +68,7 @@ pub fn always() -> impl Iterator<Item = &'static Told> {
 /// The table for the JVM.
 pub fn table() -> Callbacks {
     let mut table = Callbacks::default();
-    for told in always().chain(ROWS.iter().flat_map(|row| row.told)) {
+    for told in always().chain([&STUBS]).chain(ROWS.iter().flat_map(|row| row.told)) {
         (told.install)(&mut table);
     }
     table

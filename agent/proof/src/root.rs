@@ -21,6 +21,10 @@ pub fn root(method: &Method, thread: Thread, is_thread: impl FnOnce() -> bool) -
     if run && (&*method.class.name == "java/lang/Thread" || is_thread()) {
         return Verdict::Proven;
     }
+    // A virtual thread's: the VM's own code calls it, at the beginning of the stack that is the thread's and not its carrier's.
+    if thread == Thread::Started && method.is("jdk/internal/vm/Continuation", "enter") {
+        return Verdict::Proven;
+    }
     if thread != Thread::Started && is_main(method) {
         return Verdict::Proven;
     }

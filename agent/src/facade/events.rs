@@ -55,6 +55,7 @@ numbers! {
         NativeMethodBind = 67 "JVMTI_EVENT_NATIVE_METHOD_BIND",
         CompiledMethodLoad = 68 "JVMTI_EVENT_COMPILED_METHOD_LOAD",
         CompiledMethodUnload = 69 "JVMTI_EVENT_COMPILED_METHOD_UNLOAD",
+        DynamicCodeGenerated = 70 "JVMTI_EVENT_DYNAMIC_CODE_GENERATED",
         MonitorWait = 73 "JVMTI_EVENT_MONITOR_WAIT",
         MonitorWaited = 74 "JVMTI_EVENT_MONITOR_WAITED",
         MonitorContendedEnter = 75 "JVMTI_EVENT_MONITOR_CONTENDED_ENTER",
@@ -149,6 +150,17 @@ impl Jvmti {
     /// Turns it off.
     pub fn disable(self, event: Event) -> Result<()> {
         self.set_mode(event, DISABLE)
+    }
+
+    /// Has the JVM tell of all that there is already, on the calling thread.
+    pub fn generate(self, event: Event) -> Result<()> {
+        type Function = unsafe extern "C" fn(*mut jvmtiEnv, jint) -> jint;
+        let env = self.raw();
+        // SAFETY: as in `call!`; the enum that jvmti.h declares is an int.
+        let function: Option<Function> = unsafe { std::mem::transmute((**env).GenerateEvents) };
+        let function = function.ok_or(JvmtiError::NOT_AVAILABLE)?;
+        // SAFETY: the arguments are those of jvmti.h.
+        checked(unsafe { function(env, event as jint) })
     }
 
     fn set_mode(self, event: Event, mode: jint) -> Result<()> {

@@ -14,15 +14,14 @@ use vouch_walk::own::{WALKS, slots};
 use vouch_walk::recover::Ground;
 
 use super::HotSpot;
-use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_type, text_of};
+use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_type, still, text_of};
 
 /// Reads the tables, or says what is missing.
 pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layout, String> {
     if !WALKS {
         return Err("nobody knows yet what frames look like on this processor".to_owned());
     }
-    let table = Table::of(hotspot).ok_or("this JVM exports no tables of its own layout")?;
-    let tables = Tables { hotspot, table };
+    let tables = Tables::of(hotspot)?;
     let version = tables.version()?;
     Ok(Layout {
         ground: ground.clone(),
@@ -49,20 +48,30 @@ pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layou
 /// The pieces of the interpreter that callees return to.
 const RETURNS: [&str; 2] = ["return entry points", "invoke return entry points"];
 
-struct Tables<'h> {
+/// The tables, and what is said where something is not in them.
+pub(super) struct Tables<'h> {
     hotspot: &'h HotSpot,
     table: Table,
 }
 
-impl Tables<'_> {
-    fn offset(&self, of: &str, name: &str) -> Result<usize, String> {
+impl<'h> Tables<'h> {
+    pub(super) fn of(hotspot: &'h HotSpot) -> Result<Self, String> {
+        let table = Table::of(hotspot).ok_or("this JVM exports no tables of its own layout")?;
+        Ok(Self { hotspot, table })
+    }
+
+    pub(super) fn offset(&self, of: &str, name: &str) -> Result<usize, String> {
         self.table.offset(of, name).ok_or_else(|| format!("this JVM does not tell where {of}::{name} is"))
     }
 
     /// The value of a static field that is set once.
-    fn still(&self, of: &str, name: &str) -> Result<usize, String> {
-        let value = self.table.address(of, name).and_then(read);
-        value.ok_or_else(|| format!("this JVM does not tell what {of}::{name} is"))
+    pub(super) fn still(&self, of: &str, name: &str) -> Result<usize, String> {
+        self.address(of, name).map(still)
+    }
+
+    /// Where a static field lies.
+    pub(super) fn address(&self, of: &str, name: &str) -> Result<usize, String> {
+        self.table.address(of, name).ok_or_else(|| format!("this JVM does not tell what {of}::{name} is"))
     }
 
     fn constant(&self, name: &str) -> Result<i32, String> {

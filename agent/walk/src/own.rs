@@ -8,6 +8,7 @@
 //! * [`layout`] is where this JVM has what.
 //! * [`stack`] walks, from the place where the thread was interrupted or has left Java to its first frame.
 //! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`] is how these are told.
+//! * [`continuation`] is where a virtual thread's frames lie that are not on the stack, and [`heap`] how objects are read on the way there.
 //! * [`again`] is what spares a walk what it has found out already.
 //! * [`processor`] is what depends on it: frames that are not whole, and the interpreter's.
 //!
@@ -15,7 +16,9 @@
 
 mod again;
 mod compiled;
+pub mod continuation;
 mod frames;
+pub mod heap;
 mod interpreted;
 pub mod layout;
 mod method;
@@ -26,16 +29,18 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use vouch_sample::{Answer, Reason};
 
 use crate::context::{interpreting, registers};
 use crate::memory::Live;
 use crate::walker::{Room, Subject, Walker};
+use continuation::ContinuationLayout;
 use frames::Frames;
 use layout::Layout;
-use stack::Interrupted;
+use stack::{Interrupted, Known};
 
 pub use processor::{WALKS, follows_call, slots};
 
@@ -43,6 +48,8 @@ pub use processor::{WALKS, follows_call, slots};
 #[derive(Debug)]
 pub struct Own {
     layout: Layout,
+    /// Where virtual threads have their frames; null until that is known.
+    continuations: AtomicPtr<ContinuationLayout>,
     /// It has said something else of a stack than the JVM: it walks no more.
     pub wrong: AtomicBool,
     /// Its faults would end the JVM: it does not walk.
@@ -52,7 +59,23 @@ pub struct Own {
 impl Own {
     #[must_use]
     pub fn new(layout: Layout) -> Self {
-        Self { layout, wrong: AtomicBool::new(false), unguarded: AtomicBool::new(false) }
+        Self {
+            layout,
+            continuations: AtomicPtr::new(null_mut()),
+            wrong: AtomicBool::new(false),
+            unguarded: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on virtual threads' frames are found.
+    pub fn know(&self, continuations: &'static ContinuationLayout) {
+        self.continuations.store(core::ptr::from_ref(continuations).cast_mut(), Ordering::Release);
+    }
+
+    fn known(&self) -> Known<'_> {
+        // SAFETY: null, or what `know` was given, which lives for ever and never changes.
+        let continuations = unsafe { self.continuations.load(Ordering::Acquire).as_ref() };
+        Known { layout: &self.layout, continuations }
     }
 }
 
@@ -72,7 +95,7 @@ unsafe impl Walker for Own {
         // SAFETY: room for so many frames, by the caller's promise.
         let mut frames = unsafe { Frames::of(room) };
         let interrupted = Interrupted { at, interpreting, calls: subject.calls };
-        let answer = stack::walk(&memory, &self.layout, subject.env as usize, interrupted, &mut frames);
+        let answer = stack::walk(&memory, self.known(), subject.env as usize, interrupted, &mut frames);
         subject.outset.set(frames.outset());
         answer
     }

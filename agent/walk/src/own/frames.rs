@@ -49,6 +49,24 @@ impl Frames<'_> {
         }
     }
 
+    /// Takes away what stands behind a virtual thread's last frame, as far as it was added from this one on: the frame of the method that
+    /// enters it, and all that has called that, if its second caller is the one that carries virtual threads. True if it did.
+    pub fn cut(&mut self, from: u32, enters: usize, carries: usize) -> bool {
+        let found = (from.max(2)..self.count).find(|index| {
+            let is = |index: u32, method: usize| self.method(index) == Some(method);
+            is(*index, carries) && is(index.wrapping_sub(2), enters)
+        });
+        if let Some(index) = found {
+            self.count = index.wrapping_sub(2);
+        }
+        found.is_some()
+    }
+
+    fn method(&self, index: u32) -> Option<usize> {
+        // SAFETY: less than `count`: it was written.
+        (index < self.count).then(|| unsafe { self.room.frames.add(index as usize).read().method })
+    }
+
     /// Adds so many of them once more, from this one on.
     pub fn repeat(&mut self, first: u32, count: u32) {
         let end = first.wrapping_add(count);

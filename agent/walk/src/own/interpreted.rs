@@ -90,8 +90,8 @@ impl<M: Memory> Interpreted<'_, M> {
         frames.push(method.frame(memory, &layout.method, bci)?);
         let caller = Registers {
             pc: stack.word(here.fp.wrapping_add(WORD))?,
-            sp: self.slot(slots::SENDER)?,
-            fp: stack.word(here.fp)?,
+            sp: stack.place(self.slot(slots::SENDER)?, here.fp),
+            fp: stack.link(here.fp)?,
         };
         // What it was called with may lie above its own frame's end.
         (here.fp >= here.sp && caller.sp > here.fp).then_some(Left { caller, whole: true })

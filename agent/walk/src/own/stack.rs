@@ -1,6 +1,6 @@
 //! From one frame to its caller, until the frame that the thread began with.
 //!
-//! Each caller stands further out on the thread's own stack than what it called: so a walk comes to an end.
+//! Each caller stands further out on the thread's own stack than what it called, or in the same chunk: so a walk comes to an end.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -9,7 +9,9 @@ use vouch_sample::{Answer, Reason};
 
 use super::again::Again;
 use super::compiled::{Compiled, Which};
+use super::continuation::{Chunk, ContinuationLayout, distant};
 use super::frames::Frames;
+use super::heap::Moment;
 use super::interpreted::Interpreted;
 use super::layout::{AnchorLayout, Layout, Number};
 use super::processor::{follows_call, prologue, shape, stub_shape};
@@ -31,17 +33,51 @@ pub struct Interrupted {
     pub calls: bool,
 }
 
-/// What of the thread's stack may be read.
+/// What is known of the JVM.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'l> {
+    pub layout: &'l Layout,
+    /// If there are virtual threads.
+    pub continuations: Option<&'l ContinuationLayout>,
+}
+
+/// What of the thread's stack may be read: its own, or the chunk that it goes on in.
 #[derive(Debug)]
 pub struct Stack<'m, M> {
     memory: &'m M,
-    range: Range<usize>,
+    begin: Cell<usize>,
+    end: Cell<usize>,
+    chunk: Cell<Option<Chunk>>,
 }
 
-impl<M: Memory> Stack<'_, M> {
+impl<'m, M: Memory> Stack<'m, M> {
+    fn new(memory: &'m M, range: Range<usize>) -> Self {
+        Self { memory, begin: Cell::new(range.start), end: Cell::new(range.end), chunk: Cell::new(None) }
+    }
+
     /// A word of it.
     pub fn word(&self, at: usize) -> Option<usize> {
-        if self.range.contains(&at) { self.memory.word(at) } else { None }
+        let inside = at >= self.begin.get() && at < self.end.get();
+        if inside { self.memory.word(at) } else { None }
+    }
+
+    /// What a word of an interpreter's frame means, whose distances count from there.
+    pub fn place(&self, word: usize, from: usize) -> usize {
+        if self.chunk.get().is_some() { distant(from, word) } else { word }
+    }
+
+    /// The frame pointer of whoever called the frame that has it there.
+    pub fn link(&self, at: usize) -> Option<usize> {
+        Some(self.place(self.word(at)?, at))
+    }
+
+    /// Goes on in a chunk.
+    fn enter(&self, chunk: Chunk) -> Option<Position> {
+        let range = chunk.range();
+        self.begin.set(range.start);
+        self.end.set(range.end);
+        self.chunk.set(Some(chunk));
+        chunk.youngest(self.memory)
     }
 }
 
@@ -82,11 +118,12 @@ enum Next {
 /// Walks the thread whose JNIEnv this is.
 pub fn walk<M: Memory>(
     memory: &M,
-    layout: &Layout,
+    known: Known<'_>,
     env: usize,
     interrupted: Interrupted,
     frames: &mut Frames<'_>,
 ) -> Answer {
+    let layout = known.layout;
     let thread = env.wrapping_sub(layout.ground.env);
     let Interrupted { at, interpreting, calls } = interrupted;
     let field = |offset: usize| memory.word(thread.wrapping_add(offset));
@@ -97,16 +134,25 @@ pub fn walk<M: Memory>(
     if at.sp >= base || at.sp < base.saturating_sub(size) {
         return Err(Reason::UNKNOWN_JAVA);
     }
-    let stack = Stack { memory, range: at.sp..base };
-    let walk = Walk { memory, layout, stack, interpreting, whole: Cell::new(false), again: Again::default() };
+    let in_java = memory.int(thread.wrapping_add(layout.state)) == Some(layout.in_java);
+    let walk = Walk {
+        memory,
+        layout,
+        continuations: known.continuations,
+        thread,
+        in_java,
+        stack: Stack::new(memory, at.sp..base),
+        interpreting,
+        whole: Cell::new(false),
+        again: Again::default(),
+        moment: Cell::new(None),
+    };
     let left = walk.left(field(ground.last_sp), field(ground.last_pc), field(ground.last_fp));
     let (mut here, mut met) = match left {
         Left::At(position) => (position, Met::Left),
         Left::Unsaid => return Err(Reason::UNKNOWN_JAVA),
         Left::No if calls => (Position { pc: at.pc.wrapping_add(1), ..at }, Met::Calling),
-        Left::No if memory.int(thread.wrapping_add(layout.state)) == Some(layout.in_java) => {
-            (at, Met::Interrupted)
-        }
+        Left::No if in_java => (at, Met::Interrupted),
         Left::No => return Err(Reason::NO_JAVA_FRAME),
     };
     let mut stubs = 0_usize;
@@ -119,7 +165,8 @@ pub fn walk<M: Memory>(
                 Reason::NOT_WALKABLE_JAVA
             });
         };
-        if frames.full() {
+        let ended = known.continuations.is_some_and(|known| frames.cut(before, known.enters, known.carries));
+        if ended || frames.full() {
             break;
         }
         let (caller, left) = match next {
@@ -127,12 +174,19 @@ pub fn walk<M: Memory>(
             Next::Left(caller) => (caller, true),
             Next::Nobody => break,
         };
+        let goes_on = walk.goes_on_in_chunk(caller);
+        let caller = match goes_on.then(|| walk.in_chunk(caller)) {
+            None => caller,
+            Some(Some(Some(youngest))) => youngest,
+            Some(Some(None)) => break,
+            Some(None) => return Err(Reason::NOT_WALKABLE_JAVA),
+        };
         if met == Met::Interrupted && !walk.whole.get() {
             frames.set_out(caller.pc);
         }
         stubs = if frames.count() == before { stubs.wrapping_add(1) } else { 0 };
         // What is interrupted may have taken down all that was its own.
-        let further = caller.sp > here.sp || caller.sp == here.sp && met == Met::Interrupted;
+        let further = goes_on || caller.sp > here.sp || caller.sp == here.sp && met == Met::Interrupted;
         if !further || stubs > STUBS {
             return Err(Reason::NOT_WALKABLE_JAVA);
         }
@@ -143,7 +197,11 @@ pub fn walk<M: Memory>(
             (false, false) => (caller, Met::Called),
         };
     }
-    if frames.count() == 0 { Err(Reason::NO_JAVA_FRAME) } else { Ok(frames.count()) }
+    match () {
+        () if !walk.is_of_one_moment() => Err(Reason::NOT_WALKABLE_JAVA),
+        () if frames.count() == 0 => Err(Reason::NO_JAVA_FRAME),
+        () => Ok(frames.count()),
+    }
 }
 
 /// Whether a thread has left Java.
@@ -158,11 +216,17 @@ enum Left {
 struct Walk<'w, M> {
     memory: &'w M,
     layout: &'w Layout,
+    continuations: Option<&'w ContinuationLayout>,
+    /// The thread's JavaThread, and whether it is in Java.
+    thread: usize,
+    in_java: bool,
     stack: Stack<'w, M>,
     interpreting: Interpreting,
     /// The frame that was met last is a method's, and whole.
     whole: Cell<bool>,
     again: Again,
+    /// When the first chunk was found, of a thread that is outside of Java.
+    moment: Cell<Option<Moment>>,
 }
 
 impl<M: Memory> Walk<'_, M> {
@@ -175,6 +239,38 @@ impl<M: Memory> Walk<'_, M> {
         // Where it has not said the address, that is what the call has pushed.
         let pc = if pc == 0 { self.stack.word(sp.wrapping_sub(WORD)) } else { Some(pc) };
         pc.map_or(Left::Unsaid, |pc| Left::At(Position { pc, sp, fp }))
+    }
+
+    /// True if the caller of what was left is to be found in a chunk, or nowhere any more.
+    fn goes_on_in_chunk(&self, caller: Position) -> bool {
+        match self.stack.chunk.get() {
+            Some(chunk) => chunk.ends(caller.sp),
+            None => self.continuations.is_some_and(|known| known.barrier == caller.pc),
+        }
+    }
+
+    /// Goes on in the next chunk: that caller's place in it. `Some(None)` if there is no caller, `None` if that cannot be told.
+    fn in_chunk(&self, caller: Position) -> Option<Option<Position>> {
+        let Self { memory, stack, .. } = self;
+        let known = self.continuations?;
+        let chunk = if let Some(chunk) = stack.chunk.get() {
+            known.before(*memory, chunk)?
+        } else {
+            if !self.in_java {
+                self.moment.set(Some(known.heap.moment(*memory)?));
+            }
+            Some(known.last(*memory, self.thread, caller.sp)?)
+        };
+        match chunk {
+            Some(chunk) => stack.enter(chunk).map(Some),
+            None => Some(None),
+        }
+    }
+
+    /// True if what was read of chunks was not moved meanwhile.
+    fn is_of_one_moment(&self) -> bool {
+        let Some(first) = self.moment.get() else { return true };
+        self.continuations.and_then(|known| known.heap.moment(self.memory)) == Some(first)
     }
 
     /// Adds what stands there, if it has methods, and says who called it. `None` if that cannot be told.
@@ -313,6 +409,7 @@ impl<M: Memory> Walk<'_, M> {
         let sp = here.sp.wrapping_add(size.wrapping_mul(WORD));
         let word = |back: usize| self.stack.word(sp.wrapping_sub(back.wrapping_mul(WORD)));
         size.checked_sub(2)?;
-        Some(Next::Caller(Position { pc: word(1)?, sp, fp: word(2)? }))
+        let fp = self.stack.link(sp.wrapping_sub(2_usize.wrapping_mul(WORD)))?;
+        Some(Next::Caller(Position { pc: word(1)?, sp, fp }))
     }
 }

@@ -1,0 +1,334 @@
+//! Where this JVM has the frames of virtual threads: from its own tables, from what it tells of its own code, and from the offsets of
+//! fields that Java itself may ask for.
+//!
+//! It is looked for once there is a virtual thread: before that the JVM has not even loaded the class that tells. What cannot be
+//! told is a sentence, and then a virtual thread that was parked has no stack of our own walker's.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jni::JNIEnv;
+use jni::objects::{JClass, JObject, JValue, JValueOwned};
+use vouch_walk::own::continuation::{ChunkLayout, ContinuationLayout, End};
+use vouch_walk::own::heap::{Classes, HeapLayout, Moves, Narrow, Pointers};
+
+use super::HotSpot;
+use super::layout::Tables;
+use super::vmstructs::{flag, read, read_half, size_of_type, still, text_at};
+use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
+use crate::fault::guard;
+use crate::java;
+
+/// The class that is loaded with the first virtual thread, as the JVM writes it.
+pub const CLASS: &str = "Ljava/lang/VirtualThread$VThreadContinuation;";
+const VIRTUAL: &str = "java/lang/VirtualThread$VThreadContinuation";
+const CONTINUATION: &str = "jdk/internal/vm/Continuation";
+const CHUNK: &str = "jdk/internal/vm/StackChunk";
+
+const WORD: usize = size_of::<usize>();
+
+/// The JVM's code is told of while it is asked for, and only then.
+pub static STUBS: Told = Told {
+    event: Event::DynamicCodeGenerated,
+    capabilities: &[] as &[Capability],
+    install: |table: &mut Callbacks| table.known.DynamicCodeGenerated = Some(code_generated),
+    need: Need::Itself,
+};
+
+/// Where the barrier begins, once the JVM has told it.
+static BARRIER: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn code_generated(
+    _: *mut jvmti_sys::jvmtiEnv,
+    name: *const std::ffi::c_char,
+    address: *const c_void,
+    _: i32,
+) {
+    guard((), || {
+        // SAFETY: the JVM passes a C string that lives until the event ends.
+        let name = unsafe { std::ffi::CStr::from_ptr(name) }.to_string_lossy();
+        if is_barrier(&name) {
+            BARRIER.store(address as usize, Ordering::Relaxed);
+        }
+    });
+}
+
+/// True for the name of the code that a virtual thread's oldest frame on the stack returns to: each JDK writes it another way.
+fn is_barrier(name: &str) -> bool {
+    let name: String = name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
+    // There is a second one, for exceptions.
+    name.contains("cont") && name.contains("returnbarrier") && !name.contains("exc")
+}
+
+/// Looks for it all, or says what is missing; `class` is the one of [`CLASS`].
+pub fn of(
+    hotspot: &HotSpot,
+    jvmti: Jvmti,
+    env: &mut JNIEnv<'_>,
+    class: &JClass<'_>,
+) -> Result<ContinuationLayout, String> {
+    let tables = Tables::of(hotspot)?;
+    let klasses = Klasses::of(&tables)?;
+    let chunk = klasses.find(CHUNK)?;
+    let fields = env.with_local_frame(32, |env| -> jni::errors::Result<Option<Fields>> {
+        let fields = Fields::of(env, class);
+        Ok(fields)
+    });
+    let fields = java::cleared(env, fields)
+        .flatten()
+        .ok_or("Java does not tell where its continuations' fields are")?;
+    Ok(ContinuationLayout {
+        heap: heap(hotspot, &tables)?,
+        barrier: barrier(&tables, jvmti)?,
+        enters: fields.enters,
+        carries: fields.carries,
+        entry: match tables.offset("JavaThread", "_cont_entry") {
+            Ok(place) => place..place + WORD,
+            // It is somewhere behind what all of them begin with.
+            Err(_) => {
+                let size = size_of_type(hotspot, "JavaThread")
+                    .ok_or("this JVM does not tell how large a JavaThread is")?;
+                tables.offset("JavaThread", "_threadObj")?.next_multiple_of(WORD)..size
+            }
+        },
+        // Behind the entry before it, which is the first in it, or the second.
+        continuation: match tables.offset("ContinuationEntry", "_parent") {
+            Ok(parent) => parent + WORD..parent + 2 * WORD,
+            Err(_) => WORD..3 * WORD,
+        },
+        class: klasses.find(VIRTUAL)?,
+        last: fields.last,
+        chunk: ChunkLayout {
+            class: chunk,
+            before: fields.before,
+            size: fields.size,
+            youngest: fields.youngest,
+            end: fields.end,
+            frames: klasses.size(chunk)?,
+        },
+    })
+}
+
+/// Where the barrier is.
+fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<usize, String> {
+    if let Ok(barrier) = tables.still("StubRoutines", "_cont_returnBarrier") {
+        return Ok(barrier);
+    }
+    let told = jvmti.enable(STUBS.event).and_then(|()| jvmti.generate(STUBS.event));
+    let _ = jvmti.disable(STUBS.event);
+    told.map_err(|error| format!("this JVM does not tell of its code: {error}"))?;
+    match BARRIER.load(Ordering::Relaxed) {
+        0 => {
+            Err("this JVM has no code of a name that is known where virtual threads' frames come back"
+                .to_owned())
+        }
+        barrier => Ok(barrier),
+    }
+}
+
+fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
+    let is = |name: &str| flag(hotspot, name) == Some(true);
+    let (z, shenandoah) = (is("UseZGC"), is("UseShenandoahGC"));
+    if z && flag(hotspot, "ZGenerational") == Some(false) {
+        return Err("nobody has tried this with a ZGC that knows no generations".to_owned());
+    }
+    let narrow = |of: &str, names: [[&str; 2]; 2]| {
+        let of = |[base, shift]: [&str; 2]| {
+            Some(Narrow {
+                base: tables.still(of, base).ok()?,
+                shift: read_half(tables.address(of, shift).ok()?)?,
+            })
+        };
+        names.into_iter().find_map(of)
+    };
+    let classes = narrow(
+        "CompressedKlassPointers",
+        [["_base", "_shift"], ["_narrow_klass._base", "_narrow_klass._shift"]],
+    )
+    .ok_or("this JVM does not tell how an object refers to its class");
+    Ok(HeapLayout {
+        pointers: match () {
+            () if z => {
+                let globals = tables.still("ZGlobalsForVMStructs", "_instance_p")?;
+                let place = |name| {
+                    let at = globals + tables.offset("ZGlobalsForVMStructs", name)?;
+                    read(at).ok_or_else(|| format!("this JVM does not tell where {name} is"))
+                };
+                Pointers::Marked { old: place("_ZPointerLoadBadMask")?, shift: place("_ZPointerLoadShift")? }
+            }
+            () if is("UseCompressedOops") => Pointers::Narrow(
+                narrow("CompressedOops", [["_base", "_shift"], ["_narrow_oop._base", "_narrow_oop._shift"]])
+                    .ok_or("this JVM does not tell how an object refers to another")?,
+            ),
+            () => Pointers::Whole,
+        },
+        classes: match () {
+            () if is("UseCompactObjectHeaders") => Classes::Compact(classes?),
+            () if flag(hotspot, "UseCompressedClassPointers") == Some(false) => Classes::Whole,
+            () => Classes::Narrow(classes?),
+        },
+        moves: if z || shenandoah {
+            Moves::AnyTime
+        } else {
+            let heap = tables.still("Universe", "_collectedHeap")?;
+            let going_on = ["_is_stw_gc_active", "_is_gc_active"];
+            let going_on = going_on.into_iter().find_map(|name| tables.offset("CollectedHeap", name).ok());
+            Moves::AtStops {
+                count: heap + tables.offset("CollectedHeap", "_total_collections")?,
+                going_on: heap + going_on.ok_or("this JVM does not tell when it collects garbage")?,
+            }
+        },
+    })
+}
+
+/// What Java tells of its own classes.
+struct Fields {
+    enters: usize,
+    carries: usize,
+    last: usize,
+    before: usize,
+    size: usize,
+    youngest: usize,
+    end: End,
+}
+
+impl Fields {
+    /// `class` is that of virtual threads' continuations.
+    fn of(env: &mut JNIEnv<'_>, class: &JClass<'_>) -> Option<Self> {
+        let continuation = env.get_superclass(class);
+        let continuation = java::cleared(env, continuation)??;
+        let chunk = env.find_class(CHUNK);
+        let chunk = java::cleared(env, chunk)?;
+        let carrier = env.find_class("java/lang/VirtualThread");
+        let carrier = java::cleared(env, carrier)?;
+        let enters =
+            env.get_static_method_id(&continuation, "enterSpecial", format!("(L{CONTINUATION};ZZ)V"));
+        let carries = env.get_method_id(&carrier, "runContinuation", "()V");
+        let offsets = Offsets::of(env)?;
+        let mut of = |class: &JClass<'_>, name: &str| offsets.field(env, class, name);
+        Some(Self {
+            last: of(&continuation, "tail")?,
+            before: of(&chunk, "parent")?,
+            size: of(&chunk, "size")?,
+            youngest: of(&chunk, "sp")?,
+            end: match of(&chunk, "bottom") {
+                Some(at) => End::At(at),
+                None => End::Before(of(&chunk, "argsize")?),
+            },
+            enters: java::cleared(env, enters)?.into_raw() as usize,
+            carries: java::cleared(env, carries)?.into_raw() as usize,
+        })
+    }
+}
+
+/// Who tells the offsets of fields.
+struct Offsets<'e>(JObject<'e>);
+
+impl<'e> Offsets<'e> {
+    fn of(env: &mut JNIEnv<'e>) -> Option<Self> {
+        const CLASS: &str = "jdk/internal/misc/Unsafe";
+        java::ask_class(env, CLASS, "getUnsafe", &format!("L{CLASS};")).map(Self)
+    }
+
+    fn field(&self, env: &mut JNIEnv<'_>, class: &JClass<'_>, name: &str) -> Option<usize> {
+        let name = env.new_string(name);
+        let name = java::cleared(env, name)?;
+        let offset = env
+            .call_method(
+                &self.0,
+                "objectFieldOffset",
+                "(Ljava/lang/Class;Ljava/lang/String;)J",
+                &[JValue::Object(class), JValue::Object(&name)],
+            )
+            .and_then(JValueOwned::j);
+        usize::try_from(java::cleared(env, offset)?).ok()
+    }
+}
+
+/// The classes of the loader that is never collected, as the JVM has them.
+struct Klasses {
+    first: usize,
+    next: usize,
+    name: usize,
+    length: usize,
+    body: usize,
+    size: usize,
+}
+
+impl Klasses {
+    /// So many loaders and classes are looked at.
+    const LOADERS: usize = 100_000;
+    const CLASSES: usize = 1_000_000;
+
+    fn of(tables: &Tables<'_>) -> Result<Self, String> {
+        const NONE: &str = "this JVM does not tell which classes it has";
+        let (next, first) =
+            (tables.offset("ClassLoaderData", "_next")?, tables.offset("ClassLoaderData", "_klasses")?);
+        let loader = match tables.still("ClassLoaderData", "_the_null_class_loader_data") {
+            Ok(loader) => loader,
+            Err(_) => {
+                // It came first, and those that came later stand before it.
+                let mut all =
+                    std::iter::successors(Some(tables.still("ClassLoaderDataGraph", "_head")?), |loader| {
+                        read(loader + next).filter(|next| *next != 0)
+                    });
+                all.by_ref().take(Self::LOADERS).last().ok_or(NONE)?
+            }
+        };
+        Ok(Self {
+            first: read(loader + first).ok_or(NONE)?,
+            next: tables.offset("Klass", "_next_link")?,
+            name: tables.offset("Klass", "_name")?,
+            length: tables.offset("Symbol", "_length")?,
+            body: tables.offset("Symbol", "_body")?,
+            size: tables.offset("Klass", "_layout_helper")?,
+        })
+    }
+
+    /// The class of that name.
+    fn find(&self, name: &str) -> Result<usize, String> {
+        let mut class = self.first;
+        for _ in 0..Self::CLASSES {
+            if class == 0 {
+                break;
+            }
+            let symbol = still(class + self.name);
+            if text_at(symbol + self.length, symbol + self.body) == name.as_bytes() {
+                return Ok(class);
+            }
+            class = super::vmstructs::still(class + self.next);
+        }
+        Err(format!("this JVM has no {name}"))
+    }
+
+    /// How many bytes an object of a class has for its fields.
+    fn size(&self, class: usize) -> Result<usize, String> {
+        // The lowest bits say how one is made.
+        let size = read_half(class + self.size)
+            .and_then(|size| usize::try_from(size).ok())
+            .map(|size| size & !(WORD - 1));
+        size.filter(|size| *size > 0)
+            .ok_or_else(|| "this JVM does not tell how large a stack's chunk is".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_barrier_is_known_by_each_of_its_names() {
+        for name in [
+            "Cont thaw return barrier",
+            "cont_returnBarrier",
+            "Stub Generator cont_returnBarrier_stub",
+            "cont_returnBarrier_stub (stub gen)",
+        ] {
+            assert!(is_barrier(name), "{name}");
+        }
+        for name in ["Cont thaw", "Cont thaw return barrier exception", "cont_returnBarrierExc", "cont_thaw"]
+        {
+            assert!(!is_barrier(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A virtual thread's stack: it begins where its carrier entered it, and what of it has not come back since the thread was parked
+//! lies in objects of its own, *chunks*.
+//!
+//! A carrier lays a mark on its stack, the *entry*, which has the thread's continuation; that has the last chunk, and each
+//! chunk the one before it. The oldest frame that has come back returns to the *barrier*, and its caller is the youngest frame of the
+//! last chunk that is not empty. In a chunk the interpreter's frames have distances in the place of addresses.
+
+use core::ops::Range;
+
+use super::heap::HeapLayout;
+use crate::context::Registers as Position;
+use crate::memory::Memory;
+
+const WORD: usize = size_of::<usize>();
+/// How far from the oldest frame on the stack the entry lies: what that was called with is between, 255 words at most.
+const NEAR: usize = 1 << 12;
+/// More chunks than these no stack is in.
+const CHUNKS: usize = 1 << 10;
+/// What a frame has of its caller's at its end: two words, of which none may be of a chunk's last.
+const LINKS: usize = 2 * WORD;
+
+/// Where it is all to be found.
+#[derive(Debug, Clone)]
+pub struct ContinuationLayout {
+    pub heap: HeapLayout,
+    /// Where the oldest frame on the stack returns to.
+    pub barrier: usize,
+    /// The ids of two methods: the one whose frame is the entry, and the one that has called what has called that.
+    pub enters: usize,
+    pub carries: usize,
+    /// Where in a JavaThread the entry's address may stand.
+    pub entry: Range<usize>,
+    /// Where in an entry the continuation may be.
+    pub continuation: Range<usize>,
+    /// Its class, and where in it the last chunk is.
+    pub class: usize,
+    pub last: usize,
+    pub chunk: ChunkLayout,
+}
+
+/// A chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkLayout {
+    pub class: usize,
+    /// In it: the chunk before; how many words there are for frames; where the youngest of those begins.
+    pub before: usize,
+    pub size: usize,
+    pub youngest: usize,
+    /// In it: where the oldest ends, or how many words behind that there are.
+    pub end: End,
+    /// How far from its beginning the words for frames begin.
+    pub frames: usize,
+}
+
+/// What a chunk says of its frames' end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    At(usize),
+    Before(usize),
+}
+
+/// A chunk that is being walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    object: usize,
+    /// Where its youngest frame begins, and where its oldest ends.
+    begin: usize,
+    end: usize,
+}
+
+impl Chunk {
+    /// Where its frames' words lie, with those in which the youngest one's callee would have where to go on.
+    pub fn range(self) -> Range<usize> {
+        self.begin.wrapping_sub(LINKS)..self.end
+    }
+
+    /// Where the youngest frame is.
+    pub fn youngest(self, memory: &impl Memory) -> Option<Position> {
+        let link = self.begin.wrapping_sub(LINKS);
+        let pc = memory.word(link.wrapping_add(WORD))?;
+        Some(Position { pc, sp: self.begin, fp: distant(link, memory.word(link)?) })
+    }
+
+    /// True if the frame whose caller would stand there is the oldest.
+    pub fn ends(self, sp: usize) -> bool {
+        sp.wrapping_add(LINKS) >= self.end
+    }
+}
+
+/// The address that lies so many words from another one.
+pub fn distant(from: usize, words: usize) -> usize {
+    from.wrapping_add(words.wrapping_mul(WORD))
+}
+
+impl ContinuationLayout {
+    /// The chunk in which the callers of a thread's oldest frame on the stack lie, which ends there; `None` if there is none, or it is not
+    /// a virtual thread's.
+    pub fn last(&self, memory: &impl Memory, java_thread: usize, end: usize) -> Option<Chunk> {
+        let is_near =
+            |entry: &usize| *entry >= end && *entry < end.wrapping_add(NEAR) && entry.is_multiple_of(WORD);
+        let words = self.entry.clone().step_by(WORD);
+        let mut near = words.filter_map(|at| memory.word(java_thread.wrapping_add(at)).filter(is_near));
+        let entry = near.next()?;
+        let held = |at: usize| {
+            let object = self.heap.object(memory, memory.word(entry.wrapping_add(at))?)?;
+            (self.heap.class(memory, object)? == self.class).then_some(object)
+        };
+        let continuation = self.continuation.clone().step_by(WORD).find_map(held)?;
+        self.filled(memory, continuation.wrapping_add(self.last))?
+    }
+
+    /// The chunk that goes on where this one ends. `Some(None)` if there is none, `None` if that cannot be told.
+    pub fn before(&self, memory: &impl Memory, chunk: Chunk) -> Option<Option<Chunk>> {
+        self.filled(memory, chunk.object.wrapping_add(self.chunk.before))
+    }
+
+    /// The first chunk with a frame in it, from the one on that a field refers to.
+    fn filled(&self, memory: &impl Memory, field: usize) -> Option<Option<Chunk>> {
+        let mut field = field;
+        for _ in 0..CHUNKS {
+            let object = self.heap.follow(memory, field)?;
+            if object == 0 {
+                return Some(None);
+            }
+            let chunk = self.chunk(memory, object)?;
+            if chunk.begin < chunk.end {
+                return Some(Some(chunk));
+            }
+            field = chunk.object.wrapping_add(self.chunk.before);
+        }
+        None
+    }
+
+    fn chunk(&self, memory: &impl Memory, object: usize) -> Option<Chunk> {
+        let ChunkLayout { class, size, youngest, end, frames, .. } = self.chunk;
+        if self.heap.class(memory, object)? != class {
+            return None;
+        }
+        let number = |at: usize| usize::try_from(memory.int(object.wrapping_add(at))?).ok();
+        let (size, youngest) = (number(size)?, number(youngest)?);
+        let end = match end {
+            End::At(at) => number(at)?,
+            End::Before(at) => size.checked_sub(number(at)?)?,
+        };
+        let place = |words: usize| distant(object.wrapping_add(frames), words);
+        (youngest <= size && end <= size).then_some(Chunk { object, begin: place(youngest), end: place(end) })
+    }
+}
