@@ -8,12 +8,12 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_sample::{Head, Reason};
+use vouch_sample::{Answer, Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::recover::Recovery;
-use vouch_walk::walker::{Outset, Room, Subject, Walker};
+use vouch_walk::walker::{Outset, Part, Room, Subject, Walker};
 
 use crate::ask;
 use crate::gate::Gate;
@@ -260,6 +260,7 @@ fn walk(
             // room for depth + 1 frames in each account; the context is the kernel's.
             unsafe { guard::walk(*walker, &subject, sampler.room(sample)) }
         };
+        let answer = own_part(sampler, sample, answer, walked);
         let Outset { pc: called, before } = outset.get();
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
         sample.add(answer, Origin { begun, ..origin }, at);
@@ -275,6 +276,18 @@ fn walk(
     }
     // SAFETY: as above.
     walked || unsafe { recover(sampler, &subject, sample, curable) }
+}
+
+/// An answer without what is a virtual thread's carrier's, as far as the first walker knows. One that lacks frames before that is none,
+/// unless another one has been taken already, with which it is to be compared.
+fn own_part(sampler: &Sampler, sample: &Sample<'_, '_>, answer: Answer, walked: bool) -> Answer {
+    let (Ok(count), Some(first)) = (answer, sampler.walkers.first()) else { return answer };
+    // SAFETY: the walker has written so many, where there was room for them.
+    match first.part(unsafe { sample.written(count) }) {
+        Part::First(count) => Ok(count),
+        Part::Torn if !walked => Err(Reason::NOT_WALKABLE_JAVA),
+        Part::All | Part::Torn => answer,
+    }
 }
 
 /// Has the first walker whose reason can be cured walk from repaired contexts; true if that gave a stack.

@@ -89,6 +89,16 @@ impl<'l, 'm> Sample<'l, 'm> {
         self.claim.pointer(self.next.wrapping_add(ACCOUNT_WORDS)).cast()
     }
 
+    /// The first of those frames.
+    ///
+    /// # Safety
+    /// So many must have been written.
+    #[inline]
+    pub unsafe fn written(&self, count: u32) -> &[RawFrame] {
+        // SAFETY: by the caller's promise; until the claim is published nobody else has its words.
+        unsafe { core::slice::from_raw_parts(self.room(), count as usize) }
+    }
+
     /// Takes in the account whose frames were written, of a walk that began at this pc.
     #[inline]
     pub fn add(&mut self, answer: Answer, origin: Origin, pc: usize) {

@@ -80,6 +80,7 @@ pub fn of(
     Ok(ContinuationLayout {
         heap: heap(hotspot, &tables)?,
         barrier: barrier(&tables, jvmti)?,
+        first: fields.first,
         enters: fields.enters,
         carries: fields.carries,
         entry: match tables.offset("JavaThread", "_cont_entry") {
@@ -183,6 +184,7 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
 
 /// What Java tells of its own classes.
 struct Fields {
+    first: usize,
     enters: usize,
     carries: usize,
     last: usize,
@@ -203,6 +205,7 @@ impl Fields {
         let carrier = java::cleared(env, carrier)?;
         let enters =
             env.get_static_method_id(&continuation, "enterSpecial", format!("(L{CONTINUATION};ZZ)V"));
+        let first = env.get_static_method_id(&continuation, "enter", format!("(L{CONTINUATION};Z)V"));
         let carries = env.get_method_id(&carrier, "runContinuation", "()V");
         let offsets = Offsets::of(env)?;
         let mut of = |class: &JClass<'_>, name: &str| offsets.field(env, class, name);
@@ -215,6 +218,7 @@ impl Fields {
                 Some(at) => End::At(at),
                 None => End::Before(of(&chunk, "argsize")?),
             },
+            first: java::cleared(env, first)?.into_raw() as usize,
             enters: java::cleared(env, enters)?.into_raw() as usize,
             carries: java::cleared(env, carries)?.into_raw() as usize,
         })

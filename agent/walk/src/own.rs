@@ -36,7 +36,7 @@ use vouch_sample::{Answer, Reason};
 
 use crate::context::{interpreting, registers};
 use crate::memory::Live;
-use crate::walker::{Room, Subject, Walker};
+use crate::walker::{Part, RawFrame, Room, Subject, Walker};
 use continuation::ContinuationLayout;
 use frames::Frames;
 use layout::Layout;
@@ -83,6 +83,10 @@ impl Own {
 unsafe impl Walker for Own {
     fn runs_jvm(&self) -> bool {
         false
+    }
+
+    fn part(&self, frames: &[RawFrame]) -> Part {
+        self.known().continuations.map_or(Part::All, |known| known.part(frames))
     }
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {

@@ -19,6 +19,11 @@ pub unsafe trait Walker: Debug + Sync {
     /// True if it runs the JVM's own code, which a walk that is ended leaves halfway.
     fn runs_jvm(&self) -> bool;
 
+    /// How much of what another walker has written of a thread is that thread's own.
+    fn part(&self, _frames: &[RawFrame]) -> Part {
+        Part::All
+    }
+
     /// Walks the thread.
     ///
     /// # Safety
@@ -61,6 +66,16 @@ pub struct Outset {
     pub pc: usize,
     /// There is a frame before it, which is just being made or taken down.
     pub before: bool,
+}
+
+/// How much of a stack is its thread's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    All,
+    /// So many frames: what comes after is the carrier's of a virtual thread.
+    First(u32),
+    /// Between two of its frames others are lacking.
+    Torn,
 }
 
 /// Room for so many frames.

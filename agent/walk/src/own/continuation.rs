@@ -10,6 +10,7 @@ use core::ops::Range;
 use super::heap::HeapLayout;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
+use crate::walker::{Part, RawFrame};
 
 const WORD: usize = size_of::<usize>();
 /// How far from the oldest frame on the stack the entry lies: what that was called with is between, 255 words at most.
@@ -25,7 +26,9 @@ pub struct ContinuationLayout {
     pub heap: HeapLayout,
     /// Where the oldest frame on the stack returns to.
     pub barrier: usize,
-    /// The ids of two methods: the one whose frame is the entry, and the one that has called what has called that.
+    /// The ids of three methods: a virtual thread's first; the one that calls it, whose frame is the entry; and the one that has
+    /// called what has called that.
+    pub first: usize,
     pub enters: usize,
     pub carries: usize,
     /// Where in a JavaThread the entry's address may stand.
@@ -93,6 +96,18 @@ pub fn distant(from: usize, words: usize) -> usize {
 }
 
 impl ContinuationLayout {
+    /// How much of these frames is a virtual thread's, if one is among them. What returns to the barrier a walk that knows of none takes
+    /// for what the carrier has called.
+    pub fn part(&self, frames: &[RawFrame]) -> Part {
+        let methods = || frames.iter().map(|frame| frame.method);
+        let carried = methods().zip(methods().skip(2)).position(|pair| pair == (self.enters, self.carries));
+        let Some(entry) = carried else { return Part::All };
+        match entry.checked_sub(1).and_then(|last| frames.get(last)) {
+            Some(last) if last.method == self.first => u32::try_from(entry).map_or(Part::Torn, Part::First),
+            _ => Part::Torn,
+        }
+    }
+
     /// The chunk in which the callers of a thread's oldest frame on the stack lie, which ends there; `None` if there is none, or it is not
     /// a virtual thread's.
     pub fn last(&self, memory: &impl Memory, java_thread: usize, end: usize) -> Option<Chunk> {
