@@ -2,18 +2,21 @@
 
 extern crate std;
 
+mod chunks;
+
 use core::cell::RefCell;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
 use vouch_sample::{Answer, ENTRY, NATIVE, Reason};
 
+use super::continuation::ContinuationLayout;
 use super::frames::Frames;
 use super::layout::{
     AnchorLayout, BlobLayout, CompiledLayout, EntryLayout, InterpreterLayout, Layout, MethodLayout, Number,
     Place, UpcallLayout, Verified,
 };
-use super::stack::{Interrupted, walk};
+use super::stack::{Interrupted, Known, walk};
 use crate::blobs::Blobs;
 use crate::context::{Interpreting, Registers};
 use crate::recover::Ground;
@@ -107,6 +110,7 @@ fn layout() -> Layout {
 /// A JVM with one thread.
 struct Jvm {
     layout: Layout,
+    continuations: Option<ContinuationLayout>,
     words: RefCell<BTreeMap<usize, usize>>,
     blobs: usize,
     methods: usize,
@@ -135,7 +139,8 @@ type Scopes<'s> = &'s [(usize, &'s [(Made, i32)])];
 
 impl Jvm {
     fn new() -> Self {
-        let jvm = Self { layout: layout(), words: RefCell::default(), blobs: 0, methods: 0 };
+        let jvm =
+            Self { layout: layout(), continuations: None, words: RefCell::default(), blobs: 0, methods: 0 };
         for (at, word) in [(0, LOW), (8, LOW + 16 * BLOCK), (16, MAP), (24, 10)] {
             jvm.put(HEAP + at, word);
         }
@@ -271,12 +276,16 @@ impl Jvm {
         Interrupted { at: Registers { pc, sp, fp }, interpreting: nowhere, calls: false }
     }
 
+    fn known(&self) -> Known<'_> {
+        Known { layout: &self.layout, continuations: self.continuations.as_ref() }
+    }
+
     fn walk(&self, at: Interrupted) -> (Answer, Vec<RawFrame>, Outset) {
         let mut room = std::vec![RawFrame::EMPTY; 64];
         // SAFETY: as large as it says.
         let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth: 64 }) };
         let memory = |at: usize| self.words.borrow().get(&at).copied();
-        let answer = walk(&memory, &self.layout, ENV, at, &mut frames);
+        let answer = walk(&memory, self.known(), ENV, at, &mut frames);
         let outset = frames.outset();
         room.truncate(answer.map_or(0, |count| count as usize));
         (answer, room, outset)
