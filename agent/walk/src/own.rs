@@ -89,6 +89,10 @@ unsafe impl Walker for Own {
         self.known().continuations.map_or(Part::All, |known| known.part(frames))
     }
 
+    fn barrier(&self) -> usize {
+        self.known().continuations.map_or(0, |known| known.barrier)
+    }
+
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         if self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed) {
             return Err(Reason::STOPPED);

@@ -9,7 +9,8 @@
 //! * [`Ground`] is what they know of this JVM, and [`scene::Scene`] of the thread.
 //! * [`Recovery::attempts`] walks the candidates of one sample.
 //!
-//! A candidate's pc must be where a call returns to, in the interpreter or in a method that may be running, and its sp in the thread's
+//! A candidate's pc must be where a call returns to, in the interpreter or in a method that may be running, or where the walker says that it
+//! goes on, and its sp in the thread's
 //! own stack, further out than where it was interrupted. What is read for it is that stack, and the code cache; what faults all the
 //! same ends by the guard.
 

@@ -24,6 +24,11 @@ pub unsafe trait Walker: Debug + Sync {
         Part::All
     }
 
+    /// Where frames return to whose callers lie elsewhere, if it finds them there; 0 if it knows of no such place.
+    fn barrier(&self) -> usize {
+        0
+    }
+
     /// Walks the thread.
     ///
     /// # Safety

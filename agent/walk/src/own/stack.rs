@@ -155,6 +155,11 @@ pub fn walk<M: Memory>(
         Left::No if in_java => (at, Met::Interrupted),
         Left::No => return Err(Reason::NO_JAVA_FRAME),
     };
+    // What has called it returned to the barrier.
+    if met == Met::Calling && walk.goes_on_in_chunk(here) {
+        let Some(Some(youngest)) = walk.in_chunk(here) else { return Err(Reason::UNKNOWN_JAVA) };
+        (here, met) = (youngest, Met::Called);
+    }
     let mut stubs = 0_usize;
     loop {
         let before = frames.count();

@@ -123,7 +123,8 @@ unsafe impl Walker for Attempt<'_> {
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         // SAFETY: the context is a ucontext and the JNIEnv the thread's, by the caller's promise.
-        let scene = unsafe { Scene::of(registers(subject.context), subject, self.ground) };
+        let scene =
+            unsafe { Scene::of(registers(subject.context), subject, self.ground, self.walker.barrier()) };
         let scene = scene.ok_or(Reason::UNKNOWN_JAVA)?;
         let candidate = loop {
             let number = self.number.get();

@@ -17,6 +17,8 @@ pub struct Scene<'g> {
     pub at: Registers,
     java_thread: usize,
     ground: &'g Ground,
+    /// Where frames return to whose callers lie elsewhere; 0 if there is no such place.
+    barrier: usize,
     /// What of its stack lies further out than the place where it was interrupted.
     stack: Range<usize>,
 }
@@ -27,9 +29,14 @@ impl<'g> Scene<'g> {
     ///
     /// # Safety
     /// The subject's JNIEnv must be of this JVM, whose ground it is.
-    pub unsafe fn of(at: Registers, subject: &Subject<'_>, ground: &'g Ground) -> Option<Self> {
+    pub unsafe fn of(
+        at: Registers,
+        subject: &Subject<'_>,
+        ground: &'g Ground,
+        barrier: usize,
+    ) -> Option<Self> {
         let java_thread = (subject.env as usize).checked_sub(ground.env)?;
-        let scene = Self { at, java_thread, ground, stack: 0..0 };
+        let scene = Self { at, java_thread, ground, barrier, stack: 0..0 };
         let (base, size) = (scene.field(ground.stack_base), scene.field(ground.stack_size));
         let inside = at.sp < base && at.sp >= base.checked_sub(size)?;
         // Where a thread has said from where it left Java AsyncGetCallTrace begins there, whatever the context.
@@ -61,6 +68,11 @@ impl<'g> Scene<'g> {
     pub fn follows_call(pc: usize) -> bool {
         // SAFETY: as above.
         follows_call(&unsafe { Live::guarded() }, pc)
+    }
+
+    /// True for where frames return to whose callers the walker finds elsewhere.
+    pub fn is_barrier(&self, address: usize) -> bool {
+        address == self.barrier && address != 0
     }
 
     /// True for what lies in the interpreter's.

@@ -90,7 +90,7 @@ fn calling(scene: &Scene<'_>, pc: usize) -> Option<usize> {
         return Some(pc);
     }
     let within = pc.wrapping_sub(1);
-    (scene.is_method(within) && Scene::follows_call(pc)).then_some(within)
+    (scene.is_barrier(pc) || scene.is_method(within) && Scene::follows_call(pc)).then_some(within)
 }
 
 #[cfg(test)]
@@ -120,6 +120,8 @@ mod tests {
     const CALLS: [usize; 4] = [8, 19, 30, 40];
     /// What an interrupted thread has in the other registers.
     const NOWHERE: usize = 0x1234_5678;
+    /// Where frames return to whose callers lie elsewhere.
+    const BARRIER: usize = 0x8765_4321;
 
     /// Words of the block that the code lies in: its head, a method's head with name, size and state, and the code.
     const BLOCK: usize = 2 + 6 + CODE.len() / WORD;
@@ -195,7 +197,7 @@ mod tests {
                 walking: &walking,
             };
             // SAFETY: the ground says where things lie in this thread.
-            let scene = unsafe { Scene::of(at, &subject, &ground) }?;
+            let scene = unsafe { Scene::of(at, &subject, &ground, BARRIER) }?;
             let strategy = ALL.iter().find(|known| known.name == strategy).unwrap();
             let mut proposed = Vec::new();
             for number in 0..10_000 {
