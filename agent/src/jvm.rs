@@ -55,6 +55,9 @@ pub trait Jvm {
     /// `asking` is told.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
 
+    /// Has the JVM make the ids of methods of which it may not have said that their classes were prepared.
+    fn make_ids(&mut self);
+
     /// What each of these threads, by its number and serial, wants to enter or waits on, and, of so many from the first on, who has it; `None`
     /// for one that wants nothing.
     fn wanted(&mut self, threads: &[(u32, u32)], owners: usize) -> Vec<Option<Wanted>>;

@@ -68,12 +68,26 @@ impl Resolver {
     /// signature.
     pub fn begin(&self, env: &mut JNIEnv<'_>, show: impl Fn(&mut JNIEnv<'_>, jclass, &str)) {
         self.loaders.get_or_init(|| Loaders::of(env));
+        self.each_loaded(env, |env, class| {
+            if let Some(signature) = self.prepared(env, class) {
+                show(env, class, &signature);
+            }
+        });
+    }
+
+    /// Makes the ids of all methods of all classes.
+    pub fn make_ids(&self, env: &mut JNIEnv<'_>) {
+        self.each_loaded(env, |_, class| {
+            // One that is not prepared has none, and needs none.
+            let _ = self.jvmti.class_methods(class);
+        });
+    }
+
+    fn each_loaded(&self, env: &mut JNIEnv<'_>, mut act: impl FnMut(&mut JNIEnv<'_>, jclass)) {
         java::expect_many_references(env);
         let Ok(classes) = self.jvmti.loaded_classes() else { return };
         for class in classes.iter() {
-            if let Some(signature) = self.prepared(env, *class) {
-                show(env, *class, &signature);
-            }
+            act(env, *class);
             // SAFETY: JVMTI gave this local reference to the calling thread; it is not used again.
             let _ = env.delete_local_ref(unsafe { java::object(env, *class) });
         }

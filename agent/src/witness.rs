@@ -322,14 +322,16 @@ impl Witness {
         Some(jvm.meaning(root.method(), u64::MAX))
     }
 
-    /// A walk of this thread's has a frame whose method has no id, for it was redefined while it ran. The JVM makes one for each method
-    /// that it tells of: asked once, the walks that come find it.
+    /// A walk of this thread's has a frame whose method has no id: it was redefined while it ran, or its class was prepared by a virtual
+    /// thread that was just leaving its carrier, of which the JVM says nothing. It makes one for each method that it tells of: asked once, the
+    /// walks that come find it.
     pub fn make_ids(&mut self, head: &Head, jvm: &mut dyn Jvm) {
         if self.wish == Witnessing::Off || Instant::now() < self.next_ids {
             return;
         }
         let begun = clock::own_cpu();
         jvm.stack(head.tid, head.serial, &mut || ());
+        jvm.make_ids();
         let took = cost(begun);
         self.counts.took_ms += millis(took);
         let lasts = self.usual.lasting(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));

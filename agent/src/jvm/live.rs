@@ -162,6 +162,12 @@ impl Jvm for Live<'_, '_> {
         self.questions.stacks.ask(tid, serial, asking, self.env)
     }
 
+    fn make_ids(&mut self) {
+        if self.questions.jvmti.jdk().is_some_and(|jdk| jdk >= 21) {
+            self.resolver.make_ids(self.env);
+        }
+    }
+
     fn wanted(&mut self, threads: &[(u32, u32)], owners: usize) -> Vec<Option<Wanted>> {
         let stacks = &mut self.questions.stacks;
         stacks.find(threads, self.env);

@@ -151,6 +151,8 @@ impl Jvm for Pretend {
         self.stack.clone()
     }
 
+    fn make_ids(&mut self) {}
+
     fn wanted(&mut self, threads: &[(u32, u32)], _: usize) -> Vec<Option<Wanted>> {
         vec![self.wanted.clone(); threads.len()]
     }

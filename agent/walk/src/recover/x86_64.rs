@@ -268,6 +268,15 @@ mod tests {
     }
 
     #[test]
+    fn a_candidate_may_be_where_frames_return_to_whose_callers_lie_elsewhere() {
+        let mut thread = Thread::new(std::vec![0; 16]);
+        (thread.stack[5], thread.stack[9]) = (BARRIER, BARRIER + 1);
+        let here = at(thread.place(0), NOWHERE);
+        let expected = Registers { pc: BARRIER - 1, sp: thread.place(6), fp: NOWHERE };
+        assert_eq!(thread.proposed("probe", here).unwrap(), [expected]);
+    }
+
+    #[test]
     fn a_chain_of_frame_pointers_leads_to_the_first_java_caller() {
         let mut thread = Thread::new(std::vec![0; 16]);
         // Two frames of C++, and one that Java called.

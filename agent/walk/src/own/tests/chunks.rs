@@ -100,6 +100,15 @@ fn where_the_interrupted_frame_is_being_taken_down_its_caller_is_in_a_chunk() {
 }
 
 #[test]
+fn a_walk_may_begin_at_the_barrier() {
+    let thread = parked();
+    let at = Interrupted { calls: true, ..Jvm::interrupted(BARRIER - 1, OUTER, 0x99) };
+    assert_eq!(thread.jvm.frames(at), thread.callers());
+    thread.jvm.put(ENV + 64, 0);
+    assert_eq!(thread.jvm.walk(at).0, Err(Reason::UNKNOWN_JAVA));
+}
+
+#[test]
 fn a_chunk_may_tell_how_many_words_there_are_behind_its_frames() {
     let mut thread = parked();
     for (at, words) in [(CHUNKS[0], SIZE), (CHUNKS[1], 0), (CHUNKS[2], 18)] {

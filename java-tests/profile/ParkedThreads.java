@@ -1,0 +1,139 @@
+/*
+ * A virtual thread that has parked and goes on has only its youngest frames on its carrier's stack: the others lie in the heap, and come
+ * back one after the other as it returns. Its stack must be whole all the same, must end where it began, and must have nothing of its
+ * carrier's: whether there are a few such threads or many, whatever collector moves their frames about, compiled or not.
+ *
+ * @test
+ * @summary the stack of a virtual thread that has parked is whole, and its own
+ * @requires jdk.version.major >= 21
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 ParkedThreads
+ */
+
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.reflect.Method;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Scale;
+import dev.vouch.test.Vm;
+
+public class ParkedThreads {
+    private static final String DOWN = "ParkedThreads$Program.down";
+    private static final String FEW = "8";
+    /** Of arithmetic, all together. */
+    private static final String STEPS = "800000000";
+    private static final String INTERPRETED = "20000000";
+    private static final String MANY = Integer.toString(Scale.pick(10_000, 100_000));
+
+    public static void main(String[] args) {
+        // AsyncGetCallTrace alone has next to none of them: else nothing of a stack was in the heap, and all this shows nothing.
+        Check.atMost(0.5, whole("AsyncGetCallTrace", Vm.with("interval=1ms,walker=asgct"), FEW), "of its stacks whole");
+        Check.atLeast(0.99, whole("few", Vm.with("interval=1ms"), FEW), "of a few threads' stacks whole");
+        Check.atLeast(0.99, whole("many", Vm.with("interval=1ms"), MANY), "of many threads' stacks whole");
+        Check.atLeast(0.99, whole("interpreted", Vm.with("interval=1ms").flags("-Xint"), FEW, INTERPRETED), "of interpreted threads' stacks whole");
+        collector(0.99, "-XX:+UseSerialGC");
+        collector(0.99, "-XX:+UseParallelGC");
+        // These move what a running thread is about to read, and where it has moved cannot always be told.
+        collector(0.95, "-XX:+UseShenandoahGC");
+        collector(0.95, "-XX:+UseZGC", "-XX:+ZGenerational");
+    }
+
+    private static void collector(double least, String... flags) {
+        Vm vm = Vm.with("interval=1ms").flags("-XX:+IgnoreUnrecognizedVMOptions");
+        for (String flag : flags) {
+            vm = vm.flags(flag);
+        }
+        Run run = vm.run(Program.class, FEW, STEPS);
+        if (run.exit == 1 && run.out.stream().anyMatch(line -> line.startsWith("Error occurred during initialization of VM"))) {
+            System.out.println("not known here: " + flags[0]);
+            return;
+        }
+        Check.atLeast(least, whole(flags[0], run.ok()), "of the stacks whole under " + flags[0]);
+    }
+
+    private static double whole(String what, Vm vm, String threads) {
+        return whole(what, vm, threads, STEPS);
+    }
+
+    private static double whole(String what, Vm vm, String threads, String steps) {
+        return whole(what, vm.flags("-Xmx1g").run(Program.class, threads, steps).ok());
+    }
+
+    /** Which share of the samples of the threads' work has all of their frames, and no other. */
+    private static double whole(String what, Run run) {
+        Check.atLeast(200, run.number("parked"), "times that a virtual thread parked");
+        Check.atLeast(1, run.number("collected"), "collections while there were virtual threads");
+        long all = 0;
+        long whole = 0;
+        for (Sample sample : run.profile().samples()) {
+            if (!sample.has("dev.vouch.test.Burn.work")) {
+                continue;
+            }
+            List<String> functions = sample.functions();
+            boolean own = functions.stream().noneMatch(function -> function.startsWith("java.util.concurrent.ForkJoin")
+                || function.equals("java.lang.VirtualThread.runContinuation"));
+            boolean ends = sample.root().function.equals("jdk.internal.vm.Continuation.enter");
+            all++;
+            whole += own && ends && Collections.frequency(functions, DOWN) == Program.LEVELS + 1 && !sample.leaf().isRefuted() ? 1 : 0;
+        }
+        System.out.println(what + ": " + whole + " of " + all + " whole");
+        Check.atLeast(200, all, "samples of the virtual threads' work: " + what);
+        return (double) whole / all;
+    }
+
+    static class Program {
+        static final int LEVELS = 8;
+        private static final AtomicLong PARKED = new AtomicLong();
+        private static volatile Object garbage;
+
+        public static void main(String[] args) throws Exception {
+            int threads = Integer.parseInt(args[0]);
+            int bursts = Math.max(2, 400 / threads);
+            int steps = Integer.parseInt(args[1]) / threads / bursts;
+            Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+            CountDownLatch done = new CountDownLatch(threads);
+            for (int n = 0; n < threads; n++) {
+                start.invoke(null, (Runnable) () -> {
+                    down(LEVELS, bursts, steps);
+                    done.countDown();
+                });
+                if (n == threads / 2) {
+                    System.gc();
+                }
+            }
+            done.await();
+            System.out.println("parked=" + PARKED);
+            long collected = 0;
+            for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
+                collected += collector.getCollectionCount();
+            }
+            System.out.println("collected=" + collected);
+        }
+
+        private static void down(int left, int bursts, int steps) {
+            if (left > 0) {
+                down(left - 1, bursts, steps);
+                return;
+            }
+            for (int burst = 0; burst < bursts; burst++) {
+                try {
+                    Thread.sleep(1);
+                } catch (InterruptedException error) {
+                    throw new AssertionError(error);
+                }
+                PARKED.incrementAndGet();
+                garbage = new byte[4_000];
+                Burn.sink += Burn.work(steps);
+            }
+        }
+    }
+}
