@@ -18,16 +18,19 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Scale;
+import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class ParkedThreads {
     private static final String DOWN = "ParkedThreads$Program.down";
+    private static final String CARRIER = "ForkJoinPool-1-worker-";
     private static final String FEW = "8";
     /** Of arithmetic, all together. */
     private static final String STEPS = "800000000";
@@ -74,8 +77,10 @@ public class ParkedThreads {
         Check.atLeast(1, run.number("collected"), "collections while there were virtual threads");
         long all = 0;
         long whole = 0;
-        for (Sample sample : run.profile().samples()) {
-            if (!sample.has("dev.vouch.test.Burn.work")) {
+        List<Track> carriers = run.profile().tracks.stream().filter(track -> track.name.startsWith(CARRIER)).collect(Collectors.toList());
+        for (Sample sample : carriers.stream().flatMap(track -> track.samples.stream()).collect(Collectors.toList())) {
+            // What has no stack may have been their work.
+            if (!sample.leaf().category.equals("No stack") && !sample.has("dev.vouch.test.Burn.work")) {
                 continue;
             }
             List<String> functions = sample.functions();
@@ -101,14 +106,14 @@ public class ParkedThreads {
             int steps = Integer.parseInt(args[1]) / threads / bursts;
             Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
             CountDownLatch done = new CountDownLatch(threads);
+            // Compiled before: a burst is to be short against the time between two collections.
+            Burn.sink += Burn.work(steps) + Burn.work(100_000) + Burn.work(100_000);
             for (int n = 0; n < threads; n++) {
+                boolean first = n == 0;
                 start.invoke(null, (Runnable) () -> {
-                    down(LEVELS, bursts, steps);
+                    down(LEVELS, bursts, steps, first);
                     done.countDown();
                 });
-                if (n == threads / 2) {
-                    System.gc();
-                }
             }
             done.await();
             System.out.println("parked=" + PARKED);
@@ -119,9 +124,9 @@ public class ParkedThreads {
             System.out.println("collected=" + collected);
         }
 
-        private static void down(int left, int bursts, int steps) {
+        private static void down(int left, int bursts, int steps, boolean first) {
             if (left > 0) {
-                down(left - 1, bursts, steps);
+                down(left - 1, bursts, steps, first);
                 return;
             }
             for (int burst = 0; burst < bursts; burst++) {
@@ -131,6 +136,9 @@ public class ParkedThreads {
                     throw new AssertionError(error);
                 }
                 PARKED.incrementAndGet();
+                if (first && burst == bursts / 2) {
+                    System.gc();
+                }
                 garbage = new byte[4_000];
                 Burn.sink += Burn.work(steps);
             }
