@@ -5,6 +5,7 @@
 //! told is a sentence, and then a virtual thread that was parked has no stack of our own walker's.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jni::JNIEnv;
@@ -35,20 +36,21 @@ pub static STUBS: Told = Told {
     need: Need::Itself,
 };
 
-/// Where the barrier begins, once the JVM has told it.
-static BARRIER: AtomicUsize = AtomicUsize::new(0);
+/// Where the barrier begins and how long it is, once the JVM has told it.
+static BARRIER: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 unsafe extern "C" fn code_generated(
     _: *mut jvmti_sys::jvmtiEnv,
     name: *const std::ffi::c_char,
     address: *const c_void,
-    _: i32,
+    length: i32,
 ) {
     guard((), || {
         // SAFETY: the JVM passes a C string that lives until the event ends.
         let name = unsafe { std::ffi::CStr::from_ptr(name) }.to_string_lossy();
         if is_barrier(&name) {
-            BARRIER.store(address as usize, Ordering::Relaxed);
+            BARRIER[0].store(address as usize, Ordering::Relaxed);
+            BARRIER[1].store(usize::try_from(length).unwrap_or(0), Ordering::Relaxed);
         }
     });
 }
@@ -110,21 +112,19 @@ pub fn of(
     })
 }
 
-/// Where the barrier is.
-fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<usize, String> {
-    if let Ok(barrier) = tables.still("StubRoutines", "_cont_returnBarrier") {
-        return Ok(barrier);
-    }
+/// Where the barrier is. Some tables tell where it begins, and none how long it is.
+fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<Range<usize>, String> {
     let told = jvmti.enable(STUBS.event).and_then(|()| jvmti.generate(STUBS.event));
     let _ = jvmti.disable(STUBS.event);
     told.map_err(|error| format!("this JVM does not tell of its code: {error}"))?;
-    match BARRIER.load(Ordering::Relaxed) {
-        0 => {
-            Err("this JVM has no code of a name that is known where virtual threads' frames come back"
-                .to_owned())
-        }
-        barrier => Ok(barrier),
+    let [begin, length] = [&BARRIER[0], &BARRIER[1]].map(|number| number.load(Ordering::Relaxed));
+    let other = tables.still("StubRoutines", "_cont_returnBarrier").is_ok_and(|barrier| barrier != begin);
+    if begin == 0 || length == 0 || other {
+        return Err(
+            "this JVM has no code of a name that is known where virtual threads' frames come back".to_owned()
+        );
     }
+    Ok(begin..begin + length)
 }
 
 fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {

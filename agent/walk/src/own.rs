@@ -29,6 +29,7 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
+use core::ops::Range;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -89,8 +90,8 @@ unsafe impl Walker for Own {
         self.known().continuations.map_or(Part::All, |known| known.part(frames))
     }
 
-    fn barrier(&self) -> usize {
-        self.known().continuations.map_or(0, |known| known.barrier)
+    fn barrier(&self) -> Range<usize> {
+        self.known().continuations.map_or(0..0, |known| known.barrier.clone())
     }
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {

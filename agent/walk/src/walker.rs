@@ -6,6 +6,7 @@
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::fmt::Debug;
+use core::ops::Range;
 use core::sync::atomic::AtomicUsize;
 
 use vouch_sample::{Answer, Frame, MethodId};
@@ -24,9 +25,9 @@ pub unsafe trait Walker: Debug + Sync {
         Part::All
     }
 
-    /// Where frames return to whose callers lie elsewhere, if it finds them there; 0 if it knows of no such place.
-    fn barrier(&self) -> usize {
-        0
+    /// The code that frames return to whose callers lie elsewhere, if it finds them there; empty if it knows of none.
+    fn barrier(&self) -> Range<usize> {
+        0..0
     }
 
     /// Walks the thread.

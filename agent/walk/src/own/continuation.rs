@@ -24,8 +24,8 @@ const LINKS: usize = 2 * WORD;
 #[derive(Debug, Clone)]
 pub struct ContinuationLayout {
     pub heap: HeapLayout,
-    /// Where the oldest frame on the stack returns to.
-    pub barrier: usize,
+    /// The code whose beginning the oldest frame on the stack returns to.
+    pub barrier: Range<usize>,
     /// The ids of three methods: a virtual thread's first; the one that calls it, whose frame is the entry; and the one that has
     /// called what has called that.
     pub first: usize,

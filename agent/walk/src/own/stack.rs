@@ -155,8 +155,8 @@ pub fn walk<M: Memory>(
         Left::No if in_java => (at, Met::Interrupted),
         Left::No => return Err(Reason::NO_JAVA_FRAME),
     };
-    // What has called it returned to the barrier.
-    if met == Met::Calling && walk.goes_on_in_chunk(here) {
+    // It has returned to the barrier, or what it has called did.
+    if met != Met::Left && walk.goes_on_in_chunk(here) {
         let Some(Some(youngest)) = walk.in_chunk(here) else { return Err(Reason::UNKNOWN_JAVA) };
         (here, met) = (youngest, Met::Called);
     }
@@ -250,7 +250,7 @@ impl<M: Memory> Walk<'_, M> {
     fn goes_on_in_chunk(&self, caller: Position) -> bool {
         match self.stack.chunk.get() {
             Some(chunk) => chunk.ends(caller.sp),
-            None => self.continuations.is_some_and(|known| known.barrier == caller.pc),
+            None => self.continuations.is_some_and(|known| known.barrier.contains(&caller.pc)),
         }
     }
 

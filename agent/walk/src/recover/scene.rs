@@ -17,8 +17,8 @@ pub struct Scene<'g> {
     pub at: Registers,
     java_thread: usize,
     ground: &'g Ground,
-    /// Where frames return to whose callers lie elsewhere; 0 if there is no such place.
-    barrier: usize,
+    /// The code that frames return to whose callers lie elsewhere.
+    barrier: Range<usize>,
     /// What of its stack lies further out than the place where it was interrupted.
     stack: Range<usize>,
 }
@@ -33,7 +33,7 @@ impl<'g> Scene<'g> {
         at: Registers,
         subject: &Subject<'_>,
         ground: &'g Ground,
-        barrier: usize,
+        barrier: Range<usize>,
     ) -> Option<Self> {
         let java_thread = (subject.env as usize).checked_sub(ground.env)?;
         let scene = Self { at, java_thread, ground, barrier, stack: 0..0 };
@@ -70,9 +70,9 @@ impl<'g> Scene<'g> {
         follows_call(&unsafe { Live::guarded() }, pc)
     }
 
-    /// True for where frames return to whose callers the walker finds elsewhere.
+    /// True for the code that frames return to whose callers the walker finds elsewhere, and for where that goes on.
     pub fn is_barrier(&self, address: usize) -> bool {
-        address == self.barrier && address != 0
+        self.barrier.contains(&address)
     }
 
     /// True for what lies in the interpreter's.

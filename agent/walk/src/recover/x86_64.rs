@@ -120,7 +120,7 @@ mod tests {
     const CALLS: [usize; 4] = [8, 19, 30, 40];
     /// What an interrupted thread has in the other registers.
     const NOWHERE: usize = 0x1234_5678;
-    /// Where frames return to whose callers lie elsewhere.
+    /// The code that frames return to whose callers lie elsewhere.
     const BARRIER: usize = 0x8765_4321;
 
     /// Words of the block that the code lies in: its head, a method's head with name, size and state, and the code.
@@ -197,7 +197,7 @@ mod tests {
                 walking: &walking,
             };
             // SAFETY: the ground says where things lie in this thread.
-            let scene = unsafe { Scene::of(at, &subject, &ground, BARRIER) }?;
+            let scene = unsafe { Scene::of(at, &subject, &ground, BARRIER..BARRIER + 0x10) }?;
             let strategy = ALL.iter().find(|known| known.name == strategy).unwrap();
             let mut proposed = Vec::new();
             for number in 0..10_000 {
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_candidate_may_be_where_frames_return_to_whose_callers_lie_elsewhere() {
         let mut thread = Thread::new(std::vec![0; 16]);
-        (thread.stack[5], thread.stack[9]) = (BARRIER, BARRIER + 1);
+        (thread.stack[5], thread.stack[9]) = (BARRIER, BARRIER + 0x10);
         let here = at(thread.place(0), NOWHERE);
         let expected = Registers { pc: BARRIER - 1, sp: thread.place(6), fp: NOWHERE };
         assert_eq!(thread.proposed("probe", here).unwrap(), [expected]);

@@ -29,7 +29,7 @@ fn continuations() -> ContinuationLayout {
             classes: Classes::Whole,
             moves: Moves::AtStops { count: PAUSES, going_on: PAUSE },
         },
-        barrier: BARRIER,
+        barrier: BARRIER..BARRIER + 0x10,
         first: NOBODY,
         enters: NOBODY,
         carries: NOBODY,
@@ -104,6 +104,12 @@ fn a_walk_may_begin_at_the_barrier() {
     let thread = parked();
     let at = Interrupted { calls: true, ..Jvm::interrupted(BARRIER - 1, OUTER, 0x99) };
     assert_eq!(thread.jvm.frames(at), thread.callers());
+    // Its code runs, or has called somebody.
+    assert_eq!(thread.jvm.frames(Jvm::interrupted(BARRIER + 7, OUTER - 0x20, 0x99)), thread.callers());
+    assert_eq!(
+        thread.jvm.frames(Interrupted { at: Registers { pc: BARRIER + 7, ..at.at }, ..at }),
+        thread.callers()
+    );
     thread.jvm.put(ENV + 64, 0);
     assert_eq!(thread.jvm.walk(at).0, Err(Reason::UNKNOWN_JAVA));
 }
