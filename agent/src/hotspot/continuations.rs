@@ -85,6 +85,7 @@ pub fn of(
         first: fields.first,
         enters: fields.enters,
         carries: fields.carries,
+        leaves: fields.leaves,
         entry: match tables.offset("JavaThread", "_cont_entry") {
             Ok(place) => place..place + WORD,
             // It is somewhere behind what all of them begin with.
@@ -187,6 +188,7 @@ struct Fields {
     first: usize,
     enters: usize,
     carries: usize,
+    leaves: usize,
     last: usize,
     before: usize,
     size: usize,
@@ -206,6 +208,7 @@ impl Fields {
         let enters =
             env.get_static_method_id(&continuation, "enterSpecial", format!("(L{CONTINUATION};ZZ)V"));
         let first = env.get_static_method_id(&continuation, "enter", format!("(L{CONTINUATION};Z)V"));
+        let leaves = env.get_static_method_id(&continuation, "doYield", "()I");
         let carries = env.get_method_id(&carrier, "runContinuation", "()V");
         let offsets = Offsets::of(env)?;
         let mut of = |class: &JClass<'_>, name: &str| offsets.field(env, class, name);
@@ -221,6 +224,7 @@ impl Fields {
             first: java::cleared(env, first)?.into_raw() as usize,
             enters: java::cleared(env, enters)?.into_raw() as usize,
             carries: java::cleared(env, carries)?.into_raw() as usize,
+            leaves: java::cleared(env, leaves)?.into_raw() as usize,
         })
     }
 }

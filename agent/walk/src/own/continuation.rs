@@ -26,11 +26,12 @@ pub struct ContinuationLayout {
     pub heap: HeapLayout,
     /// The code whose beginning the oldest frame on the stack returns to.
     pub barrier: Range<usize>,
-    /// The ids of three methods: a virtual thread's first; the one that calls it, whose frame is the entry; and the one that has
-    /// called what has called that.
+    /// The ids of four methods: a virtual thread's first; the one that calls it, whose frame is the entry; the one that has called what
+    /// has called that; and the one by which a thread leaves its carrier.
     pub first: usize,
     pub enters: usize,
     pub carries: usize,
+    pub leaves: usize,
     /// Where in a JavaThread the entry's address may stand.
     pub entry: Range<usize>,
     /// Where in an entry the continuation may be.
@@ -82,6 +83,17 @@ impl Chunk {
         let link = self.begin.wrapping_sub(LINKS);
         let pc = memory.word(link.wrapping_add(WORD))?;
         Some(Position { pc, sp: self.begin, fp: distant(link, memory.word(link)?) })
+    }
+
+    /// The same without so many bytes of its youngest frames; `None` if it has less.
+    pub fn without(self, bytes: usize) -> Option<Self> {
+        let begin = self.begin.wrapping_add(bytes);
+        (begin <= self.end).then_some(Self { begin, ..self })
+    }
+
+    /// True if there are no frames in it.
+    pub fn is_empty(self) -> bool {
+        self.begin >= self.end
     }
 
     /// True if the frame whose caller would stand there is the oldest.
@@ -138,7 +150,7 @@ impl ContinuationLayout {
                 return Some(None);
             }
             let chunk = self.chunk(memory, object)?;
-            if chunk.begin < chunk.end {
+            if !chunk.is_empty() {
                 return Some(Some(chunk));
             }
             field = chunk.object.wrapping_add(self.chunk.before);

@@ -62,7 +62,8 @@ impl Frames<'_> {
         found.is_some()
     }
 
-    fn method(&self, index: u32) -> Option<usize> {
+    /// Whose frame it is.
+    pub fn method(&self, index: u32) -> Option<usize> {
         // SAFETY: less than `count`: it was written.
         (index < self.count).then(|| unsafe { self.room.frames.add(index as usize).read().method })
     }

@@ -146,6 +146,7 @@ pub fn walk<M: Memory>(
         whole: Cell::new(false),
         again: Again::default(),
         moment: Cell::new(None),
+        leaving: Cell::new(None),
     };
     let left = walk.left(field(ground.last_sp), field(ground.last_pc), field(ground.last_fp));
     let (mut here, mut met) = match left {
@@ -179,6 +180,10 @@ pub fn walk<M: Memory>(
             Next::Left(caller) => (caller, true),
             Next::Nobody => break,
         };
+        if met == Met::Left && frames.count() == 1 {
+            let leaves = known.continuations.filter(|known| frames.method(0) == Some(known.leaves));
+            walk.leaving.set(leaves.map(|_| caller.sp));
+        }
         let goes_on = walk.goes_on_in_chunk(caller);
         let caller = match goes_on.then(|| walk.in_chunk(caller)) {
             None => caller,
@@ -232,6 +237,8 @@ struct Walk<'w, M> {
     again: Again,
     /// When the first chunk was found, of a thread that is outside of Java.
     moment: Cell<Option<Moment>>,
+    /// The thread is just leaving its carrier, and its frames from there on go into a chunk.
+    leaving: Cell<Option<usize>>,
 }
 
 impl<M: Memory> Walk<'_, M> {
@@ -264,11 +271,36 @@ impl<M: Memory> Walk<'_, M> {
             if !self.in_java {
                 self.moment.set(Some(known.heap.moment(*memory)?));
             }
-            Some(known.last(*memory, self.thread, caller.sp)?)
+            let last = known.last(*memory, self.thread, caller.sp)?;
+            match self.leaving.get() {
+                Some(sp) => self.before_leaving(known, last, caller.sp.wrapping_sub(sp))?,
+                None => Some(last),
+            }
         };
         match chunk {
             Some(chunk) => stack.enter(chunk).map(Some),
             None => Some(None),
+        }
+    }
+
+    /// The chunk as it was before the thread began to leave its carrier, while so many bytes of frames go into it: they are counted in it
+    /// already, or not yet. `None` if that cannot be told.
+    fn before_leaving(
+        &self,
+        known: &ContinuationLayout,
+        chunk: Chunk,
+        bytes: usize,
+    ) -> Option<Option<Chunk>> {
+        let Self { memory, layout, .. } = self;
+        let is_one = |chunk: &Chunk| {
+            let pc = chunk.youngest(*memory).map(|youngest| youngest.pc)?;
+            let method =
+                layout.ground.blobs.at(pc, *memory) == Some(Blob::Method) && follows_call(*memory, pc);
+            (method || layout.interpreter.is_returned_to(pc)).then_some(*chunk)
+        };
+        match chunk.without(bytes) {
+            Some(before) if before.is_empty() => known.before(*memory, before),
+            before => before.as_ref().and_then(is_one).or_else(|| is_one(&chunk)).map(Some),
         }
     }
 

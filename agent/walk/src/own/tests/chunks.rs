@@ -33,6 +33,7 @@ fn continuations() -> ContinuationLayout {
         first: NOBODY,
         enters: NOBODY,
         carries: NOBODY,
+        leaves: NOBODY,
         entry: 56..80,
         continuation: 8..24,
         class: VIRTUAL,
