@@ -180,7 +180,7 @@ pub fn walk<M: Memory>(
             Next::Left(caller) => (caller, true),
             Next::Nobody => break,
         };
-        if met == Met::Left && frames.count() == 1 {
+        if before == 0 && frames.count() == 1 {
             let leaves = known.continuations.filter(|known| frames.method(0) == Some(known.leaves));
             walk.leaving.set(leaves.map(|_| caller.sp));
         }
