@@ -260,7 +260,7 @@ fn walk(
             // room for depth + 1 frames in each account; the context is the kernel's.
             unsafe { guard::walk(*walker, &subject, sampler.room(sample)) }
         };
-        let answer = own_part(sampler, sample, answer, walked);
+        let (answer, torn) = own_part(sampler, sample, answer, walked);
         let Outset { pc: called, before } = outset.get();
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
         sample.add(answer, Origin { begun, ..origin }, at);
@@ -271,7 +271,7 @@ fn walk(
         }
         walked |= answer.is_ok();
         // Of a thread outside of Java AsyncGetCallTrace does not look at the context: there is nothing to repair.
-        curable = curable.or(answer.err().filter(|why| why.is_in_java()).map(|_| *walker));
+        curable = curable.or(torn).or(answer.err().filter(|why| why.is_in_java()).map(|_| *walker));
         origin.walker = origin.walker.wrapping_add(1);
     }
     // SAFETY: as above.
@@ -279,14 +279,20 @@ fn walk(
 }
 
 /// An answer without what is a virtual thread's carrier's, as far as the first walker knows. One that lacks frames before that is none,
-/// unless another one has been taken already, with which it is to be compared.
-fn own_part(sampler: &Sampler, sample: &Sample<'_, '_>, answer: Answer, walked: bool) -> Answer {
-    let (Ok(count), Some(first)) = (answer, sampler.walkers.first()) else { return answer };
+/// unless another one has been taken already, with which it is to be compared; and then it is the first walker that may find them, though
+/// it may have taken the thread for one that runs no Java.
+fn own_part(
+    sampler: &Sampler,
+    sample: &Sample<'_, '_>,
+    answer: Answer,
+    walked: bool,
+) -> (Answer, Option<&'static dyn Walker>) {
+    let (Ok(count), Some(first)) = (answer, sampler.walkers.first()) else { return (answer, None) };
     // SAFETY: the walker has written so many, where there was room for them.
     match first.part(unsafe { sample.written(count) }) {
-        Part::First(count) => Ok(count),
-        Part::Torn if !walked => Err(Reason::NOT_WALKABLE_JAVA),
-        Part::All | Part::Torn => answer,
+        Part::First(count) => (Ok(count), None),
+        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), Some(*first)),
+        Part::All | Part::Torn => (answer, None),
     }
 }
 
