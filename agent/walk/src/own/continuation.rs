@@ -115,8 +115,10 @@ impl ContinuationLayout {
         let carried = methods().zip(methods().skip(2)).position(|pair| pair == (self.enters, self.carries));
         let Some(entry) = carried else { return Part::All };
         match entry.checked_sub(1).and_then(|last| frames.get(last)) {
+            // The carrier just enters it, or leaves it.
+            None => Part::All,
             Some(last) if last.method == self.first => u32::try_from(entry).map_or(Part::Torn, Part::First),
-            _ => Part::Torn,
+            Some(_) => Part::Torn,
         }
     }
 

@@ -50,9 +50,10 @@ impl Frames<'_> {
     }
 
     /// Takes away what stands behind a virtual thread's last frame, as far as it was added from this one on: the frame of the method that
-    /// enters it, and all that has called that, if its second caller is the one that carries virtual threads. True if it did.
+    /// enters it, and all that has called that, if its second caller is the one that carries virtual threads. Where nothing stands before that
+    /// frame the thread is just being entered or left, by its carrier. True if it did.
     pub fn cut(&mut self, from: u32, enters: usize, carries: usize) -> bool {
-        let found = (from.max(2)..self.count).find(|index| {
+        let found = (from.max(3)..self.count).find(|index| {
             let is = |index: u32, method: usize| self.method(index) == Some(method);
             is(*index, carries) && is(index.wrapping_sub(2), enters)
         });
