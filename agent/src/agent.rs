@@ -47,8 +47,6 @@ pub struct Agent {
     /// AsyncGetCallTrace, as the truth lab asks it.
     asked: Mutex<Walkers>,
     places: OnceCell<Places>,
-    /// Whether the frames of virtual threads can be found, since there were any.
-    virtual_threads: OnceCell<Result<(), String>>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -110,8 +108,8 @@ impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
         let resolver = Resolver::new(jvmti, options.late_ids);
         let asked = Mutex::new(Self::asgct(&hotspot, options.break_walker));
-        let (places, virtual_threads, program) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { jvmti, hotspot, resolver, asked, places, virtual_threads, program, state: Mutex::default() }
+        let (places, program) = (OnceCell::new(), OnceCell::new());
+        Self { jvmti, hotspot, resolver, asked, places, program, state: Mutex::default() }
     }
 
     /// Whom the truth lab asks: AsyncGetCallTrace, and our own walker where it can walk.
@@ -151,10 +149,7 @@ impl Agent {
         {
             // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
             let class = unsafe { JClass::from_raw(class) };
-            self.virtual_threads.get_or_init(|| {
-                let known = continuations::of(&self.hotspot, self.jvmti, env, &class);
-                known.map(|known| own.know(Box::leak(Box::new(known))))
-            });
+            continuations::meet(own, &self.hotspot, self.jvmti, env, &class);
         }
     }
 

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValue, JValueOwned};
+use once_cell::sync::OnceCell;
+use vouch_walk::own::Own;
 use vouch_walk::own::continuation::{ChunkLayout, ContinuationLayout, End};
 use vouch_walk::own::heap::{Classes, HeapLayout, Moves, Narrow, Pointers};
 
@@ -62,8 +64,22 @@ fn is_barrier(name: &str) -> bool {
     name.contains("cont") && name.contains("returnbarrier") && !name.contains("exc")
 }
 
-/// Looks for it all, or says what is missing; `class` is the one of [`CLASS`].
-pub fn of(
+/// What came of looking, since there was a virtual thread.
+static FOUND: OnceCell<Result<(), String>> = OnceCell::new();
+
+/// There are going to be virtual threads: from now on our own walker finds their frames, if that can be. `class` is the one of
+/// [`CLASS`].
+pub fn meet(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
+    FOUND.get_or_init(|| of(hotspot, jvmti, env, class).map(|known| own.know(Box::leak(Box::new(known)))));
+}
+
+/// Why the frames of virtual threads cannot be found though there are some.
+pub fn missing() -> Option<&'static str> {
+    FOUND.get().and_then(|found| found.as_ref().err()).map(String::as_str)
+}
+
+/// Looks for it all, or says what is missing.
+fn of(
     hotspot: &HotSpot,
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,
@@ -86,15 +102,7 @@ pub fn of(
         enters: fields.enters,
         carries: fields.carries,
         leaves: fields.leaves,
-        entry: match tables.offset("JavaThread", "_cont_entry") {
-            Ok(place) => place..place + WORD,
-            // It is somewhere behind what all of them begin with.
-            Err(_) => {
-                let size = size_of_type(hotspot, "JavaThread")
-                    .ok_or("this JVM does not tell how large a JavaThread is")?;
-                tables.offset("JavaThread", "_threadObj")?.next_multiple_of(WORD)..size
-            }
-        },
+        entry: entry(hotspot, &tables)?,
         // Behind the entry before it, which is the first in it, or the second.
         continuation: match tables.offset("ContinuationEntry", "_parent") {
             Ok(parent) => parent + WORD..parent + 2 * WORD,
@@ -111,6 +119,17 @@ pub fn of(
             frames: klasses.size(chunk)?,
         },
     })
+}
+
+/// Where in a JavaThread the entry's address may stand.
+fn entry(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<Range<usize>, String> {
+    if let Ok(place) = tables.offset("JavaThread", "_cont_entry") {
+        return Ok(place..place + WORD);
+    }
+    // It is somewhere behind what all of them begin with.
+    let size =
+        size_of_type(hotspot, "JavaThread").ok_or("this JVM does not tell how large a JavaThread is")?;
+    Ok(tables.offset("JavaThread", "_threadObj")?.next_multiple_of(WORD)..size)
 }
 
 /// Where the barrier is. Some tables tell where it begins, and none how long it is.
@@ -272,16 +291,13 @@ impl Klasses {
         const NONE: &str = "this JVM does not tell which classes it has";
         let (next, first) =
             (tables.offset("ClassLoaderData", "_next")?, tables.offset("ClassLoaderData", "_klasses")?);
-        let loader = match tables.still("ClassLoaderData", "_the_null_class_loader_data") {
-            Ok(loader) => loader,
-            Err(_) => {
-                // It came first, and those that came later stand before it.
-                let mut all =
-                    std::iter::successors(Some(tables.still("ClassLoaderDataGraph", "_head")?), |loader| {
-                        read(loader + next).filter(|next| *next != 0)
-                    });
-                all.by_ref().take(Self::LOADERS).last().ok_or(NONE)?
-            }
+        let loader = if let Ok(loader) = tables.still("ClassLoaderData", "_the_null_class_loader_data") {
+            loader
+        } else {
+            // It came first, and those that came later stand before it.
+            let head = tables.still("ClassLoaderDataGraph", "_head")?;
+            let after = |loader: &usize| read(loader + next).filter(|next| *next != 0);
+            std::iter::successors(Some(head), after).take(Self::LOADERS).last().ok_or(NONE)?
         };
         Ok(Self {
             first: read(loader + first).ok_or(NONE)?,

@@ -19,6 +19,7 @@ use crate::engine::Choice;
 use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
+use crate::hotspot::continuations;
 use crate::hotspot::perf_data::Stood;
 use crate::record::Powers;
 use crate::worker;
@@ -183,6 +184,9 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         notes.push(format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended"));
     }
     notes.extend(session.walkers.missing.clone());
+    if let Some(why) = session.walkers.own.and_then(|_| continuations::missing()) {
+        notes.push(format!("a virtual thread that was parked has no stack of its own: {why}"));
+    }
     if session.walkers.wrong() {
         notes.push(
             "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"

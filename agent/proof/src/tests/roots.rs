@@ -22,6 +22,16 @@ fn a_thread_that_java_started_begins_in_its_run() {
 }
 
 #[test]
+fn a_virtual_thread_begins_where_its_carrier_enters_it() {
+    let enter = static_method("jdk/internal/vm/Continuation", "enter", "(Ljdk/internal/vm/Continuation;Z)V");
+    assert_eq!(asked(&enter, Thread::Started), Verdict::Proven);
+    assert_eq!(asked(&enter, Thread::Main), WRONG, "the launcher's thread carries none");
+    let special =
+        static_method("jdk/internal/vm/Continuation", "enterSpecial", "(Ljdk/internal/vm/Continuation;ZZ)V");
+    assert_eq!(asked(&special, Thread::Started), WRONG, "the VM's code, which Continuation.run calls");
+}
+
+#[test]
 fn the_launchers_thread_begins_in_main_or_at_its_helper() {
     let jni = Verdict::Explained(Explanation::JniEntry);
     assert_eq!(

@@ -63,6 +63,13 @@ pub enum End {
     Before(usize),
 }
 
+/// Whether there is something further out, where that can be told at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Further<T> {
+    Is(T),
+    Nothing,
+}
+
 /// A chunk that is being walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
@@ -135,25 +142,28 @@ impl ContinuationLayout {
             (self.heap.class(memory, object)? == self.class).then_some(object)
         };
         let continuation = self.continuation.clone().step_by(WORD).find_map(held)?;
-        self.filled(memory, continuation.wrapping_add(self.last))?
+        match self.filled(memory, continuation.wrapping_add(self.last))? {
+            Further::Is(chunk) => Some(chunk),
+            Further::Nothing => None,
+        }
     }
 
-    /// The chunk that goes on where this one ends. `Some(None)` if there is none, `None` if that cannot be told.
-    pub fn before(&self, memory: &impl Memory, chunk: Chunk) -> Option<Option<Chunk>> {
+    /// The chunk that goes on where this one ends. `None` if that cannot be told.
+    pub fn before(&self, memory: &impl Memory, chunk: Chunk) -> Option<Further<Chunk>> {
         self.filled(memory, chunk.object.wrapping_add(self.chunk.before))
     }
 
     /// The first chunk with a frame in it, from the one on that a field refers to.
-    fn filled(&self, memory: &impl Memory, field: usize) -> Option<Option<Chunk>> {
+    fn filled(&self, memory: &impl Memory, field: usize) -> Option<Further<Chunk>> {
         let mut field = field;
         for _ in 0..CHUNKS {
             let object = self.heap.follow(memory, field)?;
             if object == 0 {
-                return Some(None);
+                return Some(Further::Nothing);
             }
             let chunk = self.chunk(memory, object)?;
             if !chunk.is_empty() {
-                return Some(Some(chunk));
+                return Some(Further::Is(chunk));
             }
             field = chunk.object.wrapping_add(self.chunk.before);
         }

@@ -9,7 +9,7 @@ use vouch_sample::{Answer, Reason};
 
 use super::again::Again;
 use super::compiled::{Compiled, Which};
-use super::continuation::{Chunk, ContinuationLayout, distant};
+use super::continuation::{Chunk, ContinuationLayout, Further, distant};
 use super::frames::Frames;
 use super::heap::Moment;
 use super::interpreted::Interpreted;
@@ -158,7 +158,7 @@ pub fn walk<M: Memory>(
     };
     // It has returned to the barrier, or what it has called did.
     if met != Met::Left && walk.goes_on_in_chunk(here) {
-        let Some(Some(youngest)) = walk.in_chunk(here) else { return Err(Reason::UNKNOWN_JAVA) };
+        let Some(Further::Is(youngest)) = walk.in_chunk(here) else { return Err(Reason::UNKNOWN_JAVA) };
         (here, met) = (youngest, Met::Called);
     }
     let mut stubs = 0_usize;
@@ -187,8 +187,8 @@ pub fn walk<M: Memory>(
         let goes_on = walk.goes_on_in_chunk(caller);
         let caller = match goes_on.then(|| walk.in_chunk(caller)) {
             None => caller,
-            Some(Some(Some(youngest))) => youngest,
-            Some(Some(None)) => break,
+            Some(Some(Further::Is(youngest))) => youngest,
+            Some(Some(Further::Nothing)) => break,
             Some(None) => return Err(Reason::NOT_WALKABLE_JAVA),
         };
         if met == Met::Interrupted && !walk.whole.get() {
@@ -261,8 +261,8 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// Goes on in the next chunk: that caller's place in it. `Some(None)` if there is no caller, `None` if that cannot be told.
-    fn in_chunk(&self, caller: Position) -> Option<Option<Position>> {
+    /// Goes on in the next chunk: that caller's place in it. `None` if that cannot be told.
+    fn in_chunk(&self, caller: Position) -> Option<Further<Position>> {
         let Self { memory, stack, .. } = self;
         let known = self.continuations?;
         let chunk = if let Some(chunk) = stack.chunk.get() {
@@ -274,12 +274,12 @@ impl<M: Memory> Walk<'_, M> {
             let last = known.last(*memory, self.thread, caller.sp)?;
             match self.leaving.get() {
                 Some(sp) => self.before_leaving(known, last, caller.sp.wrapping_sub(sp))?,
-                None => Some(last),
+                None => Further::Is(last),
             }
         };
         match chunk {
-            Some(chunk) => stack.enter(chunk).map(Some),
-            None => Some(None),
+            Further::Is(chunk) => stack.enter(chunk).map(Further::Is),
+            Further::Nothing => Some(Further::Nothing),
         }
     }
 
@@ -290,7 +290,7 @@ impl<M: Memory> Walk<'_, M> {
         known: &ContinuationLayout,
         chunk: Chunk,
         bytes: usize,
-    ) -> Option<Option<Chunk>> {
+    ) -> Option<Further<Chunk>> {
         let Self { memory, layout, .. } = self;
         let is_one = |chunk: &Chunk| {
             let pc = chunk.youngest(*memory).map(|youngest| youngest.pc)?;
@@ -300,7 +300,7 @@ impl<M: Memory> Walk<'_, M> {
         };
         match chunk.without(bytes) {
             Some(before) if before.is_empty() => known.before(*memory, before),
-            before => before.as_ref().and_then(is_one).or_else(|| is_one(&chunk)).map(Some),
+            before => before.as_ref().and_then(is_one).or_else(|| is_one(&chunk)).map(Further::Is),
         }
     }
 
