@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::engine::choose;
 use crate::governor::policy;
 use crate::guard;
-use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::flag;
+use crate::hotspot::{HotSpot, continuations};
 use crate::options::{EngineWish, Options};
 use crate::recovery;
 use crate::session::Places;
@@ -30,6 +30,9 @@ pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str, late: bool) -> Vec<S
             }
             Err(why) => format!("stacks: by AsyncGetCallTrace alone: {why}"),
         },
+    );
+    lines.extend(
+        continuations::missing().map(|why| format!("a virtual thread that was parked has no stack: {why}")),
     );
     lines.push(match recovery::of(places.ground.as_ref(), Options::default().recovery) {
         Ok(_) => "stacks that neither finds are looked for in other ways".to_owned(),

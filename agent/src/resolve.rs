@@ -75,11 +75,13 @@ impl Resolver {
         });
     }
 
-    /// Makes the ids of all methods of all classes.
+    /// Makes the ids of all methods of those classes that are never unloaded: nothing has to be held for what they mean.
     pub fn make_ids(&self, env: &mut JNIEnv<'_>) {
-        self.each_loaded(env, |_, class| {
-            // One that is not prepared has none, and needs none.
-            let _ = self.jvmti.class_methods(class);
+        self.each_loaded(env, |env, class| {
+            if self.stays(env, class) {
+                // One that is not prepared has none, and needs none.
+                let _ = self.jvmti.class_methods(class);
+            }
         });
     }
 

@@ -312,7 +312,11 @@ unsafe fn recover(
     while recovered < RECOVERED {
         // SAFETY: as of its walk; the claim has room for so many more accounts.
         let Some(it) = (unsafe { attempts.next(walker, subject, sampler.room(sample)) }) else { break };
-        sample.add(it.answer, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);
+        let (answer, torn) = own_part(sampler, sample, it.answer, false);
+        if torn.is_some() {
+            continue;
+        }
+        sample.add(answer, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);
         recovered = recovered.wrapping_add(1);
     }
     recovered > 0

@@ -89,7 +89,7 @@ impl<'l, 'm> Sample<'l, 'm> {
         self.claim.pointer(self.next.wrapping_add(ACCOUNT_WORDS)).cast()
     }
 
-    /// The first of those frames.
+    /// The first of those frames, before they are taken in.
     ///
     /// # Safety
     /// So many must have been written.

@@ -1,8 +1,8 @@
 //! Where this JVM has the frames of virtual threads: from its own tables, from what it tells of its own code, and from the offsets of
 //! fields that Java itself may ask for.
 //!
-//! It is looked for once there is a virtual thread: before that the JVM has not even loaded the class that tells. What cannot be
-//! told is a sentence, and then a virtual thread that was parked has no stack of our own walker's.
+//! It is looked for when the class is there that comes with the first virtual thread, or out of an archive at the JVM's start; nothing is
+//! initialised for it. What cannot be told is a sentence, and then a virtual thread that was parked has no stack of our own walker's.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -10,23 +10,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValue, JValueOwned};
+use jni_sys::{JNI_FALSE, jmethodID};
 use once_cell::sync::OnceCell;
-use vouch_walk::own::Own;
+use vouch_walk::kernel::peek;
 use vouch_walk::own::continuation::{ChunkLayout, ContinuationLayout, End};
 use vouch_walk::own::heap::{Classes, HeapLayout, Moves, Narrow, Pointers};
+use vouch_walk::own::{Own, follows_call};
 
 use super::HotSpot;
 use super::layout::Tables;
-use super::vmstructs::{flag, read, read_half, size_of_type, still, text_at};
+use super::vmstructs::{flag, read, read_half, size_of_type};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
 use crate::fault::guard;
 use crate::java;
 
-/// The class that is loaded with the first virtual thread, as the JVM writes it.
+/// The class that is loaded with the first virtual thread, if no archive had it, as the JVM writes it.
 pub const CLASS: &str = "Ljava/lang/VirtualThread$VThreadContinuation;";
 const VIRTUAL: &str = "java/lang/VirtualThread$VThreadContinuation";
-const CONTINUATION: &str = "jdk/internal/vm/Continuation";
 const CHUNK: &str = "jdk/internal/vm/StackChunk";
+const CARRIER: &str = "java/lang/VirtualThread";
+const UNSAFE: &str = "jdk/internal/misc/Unsafe";
 
 const WORD: usize = size_of::<usize>();
 
@@ -64,13 +67,22 @@ fn is_barrier(name: &str) -> bool {
     name.contains("cont") && name.contains("returnbarrier") && !name.contains("exc")
 }
 
-/// What came of looking, since there was a virtual thread.
+/// What came of looking, since there may be virtual threads.
 static FOUND: OnceCell<Result<(), String>> = OnceCell::new();
 
-/// There are going to be virtual threads: from now on our own walker finds their frames, if that can be. `class` is the one of
+/// There may be virtual threads: from now on our own walker finds their frames, if that can be. `class` is the one of
 /// [`CLASS`].
 pub fn meet(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
-    FOUND.get_or_init(|| of(hotspot, jvmti, env, class).map(|known| own.know(Box::leak(Box::new(known)))));
+    if FOUND.get().is_none() {
+        // Java runs for it, so nothing is held meanwhile: who comes second finds the same.
+        let found = of(hotspot, jvmti, env, class).map(|known| own.know(Box::leak(Box::new(known))));
+        let _ = FOUND.set(found);
+    }
+}
+
+/// True if there may have been a virtual thread.
+pub fn met() -> bool {
+    FOUND.get().is_some()
 }
 
 /// Why the frames of virtual threads cannot be found though there are some.
@@ -88,13 +100,10 @@ fn of(
     let tables = Tables::of(hotspot)?;
     let klasses = Klasses::of(&tables)?;
     let chunk = klasses.find(CHUNK)?;
-    let fields = env.with_local_frame(32, |env| -> jni::errors::Result<Option<Fields>> {
-        let fields = Fields::of(env, class);
-        Ok(fields)
+    let fields = env.with_local_frame(64, |env| -> jni::errors::Result<Result<Fields, String>> {
+        Ok(Fields::of(jvmti, env, class))
     });
-    let fields = java::cleared(env, fields)
-        .flatten()
-        .ok_or("Java does not tell where its continuations' fields are")?;
+    let fields = java::cleared(env, fields).ok_or("there is no room for references")??;
     Ok(ContinuationLayout {
         heap: heap(hotspot, &tables)?,
         barrier: barrier(&tables, jvmti)?,
@@ -144,7 +153,11 @@ fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<Range<usize>, String> {
             "this JVM has no code of a name that is known where virtual threads' frames come back".to_owned()
         );
     }
-    Ok(begin..begin + length)
+    // What it calls first only says how much is to come back; what it calls then moves it.
+    let first = (begin + 1..begin + length).find(|pc| follows_call(&|at: usize| read(at), *pc));
+    first
+        .map(|first| begin..first + 1)
+        .ok_or_else(|| "nobody knows this JVM's code where virtual threads' frames come back".to_owned())
 }
 
 fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
@@ -202,7 +215,7 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
     })
 }
 
-/// What Java tells of its own classes.
+/// What Java tells of its own classes. None of them is initialised for it: the program may never have a virtual thread.
 struct Fields {
     first: usize,
     enters: usize,
@@ -217,44 +230,63 @@ struct Fields {
 
 impl Fields {
     /// `class` is that of virtual threads' continuations.
-    fn of(env: &mut JNIEnv<'_>, class: &JClass<'_>) -> Option<Self> {
+    fn of(jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) -> Result<Self, String> {
         let continuation = env.get_superclass(class);
-        let continuation = java::cleared(env, continuation)??;
-        let chunk = env.find_class(CHUNK);
-        let chunk = java::cleared(env, chunk)?;
-        let carrier = env.find_class("java/lang/VirtualThread");
-        let carrier = java::cleared(env, carrier)?;
-        let enters =
-            env.get_static_method_id(&continuation, "enterSpecial", format!("(L{CONTINUATION};ZZ)V"));
-        let first = env.get_static_method_id(&continuation, "enter", format!("(L{CONTINUATION};Z)V"));
-        let leaves = env.get_static_method_id(&continuation, "doYield", "()I");
-        let carries = env.get_method_id(&carrier, "runContinuation", "()V");
-        let offsets = Offsets::of(env)?;
-        let mut of = |class: &JClass<'_>, name: &str| offsets.field(env, class, name);
-        Some(Self {
+        let continuation =
+            java::cleared(env, continuation).flatten().ok_or("virtual threads have no continuations")?;
+        let (chunk, carrier) = (found(env, class, CHUNK)?, found(env, class, CARRIER)?);
+        let id = |class: &JClass<'_>, name: &str| {
+            let ids = jvmti.class_methods(class.as_raw()).ok();
+            let is = |id: &jmethodID| jvmti.method_name(*id).is_ok_and(|method| method.name == name);
+            let id = ids.and_then(|ids| ids.iter().copied().find(is));
+            id.map(|id| id as usize)
+                .ok_or_else(|| format!("Java has no {name} that virtual threads are entered by"))
+        };
+        let unsafe_class = found(env, class, UNSAFE)?;
+        let offsets = Offsets::of(env, &unsafe_class).ok_or("Java does not tell where fields are")?;
+        let mut of = |class: &JClass<'_>, name: &str| {
+            let offset = offsets.field(env, class, name);
+            offset.ok_or_else(|| format!("Java does not tell where virtual threads have their {name}"))
+        };
+        Ok(Self {
             last: of(&continuation, "tail")?,
             before: of(&chunk, "parent")?,
             size: of(&chunk, "size")?,
             youngest: of(&chunk, "sp")?,
             end: match of(&chunk, "bottom") {
-                Some(at) => End::At(at),
-                None => End::Before(of(&chunk, "argsize")?),
+                Ok(at) => End::At(at),
+                Err(_) => End::Before(of(&chunk, "argsize")?),
             },
-            first: java::cleared(env, first)?.into_raw() as usize,
-            enters: java::cleared(env, enters)?.into_raw() as usize,
-            carries: java::cleared(env, carries)?.into_raw() as usize,
-            leaves: java::cleared(env, leaves)?.into_raw() as usize,
+            first: id(&continuation, "enter")?,
+            enters: id(&continuation, "enterSpecial")?,
+            carries: id(&carrier, "runContinuation")?,
+            leaves: id(&continuation, "doYield")?,
         })
     }
+}
+
+/// The class of this name of the JDK's own, which is not initialised for it. Any class is given, to be asked by.
+fn found<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClass<'e>, String> {
+    let ask = |env: &mut JNIEnv<'e>| -> jni::errors::Result<JClass<'e>> {
+        let classes = env.get_object_class(any)?;
+        let text = env.new_string(name.replace('/', "."))?;
+        let none = JObject::null();
+        let arguments = [JValue::Object(&text), JValue::Bool(JNI_FALSE), JValue::Object(&none)];
+        let signature = "(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;";
+        env.call_static_method(classes, "forName", signature, &arguments)?.l().map(JClass::from)
+    };
+    let class = ask(env);
+    java::cleared(env, class).ok_or_else(|| format!("Java has no {name}"))
 }
 
 /// Who tells the offsets of fields.
 struct Offsets<'e>(JObject<'e>);
 
 impl<'e> Offsets<'e> {
-    fn of(env: &mut JNIEnv<'e>) -> Option<Self> {
-        const CLASS: &str = "jdk/internal/misc/Unsafe";
-        java::ask_class(env, CLASS, "getUnsafe", &format!("L{CLASS};")).map(Self)
+    fn of(env: &mut JNIEnv<'e>, class: &JClass<'_>) -> Option<Self> {
+        let told =
+            env.call_static_method(class, "getUnsafe", format!("()L{UNSAFE};"), &[]).and_then(JValueOwned::l);
+        java::cleared(env, told).filter(|told| !told.is_null()).map(Self)
     }
 
     fn field(&self, env: &mut JNIEnv<'_>, class: &JClass<'_>, name: &str) -> Option<usize> {
@@ -272,7 +304,8 @@ impl<'e> Offsets<'e> {
     }
 }
 
-/// The classes of the loader that is never collected, as the JVM has them.
+/// The classes of the loader that is never collected, as the JVM has them. They stay; but what a redefinition leaves stands among them for a
+/// while, and may go at any time: so each word is asked of the kernel, and nothing is believed but a name.
 struct Klasses {
     first: usize,
     next: usize,
@@ -286,6 +319,8 @@ impl Klasses {
     /// So many loaders and classes are looked at.
     const LOADERS: usize = 100_000;
     const CLASSES: usize = 1_000_000;
+    /// A name has less than so many words.
+    const NAME: usize = 8;
 
     fn of(tables: &Tables<'_>) -> Result<Self, String> {
         const NONE: &str = "this JVM does not tell which classes it has";
@@ -296,11 +331,11 @@ impl Klasses {
         } else {
             // It came first, and those that came later stand before it.
             let head = tables.still("ClassLoaderDataGraph", "_head")?;
-            let after = |loader: &usize| read(loader + next).filter(|next| *next != 0);
+            let after = |loader: &usize| read(loader.wrapping_add(next)).filter(|next| *next != 0);
             std::iter::successors(Some(head), after).take(Self::LOADERS).last().ok_or(NONE)?
         };
         Ok(Self {
-            first: read(loader + first).ok_or(NONE)?,
+            first: read(loader.wrapping_add(first)).ok_or(NONE)?,
             next: tables.offset("Klass", "_next_link")?,
             name: tables.offset("Klass", "_name")?,
             length: tables.offset("Symbol", "_length")?,
@@ -309,30 +344,31 @@ impl Klasses {
         })
     }
 
-    /// The class of that name.
+    /// The class of that name: of several the oldest, since what a redefinition leaves is younger.
     fn find(&self, name: &str) -> Result<usize, String> {
-        let mut class = self.first;
-        for _ in 0..Self::CLASSES {
-            if class == 0 {
-                break;
-            }
-            let symbol = still(class + self.name);
-            if text_at(symbol + self.length, symbol + self.body) == name.as_bytes() {
-                return Ok(class);
-            }
-            class = super::vmstructs::still(class + self.next);
+        let after = |class: &usize| read(class.wrapping_add(self.next)).filter(|next| *next != 0);
+        let all =
+            std::iter::successors(Some(self.first).filter(|first| *first != 0), after).take(Self::CLASSES);
+        let found = all.filter(|class| self.is_named(*class, name).unwrap_or(false)).last();
+        found.ok_or_else(|| format!("this JVM does not show its {name}"))
+    }
+
+    fn is_named(&self, class: usize, name: &str) -> Option<bool> {
+        let symbol = read(class.wrapping_add(self.name))?;
+        let length = read_half(symbol.wrapping_add(self.length))? & 0xffff;
+        if usize::try_from(length).ok()? != name.len() {
+            return Some(false);
         }
-        Err(format!("this JVM has no {name}"))
+        let words: [usize; Self::NAME] = peek(symbol.wrapping_add(self.body))?;
+        Some(words.iter().flat_map(|word| word.to_le_bytes()).take(name.len()).eq(name.bytes()))
     }
 
     /// How many bytes an object of a class has for its fields.
     fn size(&self, class: usize) -> Result<usize, String> {
         // The lowest bits say how one is made.
-        let size = read_half(class + self.size)
-            .and_then(|size| usize::try_from(size).ok())
-            .map(|size| size & !(WORD - 1));
-        size.filter(|size| *size > 0)
-            .ok_or_else(|| "this JVM does not tell how large a stack's chunk is".to_owned())
+        let size = read_half(class.wrapping_add(self.size)).and_then(|size| usize::try_from(size).ok());
+        let size = size.map(|size| size & !(WORD - 1)).filter(|size| *size > 0);
+        size.ok_or_else(|| "this JVM does not tell how large a stack's chunk is".to_owned())
     }
 }
 

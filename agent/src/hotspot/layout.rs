@@ -14,7 +14,7 @@ use vouch_walk::own::{WALKS, slots};
 use vouch_walk::recover::Ground;
 
 use super::HotSpot;
-use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_type, still, text_of};
+use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_type, text_of};
 
 /// Reads the tables, or says what is missing.
 pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layout, String> {
@@ -66,7 +66,8 @@ impl<'h> Tables<'h> {
 
     /// The value of a static field that is set once.
     pub(super) fn still(&self, of: &str, name: &str) -> Result<usize, String> {
-        self.address(of, name).map(still)
+        let value = self.address(of, name).ok().and_then(read);
+        value.ok_or_else(|| format!("this JVM does not tell what {of}::{name} is"))
     }
 
     /// Where a static field lies.

@@ -256,16 +256,10 @@ fn exported(hotspot: &HotSpot, name: &CStr) -> Option<usize> {
     hotspot.symbol(name).map(|address| still(address as usize))
 }
 
-/// A word of an exported table's, of what it leads to in the JVM's library, or of a class's that is never unloaded.
-pub(super) fn still(address: usize) -> usize {
-    // SAFETY: the tables and the flags are data of a library that is never unloaded, and classes of the first loader stay as long.
+/// A word of an exported table's, or of what it leads to in the JVM's library.
+fn still(address: usize) -> usize {
+    // SAFETY: the tables and the flags are data of a library that is never unloaded.
     unsafe { (address as *const usize).read_unaligned() }
-}
-
-/// A text of the JVM's whose length stands elsewhere. Those of classes that are never unloaded stay as long.
-pub(super) fn text_at(length: usize, text: usize) -> &'static [u8] {
-    // SAFETY: as above: both lie in a symbol that a class is named by.
-    unsafe { std::slice::from_raw_parts(text as *const u8, (length as *const u16).read_unaligned().into()) }
 }
 
 /// Reads a word of this process's memory; `None` where there is none.

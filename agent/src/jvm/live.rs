@@ -14,6 +14,7 @@ use super::stacks::Stacks;
 use super::{CodeAt, Jvm, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
+use crate::hotspot::continuations;
 use crate::hotspot::vmstructs::CodeLayout;
 use crate::java;
 use crate::resolve::{Handle, Method, Resolver};
@@ -163,7 +164,7 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn make_ids(&mut self) {
-        if self.questions.jvmti.jdk().is_some_and(|jdk| jdk >= 21) {
+        if continuations::met() {
             self.resolver.make_ids(self.env);
         }
     }

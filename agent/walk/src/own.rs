@@ -73,6 +73,11 @@ impl Own {
         self.continuations.store(core::ptr::from_ref(continuations).cast_mut(), Ordering::Release);
     }
 
+    /// It does not walk.
+    fn is_stopped(&self) -> bool {
+        self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed)
+    }
+
     fn known(&self) -> Known<'_> {
         // SAFETY: null, or what `know` was given, which lives for ever and never changes.
         let continuations = unsafe { self.continuations.load(Ordering::Acquire).as_ref() };
@@ -87,15 +92,17 @@ unsafe impl Walker for Own {
     }
 
     fn part(&self, frames: &[RawFrame]) -> Part {
-        self.known().continuations.map_or(Part::All, |known| known.part(frames))
+        let known = if self.is_stopped() { None } else { self.known().continuations };
+        known.map_or(Part::All, |known| known.part(frames))
     }
 
     fn barrier(&self) -> Range<usize> {
-        self.known().continuations.map_or(0..0, |known| known.barrier.clone())
+        let known = if self.is_stopped() { None } else { self.known().continuations };
+        known.map_or(0..0, |known| known.barrier.clone())
     }
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
-        if self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed) {
+        if self.is_stopped() {
             return Err(Reason::STOPPED);
         }
         // SAFETY: the context is a ucontext, by the caller's promise; who calls is the guard.

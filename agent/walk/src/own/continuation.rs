@@ -7,6 +7,7 @@
 
 use core::ops::Range;
 
+use super::frames::{Cut, Frames};
 use super::heap::HeapLayout;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
@@ -15,8 +16,10 @@ use crate::walker::{Part, RawFrame};
 const WORD: usize = size_of::<usize>();
 /// How far from the oldest frame on the stack the entry lies: what that was called with is between, 255 words at most.
 const NEAR: usize = 1 << 12;
+/// The same where the thread is in the barrier's code, or what that has called: it has pushed what the frame before it returned.
+const AT_BARRIER: usize = 1 << 6;
 /// More chunks than these no stack is in.
-const CHUNKS: usize = 1 << 10;
+pub const CHUNKS: usize = 1 << 10;
 /// What a frame has of its caller's at its end: two words, of which none may be of a chunk's last.
 const LINKS: usize = 2 * WORD;
 
@@ -24,7 +27,7 @@ const LINKS: usize = 2 * WORD;
 #[derive(Debug, Clone)]
 pub struct ContinuationLayout {
     pub heap: HeapLayout,
-    /// The code whose beginning the oldest frame on the stack returns to.
+    /// The code whose beginning the oldest frame on the stack returns to, as far as nothing has come back yet: until its first call returns.
     pub barrier: Range<usize>,
     /// The ids of four methods: a virtual thread's first; the one that calls it, whose frame is the entry; the one that has called what
     /// has called that; and the one by which a thread leaves its carrier.
@@ -103,9 +106,9 @@ impl Chunk {
         self.begin >= self.end
     }
 
-    /// True if the frame whose caller would stand there is the oldest.
+    /// True if the frame whose caller would stand there is the oldest. (What that was called with may lie behind the end.)
     pub fn ends(self, sp: usize) -> bool {
-        sp.wrapping_add(LINKS) >= self.end
+        sp.wrapping_add(LINKS) >= self.end && sp < self.end.wrapping_add(NEAR)
     }
 }
 
@@ -115,6 +118,27 @@ pub fn distant(from: usize, words: usize) -> usize {
 }
 
 impl ContinuationLayout {
+    /// Takes away what stands behind a virtual thread's frames, if it was added from this one on: the frame of the method that enters it, and all
+    /// that has called that. Where nothing stands before that frame the thread is just being entered or left, by its carrier.
+    pub(super) fn cut(&self, frames: &mut Frames<'_>, from: u32) -> Cut {
+        let is = |index: u32, method: usize| frames.method(index) == Some(method);
+        let found = (from.max(3)..frames.count())
+            .find(|index| is(*index, self.carries) && is(index.wrapping_sub(2), self.enters));
+        match found {
+            None => Cut::Not,
+            Some(index) if is(index.wrapping_sub(3), self.first) => {
+                frames.truncate(index.wrapping_sub(2));
+                Cut::There
+            }
+            Some(_) => Cut::Torn,
+        }
+    }
+
+    /// True if the oldest frame is that of a virtual thread's first method.
+    pub(super) fn is_first(&self, frames: &Frames<'_>) -> bool {
+        frames.count().checked_sub(1).and_then(|last| frames.method(last)) == Some(self.first)
+    }
+
     /// How much of these frames is a virtual thread's, if one is among them. What returns to the barrier a walk that knows of none takes
     /// for what the carrier has called.
     pub fn part(&self, frames: &[RawFrame]) -> Part {
@@ -129,19 +153,27 @@ impl ContinuationLayout {
         }
     }
 
-    /// The chunk in which the callers of a thread's oldest frame on the stack lie, which ends there; `None` if there is none, or it is not
-    /// a virtual thread's.
-    pub fn last(&self, memory: &impl Memory, java_thread: usize, end: usize) -> Option<Chunk> {
+    /// The chunk in which the callers of a thread's oldest frame on the stack lie, which ends there, or has returned to the barrier with its
+    /// stack pointer there; `None` if there is none, or it is not a virtual thread's.
+    pub fn youngest_chunk(
+        &self,
+        memory: &impl Memory,
+        java_thread: usize,
+        end: usize,
+        returned: bool,
+    ) -> Option<Chunk> {
+        let near = if returned { AT_BARRIER } else { NEAR };
         let is_near =
-            |entry: &usize| *entry >= end && *entry < end.wrapping_add(NEAR) && entry.is_multiple_of(WORD);
+            |entry: &usize| *entry >= end && *entry < end.wrapping_add(near) && entry.is_multiple_of(WORD);
         let words = self.entry.clone().step_by(WORD);
-        let mut near = words.filter_map(|at| memory.word(java_thread.wrapping_add(at)).filter(is_near));
-        let entry = near.next()?;
+        let mut entries = words.filter_map(|at| memory.word(java_thread.wrapping_add(at)).filter(is_near));
         let held = |at: usize| {
-            let object = self.heap.object(memory, memory.word(entry.wrapping_add(at))?)?;
+            let object = self.heap.object(memory, memory.word(at)?)?;
             (self.heap.class(memory, object)? == self.class).then_some(object)
         };
-        let continuation = self.continuation.clone().step_by(WORD).find_map(held)?;
+        let continuation = entries.find_map(|entry| {
+            self.continuation.clone().step_by(WORD).find_map(|at| held(entry.wrapping_add(at)))
+        })?;
         match self.filled(memory, continuation.wrapping_add(self.last))? {
             Further::Is(chunk) => Some(chunk),
             Further::Nothing => None,
@@ -149,7 +181,7 @@ impl ContinuationLayout {
     }
 
     /// The chunk that goes on where this one ends. `None` if that cannot be told.
-    pub fn before(&self, memory: &impl Memory, chunk: Chunk) -> Option<Further<Chunk>> {
+    pub fn older_chunk(&self, memory: &impl Memory, chunk: Chunk) -> Option<Further<Chunk>> {
         self.filled(memory, chunk.object.wrapping_add(self.chunk.before))
     }
 

@@ -4,6 +4,16 @@ use core::marker::PhantomData;
 
 use crate::walker::{Outset, RawFrame, Room};
 
+/// Whether a stack ends within what was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    Not,
+    /// It did, and what comes after was taken away.
+    There,
+    /// Frames are lacking before its end.
+    Torn,
+}
+
 /// Room that is being filled.
 #[derive(Debug)]
 pub struct Frames<'r> {
@@ -49,18 +59,9 @@ impl Frames<'_> {
         }
     }
 
-    /// Takes away what stands behind a virtual thread's last frame, as far as it was added from this one on: the frame of the method that
-    /// enters it, and all that has called that, if its second caller is the one that carries virtual threads. Where nothing stands before that
-    /// frame the thread is just being entered or left, by its carrier. True if it did.
-    pub fn cut(&mut self, from: u32, enters: usize, carries: usize) -> bool {
-        let found = (from.max(3)..self.count).find(|index| {
-            let is = |index: u32, method: usize| self.method(index) == Some(method);
-            is(*index, carries) && is(index.wrapping_sub(2), enters)
-        });
-        if let Some(index) = found {
-            self.count = index.wrapping_sub(2);
-        }
-        found.is_some()
+    /// Leaves so many frames.
+    pub fn truncate(&mut self, count: u32) {
+        self.count = self.count.min(count);
     }
 
     /// Whose frame it is.

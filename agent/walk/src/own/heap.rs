@@ -10,6 +10,8 @@ const CLASS: usize = 8;
 /// In the first word of an object: what says that it has moved, and how far the class lies in it, where it lies there.
 const MOVED: usize = 3;
 const CLASS_SHIFT: u32 = 42;
+/// In a reference with marks: these are in its lowest two bytes.
+const MARKS: usize = 1 << 16;
 
 /// How this JVM has objects.
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +74,10 @@ impl HeapLayout {
     /// The moment, for a thread that is outside of Java, and that nobody waits for; `None` if objects may be moving.
     pub fn moment(&self, memory: &impl Memory) -> Option<Moment> {
         let Moves::AtStops { count, going_on } = self.moves else { return None };
+        // In this order: a pause is going on before it counts, and counts before anything is moved.
+        let count = memory.bytes(count, 4)?;
         let still = memory.byte(going_on)? == 0;
-        still.then_some(Moment(memory.bytes(count, 4)?))
+        still.then_some(Moment(count))
     }
 
     /// The object that a field refers to, 0 if it is none; `None` if nobody can tell.
@@ -86,6 +90,10 @@ impl HeapLayout {
             }
             Pointers::Marked { old, shift } => {
                 let marked = memory.word(field)?;
+                // What refers to nothing has marks, too, and they are never renewed.
+                if marked < MARKS {
+                    return Some(0);
+                }
                 let is_old = marked & memory.word(old)? != 0;
                 let shift = u32::try_from(memory.word(shift)?).ok()?;
                 (!is_old).then(|| marked.checked_shr(shift))??
@@ -119,6 +127,8 @@ impl HeapLayout {
 
 #[cfg(test)]
 mod tests {
+    use core::cell::Cell;
+
     use super::*;
 
     const OBJECT: usize = 0x1000;
@@ -136,6 +146,7 @@ mod tests {
             0x108 => Some(0x7_0000_0200),
             0x110 => Some(OBJECT << 13 | 0b10_0000),
             0x118 => Some(OBJECT << 13 | 0b100_0000),
+            0x138 => Some(0b100_0000),
             0x120 => Some(0b100_0000),
             0x128 => Some(13),
             0x130 => Some(0),
@@ -154,6 +165,7 @@ mod tests {
         let marked = heap(Pointers::Marked { old: 0x120, shift: 0x128 }, Classes::Whole, Moves::AnyTime);
         assert_eq!(marked.follow(&memory, 0x110), Some(OBJECT));
         assert_eq!(marked.follow(&memory, 0x118), None, "it leads to an old place");
+        assert_eq!(marked.follow(&memory, 0x138), Some(0), "nothing has no place, however old");
     }
 
     #[test]
@@ -166,6 +178,24 @@ mod tests {
         assert_eq!(heap(Moves::AnyTime).object(&memory, OBJECT), Some(0x2000));
         assert_eq!(heap(Moves::AtStops { count: 0, going_on: 0 }).object(&memory, OBJECT), None);
         assert_eq!(heap(Moves::AnyTime).object(&memory, 0), None);
+    }
+
+    #[test]
+    fn a_pause_between_two_looks_is_no_moment() {
+        // One that begins when it was looked whether there is one.
+        let (count, going_on) = (Cell::new(7), Cell::new(0));
+        let memory = |at: usize| match at {
+            0x20 => Some(count.get()),
+            0x28 => {
+                let was = going_on.get();
+                (count.get() == 7).then(|| count.set(8));
+                Some(was)
+            }
+            _ => None,
+        };
+        let heap = heap(Pointers::Whole, Classes::Whole, Moves::AtStops { count: 0x20, going_on: 0x28 });
+        let first = heap.moment(&memory);
+        assert!(first.is_some() && heap.moment(&memory) != first);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! From one frame to its caller, until the frame that the thread began with.
 //!
-//! Each caller stands further out on the thread's own stack than what it called, or in the same chunk: so a walk comes to an end.
+//! Each caller stands further out on the thread's own stack than what it called, or in the same chunk, and of chunks there are so many at most:
+//! so a walk comes to an end.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -9,8 +10,8 @@ use vouch_sample::{Answer, Reason};
 
 use super::again::Again;
 use super::compiled::{Compiled, Which};
-use super::continuation::{Chunk, ContinuationLayout, Further, distant};
-use super::frames::Frames;
+use super::continuation::{CHUNKS, Chunk, ContinuationLayout, Further, distant};
+use super::frames::{Cut, Frames};
 use super::heap::Moment;
 use super::interpreted::Interpreted;
 use super::layout::{AnchorLayout, Layout, Number};
@@ -147,6 +148,7 @@ pub fn walk<M: Memory>(
         again: Again::default(),
         moment: Cell::new(None),
         leaving: Cell::new(None),
+        chunks: Cell::new(0),
     };
     let left = walk.left(field(ground.last_sp), field(ground.last_pc), field(ground.last_fp));
     let (mut here, mut met) = match left {
@@ -156,9 +158,11 @@ pub fn walk<M: Memory>(
         Left::No if in_java => (at, Met::Interrupted),
         Left::No => return Err(Reason::NO_JAVA_FRAME),
     };
-    // It has returned to the barrier, or what it has called did.
+    // Its youngest frame has returned to the barrier, which may have called somebody.
     if met != Met::Left && walk.goes_on_in_chunk(here) {
-        let Some(Further::Is(youngest)) = walk.in_chunk(here) else { return Err(Reason::UNKNOWN_JAVA) };
+        let Some(Further::Is(youngest)) = walk.in_chunk(here, true) else {
+            return Err(Reason::UNKNOWN_JAVA);
+        };
         (here, met) = (youngest, Met::Called);
     }
     let mut stubs = 0_usize;
@@ -171,7 +175,11 @@ pub fn walk<M: Memory>(
                 Reason::NOT_WALKABLE_JAVA
             });
         };
-        let ended = known.continuations.is_some_and(|known| frames.cut(before, known.enters, known.carries));
+        let ended = match known.continuations.map_or(Cut::Not, |known| known.cut(frames, before)) {
+            Cut::Not => false,
+            Cut::There => true,
+            Cut::Torn => return Err(Reason::NOT_WALKABLE_JAVA),
+        };
         if ended || frames.full() {
             break;
         }
@@ -182,14 +190,19 @@ pub fn walk<M: Memory>(
         };
         if before == 0 && frames.count() == 1 {
             let leaves = known.continuations.filter(|known| frames.method(0) == Some(known.leaves));
-            walk.leaving.set(leaves.map(|_| caller.sp));
+            walk.leaving.set(leaves.map(|_| caller));
         }
         let goes_on = walk.goes_on_in_chunk(caller);
-        let caller = match goes_on.then(|| walk.in_chunk(caller)) {
+        let caller = match goes_on.then(|| walk.in_chunk(caller, false)) {
             None => caller,
             Some(Some(Further::Is(youngest))) => youngest,
-            Some(Some(Further::Nothing)) => break,
-            Some(None) => return Err(Reason::NOT_WALKABLE_JAVA),
+            // There a virtual thread's stack ends with the first of its methods.
+            Some(Some(Further::Nothing))
+                if known.continuations.is_some_and(|known| known.is_first(frames)) =>
+            {
+                break;
+            }
+            Some(_) => return Err(Reason::NOT_WALKABLE_JAVA),
         };
         if met == Met::Interrupted && !walk.whole.get() {
             frames.set_out(caller.pc);
@@ -238,7 +251,9 @@ struct Walk<'w, M> {
     /// When the first chunk was found, of a thread that is outside of Java.
     moment: Cell<Option<Moment>>,
     /// The thread is just leaving its carrier, and its frames from there on go into a chunk.
-    leaving: Cell<Option<usize>>,
+    leaving: Cell<Option<Position>>,
+    /// How many chunks it has been in.
+    chunks: Cell<usize>,
 }
 
 impl<M: Memory> Walk<'_, M> {
@@ -262,19 +277,23 @@ impl<M: Memory> Walk<'_, M> {
     }
 
     /// Goes on in the next chunk: that caller's place in it. `None` if that cannot be told.
-    fn in_chunk(&self, caller: Position) -> Option<Further<Position>> {
+    fn in_chunk(&self, caller: Position, returned: bool) -> Option<Further<Position>> {
         let Self { memory, stack, .. } = self;
         let known = self.continuations?;
+        self.chunks.set(self.chunks.get().wrapping_add(1));
+        if self.chunks.get() > CHUNKS {
+            return None;
+        }
         let chunk = if let Some(chunk) = stack.chunk.get() {
-            known.before(*memory, chunk)?
+            known.older_chunk(*memory, chunk)?
         } else {
             if !self.in_java {
                 self.moment.set(Some(known.heap.moment(*memory)?));
             }
-            let last = known.last(*memory, self.thread, caller.sp)?;
+            let youngest = known.youngest_chunk(*memory, self.thread, caller.sp, returned)?;
             match self.leaving.get() {
-                Some(sp) => self.before_leaving(known, last, caller.sp.wrapping_sub(sp))?,
-                None => Further::Is(last),
+                Some(leaving) => self.before_leaving(known, youngest, leaving, caller.sp)?,
+                None => Further::Is(youngest),
             }
         };
         match chunk {
@@ -283,25 +302,36 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// The chunk as it was before the thread began to leave its carrier, while so many bytes of frames go into it: they are counted in it
-    /// already, or not yet. `None` if that cannot be told.
+    /// The chunk as it was before the thread began to leave its carrier, while its frames from there to the end go into it: they are counted in
+    /// it already, or not yet. `None` if that cannot be told.
     fn before_leaving(
         &self,
         known: &ContinuationLayout,
         chunk: Chunk,
-        bytes: usize,
+        leaving: Position,
+        end: usize,
     ) -> Option<Further<Chunk>> {
         let Self { memory, layout, .. } = self;
-        let is_one = |chunk: &Chunk| {
-            let pc = chunk.youngest(*memory).map(|youngest| youngest.pc)?;
-            let method =
-                layout.ground.blobs.at(pc, *memory) == Some(Blob::Method) && follows_call(*memory, pc);
-            (method || layout.interpreter.is_returned_to(pc)).then_some(*chunk)
+        let pc = |chunk: Chunk| chunk.youngest(*memory).map(|youngest| youngest.pc);
+        let goes_on = |chunk: Chunk| {
+            pc(chunk).is_some_and(|pc| {
+                layout.interpreter.is_returned_to(pc)
+                    || layout.ground.blobs.at(pc, *memory) == Some(Blob::Method) && follows_call(*memory, pc)
+            })
         };
-        match chunk.without(bytes) {
-            Some(before) if before.is_empty() => known.before(*memory, before),
-            before => before.as_ref().and_then(is_one).or_else(|| is_one(&chunk)).map(Further::Is),
+        let without = chunk.without(end.wrapping_sub(leaving.sp));
+        if pc(chunk) == Some(leaving.pc) {
+            // They are, and so large are they there, too: else somebody else's frames would be taken for the next.
+            let without = without?;
+            return match () {
+                () if without.is_empty() => known.older_chunk(*memory, without),
+                () if goes_on(without) => Some(Further::Is(without)),
+                () => None,
+            };
         }
+        // The room for them may be counted, and nothing have been written yet: then something goes on behind it.
+        let counted = without.is_some_and(|without| without.is_empty() || goes_on(without));
+        (!counted && goes_on(chunk)).then_some(Further::Is(chunk))
     }
 
     /// True if what was read of chunks was not moved meanwhile.

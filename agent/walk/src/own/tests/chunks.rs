@@ -16,7 +16,8 @@ const CHUNK: usize = 0x90_1000;
 /// The chunks, and where in one the words for frames begin, the youngest among them, and the end.
 const CHUNKS: [usize; 3] = [0x81_0000, 0x82_0000, 0x83_0000];
 const WORDS: usize = 0x40;
-const BEGIN: usize = WORDS + 4 * WORD;
+const YOUNGEST: usize = 10;
+const BEGIN: usize = WORDS + YOUNGEST * WORD;
 /// The number of the collector's pauses, and whether there is one.
 const PAUSES: usize = 0xa0_0000;
 const PAUSE: usize = 0xa0_0008;
@@ -52,8 +53,9 @@ fn continuations() -> ContinuationLayout {
 /// A thread whose leaf alone is on the stack: its callers are in two chunks, between which there is an empty one.
 fn parked() -> Thread {
     let mut thread = thread();
+    let first = thread.interpreted.id;
     let jvm = &mut thread.jvm;
-    jvm.continuations = Some(continuations());
+    jvm.continuations = Some(ContinuationLayout { first, ..continuations() });
     jvm.push(OUTER - 2 * WORD, &[0x77, BARRIER]);
     jvm.push(ENV + 56, &[0, MARK, 0]);
     jvm.push(MARK, &[0, 0, CONTINUATION, 0]);
@@ -76,7 +78,7 @@ fn parked() -> Thread {
 /// A chunk of so many words of frames.
 fn chunk(jvm: &Jvm, at: usize, before: usize, words: usize) {
     jvm.push(at, &[1, CHUNK, before]);
-    jvm.put_numbers(at, &[(24, 4 + words), (28, 4), (32, 4 + words)]);
+    jvm.put_numbers(at, &[(24, YOUNGEST + words), (28, YOUNGEST), (32, YOUNGEST + words)]);
     jvm.push(at + WORDS, &[0; 40]);
 }
 
@@ -103,23 +105,27 @@ fn where_the_interrupted_frame_is_being_taken_down_its_caller_is_in_a_chunk() {
 #[test]
 fn a_walk_may_begin_at_the_barrier() {
     let thread = parked();
-    let at = Interrupted { calls: true, ..Jvm::interrupted(BARRIER - 1, OUTER, 0x99) };
+    let at = Interrupted { calls: true, ..Jvm::interrupted(BARRIER - 1, MARK - 0x20, 0x99) };
     assert_eq!(thread.jvm.frames(at), thread.callers());
     // Its code runs, or has called somebody.
-    assert_eq!(thread.jvm.frames(Jvm::interrupted(BARRIER + 7, OUTER - 0x20, 0x99)), thread.callers());
+    assert_eq!(thread.jvm.frames(Jvm::interrupted(BARRIER + 7, MARK - 0x30, 0x99)), thread.callers());
     assert_eq!(
         thread.jvm.frames(Interrupted { at: Registers { pc: BARRIER + 7, ..at.at }, ..at }),
         thread.callers()
     );
+    // It is no longer there once frames have come back, or never was.
+    let unknown = Err(Reason::UNKNOWN_JAVA);
+    assert_eq!(thread.jvm.walk(Jvm::interrupted(BARRIER + 0x10, MARK - 0x30, 0x99)).0, unknown);
+    assert_eq!(thread.jvm.walk(Jvm::interrupted(BARRIER + 7, MARK - 0x60, 0x99)).0, unknown);
     thread.jvm.put(ENV + 64, 0);
-    assert_eq!(thread.jvm.walk(at).0, Err(Reason::UNKNOWN_JAVA));
+    assert_eq!(thread.jvm.walk(at).0, unknown);
 }
 
 #[test]
 fn a_chunk_may_tell_how_many_words_there_are_behind_its_frames() {
     let mut thread = parked();
     for (at, words) in [(CHUNKS[0], SIZE), (CHUNKS[1], 0), (CHUNKS[2], 18)] {
-        thread.jvm.put_numbers(at, &[(24, 4 + words + 3), (32, 3)]);
+        thread.jvm.put_numbers(at, &[(24, YOUNGEST + words + 3), (32, 3)]);
     }
     thread.jvm.continuations.as_mut().unwrap().chunk.end = End::Before(32);
     assert_eq!(answer(&thread), Ok(5));
@@ -135,6 +141,90 @@ fn nothing_is_taken_for_what_its_class_says_it_is_not() {
 }
 
 #[test]
+fn an_entry_is_found_among_other_words_that_lead_near_it() {
+    let mut thread = parked();
+    // No table tells where it is, and what stands before it leads to the same stack.
+    thread.jvm.push(ENV + 56, &[MARK + 0x20, MARK]);
+    thread.jvm.push(MARK + 0x28, &[0, 0]);
+    thread.jvm.continuations.as_mut().unwrap().entry = 56..72;
+    assert_eq!(answer(&thread), Ok(5));
+}
+
+#[test]
+fn a_stack_that_does_not_end_with_a_virtual_threads_first_method_is_none() {
+    let mut thread = parked();
+    thread.jvm.continuations.as_mut().unwrap().first = NOBODY;
+    assert_eq!(answer(&thread), UNKNOWN);
+    // As where the last chunk is lacking.
+    let thread = parked();
+    thread.jvm.put(CHUNKS[1] + 16, 0);
+    assert_eq!(answer(&thread), UNKNOWN);
+}
+
+/// The thread is just leaving its carrier: what it leaves by has been called by the leaf, whose frame goes into the chunk. With where it
+/// is, and what its stack is.
+fn leaving() -> (Thread, Interrupted, Vec<RawFrame>) {
+    let mut thread = parked();
+    let leaves = thread.jvm.method(true);
+    let code = thread.jvm.compiled(leaves, &[]);
+    thread.jvm.continuations.as_mut().unwrap().leaves = leaves.id;
+    // There is a call before each place that is returned to, and a word or two behind the chunk's frames.
+    thread.jvm.put_bytes(thread.leaf_code + 0x30 - 5, &[0xe8]);
+    thread.jvm.put_bytes(thread.outer_code + CALL - 5, &[0xe8]);
+    let end = YOUNGEST + SIZE + 2;
+    thread.jvm.put_numbers(CHUNKS[0], &[(24, end), (32, end)]);
+    let sp = LEAF - SIZE * WORD;
+    thread.jvm.push(LEAF - 2 * WORD, &[0x77, thread.leaf_code + 0x30]);
+    thread.jvm.push(ENV + 32, &[sp, code + 0x20, 0x99]);
+    let stack = [std::vec![leaves.frame(NATIVE)], thread.with(thread.leaf.frame(70))].concat();
+    let at = Jvm::interrupted(code + 0x20, sp, 0x99);
+    (thread, at, stack)
+}
+
+/// The chunk has room for the leaf's frame, which returns to where it did, or has not been written.
+fn count(thread: &Thread, returns: usize) {
+    thread.jvm.put_numbers(CHUNKS[0], &[(28, YOUNGEST - SIZE)]);
+    thread.jvm.push(CHUNKS[0] + BEGIN - (SIZE + 2) * WORD, &[0x77, returns]);
+}
+
+#[test]
+fn a_thread_that_is_just_leaving_its_carrier_has_each_frame_once() {
+    let (thread, at, stack) = leaving();
+    assert_eq!(thread.jvm.frames(at), stack, "nothing has gone into the chunk");
+    count(&thread, thread.leaf_code + 0x30);
+    assert_eq!(thread.jvm.frames(at), stack, "its frame is there");
+    count(&thread, 0);
+    assert_eq!(thread.jvm.walk(at).0, UNKNOWN, "there is room for it");
+    count(&thread, thread.outer_code + CALL);
+    assert_eq!(thread.jvm.walk(at).0, UNKNOWN, "what was there before leads on, too");
+    // It is there, and of another size: what would be the next is none.
+    count(&thread, thread.leaf_code + 0x30);
+    thread.jvm.push(CHUNKS[0] + BEGIN - WORD, &[0x1234]);
+    assert_eq!(thread.jvm.walk(at).0, UNKNOWN);
+}
+
+#[test]
+fn a_chunk_that_has_nothing_but_what_is_leaving_leads_to_the_one_before() {
+    let (thread, at, mut stack) = leaving();
+    // All that was in the chunk is the leaf's frame.
+    count(&thread, thread.leaf_code + 0x30);
+    thread.jvm.put_numbers(CHUNKS[0], &[(24, YOUNGEST), (32, YOUNGEST)]);
+    stack.drain(2..5);
+    assert_eq!(thread.jvm.frames(at), stack);
+}
+
+#[test]
+fn chunks_that_lead_around_come_to_an_end() {
+    let thread = parked();
+    thread.jvm.put(CHUNKS[0] + 16, CHUNKS[0]);
+    let mut room = std::vec![RawFrame::EMPTY; 10_000];
+    // SAFETY: as large as it says.
+    let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth: 10_000 }) };
+    let memory = |at: usize| thread.jvm.words.borrow().get(&at).copied();
+    assert_eq!(walk(&memory, thread.jvm.known(), ENV, thread.at(0x20, LEAF), &mut frames), UNKNOWN);
+}
+
+#[test]
 fn an_entry_that_is_elsewhere_is_another_stacks() {
     for entry in [OUTER - WORD, OUTER + 0x1000] {
         let thread = parked();
@@ -145,7 +235,7 @@ fn an_entry_that_is_elsewhere_is_another_stacks() {
 
 #[test]
 fn a_chunk_that_says_what_cannot_be_is_not_walked() {
-    for numbers in [[(24, 2), (28, 4), (32, 2)], [(24, 9), (28, 4), (32, 10)]] {
+    for numbers in [[(24, 2), (28, 10), (32, 2)], [(24, 15), (28, 10), (32, 16)]] {
         let thread = parked();
         thread.jvm.put_numbers(CHUNKS[0], &numbers);
         assert_eq!(answer(&thread), UNKNOWN);
@@ -169,6 +259,9 @@ fn outside_of_java_a_chunk_is_read_only_while_nothing_is_moved() {
     assert_eq!(thread.jvm.walk(outside(&thread)).0, Ok(5));
     thread.jvm.put(PAUSE, 1);
     assert_eq!(thread.jvm.walk(outside(&thread)).0, UNKNOWN);
+    let mut any_time = parked();
+    any_time.jvm.continuations.as_mut().unwrap().heap.moves = Moves::AnyTime;
+    assert_eq!(any_time.jvm.walk(outside(&any_time)).0, UNKNOWN);
     // In Java nothing can be moved before the thread comes to a poll, whatever is going on.
     let inside = parked();
     inside.jvm.put(PAUSE, 1);
@@ -198,9 +291,14 @@ fn what_was_moved_meanwhile_is_nobodys_stack() {
 fn a_virtual_thread_ends_where_its_carrier_entered_it() {
     let mut thread = thread();
     let [enters, _, carries] = thread.outer;
-    let ids = |enters, carries| Some(ContinuationLayout { enters, carries, ..continuations() });
+    let first = thread.leaf.id;
+    let ids = |enters, carries| Some(ContinuationLayout { first, enters, carries, ..continuations() });
     thread.jvm.continuations = ids(enters.id, carries.id);
     assert_eq!(thread.jvm.frames(thread.at(0x20, LEAF)), [thread.leaf.frame(70)]);
+    // Frames are lacking before.
+    thread.jvm.continuations =
+        Some(ContinuationLayout { first: NOBODY, ..ids(enters.id, carries.id).unwrap() });
+    assert_eq!(thread.jvm.walk(thread.at(0x20, LEAF)).0, UNKNOWN);
     // On top it is what the carrier does.
     thread.jvm.continuations = ids(thread.leaf.id, thread.outer[1].id);
     assert_eq!(thread.jvm.frames(thread.at(0x20, LEAF)).len(), 5);
