@@ -40,27 +40,30 @@ public class ParkedThreads {
     public static void main(String[] args) {
         // AsyncGetCallTrace alone has next to none of them: else nothing of a stack was in the heap, and all this shows nothing.
         Check.atMost(0.5, whole("AsyncGetCallTrace", Vm.with("interval=1ms,walker=asgct"), FEW), "of its stacks whole");
-        Check.atLeast(0.99, whole("few", Vm.with("interval=1ms"), FEW), "of a few threads' stacks whole");
-        Check.atLeast(0.99, whole("many", Vm.with("interval=1ms"), MANY), "of many threads' stacks whole");
-        Check.atLeast(0.99, whole("interpreted", Vm.with("interval=1ms").flags("-Xint"), FEW, INTERPRETED), "of interpreted threads' stacks whole");
-        collector(0.99, "-XX:+UseSerialGC");
-        collector(0.99, "-XX:+UseParallelGC");
+        // Now and then a thread is somewhere between two stacks, while the JVM fetches frames back: the more often it parks, the more of its time.
+        Check.atLeast(0.98, whole("few", Vm.with("interval=1ms"), FEW), "of a few threads' stacks whole");
+        Check.atLeast(0.97, whole("many", Vm.with("interval=1ms"), MANY), "of many threads' stacks whole");
+        Check.atLeast(0.98, whole("interpreted", Vm.with("interval=1ms").flags("-Xint"), FEW, INTERPRETED), "of interpreted threads' stacks whole");
+        under(0.98, "-XX:+UseSerialGC");
+        under(0.98, "-XX:+UseParallelGC");
+        under(0.98, "-XX:-UseCompressedOops");
+        under(0.98, "-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders");
         // These move what a running thread is about to read, and where it has moved cannot always be told.
-        collector(0.95, "-XX:+UseShenandoahGC");
-        collector(0.95, "-XX:+UseZGC", "-XX:+ZGenerational");
+        under(0.95, "-XX:+UseShenandoahGC");
+        under(0.95, "-XX:+UseZGC", "-XX:+ZGenerational");
     }
 
-    private static void collector(double least, String... flags) {
+    private static void under(double least, String... flags) {
         Vm vm = Vm.with("interval=1ms").flags("-XX:+IgnoreUnrecognizedVMOptions");
         for (String flag : flags) {
             vm = vm.flags(flag);
         }
         Run run = vm.run(Program.class, FEW, STEPS);
         if (run.exit == 1 && run.out.stream().anyMatch(line -> line.startsWith("Error occurred during initialization of VM"))) {
-            System.out.println("not known here: " + flags[0]);
+            System.out.println("not known here: " + String.join(" ", flags));
             return;
         }
-        Check.atLeast(least, whole(flags[0], run.ok()), "of the stacks whole under " + flags[0]);
+        Check.atLeast(least, whole(String.join(" ", flags), run.ok()), "of the stacks whole under " + String.join(" ", flags));
     }
 
     private static double whole(String what, Vm vm, String threads) {
