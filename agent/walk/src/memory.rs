@@ -3,10 +3,17 @@
 //! What is read may be anything, and from any moment. Whoever reads must take each value for a claim, and must come to an end
 //! whatever it is.
 
+use crate::kernel::peek;
+
 /// Memory that can be read.
 pub trait Memory {
     /// The word at an address, which is a multiple of its size; `None` where there is none.
     fn word(&self, at: usize) -> Option<usize>;
+
+    /// The same of an address that may well be none, since anything may have been taken for it.
+    fn perhaps(&self, at: usize) -> Option<usize> {
+        self.word(at)
+    }
 
     /// So many bytes, eight at most, at any address, as a number whose lowest byte comes first.
     fn bytes(&self, at: usize, count: usize) -> Option<usize> {
@@ -63,11 +70,25 @@ impl Memory for Live {
         // SAFETY: by the promise of `guarded`: where there is no memory the guard ends the walk.
         may_be.then(|| unsafe { (at as *const usize).read_volatile() })
     }
+
+    /// Asked of the kernel, so that it is no fault.
+    fn perhaps(&self, at: usize) -> Option<usize> {
+        peek::<1>(at).map(|[word]| word)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_address_is_found_out_without_a_fault() {
+        let word = 7_usize;
+        // SAFETY: nothing is read but by the kernel.
+        let live = unsafe { Live::guarded() };
+        assert_eq!(live.perhaps(&raw const word as usize), Some(7));
+        assert_eq!([live.perhaps(0x10000), live.perhaps(usize::MAX - 7)], [None, None]);
+    }
 
     #[test]
     fn numbers_are_read_at_any_address() {

@@ -165,10 +165,17 @@ impl ContinuationLayout {
         let near = if returned { AT_BARRIER } else { NEAR };
         let is_near =
             |entry: &usize| *entry >= end && *entry < end.wrapping_add(near) && entry.is_multiple_of(WORD);
+        let is_sought = self.entry.len() > WORD;
         let words = self.entry.clone().step_by(WORD);
         let mut entries = words.filter_map(|at| memory.word(java_thread.wrapping_add(at)).filter(is_near));
         let held = |at: usize| {
-            let object = self.heap.object(memory, memory.word(at)?)?;
+            let held = memory.word(at)?;
+            // What is no entry may hold anything.
+            if is_sought {
+                memory.perhaps(held)?;
+                memory.perhaps(held.wrapping_add(WORD))?;
+            }
+            let object = self.heap.object(memory, held)?;
             (self.heap.class(memory, object)? == self.class).then_some(object)
         };
         let continuation = entries.find_map(|entry| {
