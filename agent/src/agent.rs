@@ -115,11 +115,15 @@ impl Agent {
     /// Whom the truth lab asks: AsyncGetCallTrace, and our own walker where it can walk.
     pub fn asked(&self) -> Vec<&'static dyn Walker> {
         let mut asked = vec![self.asked.lock().list[0]];
-        let own = self.places.get().and_then(|places| places.own.as_ref().ok());
-        if let Some(own) = own.and_then(|own| walkers::able(own).ok()) {
+        if let Some(own) = self.own().and_then(|own| walkers::able(own).ok()) {
             asked.push(own);
         }
         asked
+    }
+
+    /// Our own walker, once the JVM is up and if it knows this one.
+    fn own(&self) -> Option<&'static Own> {
+        self.places.get()?.own.as_ref().ok().copied()
     }
 
     /// Breaks AsyncGetCallTrace as the truth lab asks it, or mends it.
@@ -136,7 +140,7 @@ impl Agent {
         if let Some(signature) = self.resolver.prepared(env, class) {
             self.met(env, class, &signature, false);
         }
-        if let Some(Ok(own)) = self.places.get().map(|places| &places.own) {
+        if let Some(own) = self.own() {
             walkers::hold(own, self.jvmti, env);
         }
     }
@@ -145,7 +149,7 @@ impl Agent {
     fn met(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
         natives::met(env, class, signature, before);
         if signature == continuations::CLASS
-            && let Some(Ok(own)) = self.places.get().map(|places| &places.own)
+            && let Some(own) = self.own()
         {
             // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
             let class = unsafe { JClass::from_raw(class) };

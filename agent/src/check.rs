@@ -31,9 +31,7 @@ pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str, late: bool) -> Vec<S
             Err(why) => format!("stacks: by AsyncGetCallTrace alone: {why}"),
         },
     );
-    lines.extend(
-        continuations::missing().map(|why| format!("a virtual thread that was parked has no stack: {why}")),
-    );
+    lines.extend(continuations::missing());
     lines.push(match recovery::of(places.ground.as_ref(), Options::default().recovery) {
         Ok(_) => "stacks that neither finds are looked for in other ways".to_owned(),
         Err(why) => why.to_owned(),

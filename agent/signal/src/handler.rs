@@ -260,7 +260,7 @@ fn walk(
             // room for depth + 1 frames in each account; the context is the kernel's.
             unsafe { guard::walk(*walker, &subject, sampler.room(sample)) }
         };
-        let (answer, torn) = own_part(sampler, sample, answer, walked);
+        let (answer, torn) = own_part(sampler, *walker, sample, answer, walked);
         let Outset { pc: called, before } = outset.get();
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
         sample.add(answer, Origin { begun, ..origin }, at);
@@ -278,16 +278,20 @@ fn walk(
     walked || unsafe { recover(sampler, &subject, sample, curable) }
 }
 
-/// An answer without what is a virtual thread's carrier's, as far as the first walker knows. One that lacks frames before that is none,
+/// A walker's answer without what is a virtual thread's carrier's, as far as the first walker knows, which leaves that out itself. One that lacks frames before that is none,
 /// unless another one has been taken already, with which it is to be compared; and then it is the first walker that may find them, though
 /// it may have taken the thread for one that runs no Java.
 fn own_part(
     sampler: &Sampler,
+    walker: &dyn Walker,
     sample: &Sample<'_, '_>,
     answer: Answer,
     walked: bool,
 ) -> (Answer, Option<&'static dyn Walker>) {
     let (Ok(count), Some(first)) = (answer, sampler.walkers.first()) else { return (answer, None) };
+    if core::ptr::addr_eq(walker, *first) {
+        return (answer, None);
+    }
     // SAFETY: the walker has written so many, where there was room for them.
     match first.part(unsafe { sample.written(count) }) {
         Part::First(count) => (Ok(count), None),
@@ -312,7 +316,7 @@ unsafe fn recover(
     while recovered < RECOVERED {
         // SAFETY: as of its walk; the claim has room for so many more accounts.
         let Some(it) = (unsafe { attempts.next(walker, subject, sampler.room(sample)) }) else { break };
-        let (answer, torn) = own_part(sampler, sample, it.answer, false);
+        let (answer, torn) = own_part(sampler, walker, sample, it.answer, false);
         if torn.is_some() {
             continue;
         }

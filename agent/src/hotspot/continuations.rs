@@ -26,10 +26,8 @@ use crate::java;
 
 /// The class that is loaded with the first virtual thread, if no archive had it, as the JVM writes it.
 pub const CLASS: &str = "Ljava/lang/VirtualThread$VThreadContinuation;";
-const VIRTUAL: &str = "java/lang/VirtualThread$VThreadContinuation";
 const CHUNK: &str = "jdk/internal/vm/StackChunk";
 const CARRIER: &str = "java/lang/VirtualThread";
-const UNSAFE: &str = "jdk/internal/misc/Unsafe";
 
 const WORD: usize = size_of::<usize>();
 
@@ -75,7 +73,12 @@ static FOUND: OnceCell<Result<(), String>> = OnceCell::new();
 pub fn meet(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
     if FOUND.get().is_none() {
         // Java runs for it, so nothing is held meanwhile: who comes second finds the same.
-        let found = of(hotspot, jvmti, env, class).map(|known| own.know(Box::leak(Box::new(known))));
+        let found = env.with_local_frame(64, |env| -> jni::errors::Result<Result<(), String>> {
+            let known = of(hotspot, jvmti, env, class);
+            Ok(known.map(|known| own.know(Box::leak(Box::new(known)))))
+        });
+        let found =
+            java::cleared(env, found).unwrap_or_else(|| Err("there is no room for references".to_owned()));
         let _ = FOUND.set(found);
     }
 }
@@ -85,12 +88,13 @@ pub fn met() -> bool {
     FOUND.get().is_some()
 }
 
-/// Why the frames of virtual threads cannot be found though there are some.
-pub fn missing() -> Option<&'static str> {
-    FOUND.get().and_then(|found| found.as_ref().err()).map(String::as_str)
+/// What is said where the frames of virtual threads cannot be found though there are some.
+pub fn missing() -> Option<String> {
+    let why = FOUND.get()?.as_ref().err()?;
+    Some(format!("a virtual thread that was parked has no stack of its own: {why}"))
 }
 
-/// Looks for it all, or says what is missing.
+/// Looks for it all, or says what is missing. No class is initialised for it: the program may never have a virtual thread.
 fn of(
     hotspot: &HotSpot,
     jvmti: Jvmti,
@@ -99,33 +103,48 @@ fn of(
 ) -> Result<ContinuationLayout, String> {
     let tables = Tables::of(hotspot)?;
     let klasses = Klasses::of(&tables)?;
-    let chunk = klasses.find(CHUNK)?;
-    let fields = env.with_local_frame(64, |env| -> jni::errors::Result<Result<Fields, String>> {
-        Ok(Fields::of(jvmti, env, class))
-    });
-    let fields = java::cleared(env, fields).ok_or("there is no room for references")??;
+    let [virtual_klass, chunk_klass] = klasses.find([CLASS.trim_matches(['L', ';']), CHUNK])?;
+    let continuation = env.get_superclass(class);
+    let continuation =
+        java::cleared(env, continuation).flatten().ok_or("virtual threads have no continuations")?;
+    let (chunk, carrier) = (named(env, class, CHUNK)?, named(env, class, CARRIER)?);
+    let id = |class: &JClass<'_>, name: &str| {
+        let ids = jvmti.class_methods(class.as_raw()).ok();
+        let is = |id: &jmethodID| jvmti.method_name(*id).is_ok_and(|method| method.name == name);
+        let id = ids.and_then(|ids| ids.iter().copied().find(is));
+        id.map(|id| id as usize)
+            .ok_or_else(|| format!("Java has no {name} that virtual threads are entered by"))
+    };
+    let offsets = Offsets::of(env, class)?;
+    let mut offset = |class: &JClass<'_>, name: &str| {
+        let offset = offsets.field(env, class, name);
+        offset.ok_or_else(|| format!("Java does not tell where virtual threads have their {name}"))
+    };
     Ok(ContinuationLayout {
         heap: heap(hotspot, &tables)?,
         barrier: barrier(&tables, jvmti)?,
-        first: fields.first,
-        enters: fields.enters,
-        carries: fields.carries,
-        leaves: fields.leaves,
+        first: id(&continuation, "enter")?,
+        enters: id(&continuation, "enterSpecial")?,
+        carries: id(&carrier, "runContinuation")?,
+        leaves: id(&continuation, "doYield")?,
         entry: entry(hotspot, &tables)?,
         // Behind the entry before it, which is the first in it, or the second.
         continuation: match tables.offset("ContinuationEntry", "_parent") {
             Ok(parent) => parent + WORD..parent + 2 * WORD,
             Err(_) => WORD..3 * WORD,
         },
-        class: klasses.find(VIRTUAL)?,
-        last: fields.last,
+        class: virtual_klass,
+        last: offset(&continuation, "tail")?,
         chunk: ChunkLayout {
-            class: chunk,
-            before: fields.before,
-            size: fields.size,
-            youngest: fields.youngest,
-            end: fields.end,
-            frames: klasses.size(chunk)?,
+            class: chunk_klass,
+            before: offset(&chunk, "parent")?,
+            size: offset(&chunk, "size")?,
+            youngest: offset(&chunk, "sp")?,
+            end: match offset(&chunk, "bottom") {
+                Ok(at) => End::At(at),
+                Err(_) => End::Before(offset(&chunk, "argsize")?),
+            },
+            frames: klasses.size(chunk_klass)?,
         },
     })
 }
@@ -215,58 +234,8 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
     })
 }
 
-/// What Java tells of its own classes. None of them is initialised for it: the program may never have a virtual thread.
-struct Fields {
-    first: usize,
-    enters: usize,
-    carries: usize,
-    leaves: usize,
-    last: usize,
-    before: usize,
-    size: usize,
-    youngest: usize,
-    end: End,
-}
-
-impl Fields {
-    /// `class` is that of virtual threads' continuations.
-    fn of(jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) -> Result<Self, String> {
-        let continuation = env.get_superclass(class);
-        let continuation =
-            java::cleared(env, continuation).flatten().ok_or("virtual threads have no continuations")?;
-        let (chunk, carrier) = (found(env, class, CHUNK)?, found(env, class, CARRIER)?);
-        let id = |class: &JClass<'_>, name: &str| {
-            let ids = jvmti.class_methods(class.as_raw()).ok();
-            let is = |id: &jmethodID| jvmti.method_name(*id).is_ok_and(|method| method.name == name);
-            let id = ids.and_then(|ids| ids.iter().copied().find(is));
-            id.map(|id| id as usize)
-                .ok_or_else(|| format!("Java has no {name} that virtual threads are entered by"))
-        };
-        let unsafe_class = found(env, class, UNSAFE)?;
-        let offsets = Offsets::of(env, &unsafe_class).ok_or("Java does not tell where fields are")?;
-        let mut of = |class: &JClass<'_>, name: &str| {
-            let offset = offsets.field(env, class, name);
-            offset.ok_or_else(|| format!("Java does not tell where virtual threads have their {name}"))
-        };
-        Ok(Self {
-            last: of(&continuation, "tail")?,
-            before: of(&chunk, "parent")?,
-            size: of(&chunk, "size")?,
-            youngest: of(&chunk, "sp")?,
-            end: match of(&chunk, "bottom") {
-                Ok(at) => End::At(at),
-                Err(_) => End::Before(of(&chunk, "argsize")?),
-            },
-            first: id(&continuation, "enter")?,
-            enters: id(&continuation, "enterSpecial")?,
-            carries: id(&carrier, "runContinuation")?,
-            leaves: id(&continuation, "doYield")?,
-        })
-    }
-}
-
 /// The class of this name of the JDK's own, which is not initialised for it. Any class is given, to be asked by.
-fn found<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClass<'e>, String> {
+fn named<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClass<'e>, String> {
     let ask = |env: &mut JNIEnv<'e>| -> jni::errors::Result<JClass<'e>> {
         let classes = env.get_object_class(any)?;
         let text = env.new_string(name.replace('/', "."))?;
@@ -283,10 +252,14 @@ fn found<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClas
 struct Offsets<'e>(JObject<'e>);
 
 impl<'e> Offsets<'e> {
-    fn of(env: &mut JNIEnv<'e>, class: &JClass<'_>) -> Option<Self> {
+    /// Any class is given, to be asked by.
+    fn of(env: &mut JNIEnv<'e>, any: &JClass<'_>) -> Result<Self, String> {
+        const CLASS: &str = "jdk/internal/misc/Unsafe";
+        let class = named(env, any, CLASS)?;
         let told =
-            env.call_static_method(class, "getUnsafe", format!("()L{UNSAFE};"), &[]).and_then(JValueOwned::l);
-        java::cleared(env, told).filter(|told| !told.is_null()).map(Self)
+            env.call_static_method(class, "getUnsafe", format!("()L{CLASS};"), &[]).and_then(JValueOwned::l);
+        let told = java::cleared(env, told).filter(|told| !told.is_null());
+        told.map(Self).ok_or_else(|| "Java does not tell where fields are".to_owned())
     }
 
     fn field(&self, env: &mut JNIEnv<'_>, class: &JClass<'_>, name: &str) -> Option<usize> {
@@ -344,23 +317,32 @@ impl Klasses {
         })
     }
 
-    /// The class of that name: of several the oldest, since what a redefinition leaves is younger.
-    fn find(&self, name: &str) -> Result<usize, String> {
+    /// The classes of these names: of several the oldest, since what a redefinition leaves is younger.
+    fn find<const N: usize>(&self, names: [&str; N]) -> Result<[usize; N], String> {
         let after = |class: &usize| read(class.wrapping_add(self.next)).filter(|next| *next != 0);
-        let all =
-            std::iter::successors(Some(self.first).filter(|first| *first != 0), after).take(Self::CLASSES);
-        let found = all.filter(|class| self.is_named(*class, name).unwrap_or(false)).last();
-        found.ok_or_else(|| format!("this JVM does not show its {name}"))
+        let mut found = [0; N];
+        for class in std::iter::successors(Some(self.first), after).take(Self::CLASSES) {
+            if let Some(at) = self.is_one_of(class, names) {
+                found[at] = class;
+            }
+        }
+        match names.iter().zip(found).find(|(_, class)| *class == 0) {
+            Some((name, _)) => Err(format!("this JVM does not show its {name}")),
+            None => Ok(found),
+        }
     }
 
-    fn is_named(&self, class: usize, name: &str) -> Option<bool> {
+    /// Which of these names a class has.
+    fn is_one_of<const N: usize>(&self, class: usize, names: [&str; N]) -> Option<usize> {
         let symbol = read(class.wrapping_add(self.name))?;
-        let length = read_half(symbol.wrapping_add(self.length))? & 0xffff;
-        if usize::try_from(length).ok()? != name.len() {
-            return Some(false);
-        }
-        let words: [usize; Self::NAME] = peek(symbol.wrapping_add(self.body))?;
-        Some(words.iter().flat_map(|word| word.to_le_bytes()).take(name.len()).eq(name.bytes()))
+        let length = usize::try_from(read_half(symbol.wrapping_add(self.length))? & 0xffff).ok()?;
+        names.iter().position(|name| {
+            let body = || peek::<{ Self::NAME }>(symbol.wrapping_add(self.body));
+            let is = |body: [usize; Self::NAME]| {
+                body.iter().flat_map(|word| word.to_le_bytes()).take(length).eq(name.bytes())
+            };
+            name.len() == length && body().is_some_and(is)
+        })
     }
 
     /// How many bytes an object of a class has for its fields.

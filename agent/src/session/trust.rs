@@ -184,9 +184,7 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         notes.push(format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended"));
     }
     notes.extend(session.walkers.missing.clone());
-    if let Some(why) = session.walkers.own.and_then(|_| continuations::missing()) {
-        notes.push(format!("a virtual thread that was parked has no stack of its own: {why}"));
-    }
+    notes.extend(session.walkers.own.and_then(|_| continuations::missing()));
     if session.walkers.wrong() {
         notes.push(
             "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"

@@ -78,6 +78,11 @@ impl Own {
         self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed)
     }
 
+    /// What it can say of virtual threads while it walks.
+    fn virtual_threads(&self) -> Option<&ContinuationLayout> {
+        if self.is_stopped() { None } else { self.known().continuations }
+    }
+
     fn known(&self) -> Known<'_> {
         // SAFETY: null, or what `know` was given, which lives for ever and never changes.
         let continuations = unsafe { self.continuations.load(Ordering::Acquire).as_ref() };
@@ -92,13 +97,11 @@ unsafe impl Walker for Own {
     }
 
     fn part(&self, frames: &[RawFrame]) -> Part {
-        let known = if self.is_stopped() { None } else { self.known().continuations };
-        known.map_or(Part::All, |known| known.part(frames))
+        self.virtual_threads().map_or(Part::All, |known| known.part(frames))
     }
 
     fn barrier(&self) -> Range<usize> {
-        let known = if self.is_stopped() { None } else { self.known().continuations };
-        known.map_or(0..0, |known| known.barrier.clone())
+        self.virtual_threads().map_or(0..0, |known| known.barrier.clone())
     }
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {

@@ -7,7 +7,6 @@
 
 use core::ops::Range;
 
-use super::frames::{Cut, Frames};
 use super::heap::HeapLayout;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
@@ -118,25 +117,19 @@ pub fn distant(from: usize, words: usize) -> usize {
 }
 
 impl ContinuationLayout {
-    /// Takes away what stands behind a virtual thread's frames, if it was added from this one on: the frame of the method that enters it, and all
-    /// that has called that. Where nothing stands before that frame the thread is just being entered or left, by its carrier.
-    pub(super) fn cut(&self, frames: &mut Frames<'_>, from: u32) -> Cut {
-        let is = |index: u32, method: usize| frames.method(index) == Some(method);
-        let found = (from.max(3)..frames.count())
-            .find(|index| is(*index, self.carries) && is(index.wrapping_sub(2), self.enters));
-        match found {
-            None => Cut::Not,
-            Some(index) if is(index.wrapping_sub(3), self.first) => {
-                frames.truncate(index.wrapping_sub(2));
-                Cut::There
-            }
-            Some(_) => Cut::Torn,
-        }
+    /// True for the frame of a virtual thread's first method.
+    pub fn is_first(&self, frame: Option<&RawFrame>) -> bool {
+        frame.is_some_and(|frame| frame.method == self.first)
     }
 
-    /// True if the oldest frame is that of a virtual thread's first method.
-    pub(super) fn is_first(&self, frames: &Frames<'_>) -> bool {
-        frames.count().checked_sub(1).and_then(|last| frames.method(last)) == Some(self.first)
+    /// The same as [`Self::part`], asked again and again while a walk adds frames, of which these are the last.
+    pub fn part_since(&self, from: u32, frames: &[RawFrame]) -> Part {
+        let added = frames.iter().skip(from as usize);
+        if added.map(|frame| frame.method).any(|method| method == self.carries) {
+            self.part(frames)
+        } else {
+            Part::All
+        }
     }
 
     /// How much of these frames is a virtual thread's, if one is among them. What returns to the barrier a walk that knows of none takes
@@ -145,11 +138,11 @@ impl ContinuationLayout {
         let methods = || frames.iter().map(|frame| frame.method);
         let carried = methods().zip(methods().skip(2)).position(|pair| pair == (self.enters, self.carries));
         let Some(entry) = carried else { return Part::All };
-        match entry.checked_sub(1).and_then(|last| frames.get(last)) {
+        match (entry.checked_sub(1), u32::try_from(entry)) {
             // The carrier just enters it, or leaves it.
-            None => Part::All,
-            Some(last) if last.method == self.first => u32::try_from(entry).map_or(Part::Torn, Part::First),
-            Some(_) => Part::Torn,
+            (None, _) => Part::All,
+            (Some(last), Ok(count)) if self.is_first(frames.get(last)) => Part::First(count),
+            _ => Part::Torn,
         }
     }
 

@@ -4,16 +4,6 @@ use core::marker::PhantomData;
 
 use crate::walker::{Outset, RawFrame, Room};
 
-/// Whether a stack ends within what was added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
-    Not,
-    /// It did, and what comes after was taken away.
-    There,
-    /// Frames are lacking before its end.
-    Torn,
-}
-
 /// Room that is being filled.
 #[derive(Debug)]
 pub struct Frames<'r> {
@@ -64,10 +54,10 @@ impl Frames<'_> {
         self.count = self.count.min(count);
     }
 
-    /// Whose frame it is.
-    pub fn method(&self, index: u32) -> Option<usize> {
-        // SAFETY: less than `count`: it was written.
-        (index < self.count).then(|| unsafe { self.room.frames.add(index as usize).read().method })
+    /// Those that have been added.
+    pub fn added(&self) -> &[RawFrame] {
+        // SAFETY: so many were written, and nobody else has the room, by the promise of `of`.
+        unsafe { core::slice::from_raw_parts(self.room.frames, self.count as usize) }
     }
 
     /// Adds so many of them once more, from this one on.

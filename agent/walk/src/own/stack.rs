@@ -3,6 +3,8 @@
 //! Each caller stands further out on the thread's own stack than what it called, or in the same chunk, and of chunks there are so many at most:
 //! so a walk comes to an end.
 
+mod chunks;
+
 use core::cell::Cell;
 use core::ops::Range;
 
@@ -10,8 +12,8 @@ use vouch_sample::{Answer, Reason};
 
 use super::again::Again;
 use super::compiled::{Compiled, Which};
-use super::continuation::{CHUNKS, Chunk, ContinuationLayout, Further, distant};
-use super::frames::{Cut, Frames};
+use super::continuation::{Chunk, ContinuationLayout, Further, distant};
+use super::frames::Frames;
 use super::heap::Moment;
 use super::interpreted::Interpreted;
 use super::layout::{AnchorLayout, Layout, Number};
@@ -19,6 +21,7 @@ use super::processor::{follows_call, prologue, shape, stub_shape};
 use crate::blobs::Blob;
 use crate::context::{Interpreting, Registers as Position};
 use crate::memory::Memory;
+use crate::walker::Part;
 
 const WORD: usize = size_of::<usize>();
 /// Frames without a method between two with one are few.
@@ -175,12 +178,15 @@ pub fn walk<M: Memory>(
                 Reason::NOT_WALKABLE_JAVA
             });
         };
-        let ended = match known.continuations.map_or(Cut::Not, |known| known.cut(frames, before)) {
-            Cut::Not => false,
-            Cut::There => true,
-            Cut::Torn => return Err(Reason::NOT_WALKABLE_JAVA),
-        };
-        if ended || frames.full() {
+        match known.continuations.map_or(Part::All, |known| known.part_since(before, frames.added())) {
+            Part::All => {}
+            Part::First(count) => {
+                frames.truncate(count);
+                break;
+            }
+            Part::Torn => return Err(Reason::NOT_WALKABLE_JAVA),
+        }
+        if frames.full() {
             break;
         }
         let (caller, left) = match next {
@@ -188,28 +194,17 @@ pub fn walk<M: Memory>(
             Next::Left(caller) => (caller, true),
             Next::Nobody => break,
         };
-        if before == 0 && frames.count() == 1 {
-            let leaves = known.continuations.filter(|known| frames.method(0) == Some(known.leaves));
-            walk.leaving.set(leaves.map(|_| caller));
-        }
-        let goes_on = walk.goes_on_in_chunk(caller);
-        let caller = match goes_on.then(|| walk.in_chunk(caller, false)) {
-            None => caller,
-            Some(Some(Further::Is(youngest))) => youngest,
-            // There a virtual thread's stack ends with the first of its methods.
-            Some(Some(Further::Nothing))
-                if known.continuations.is_some_and(|known| known.is_first(frames)) =>
-            {
-                break;
-            }
-            Some(_) => return Err(Reason::NOT_WALKABLE_JAVA),
+        let (caller, in_chunk) = match walk.found(caller, frames) {
+            Some(Further::Is(found)) => found,
+            Some(Further::Nothing) => break,
+            None => return Err(Reason::NOT_WALKABLE_JAVA),
         };
         if met == Met::Interrupted && !walk.whole.get() {
             frames.set_out(caller.pc);
         }
         stubs = if frames.count() == before { stubs.wrapping_add(1) } else { 0 };
         // What is interrupted may have taken down all that was its own.
-        let further = goes_on || caller.sp > here.sp || caller.sp == here.sp && met == Met::Interrupted;
+        let further = in_chunk || caller.sp > here.sp || caller.sp == here.sp && met == Met::Interrupted;
         if !further || stubs > STUBS {
             return Err(Reason::NOT_WALKABLE_JAVA);
         }
@@ -266,78 +261,6 @@ impl<M: Memory> Walk<'_, M> {
         // Where it has not said the address, that is what the call has pushed.
         let pc = if pc == 0 { self.stack.word(sp.wrapping_sub(WORD)) } else { Some(pc) };
         pc.map_or(Left::Unsaid, |pc| Left::At(Position { pc, sp, fp }))
-    }
-
-    /// True if the caller of what was left is to be found in a chunk, or nowhere any more.
-    fn goes_on_in_chunk(&self, caller: Position) -> bool {
-        match self.stack.chunk.get() {
-            Some(chunk) => chunk.ends(caller.sp),
-            None => self.continuations.is_some_and(|known| known.barrier.contains(&caller.pc)),
-        }
-    }
-
-    /// Goes on in the next chunk: that caller's place in it. `None` if that cannot be told.
-    fn in_chunk(&self, caller: Position, returned: bool) -> Option<Further<Position>> {
-        let Self { memory, stack, .. } = self;
-        let known = self.continuations?;
-        self.chunks.set(self.chunks.get().wrapping_add(1));
-        if self.chunks.get() > CHUNKS {
-            return None;
-        }
-        let chunk = if let Some(chunk) = stack.chunk.get() {
-            known.older_chunk(*memory, chunk)?
-        } else {
-            if !self.in_java {
-                self.moment.set(Some(known.heap.moment(*memory)?));
-            }
-            let youngest = known.youngest_chunk(*memory, self.thread, caller.sp, returned)?;
-            match self.leaving.get() {
-                Some(leaving) => self.before_leaving(known, youngest, leaving, caller.sp)?,
-                None => Further::Is(youngest),
-            }
-        };
-        match chunk {
-            Further::Is(chunk) => stack.enter(chunk).map(Further::Is),
-            Further::Nothing => Some(Further::Nothing),
-        }
-    }
-
-    /// The chunk as it was before the thread began to leave its carrier, while its frames from there to the end go into it: they are counted in
-    /// it already, or not yet. `None` if that cannot be told.
-    fn before_leaving(
-        &self,
-        known: &ContinuationLayout,
-        chunk: Chunk,
-        leaving: Position,
-        end: usize,
-    ) -> Option<Further<Chunk>> {
-        let Self { memory, layout, .. } = self;
-        let pc = |chunk: Chunk| chunk.youngest(*memory).map(|youngest| youngest.pc);
-        let goes_on = |chunk: Chunk| {
-            pc(chunk).is_some_and(|pc| {
-                layout.interpreter.is_returned_to(pc)
-                    || layout.ground.blobs.at(pc, *memory) == Some(Blob::Method) && follows_call(*memory, pc)
-            })
-        };
-        let without = chunk.without(end.wrapping_sub(leaving.sp));
-        if pc(chunk) == Some(leaving.pc) {
-            // They are, and so large are they there, too: else somebody else's frames would be taken for the next.
-            let without = without?;
-            return match () {
-                () if without.is_empty() => known.older_chunk(*memory, without),
-                () if goes_on(without) => Some(Further::Is(without)),
-                () => None,
-            };
-        }
-        // The room for them may be counted, and nothing have been written yet: then something goes on behind it.
-        let counted = without.is_some_and(|without| without.is_empty() || goes_on(without));
-        (!counted && goes_on(chunk)).then_some(Further::Is(chunk))
-    }
-
-    /// True if what was read of chunks was not moved meanwhile.
-    fn is_of_one_moment(&self) -> bool {
-        let Some(first) = self.moment.get() else { return true };
-        self.continuations.and_then(|known| known.heap.moment(self.memory)) == Some(first)
     }
 
     /// Adds what stands there, if it has methods, and says who called it. `None` if that cannot be told.
