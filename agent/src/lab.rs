@@ -13,7 +13,7 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni::objects::JObject;
 use parking_lot::Mutex;
-use vouch_sample::{Frame, Reason};
+use vouch_sample::{Frame, Stack};
 use vouch_walk::walker::{RawFrame, Walker};
 use vouch_witness::{Comparison, Difference, compare};
 
@@ -23,6 +23,7 @@ use crate::facade::{Capability, StackFrame};
 use crate::java;
 use crate::threads::registry;
 pub use walk::Question;
+use walk::Walked;
 
 /// How a walk was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub enum Way {
 struct Walk {
     walker: &'static dyn Walker,
     way: Way,
-    frames: Result<Vec<Frame>, Reason>,
+    found: Walked,
 }
 
 /// The accounts of one moment.
@@ -48,7 +49,6 @@ struct Walk {
 pub struct Asked {
     walks: Vec<Walk>,
     witness: Vec<Frame>,
-    limit: usize,
 }
 
 /// Why there is no answer.
@@ -85,14 +85,14 @@ fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refu
     for walker in agent.asked() {
         let question = Question { walker, slot, env: own };
         // SAFETY: slot and JNIEnv are the calling thread's.
-        let frames = unsafe { question.direct(desk.walked(limit)) };
-        walks.push(Walk { walker, way: Way::Direct, frames });
+        let found = unsafe { question.direct(desk.walked(limit)) };
+        walks.push(Walk { walker, way: Way::Direct, found });
         // SAFETY: as above.
-        let frames = unsafe { question.signalled(own_tid(), desk.walked(limit)) }.ok_or(Refusal::Silent)?;
-        walks.push(Walk { walker, way: Way::Signal, frames });
+        let found = unsafe { question.signalled(own_tid(), desk.walked(limit)) }.ok_or(Refusal::Silent)?;
+        walks.push(Walk { walker, way: Way::Signal, found });
     }
     let witness = desk.witness(agent, std::ptr::null_mut())?;
-    Ok(Asked { walks, witness, limit })
+    Ok(Asked { walks, witness })
 }
 
 /// Another thread, held where it stands.
@@ -117,22 +117,23 @@ fn ask_other(
     let mut walks = Vec::new();
     for walker in agent.asked() {
         // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it does.
-        let frames = unsafe { Question { walker, slot, env }.signalled(tid, desk.walked(limit)) };
-        walks.push(frames.map(|frames| Walk { walker, way: Way::Suspended, frames }));
+        let found = unsafe { Question { walker, slot, env }.signalled(tid, desk.walked(limit)) };
+        walks.push(found.map(|found| Walk { walker, way: Way::Suspended, found }));
     }
     let witness = desk.witness(agent, thread.as_raw());
     let resumed = agent.jvmti.resume(thread.as_raw());
     debug_assert!(resumed.is_ok(), "the thread was suspended by us");
     let walks: Option<Vec<_>> = walks.into_iter().collect();
-    Ok(Asked { walks: walks.ok_or(Refusal::Silent)?, witness: witness?, limit })
+    Ok(Asked { walks: walks.ok_or(Refusal::Silent)?, witness: witness? })
 }
 
 impl Desk {
     /// Room for a walk of at most `limit` frames.
     fn walked(&mut self, limit: usize) -> &mut [RawFrame] {
-        let size = self.walked.len().max(limit);
+        let room = limit.saturating_add(1);
+        let size = self.walked.len().max(room);
         self.walked.resize(size, RawFrame::EMPTY);
-        &mut self.walked[..limit]
+        &mut self.walked[..room]
     }
 
     fn witness(&mut self, agent: &Agent, thread: jni_sys::jobject) -> Result<Vec<Frame>, Refusal> {
@@ -145,7 +146,7 @@ impl Desk {
 impl Asked {
     /// Each walk with its comparison.
     fn compared(&self) -> impl Iterator<Item = (&Walk, Comparison)> {
-        self.walks.iter().map(|walk| (walk, walk.compare(&self.witness, self.limit)))
+        self.walks.iter().map(|walk| (walk, walk.compare(&self.witness)))
     }
 
     /// True if no walk differs from the witness.
@@ -160,13 +161,14 @@ impl Asked {
 }
 
 impl Walk {
-    fn compare(&self, witness: &[Frame], limit: usize) -> Comparison {
-        match &self.frames {
-            Ok(frames) => compare(frames, witness, limit),
-            Err(_) if witness.is_empty() => compare(&[], witness, limit),
+    fn compare(&self, witness: &[Frame]) -> Comparison {
+        const NOTHING: Stack<'static> = Stack::whole(&[]);
+        match &self.found {
+            Ok(found) => compare(found.stack(), witness),
+            Err(_) if witness.is_empty() => compare(NOTHING, witness),
             Err(why) => Comparison {
                 differences: vec![Difference::Unwalked { why: *why }],
-                ..compare(&[], witness, limit)
+                ..compare(NOTHING, witness)
             },
         }
     }

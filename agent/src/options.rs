@@ -165,7 +165,7 @@ impl Default for Options {
             most_on_disk: 1 << 30,
             interval: Duration::from_millis(1),
             engine: EngineWish::Auto,
-            depth: 2048,
+            depth: 65_536,
             threads: None,
             start: Duration::ZERO,
             duration: None,

@@ -28,7 +28,7 @@ use hdrhistogram::Histogram;
 use vouch_proof::Verdict;
 use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId, no_stack};
 use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
-use vouch_sample::{Frame, Head, Meant, Reason, Walk};
+use vouch_sample::{Cut, Frame, Head, Meant, Reason, Stack, Walk};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{accounts, head};
@@ -82,7 +82,6 @@ impl ByProof {
 pub struct Recorder {
     pub recording: Recording,
     pub witness: Witness,
-    depth: usize,
     tracks: Tracks,
     walks: Walks,
     names: Names,
@@ -118,7 +117,6 @@ impl Recorder {
         Self {
             recording: Recording::new(),
             witness,
-            depth,
             tracks: Tracks::new(registry),
             walks: Walks::new(depth, registry),
             names: Names::new(showing.names),
@@ -244,7 +242,7 @@ impl Recorder {
         self.handler_total_ns += u64::from(head.took);
         let mut frames = take(&mut self.frames);
         match self.of_walkers(&head, entry, &mut frames, jvm) {
-            Ok(began) => self.take_frames(&head, &frames, began, jvm),
+            Ok((began, cut)) => self.take_frames(&head, Stack { frames: &frames, cut }, began, jvm),
             Err((why, interrupted)) => {
                 let mut recovered =
                     accounts(entry).filter_map(|account| Some((account.origin.strategy?, account)));
@@ -252,7 +250,7 @@ impl Recorder {
                     frames.clear();
                     frames.extend(account.frames());
                     let repair = Repair { strategy, interrupted, caller: account.pc };
-                    self.take_recovered(&head, repair, &mut frames, jvm)
+                    self.take_recovered(&head, repair, (&mut frames, account.cut), jvm)
                 });
                 if !holds {
                     if head.witnessed {
@@ -270,22 +268,27 @@ impl Recorder {
         &mut self,
         head: &Head,
         repair: Repair,
-        frames: &mut Vec<Frame>,
+        (frames, mut cut): (&mut Vec<Frame>, Option<Cut>),
         jvm: &mut dyn Jvm,
     ) -> bool {
         let (track, _) = self.tracks.of(head, &mut self.recording);
         self.meant.clear();
         jvm.meant(frames, head.time, &mut self.meant);
         let began = repair.put_back(head, frames, &mut self.meant, &mut self.walks.prover, jvm);
+        if let (Some(cut), Leaf::PutBack) = (&mut cut, began.leaf()) {
+            cut.at += 1;
+        }
         let Self { walks, witness, meant, .. } = self;
         let against = Verdict::fails_a_guess;
-        if walks.refutes(meant, head.serial, against, jvm, |jvm| witness.present_root(head, jvm)) {
+        if walks.refutes(Stack { frames: meant, cut }, head.serial, against, jvm, |jvm| {
+            witness.present_root(head, jvm)
+        }) {
             self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
             return false;
         }
-        let judged = self.judge(head, began, jvm);
-        let account =
-            head.witnessed.then(|| self.witness.take(head, frames, began, self.depth, jvm)).flatten();
+        let judged = self.judge(head, began, cut, jvm);
+        let walk = Stack { frames, cut };
+        let account = head.witnessed.then(|| self.witness.take(head, walk, began, jvm)).flatten();
         let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
         self.recovered.count(repair.strategy, fate, head.weight);
         self.add(head, track, stack, fate);
@@ -312,22 +315,22 @@ impl Recorder {
     /// Takes in a sample with its walk.
     pub fn take_walk(&mut self, head: &Head, walk: Walk<'_>, jvm: &mut dyn Jvm) {
         match walk {
-            Walk::Frames(frames) => self.take_frames(head, frames, Began::Here, jvm),
+            Walk::Stack(stack) => self.take_frames(head, stack, Began::Here, jvm),
             Walk::None(why) => self.take_none(head, why),
         }
     }
 
     /// Takes in a sample that has a stack.
-    fn take_frames(&mut self, head: &Head, frames: &[Frame], began: Began, jvm: &mut dyn Jvm) {
+    fn take_frames(&mut self, head: &Head, walk: Stack<'_>, began: Began, jvm: &mut dyn Jvm) {
         let (track, _) = self.tracks.of(head, &mut self.recording);
         // Before all else: the thread runs on.
-        let account = head.witnessed.then(|| self.witness.take(head, frames, began, self.depth, jvm));
-        if !head.witnessed && frames.iter().any(|frame| frame.method().is_none()) {
+        let account = head.witnessed.then(|| self.witness.take(head, walk, began, jvm));
+        if !head.witnessed && walk.frames.iter().any(|frame| frame.method().is_none()) {
             self.witness.make_ids(head, jvm);
         }
         self.meant.clear();
-        jvm.meant(frames, head.time, &mut self.meant);
-        let judged = self.judge(head, began, jvm);
+        jvm.meant(walk.frames, head.time, &mut self.meant);
+        let judged = self.judge(head, began, walk.cut, jvm);
         let (fate, stack) = self.java_stack(head, judged, account.flatten(), track, jvm);
         self.add(head, track, stack, fate);
     }
@@ -346,9 +349,9 @@ impl Recorder {
     }
 
     /// How far the walk at hand stands by proof alone.
-    fn judge(&mut self, head: &Head, began: Began, jvm: &mut dyn Jvm) -> ByProof {
+    fn judge(&mut self, head: &Head, began: Began, cut: Option<Cut>, jvm: &mut dyn Jvm) -> ByProof {
         let Self { recording, witness, walks, names, meant, .. } = self;
-        let placed = walks.place(meant, usize::MAX, recording, names, jvm);
+        let placed = walks.place(Stack { frames: meant, cut }, recording, names, jvm);
         walks.count_edges(placed);
         let standing = walks.judge(placed, head.serial, jvm, |jvm| witness.present_root(head, jvm));
         ByProof { placed, standing, leaf: began.leaf() }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use jni::objects::JObject;
-use vouch_sample::{Frame, Head, Walk};
+use vouch_sample::{Frame, Head, Stack, Walk};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock;
@@ -46,7 +46,11 @@ impl Truth {
         let mut stacks = 0;
         late::each_java_thread(self.jvmti, env, |env, thread| {
             if let Some((head, frames)) = self.ask(env, thread) {
-                recorder.take_walk(&head, Walk::Frames(&frames), &mut questions.on(resolver, env));
+                recorder.take_walk(
+                    &head,
+                    Walk::Stack(Stack::whole(&frames)),
+                    &mut questions.on(resolver, env),
+                );
                 stacks += 1;
             }
         });

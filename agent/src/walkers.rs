@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use jni::JNIEnv;
 use parking_lot::Mutex;
-use vouch_sample::Frame;
+use vouch_sample::{Frame, Stack};
 use vouch_walk::broken::{Break, Broken};
 use vouch_walk::own::Own;
 use vouch_walk::walker::{RawFrame, Walker};
@@ -129,7 +129,7 @@ pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
         return;
     }
     let Some(slot) = registry().slots().find(own_tid()) else { return };
-    let mut walked = vec![RawFrame::EMPTY; DEEPEST];
+    let mut walked = vec![RawFrame::EMPTY; DEEPEST + 1];
     // The walk before the witness, which would make ids that are lacking.
     // SAFETY: slot and JNIEnv are the calling thread's.
     let walk = unsafe { Question { walker, slot, env: env.get_raw().cast() }.direct(&mut walked) };
@@ -139,7 +139,7 @@ pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
     // A stack of more was not walked.
     let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room, DEEPEST + 1) else { return };
     let witness: Vec<_> = room[..count].iter().map(|frame| frame.frame()).collect();
-    if count < DEEPEST && !agrees(&walk, &witness) {
+    if walk.cut.is_none() && count < DEEPEST && !agrees(&walk.frames, &witness) {
         own.wrong.store(true, Ordering::Relaxed);
     }
 }
@@ -150,7 +150,7 @@ fn agrees(walk: &[Frame], witness: &[Frame]) -> bool {
     walk.iter().any(|frame| frame.method().is_none())
         || walk
             .get(..witness.len())
-            .is_some_and(|walk| compare(walk, witness, DEEPEST).differences.is_empty())
+            .is_some_and(|walk| compare(Stack::whole(walk), witness).differences.is_empty())
 }
 
 #[cfg(test)]

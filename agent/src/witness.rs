@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use vouch_recording::Fate;
 use vouch_report::WitnessReport;
-use vouch_sample::{Frame, Head, Meaning, MethodId};
+use vouch_sample::{Frame, Head, Meaning, MethodId, Stack};
 use vouch_signal::stay::{Post, Stay};
 use vouch_signal::usual::Usual;
 use vouch_witness::{agrees_outside, compare, outside, root_side, rules};
@@ -214,18 +214,11 @@ impl Witness {
 
     /// Witnesses a marked sample, whose walk is given, and where it began; gives the JVM's own account, if it is of the same
     /// moment.
-    pub fn take(
-        &mut self,
-        head: &Head,
-        walk: &[Frame],
-        began: Began,
-        depth: usize,
-        jvm: &mut dyn Jvm,
-    ) -> Option<Account> {
+    pub fn take(&mut self, head: &Head, walk: Stack<'_>, began: Began, jvm: &mut dyn Jvm) -> Option<Account> {
         let begun = clock::own_cpu();
         let answer = self.answered.take().filter(|it| (it.time, it.serial) == (head.time, head.serial));
-        // A walk that was cut has no root to compare.
-        let account = (walk.len() <= depth).then(|| self.compare(head, walk, began, answer, jvm)).flatten();
+        // What has no root can be compared with nothing.
+        let account = walk.root().and_then(|_| self.compare(head, walk, began, answer, jvm));
         self.pay(begun);
         account
     }
@@ -250,7 +243,7 @@ impl Witness {
     fn compare(
         &mut self,
         head: &Head,
-        walk: &[Frame],
+        walk: Stack<'_>,
         began: Began,
         answer: Option<Answer>,
         jvm: &mut dyn Jvm,
@@ -260,11 +253,12 @@ impl Witness {
             None => (jvm.stack(head.tid, head.serial, &mut || ()), None),
         };
         self.counts.asked += 1;
-        let Some(Witnessed { frames: witness, exact, .. }) = witnessed else {
+        let Some(Witnessed { frames: mut witness, exact, .. }) = witnessed else {
             self.counts.gone += 1;
             return None;
         };
-        let walk: Vec<Frame> = walk.iter().copied().map(rules::of_walk).collect();
+        rules::cut_alike(&mut witness, walk);
+        let walk: Vec<Frame> = walk.frames.iter().copied().map(rules::of_walk).collect();
         // Where it began with a caller, what the JVM has on top is not what the walk has there, even if the thread did not run.
         let top = top.or(exact.then(Top::default)).map(|top| began.top(top));
         let exact = exact && began == Began::Here;
@@ -284,7 +278,7 @@ impl Witness {
             }
         };
         let (grade, differences) = if exact {
-            (&mut counts.exact, compare(&walk, &witness, usize::MAX).differences)
+            (&mut counts.exact, compare(Stack::whole(&walk), &witness).differences)
         } else {
             let mut differences = outside(&walk, left_out, &witness);
             if !differences.is_empty() {

@@ -64,7 +64,7 @@ public class Recursion extends Scenario {
             int frames = new Throwable().getStackTrace().length + 2 + levels + 2;
             route.limit = words[1].equals("exact") ? frames : frames - 1;
         }
-        truth(route, words[0], limited);
+        truth(route, words[0]);
         if (words[2].equals("warm")) {
             compiled(words[0]);
             route.warm();
@@ -84,19 +84,17 @@ public class Recursion extends Scenario {
         }
     }
 
-    /** Every level by its name; of a stack that may be cut, all but the outermost frames. */
-    private static void truth(Recursive route, String shape, boolean limited) {
+    /** Every level by its name. */
+    private static void truth(Recursive route, String shape) {
         List<String> frames = new ArrayList<>();
         frames.add("Ask.here");
         String[] turns = turns(shape);
         for (int i = 0; i < route.levels; i++) {
             frames.add(turns[i % turns.length]);
         }
-        if (!limited) {
-            frames.add(route.getClass().getSimpleName() + ".go");
-            frames.add("Recursion.run");
-            frames.add("Recursion.main");
-        }
+        frames.add(route.getClass().getSimpleName() + ".go");
+        frames.add("Recursion.run");
+        frames.add("Recursion.main");
         Ask.truth(frames.toArray(new String[0]));
     }
 

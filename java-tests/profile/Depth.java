@@ -1,16 +1,17 @@
 /*
- * A recursion of 20,000 frames is shown whole if the user asks for that depth; at the ordinary depth it is cut, and
- * the stack says so at its root. A stack that is cut in silence looks as if the program had begun in the middle of
- * nowhere. How many frames there really are is what the JVM itself says, at the bottom of the recursion.
+ * Recursions of 5,000 and of 50,000 frames are shown whole. One for which there is no room is cut in its middle, and the stack says so
+ * there: its root is the true one, or a deep stack would look as if the program had begun in the middle of nowhere. How many frames there
+ * really are is what the JVM itself says, at the bottom of the recursion.
  *
  * @test
- * @summary Deep stacks are whole, or marked as cut
+ * @summary Deep stacks are whole, or cut in their middle and marked there
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Depth
  */
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 
 import dev.vouch.test.Burn;
@@ -21,8 +22,10 @@ import dev.vouch.test.Sample;
 import dev.vouch.test.Vm;
 
 public class Depth {
+    private static final String MARK = "[frames left out]";
     private static final int LIMIT = 2048;
-    private static final int DEEP = 20_000;
+    private static final int DEEP = 5_000;
+    private static final int DEEPER = 50_000;
 
     public static void main(String[] args) {
         whole();
@@ -31,23 +34,27 @@ public class Depth {
     }
 
     private static void whole() {
-        Run run = run("interval=1ms,depth=30000", DEEP);
-        int frames = (int) run.number("frames-" + DEEP);
-        for (Sample sample : inTheDeep(run, DEEP)) {
-            Check.equal(frames, sample.depth(), "frames of a whole stack");
-            Check.equal("java.lang.Thread.run", sample.root().function, "root of a whole stack");
-            long downs = sample.functions().stream().filter("Depth$Program.down"::equals).count();
-            Check.equal(DEEP + 1, downs, "calls of the recursion");
+        Run run = run("interval=1ms", DEEP, DEEPER);
+        for (int depth : new int[] {DEEP, DEEPER}) {
+            int frames = (int) run.number("frames-" + depth);
+            for (Sample sample : inTheDeep(run, depth)) {
+                Check.equal(frames, sample.depth(), "frames of a whole stack");
+                Check.equal("java.lang.Thread.run", sample.root().function, "root of a whole stack");
+                long downs = sample.functions().stream().filter("Depth$Program.down"::equals).count();
+                Check.equal(depth + 1, downs, "calls of the recursion");
+            }
         }
     }
 
     private static void cut() {
-        Run run = run("interval=1ms", DEEP);
+        Run run = run("interval=1ms,depth=" + LIMIT, DEEP);
         for (Sample sample : inTheDeep(run, DEEP)) {
-            Check.equal("[cut at " + LIMIT + " frames]", sample.root().function, "root of a cut stack");
+            Check.equal("java.lang.Thread.run", sample.root().function, "root of a cut stack");
             Check.equal(LIMIT + 1, sample.depth(), "frames of a cut stack, and the mark");
-            Frame mark = sample.root();
+            Frame mark = sample.frames().get(LIMIT / 2);
+            Check.equal(MARK, mark.function, "in the middle of a cut stack");
             Check.that(!mark.java && mark.file == null && mark.line == 0, "the mark is no method: " + mark);
+            Check.equal(1, Collections.frequency(sample.functions(), MARK), "marks in a cut stack");
         }
     }
 
@@ -55,12 +62,12 @@ public class Depth {
         // How many frames there are around the recursion is known once it has run.
         int around = (int) run("interval=1ms", 0).number("frames-0");
         int at = LIMIT - around;
-        Run run = run("interval=1ms", at - 1, at, at + 1);
+        Run run = run("interval=1ms,depth=" + LIMIT, at - 1, at, at + 1);
         for (int more = -1; more <= 1; more++) {
             Check.equal(LIMIT + more, run.number("frames-" + (at + more)), "frames of the stack that was aimed at");
             for (Sample sample : inTheDeep(run, at + more)) {
-                boolean marked = sample.root().function.startsWith("[cut");
-                Check.equal(more > 0, marked, "mark on a stack of " + (LIMIT + more) + " frames: " + sample.root());
+                boolean marked = sample.functions().contains(MARK);
+                Check.equal(more > 0, marked, "mark in a stack of " + (LIMIT + more) + " frames");
                 Check.equal(LIMIT + more, sample.depth(), "frames of a stack of " + (LIMIT + more) + ", mark included");
             }
         }

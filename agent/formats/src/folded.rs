@@ -1,15 +1,20 @@
 //! Folded stacks, one a line: `root;caller;leaf 42`, the weight last. Flame-graph tools read it.
 //!
-//! Threads are merged, and so are stacks that differ in lines alone. It must never hold the lines: they are
-//! made one at a time, from a tree of names.
+//! Threads are merged, and so are stacks that differ in lines alone. A line has all of its stack's frames, so a deep stack is cut in its
+//! middle, or a recursion would fill the disk. It must never hold the lines: they are made one at a time, from a tree of names.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
+use std::iter;
 use std::ops::Range;
 
-use vouch_recording::{Id, Recording, StringId, StringTable, Thread};
+use vouch_recording::{Id, LEFT_OUT, Recording, StackId, StackRow, StringId, StringTable, Thread};
 
 use crate::meta::Meta;
+
+/// Of a stack of more frames than both together so many are in its line: from the root, and up to the leaf.
+const OUTER: usize = 1_024;
+const INNER: usize = 1_024;
 
 /// Writes the weight of each stack, sorted by the names of its frames from the root.
 pub fn write(recording: &Recording, _: &Meta, out: &mut dyn Write) -> io::Result<()> {
@@ -38,6 +43,7 @@ pub fn write(recording: &Recording, _: &Meta, out: &mut dyn Write) -> io::Result
 /// The names without what separates frames and lines, and their places in the order of the alphabet.
 struct Names {
     rank_of: Vec<usize>,
+    left_out: usize,
     by_rank: Vec<String>,
 }
 
@@ -45,10 +51,11 @@ impl Names {
     fn of(strings: &StringTable) -> Self {
         let clean: Vec<String> = strings.iter().map(clean).collect();
         let mut by_rank = clean.clone();
+        by_rank.push(LEFT_OUT.to_owned());
         by_rank.sort_unstable();
         by_rank.dedup();
         let rank = |name: &String| by_rank.partition_point(|other| other < name);
-        Self { rank_of: clean.iter().map(rank).collect(), by_rank }
+        Self { rank_of: clean.iter().map(rank).collect(), left_out: rank(&LEFT_OUT.to_owned()), by_rank }
     }
 
     fn rank(&self, name: StringId) -> usize {
@@ -85,25 +92,64 @@ struct Tree {
     starts: Vec<usize>,
 }
 
+/// The nodes as they are found.
+#[derive(Default)]
+struct Nodes {
+    rows: Vec<Node>,
+    places: HashMap<Node, Place>,
+}
+
+impl Nodes {
+    fn place(&mut self, node: Node) -> Place {
+        *self.places.entry(node).or_insert_with(|| {
+            self.rows.push(node);
+            self.rows.len() - 1
+        })
+    }
+}
+
 impl Tree {
     fn of(recording: &Recording, names: &Names) -> Self {
-        let mut rows: Vec<Node> = Vec::new();
-        let mut places: HashMap<Node, Place> = HashMap::new();
-        let mut node_of: Vec<Place> = Vec::with_capacity(recording.stacks().rows().len());
-        for stack in recording.stacks().rows() {
-            let parent = stack.parent.map(|parent| node_of[parent.row()]);
+        let stacks = recording.stacks();
+        let rank = |stack: StackRow| {
             let func = recording.frames().get(stack.frame).func;
-            let rank = names.rank(recording.funcs().get(func).name);
-            let node = Node { parent, rank };
-            node_of.push(*places.entry(node).or_insert_with(|| {
-                rows.push(node);
-                rows.len() - 1
-            }));
+            names.rank(recording.funcs().get(func).name)
+        };
+        let mut nodes = Nodes::default();
+        // By stack: the node of its outermost frames, and how many it has.
+        let mut outer: Vec<(Place, usize)> = Vec::with_capacity(stacks.rows().len());
+        for stack in stacks.rows() {
+            let above = stack.parent.map(|parent| outer[parent.row()]);
+            let depth = above.map_or(0, |(_, depth)| depth) + 1;
+            let node = match above {
+                Some((node, OUTER..)) => node,
+                _ => nodes.place(Node { parent: above.map(|(node, _)| node), rank: rank(*stack) }),
+            };
+            outer.push((node, depth));
         }
-        let mut weights = vec![0; rows.len()];
+        let mut weight_of: HashMap<StackId, u64> = HashMap::new();
         for sample in recording.threads().iter().flat_map(Thread::samples) {
-            weights[node_of[sample.stack.row()]] += u64::from(sample.weight);
+            *weight_of.entry(sample.stack).or_default() += u64::from(sample.weight);
         }
+        let mut weights = HashMap::new();
+        let mut inner = Vec::new();
+        for (leaf, weight) in weight_of {
+            let (mut node, depth) = outer[leaf.row()];
+            inner.clear();
+            let below = iter::successors(Some(stacks.get(leaf)), |stack| {
+                stack.parent.map(|parent| stacks.get(parent))
+            });
+            inner.extend(below.take(INNER.min(depth.saturating_sub(OUTER))).map(rank));
+            if depth > OUTER + INNER {
+                node = nodes.place(Node { parent: Some(node), rank: names.left_out });
+            }
+            for rank in inner.iter().rev() {
+                node = nodes.place(Node { parent: Some(node), rank: *rank });
+            }
+            *weights.entry(node).or_insert(0) += weight;
+        }
+        let rows = nodes.rows;
+        let weights = (0..rows.len()).map(|node| weights.get(&node).copied().unwrap_or(0)).collect();
         let (sorted, starts) = siblings(&rows);
         Self { rows, weights, sorted, starts }
     }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::ops::Range;
+
 use common::write;
 use common::{START_NS, busy_thread, sample, stack};
 use vouch_recording::{Category, Func, Recording, Sample};
@@ -55,10 +57,32 @@ fn no_name_breaks_a_line_or_a_frame() {
 }
 
 #[test]
-fn a_stack_may_be_of_any_depth() {
+fn a_deep_stack_has_both_of_its_ends_in_a_line() {
+    let line = |depth: usize| {
+        let mut recording = Recording::new();
+        let names: Vec<String> = (0..depth).map(|at| format!("f{at}")).collect();
+        let deep = stack(&mut recording, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        busy_thread(&mut recording, "main", deep, 1);
+        folded(&recording)
+    };
+    let frames = |range: Range<usize>| range.map(|at| format!("f{at}")).collect::<Vec<_>>().join(";");
+    for whole in [1_023, 1_024, 1_025, 2_047, 2_048] {
+        assert_eq!(line(whole), format!("{} 1\n", frames(0..whole)));
+    }
+    for (depth, inner) in [(2_049, 1_025), (100_000, 98_976)] {
+        let ends = format!("{};[frames left out];{} 1\n", frames(0..1_024), frames(inner..depth));
+        assert_eq!(line(depth), ends, "of {depth}");
+    }
+}
+
+#[test]
+fn deep_stacks_with_the_same_ends_share_a_line() {
     let mut recording = Recording::new();
-    let deep = stack(&mut recording, &vec!["f"; 100_000]);
-    busy_thread(&mut recording, "main", deep, 1);
+    for depth in [3_000, 50_000] {
+        let deep = stack(&mut recording, &vec!["f"; depth]);
+        busy_thread(&mut recording, "main", deep, 2);
+    }
     let text = folded(&recording);
-    assert_eq!((text.lines().count(), text.matches('f').count()), (1, 100_000));
+    assert_eq!((text.lines().count(), text.matches(";f").count()), (1, 2_047));
+    assert!(text.ends_with(" 4\n"), "both count");
 }

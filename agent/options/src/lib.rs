@@ -92,7 +92,7 @@ pub static KEYS: [Key; 21] = [
     of("recording-limit", "1GB", "SIZE", &["the most that it may take"]),
     of("interval", "1ms", "TIME", &["CPU time between two samples of a thread (us, ms, s; 50us to 10s)"]),
     of("engine", "auto", "NAME", &["auto, perf, timer or itimer"]),
-    of("depth", "2048", "N", &["most frames of a stack that are kept (1 to 65536)"]),
+    of("depth", "65536", "N", &["most frames of a stack that are kept: its two ends (1 to 65536)"]),
     key("threads", "REGEX", &["sample only threads whose name matches"]),
     key("start", "DELAY", &["begin this long after the JVM has started, or was attached to (ms, s, m, h)"]),
     key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"]),

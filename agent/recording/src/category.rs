@@ -23,6 +23,9 @@ pub enum VmPart {
     Jit,
 }
 
+/// What stands in a stack in the place of frames that are lacking, for want of room.
+pub const LEFT_OUT: &str = "[frames left out]";
+
 const NO_STACK: (&str, &str) = ("[no stack: ", "]");
 
 /// What stands in the place of a stack that nobody knows, for this reason.

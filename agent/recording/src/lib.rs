@@ -23,7 +23,7 @@ mod strings;
 mod table;
 mod thread;
 
-pub use category::{Category, VmPart, no_stack, why_no_stack};
+pub use category::{Category, LEFT_OUT, VmPart, no_stack, why_no_stack};
 pub use contexts::{ContextField, ContextKind, ContextRow, Contexts, Weighed};
 pub use counters::{Counter, Counters};
 pub use fate::{ByFate, Fate, Tally};

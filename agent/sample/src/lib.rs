@@ -2,6 +2,7 @@
 //!
 //! * [`Frame`] is a method and where in it a thread stands, whoever says so; [`Meant`] the same, once it is known which.
 //! * [`Walk`] is what came of a walk: frames, or the [`Reason`] why not.
+//! * [`Stack`] is frames of which some may be lacking, and where: a [`Cut`].
 //! * [`Head`] is all of a sample but its walks.
 //! * [`Event`] is something that happened meanwhile.
 //!
@@ -12,9 +13,11 @@
 mod event;
 mod frame;
 mod head;
+mod stack;
 mod walk;
 
 pub use event::{Event, VALUES};
 pub use frame::{Bci, ENTRY, Frame, Meaning, Meant, MethodId, NATIVE};
 pub use head::Head;
+pub use stack::{Cut, Stack};
 pub use walk::{Answer, Reason, Walk, answer_of, number_of};

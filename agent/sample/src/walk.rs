@@ -2,12 +2,12 @@
 //!
 //! A reason has a number, so that an answer is one word of a lane, and a name, by which reports count it.
 
-use crate::Frame;
+use crate::Stack;
 
 /// A walk, leaf first, or why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Walk<'f> {
-    Frames(&'f [Frame]),
+    Stack(Stack<'f>),
     None(Reason),
 }
 

@@ -6,13 +6,14 @@
 
 use core::cell::Cell;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-use vouch_sample::{Answer, answer_of, number_of};
+use vouch_sample::{Answer, Cut, answer_of, number_of};
 use vouch_walk::guard;
 use vouch_walk::walker::{Room, Subject, Walker};
 
 use crate::gate::Gate;
+use crate::record::{cut_of, word_of};
 use crate::slots::Slot;
 
 /// The gate of the one question that may be open.
@@ -32,6 +33,8 @@ pub struct Ask {
     room: Room,
     /// The answer, as a number.
     told: AtomicI32,
+    /// Where the stack is cut, as a word.
+    cut: AtomicU64,
     state: AtomicU32,
     answered: *mut libc::sem_t,
 }
@@ -55,13 +58,15 @@ impl Ask {
         room: Room,
         answered: *mut libc::sem_t,
     ) -> Self {
-        let (told, state) = (AtomicI32::new(0), AtomicU32::new(OPEN));
-        Self { tid, slot, walker, env, room, told, state, answered }
+        let (told, cut, state) = (AtomicI32::new(0), AtomicU64::new(0), AtomicU32::new(OPEN));
+        Self { tid, slot, walker, env, room, told, cut, state, answered }
     }
 
-    /// The walker's answer, once there is one.
-    pub fn answer(&self) -> Option<Answer> {
-        (self.state.load(Ordering::Acquire) == ANSWERED).then(|| answer_of(self.told.load(Ordering::Relaxed)))
+    /// The walker's answer, once there is one, and where the stack is cut.
+    pub fn answer(&self) -> Option<(Answer, Option<Cut>)> {
+        let load =
+            || (answer_of(self.told.load(Ordering::Relaxed)), cut_of(self.cut.load(Ordering::Relaxed)));
+        (self.state.load(Ordering::Acquire) == ANSWERED).then(load)
     }
 
     /// Walks, if the question is about the calling thread and nobody has answered it.
@@ -71,11 +76,12 @@ impl Ask {
         if !mine {
             return;
         }
-        let outset = Cell::default();
-        let subject = Subject::interrupted(self.env, context, &outset, self.slot.walking());
+        let told = Cell::default();
+        let subject = Subject::interrupted(self.env, context, &told, self.slot.walking());
         // SAFETY: by the promise made to `new`; `context` is the kernel's, of this thread.
         let answer = unsafe { guard::walk(self.walker, &subject, self.room) };
         self.told.store(number_of(answer), Ordering::Relaxed);
+        self.cut.store(word_of(told.get().cut), Ordering::Relaxed);
         self.state.store(ANSWERED, Ordering::Release);
         // SAFETY: by the promise made to `new`; sem_post is async-signal-safe.
         unsafe { libc::sem_post(self.answered) };

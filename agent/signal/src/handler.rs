@@ -8,12 +8,12 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_sample::{Answer, Head, Reason};
+use vouch_sample::{Answer, Cut, Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::recover::Recovery;
-use vouch_walk::walker::{Outset, Part, Room, Subject, Walker};
+use vouch_walk::walker::{Outset, Part, Room, Subject, Told, Walker};
 
 use crate::ask;
 use crate::gate::Gate;
@@ -31,6 +31,9 @@ const SI_TIMER: i32 = -2;
 /// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
 const PERF_EVENT_IOC_PERIOD: libc::c_ulong = 0x4008_2404;
 
+/// What the drain takes for a word of a sample.
+const NANOS_OF_WORD: u64 = 5;
+
 /// How many intervals there are from one signal of a perf event to the next: threads take a longer stride up at their next
 /// signal. It only grows while a recording runs.
 pub static STRIDE: AtomicU32 = AtomicU32::new(1);
@@ -46,7 +49,7 @@ pub struct Sampler {
     pub compare: u32,
     /// What is done where a walk fails; `None`: nothing.
     pub recovery: Option<Recovery>,
-    /// The most frames of a stack that are kept. A walker is asked for one more: then a cut is no guess.
+    /// The most frames of a stack that are kept.
     pub depth: usize,
     /// The sampling interval, in nanoseconds of CPU time.
     pub interval: u64,
@@ -66,7 +69,7 @@ pub struct Sampler {
 unsafe impl Sync for Sampler {}
 
 impl Sampler {
-    /// The words that the longest sample can need.
+    /// The words that the longest sample can need: in each account room for one frame more than are kept.
     #[must_use]
     pub fn longest(&self) -> usize {
         let recovered = if self.recovery.is_some() { RECOVERED } else { 0 };
@@ -75,8 +78,7 @@ impl Sampler {
 
     /// The room that the claim has for one account.
     fn room(&self, sample: &mut Sample<'_, '_>) -> Room {
-        let depth = i32::try_from(self.depth.saturating_add(1)).unwrap_or(i32::MAX);
-        Room { frames: sample.room(), depth }
+        Room { frames: sample.room(), depth: i32::try_from(self.depth).unwrap_or(i32::MAX) }
     }
 }
 
@@ -146,7 +148,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
     if let Some(slot) = slot {
-        rest_if_dear(slot, sampler.interval.saturating_mul(slot.dues.stride().into()), now, took);
+        let costs = took.saturating_add(NANOS_OF_WORD.saturating_mul(sample.words() as u64));
+        rest_if_dear(slot, sampler.interval.saturating_mul(slot.dues.stride().into()), now, costs);
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
     let witnessed = slot.filter(|_| walked && take_wish(sampler));
@@ -218,10 +221,11 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
 }
 
 /// A walk that is long against the period would leave the program no time: the next signal would be due when the
-/// handler returns. So the thread rests until the walk is a tenth of its time; the next sample weighs as much more.
-fn rest_if_dear(slot: &Slot, period: u64, now: u64, took: u64) {
+/// handler returns. And what it has written has to be read: the drain would not be done with many deep stacks before the next ones come.
+/// So the thread rests until both are a tenth of its time; the next sample weighs as much more.
+fn rest_if_dear(slot: &Slot, period: u64, now: u64, costs: u64) {
     const SHARE: u64 = 10;
-    let lasts = slot.usual.lasting(took);
+    let lasts = slot.usual.lasting(costs);
     if lasts.saturating_mul(SHARE) > period {
         slot.rest(now.saturating_add(lasts.saturating_mul(SHARE - 1)));
     }
@@ -235,11 +239,11 @@ fn walk(
     number: u64,
     (pc, context): (usize, *mut c_void),
 ) -> bool {
-    let outset = Cell::default();
-    let subject = match subject(slot, context, &outset) {
+    let told = Cell::default();
+    let subject = match subject(slot, context, &told) {
         Ok(subject) => subject,
         Err(why) => {
-            sample.add(Err(why), Origin::FIRST, pc);
+            sample.add(Err(why), None, Origin::FIRST, pc);
             return false;
         }
     };
@@ -250,7 +254,7 @@ fn walk(
         if walked && !compared {
             break;
         }
-        outset.set(Outset::default());
+        told.set(Told::default());
         // Each of those was left halfway.
         let stopped = walker.runs_jvm() && sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES;
         let answer = if stopped {
@@ -260,10 +264,10 @@ fn walk(
             // room for depth + 1 frames in each account; the context is the kernel's.
             unsafe { guard::walk(*walker, &subject, sampler.room(sample)) }
         };
-        let (answer, torn) = own_part(sampler, *walker, sample, answer, walked);
-        let Outset { pc: called, before } = outset.get();
+        let (answer, cut, torn) = own_part(sampler, *walker, sample, (answer, told.get().cut), walked);
+        let Outset { pc: called, before } = told.get().outset;
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
-        sample.add(answer, Origin { begun, ..origin }, at);
+        sample.add(answer, cut, Origin { begun, ..origin }, at);
         if answer == Err(Reason::CRASHED) {
             let counters = &sampler.counters;
             let crashed = if walker.runs_jvm() { &counters.crashed } else { &counters.astray };
@@ -285,18 +289,18 @@ fn own_part(
     sampler: &Sampler,
     walker: &dyn Walker,
     sample: &Sample<'_, '_>,
-    answer: Answer,
+    (answer, cut): (Answer, Option<Cut>),
     walked: bool,
-) -> (Answer, Option<&'static dyn Walker>) {
-    let (Ok(count), Some(first)) = (answer, sampler.walkers.first()) else { return (answer, None) };
+) -> (Answer, Option<Cut>, Option<&'static dyn Walker>) {
+    let (Ok(count), Some(first)) = (answer, sampler.walkers.first()) else { return (answer, None, None) };
     if core::ptr::addr_eq(walker, *first) {
-        return (answer, None);
+        return (answer, cut, None);
     }
     // SAFETY: the walker has written so many, where there was room for them.
     match first.part(unsafe { sample.written(count) }) {
-        Part::First(count) => (Ok(count), None),
-        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), Some(*first)),
-        Part::All | Part::Torn => (answer, None),
+        Part::First(count) => (Ok(count), None, None),
+        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, Some(*first)),
+        Part::All | Part::Torn => (answer, cut, None),
     }
 }
 
@@ -316,11 +320,12 @@ unsafe fn recover(
     while recovered < RECOVERED {
         // SAFETY: as of its walk; the claim has room for so many more accounts.
         let Some(it) = (unsafe { attempts.next(walker, subject, sampler.room(sample)) }) else { break };
-        let (answer, torn) = own_part(sampler, walker, sample, it.answer, false);
+        let (answer, cut, torn) =
+            own_part(sampler, walker, sample, (it.answer, subject.told.get().cut), false);
         if torn.is_some() {
             continue;
         }
-        sample.add(answer, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);
+        sample.add(answer, cut, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);
         recovered = recovered.wrapping_add(1);
     }
     recovered > 0
@@ -330,11 +335,11 @@ unsafe fn recover(
 fn subject<'t>(
     slot: Option<&'t Slot>,
     context: *mut c_void,
-    outset: &'t Cell<Outset>,
+    told: &'t Cell<Told>,
 ) -> Result<Subject<'t>, Reason> {
     let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
     let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
-    Ok(Subject::interrupted(env, context, outset, slot.walking()))
+    Ok(Subject::interrupted(env, context, told, slot.walking()))
 }
 
 /// A perf event begins with another period than the regular one, see [`crate::phase`], which may become longer.

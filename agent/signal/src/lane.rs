@@ -165,10 +165,10 @@ pub fn claim_any<'l, 'm>(lanes: &'l [Lane<'m>], choice: usize, longest: usize) -
 }
 
 impl Claim<'_, '_> {
-    /// True if the lane is more than half full.
+    /// True if the lane is more than a quarter full: there must be room for some more of the longest until the reader has come.
     #[inline]
     pub fn presses(&self) -> bool {
-        self.lane.waiting() > self.lane.size() / 2
+        self.lane.waiting() > self.lane.size() / 4
     }
 
     /// Writes one word of the entry; word 0 is its length and is written by `publish`.

@@ -2,7 +2,7 @@
 
 use crate::lane::{Claim, Lane, claim_any};
 
-/// Lanes, and whom to wake when one of them is half full, so that the drain need not wait for its time.
+/// Lanes, and whom to wake when one of them gets full, so that the drain need not wait for its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Outlet {
     pub lanes: &'static [Lane<'static>],
@@ -18,11 +18,11 @@ impl Outlet {
     /// Room for an entry of up to so many words.
     #[inline]
     pub fn claim(&self, choice: u32, longest: usize) -> Option<Claim<'static, 'static>> {
-        let claim = claim_any(self.lanes, choice as usize, longest)?;
-        if claim.presses() {
+        let claim = claim_any(self.lanes, choice as usize, longest);
+        if claim.as_ref().is_none_or(Claim::presses) {
             self.wake();
         }
-        Some(claim)
+        claim
     }
 
     /// Has the drain look at once.

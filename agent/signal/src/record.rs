@@ -1,9 +1,9 @@
 //! How a sample lies in a lane: six words of head, then the accounts, each walker's, and behind one that failed what was recovered.
 //!
-//! An account is two words, of its answer and its origin, and of where it begins; behind them lie the frames as the walker wrote
-//! them. Written by the handler, read by the drain; the one place that knows the layout.
+//! An account is three words, of its answer and its origin, of where it begins, and of where it is cut; behind them lie the frames as the
+//! walker wrote them. Written by the handler, read by the drain; the one place that knows the layout.
 
-use vouch_sample::{Answer, Frame, Head, answer_of, number_of};
+use vouch_sample::{Answer, Cut, Frame, Head, answer_of, number_of};
 use vouch_walk::walker::{FRAME_WORDS, RawFrame};
 
 use crate::lane::{Claim, Entry};
@@ -11,7 +11,7 @@ use crate::lane::{Claim, Entry};
 /// Words before the first account.
 const HEAD_WORDS: usize = 6;
 /// Words of an account before its frames.
-const ACCOUNT_WORDS: usize = 2;
+const ACCOUNT_WORDS: usize = 3;
 
 /// At most so many stacks are recovered of a sample.
 pub const RECOVERED: usize = 3;
@@ -99,13 +99,20 @@ impl<'l, 'm> Sample<'l, 'm> {
         unsafe { core::slice::from_raw_parts(self.room(), count as usize) }
     }
 
-    /// Takes in the account whose frames were written, of a walk that began at this pc.
+    /// Takes in the account whose frames were written, of a walk that began at this pc, and where it is cut.
     #[inline]
-    pub fn add(&mut self, answer: Answer, origin: Origin, pc: usize) {
+    pub fn add(&mut self, answer: Answer, cut: Option<Cut>, origin: Origin, pc: usize) {
         self.claim.set(self.next, pair(number_of(answer).cast_unsigned(), origin.number()));
         self.claim.set(self.next.wrapping_add(1), pc as u64);
+        self.claim.set(self.next.wrapping_add(2), word_of(cut));
         let frames = answer.map_or(0, |frames| frames as usize);
         self.next = self.next.wrapping_add(ACCOUNT_WORDS + frames.wrapping_mul(FRAME_WORDS));
+    }
+
+    /// How many words it has.
+    #[inline]
+    pub fn words(&self) -> usize {
+        self.next
     }
 
     /// Publishes it under this head.
@@ -146,6 +153,8 @@ pub struct Account<'e> {
     pub origin: Origin,
     /// The instruction that the walk begins at.
     pub pc: usize,
+    /// Where frames are lacking.
+    pub cut: Option<Cut>,
     entry: &'e Entry<'e>,
     /// Where its frames lie.
     words: core::ops::Range<usize>,
@@ -169,12 +178,23 @@ pub fn accounts<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Account<'e>> {
         let (told, origin) = split(entry.word(next)?);
         let answer = answer_of(told.cast_signed());
         let pc = usize::try_from(entry.word(next.checked_add(1)?)?).unwrap_or(0);
+        let cut = cut_of(entry.word(next.checked_add(2)?)?);
         let begin = next.checked_add(ACCOUNT_WORDS)?;
         let frames = answer.map_or(0, |frames| frames as usize);
         let end = begin.saturating_add(frames.saturating_mul(FRAME_WORDS));
         next = end;
-        Some(Account { answer, origin: Origin::of(origin), pc, entry, words: begin..end })
+        Some(Account { answer, origin: Origin::of(origin), pc, cut, entry, words: begin..end })
     })
+}
+
+/// A cut as a word: never behind no frame, which is therefore none.
+pub(crate) fn word_of(cut: Option<Cut>) -> u64 {
+    cut.map_or(0, |cut| pair(cut.at, cut.frames))
+}
+
+pub(crate) fn cut_of(word: u64) -> Option<Cut> {
+    let (at, frames) = split(word);
+    (at > 0).then_some(Cut { at, frames })
 }
 
 pub(crate) fn pair(low: u32, high: u32) -> u64 {
@@ -217,7 +237,7 @@ mod tests {
                 // SAFETY: the claim has room for four frames in each account.
                 unsafe { sample.room().add(at).write(*frame) };
             }
-            sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()), Origin::FIRST, 7);
+            sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()), None, Origin::FIRST, 7);
         }
         sample.publish(&HEAD);
     }
@@ -260,11 +280,11 @@ mod tests {
     }
 
     #[test]
-    fn an_account_says_whose_it_is_and_where_it_begins() {
+    fn an_account_says_whose_it_is_where_it_begins_and_where_it_is_cut() {
         let words = words();
         let lane = Lane::new(&words);
         let mut sample = Sample::new(lane.claim(longest(1, 3, 4)).unwrap());
-        sample.add(Err(Reason::UNKNOWN_JAVA), Origin::FIRST, 11);
+        sample.add(Err(Reason::UNKNOWN_JAVA), None, Origin::FIRST, 11);
         let recovered = Origin { strategy: Some(3), ..Origin::FIRST };
         let second = Origin { walker: 1, compared: true, ..Origin::FIRST };
         let begun = Origin { begun: Some(true), ..Origin::FIRST };
@@ -272,22 +292,23 @@ mod tests {
         for (origin, pc) in [(recovered, 12), (second, usize::MAX), (begun, 13), (called, 14)] {
             // SAFETY: the claim has room for four frames in each account.
             unsafe { sample.room().write(RawFrame { bci: 0, method: 7 }) };
-            sample.add(Ok(1), origin, pc);
+            sample.add(Ok(1), Some(Cut { at: 1, frames: 9 }), origin, pc);
         }
         sample.publish(&HEAD);
         let mut seen = Vec::new();
         lane.drain(|entry| {
-            let told = accounts(entry).map(|it| (it.answer, it.origin, it.pc, it.frames().count()));
+            let told =
+                accounts(entry).map(|it| (it.answer, it.origin, it.pc, it.cut.map_or(0, |cut| cut.frames)));
             seen = told.collect();
         });
         assert_eq!(
             seen,
             [
                 (Err(Reason::UNKNOWN_JAVA), Origin::FIRST, 11, 0),
-                (Ok(1), recovered, 12, 1),
-                (Ok(1), second, usize::MAX, 1),
-                (Ok(1), begun, 13, 1),
-                (Ok(1), called, 14, 1)
+                (Ok(1), recovered, 12, 9),
+                (Ok(1), second, usize::MAX, 9),
+                (Ok(1), begun, 13, 9),
+                (Ok(1), called, 14, 9)
             ]
         );
     }
@@ -300,6 +321,7 @@ mod tests {
         // It says that it has a thousand frames, and has none.
         sample.claim.set(HEAD_WORDS, 1_000);
         sample.claim.set(HEAD_WORDS + 1, 0);
+        sample.claim.set(HEAD_WORDS + 2, 0);
         sample.next = HEAD_WORDS + ACCOUNT_WORDS;
         sample.publish(&HEAD);
         assert_eq!(read(&lane), [(HEAD, [(Ok(1_000), Vec::new())].to_vec())]);

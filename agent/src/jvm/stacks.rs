@@ -1,6 +1,7 @@
 //! GetStackTrace of the thread of a sample: the same thread, whoever has its place now.
 //!
-//! The thread stands still while it is walked: so it is not asked for more than a walk of it has, however deep it stands.
+//! The thread stands still while it is walked, and the JVM takes some 4 KiB of memory for each frame until it has answered: so it is not asked
+//! about a stack as deep as walks may be.
 //!
 //! A thread's object is found once, among all that are alive, and kept weakly: nobody is kept alive by being asked about.
 
@@ -21,6 +22,8 @@ use crate::threads::{Registry, late};
 const ROOM: usize = 4096;
 /// From this JDK on one may ask who has a monitor.
 const OWNERS_SINCE: u32 = 17;
+/// Deeper stacks are not asked about: that takes some 20 MB.
+const DEEPEST: usize = 4_096;
 /// So many more frames than a walk has may be on a stack that is compared with it: the thread may have called somebody meanwhile.
 const SLACK: usize = 256;
 
@@ -31,7 +34,7 @@ pub struct Stacks {
     /// By serial.
     threads: HashMap<u32, WeakRef>,
     room: Vec<StackFrame>,
-    /// A stack of so many frames is not told of: nobody keeps a walk of it whole.
+    /// A stack of so many frames is not told of.
     most: usize,
 }
 
@@ -44,7 +47,7 @@ impl fmt::Debug for Stacks {
 impl Stacks {
     /// For walks of which so many frames are kept.
     pub fn new(jvmti: Jvmti, registry: &'static Registry, depth: usize) -> Self {
-        let most = depth.saturating_add(SLACK);
+        let most = depth.min(DEEPEST).saturating_add(SLACK);
         Self {
             jvmti,
             registry,

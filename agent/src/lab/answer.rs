@@ -22,7 +22,7 @@ pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>)
     let mut names = |frame: &Frame| name(agent, env, frame);
     let mut text = String::new();
     for (walk, comparison) in asked.compared() {
-        let frames = walk.frames.as_deref().unwrap_or_default();
+        let frames = walk.found.as_ref().map_or(&[][..], |found| &found.frames);
         let (way, kinds) = (walk.way.name(), kinds(&comparison));
         let whose = if walk.walker.runs_jvm() { "" } else { "own-" };
         // Writing to a string does not fail.
@@ -33,6 +33,7 @@ pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>)
                 Row::Differs { walk, witness } => ('!', Some(walk), Some(witness)),
                 Row::Missing { witness } => ('-', None, Some(witness)),
                 Row::Extra { walk } => ('+', Some(walk), None),
+                Row::LeftOut { witness } => ('~', None, Some(witness)),
             };
             let ours = ours.map_or_else(String::new, |at| names(&frames[at]));
             let theirs = theirs.map_or_else(String::new, |at| names(&asked.witness[at]));

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::time::Duration;
 
-use vouch_sample::{Answer, Frame, Reason};
+use vouch_sample::{Answer, Cut, Frame, Reason, Stack};
 use vouch_signal::ask::{ASK, Ask};
 use vouch_signal::slots::Slot;
 use vouch_walk::guard::walk;
@@ -18,7 +18,20 @@ use crate::threads::signal;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The walker's answer: frames, or why not.
-pub type Walked = Result<Vec<Frame>, Reason>;
+pub type Walked = Result<Found, Reason>;
+
+/// A stack that was found.
+#[derive(Debug)]
+pub struct Found {
+    pub frames: Vec<Frame>,
+    pub cut: Option<Cut>,
+}
+
+impl Found {
+    pub fn stack(&self) -> Stack<'_> {
+        Stack { frames: &self.frames, cut: self.cut }
+    }
+}
 
 /// What walks, and whom: a thread's slot and JNIEnv.
 #[derive(Debug, Clone, Copy)]
@@ -39,11 +52,11 @@ impl Question {
         // SAFETY: writes one ucontext; nobody jumps back into it.
         unsafe { libc::getcontext(&raw mut context) };
         let context = (&raw mut context).cast();
-        let outset = Cell::default();
-        let subject = Subject::interrupted(self.env, context, &outset, self.slot.walking());
+        let told = Cell::default();
+        let subject = Subject::interrupted(self.env, context, &told, self.slot.walking());
         // SAFETY: the context is this thread's, just taken, and `room` has as many frames as it says; the rest is the caller's promise.
         let answer = unsafe { walk(self.walker, &subject, room_of(room)) };
-        walked(answer, room)
+        walked((answer, told.get().cut), room)
     }
 
     /// Has thread `tid` walk itself in a signal handler; `None` if it takes no signal.
@@ -85,11 +98,13 @@ fn wait(answered: &mut libc::sem_t) {
     {}
 }
 
+/// One of them is for what is known to be too much.
 fn room_of(room: &mut [RawFrame]) -> Room {
-    Room { frames: room.as_mut_ptr(), depth: i32::try_from(room.len()).unwrap_or(i32::MAX) }
+    let depth = room.len().saturating_sub(1);
+    Room { frames: room.as_mut_ptr(), depth: i32::try_from(depth).unwrap_or(i32::MAX) }
 }
 
-fn walked(answer: Answer, room: &[RawFrame]) -> Walked {
+fn walked((answer, cut): (Answer, Option<Cut>), room: &[RawFrame]) -> Walked {
     let frames = room.iter().take(answer? as usize);
-    Ok(frames.map(|raw| rules::of_walk((*raw).into())).collect())
+    Ok(Found { frames: frames.map(|raw| rules::of_walk((*raw).into())).collect(), cut })
 }

@@ -27,7 +27,7 @@ fn mistakes(text: &str) -> Vec<String> {
 #[test]
 fn nothing_at_all_is_a_good_start() {
     let options = options("");
-    assert_eq!((options.verb, options.depth), (Verb::Start, 2048));
+    assert_eq!((options.verb, options.depth), (Verb::Start, 65_536));
     assert_eq!(options.interval, Duration::from_millis(1));
     assert!(options.outputs.is_empty());
 }

@@ -5,7 +5,7 @@
 use std::mem::{swap, take};
 
 use vouch_proof::Verdict;
-use vouch_sample::{Frame, Head, Reason};
+use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
 use vouch_signal::record::accounts;
 
@@ -15,7 +15,7 @@ use super::recovered::Began;
 use crate::jvm::Jvm;
 
 impl Recorder {
-    /// The account of a sample that is to be taken: its frames, and where it began. Of two that differ that is the first, unless
+    /// The account of a sample that is to be taken: its frames, where it began, and where it is cut. Of two that differ that is the first, unless
     /// proof refutes it and not the other. If there is none, why, and where the thread was interrupted.
     pub(super) fn of_walkers(
         &mut self,
@@ -23,7 +23,7 @@ impl Recorder {
         entry: &Entry<'_>,
         frames: &mut Vec<Frame>,
         jvm: &mut dyn Jvm,
-    ) -> Result<Began, (Reason, usize)> {
+    ) -> Result<(Began, Option<Cut>), (Reason, usize)> {
         frames.clear();
         let mut walkers = accounts(entry).filter(|account| account.origin.strategy.is_none());
         let Some(mut taken) = walkers.next() else { return Err((Reason::NO_JAVA_FRAME, 0)) };
@@ -32,10 +32,12 @@ impl Recorder {
             let mut other = take(&mut self.other);
             other.clear();
             other.extend(second.frames());
-            let difference = Difference::of(frames, &other);
+            let [own, asgct] =
+                [(&*frames, taken.cut), (&other, second.cut)].map(|(frames, cut)| Stack { frames, cut });
+            let difference = Difference::of(own, asgct);
             let differ = !matches!(difference, Difference::Same | Difference::Neither);
-            let refuted = differ && !frames.is_empty() && self.refutes(head, frames, jvm);
-            let other_refuted = differ && !other.is_empty() && self.refutes(head, &other, jvm);
+            let refuted = differ && !own.frames.is_empty() && self.refutes(head, own, jvm);
+            let other_refuted = differ && !asgct.frames.is_empty() && self.refutes(head, asgct, jvm);
             if second.origin.compared {
                 self.agreement.count(difference, refuted, other_refuted);
             }
@@ -51,14 +53,15 @@ impl Recorder {
         }
         taken.answer.map_err(|why| (why, taken.pc))?;
         self.agreement.taken(taken.origin.walker);
-        Ok(Began::of(&taken, jvm))
+        Ok((Began::of(&taken, jvm), taken.cut))
     }
 
-    /// True if proof speaks against these frames of a sample.
-    fn refutes(&mut self, head: &Head, frames: &[Frame], jvm: &mut dyn Jvm) -> bool {
+    /// True if proof speaks against this walk of a sample.
+    fn refutes(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
         self.meant.clear();
-        jvm.meant(frames, head.time, &mut self.meant);
+        jvm.meant(walk.frames, head.time, &mut self.meant);
         let Self { walks, witness, meant, .. } = self;
+        let meant = Stack { frames: meant, cut: walk.cut };
         walks.refutes(meant, head.serial, Verdict::is_refuted, jvm, |jvm| witness.present_root(head, jvm))
     }
 }

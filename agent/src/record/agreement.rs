@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use vouch_report::AgreementReport;
-use vouch_sample::Frame;
+use vouch_sample::{Frame, Stack};
 
 /// How two accounts differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,8 +27,15 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Between our own walker's frames and AsyncGetCallTrace's.
-    pub fn of(own: &[Frame], asgct: &[Frame]) -> Self {
+    /// Between our own walker's frames and AsyncGetCallTrace's. Of two of which one is cut those are compared that both have: from the
+    /// leaf on.
+    pub fn of(own: Stack<'_>, asgct: Stack<'_>) -> Self {
+        let both = if own.cut.is_none() && asgct.cut.is_none() {
+            usize::MAX
+        } else {
+            own.inner().len().min(asgct.inner().len())
+        };
+        let [own, asgct] = [own, asgct].map(|stack| &stack.frames[..stack.frames.len().min(both)]);
         let holds = |long: &[Frame], short: &[Frame]| {
             long.len() > short.len() && (long.starts_with(short) || long.ends_with(short))
         };

@@ -5,7 +5,7 @@
 use vouch_recording::kinds::ALLOCATION;
 use vouch_recording::{Allocation, Figure, Mark, StackId, StringId, Unit};
 use vouch_report::{WaitingReport, millis};
-use vouch_sample::{Event, Frame, VALUES};
+use vouch_sample::{Event, Frame, Stack, VALUES};
 use vouch_signal::event;
 use vouch_signal::lane::{Entry, Lane};
 
@@ -134,7 +134,8 @@ impl Recorder {
         self.meant.clear();
         jvm.meant(frames, event.ended, &mut self.meant);
         let Self { recording, walks, names, shown, meant, .. } = self;
-        let placed = walks.place(meant, DEEPEST, recording, names, jvm);
+        let walk = Stack::of_most(meant, walks.room.depth().min(DEEPEST));
+        let placed = walks.place(walk, recording, names, jvm);
         let refuted = match placed.standing {
             Standing::Refuted(offence) => Some(offence),
             Standing::Proven | Standing::Explained => None,

@@ -88,9 +88,19 @@ impl Names {
 
 /// A stack of one frame that stands for something other than a method.
 pub fn stand_in(recording: &mut Recording, name: &str, category: Category) -> StackId {
+    stand_in_under(recording, None, name, category)
+}
+
+/// The same with what has called it.
+pub fn stand_in_under(
+    recording: &mut Recording,
+    caller: Option<StackId>,
+    name: &str,
+    category: Category,
+) -> StackId {
     let func = special(recording, name, category);
     let frame = recording.frame(func, None);
-    recording.stack(None, frame)
+    recording.stack(caller, frame)
 }
 
 /// A stack with something other than a method on top, whose time counts as that of its caller's category.

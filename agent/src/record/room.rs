@@ -1,7 +1,7 @@
 //! How much of a stack is kept: all that was asked for, until stacks take all the room that they may have.
 //!
 //! A program that recurses in ever other ways has no two stacks alike, and would have the agent take the machine's memory
-//! within minutes. From some number of stacks on, less and less of each new one is kept, from the leaf on, at last only the
+//! within minutes. From some number of stacks on, less and less of each new one is kept, of its two ends, at last only the
 //! leaf. Classes that are loaded again make new stacks, too, under the same names; and refuted stacks that are shown apart have rows of
 //! the recording for themselves. It must
 //! never cut a stack without counting it.
@@ -9,7 +9,9 @@
 /// So many nodes of the tree of stacks, or rows of the recording if they are more, are for whole ones. A node, with its row,
 /// takes some 150 bytes, so that is about 300 MiB.
 const WHOLE: usize = 2 << 20;
-/// With every so many more, half of the depth is kept. In the end there are as many nodes more as there are distinct leaves.
+/// Then half of so many frames are kept of a new one.
+const DEEPEST: usize = 2_048;
+/// With every so many more, half of that again. In the end there are as many nodes more as there are distinct leaves.
 const HALVED: usize = WHOLE / 16;
 
 /// What was asked for, and how often there was no room for it.
@@ -35,7 +37,8 @@ impl Room {
     pub fn kept(&mut self, frames: usize, nodes: usize) -> usize {
         let halvings = nodes.checked_sub(WHOLE).map_or(0, |over| 1 + over / HALVED);
         let halvings = u32::try_from(halvings).unwrap_or(u32::MAX);
-        let kept = self.depth.checked_shr(halvings).unwrap_or(0).max(1);
+        let most = if halvings == 0 { self.depth } else { self.depth.min(DEEPEST) };
+        let kept = most.checked_shr(halvings).unwrap_or(0).max(1);
         if kept < self.depth && kept < frames {
             self.cut += 1;
         }
@@ -77,13 +80,14 @@ mod tests {
 
     #[test]
     fn the_most_rows_that_there_can_be_are_little_more() {
-        let mut room = Room::new(30_000);
+        let mut room = Room::new(65_536);
         let (mut rows, mut stacks) = (0, 0_u64);
-        while room.kept(30_000, rows) > 1 {
+        while room.kept(65_536, rows) > 1 {
             // No two stacks have a place in common.
-            rows += room.kept(30_000, rows) + 1;
+            rows += room.kept(65_536, rows) + 1;
             stacks += 1;
         }
         assert!(rows < WHOLE * 2, "{rows} rows of {stacks} stacks");
+        assert_eq!(Room::new(65_536).kept(90_000, WHOLE), 1_024, "at once");
     }
 }

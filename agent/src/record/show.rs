@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use vouch_recording::{Category, Fate, Recording, StackId};
+use vouch_recording::{Category, Fate, LEFT_OUT, Recording, StackId};
 use vouch_sample::Meant;
 
 use super::names::{Names, stand_in, under};
@@ -80,10 +80,17 @@ impl Shown {
                 let root = format!("[refuted: {}]", offences.kind(offence));
                 let mut stack = stand_in(recording, &root, Category::Refuted);
                 if self.wish == Refuted::Isolate {
-                    let frames: Vec<Meant> = tree.frames(leaf).collect();
+                    let places: Vec<Option<Meant>> = tree.frames(leaf).collect();
+                    let frames: Vec<Meant> = places.iter().copied().flatten().collect();
                     let edge = offences.edge(offence, &frames, parts);
-                    for (place, frame) in frames.into_iter().enumerate().rev() {
-                        if edge.below == place {
+                    let mut left = frames.len();
+                    for place in places.into_iter().rev() {
+                        let Some(frame) = place else {
+                            stack = under(recording, stack, LEFT_OUT, fate);
+                            continue;
+                        };
+                        left -= 1;
+                        if edge.below == left {
                             stack = under(recording, stack, &edge.text, fate);
                         }
                         let frame = names.refuted_frame(recording, frame, jvm);

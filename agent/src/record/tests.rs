@@ -9,7 +9,7 @@ mod witness;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use vouch_sample::{Head, NATIVE, Reason};
+use vouch_sample::{Cut, Head, NATIVE, Reason};
 use vouch_signal::lane::Lane;
 
 use crate::jvm::pretend::{BEGINS, STEP};
@@ -83,9 +83,59 @@ fn where_nobody_can_tell_a_stack_is_plausible() {
     bench.sample(10, &[(WRITE, 0), (LOST, 3), (MAIN, STEP)]);
     bench.sample(20, &[(AGAIN, 0); DEPTH + 1]);
     assert_eq!(bench.tally().samples.plausible, 2);
-    let cut = format!("main: [cut at {DEPTH} frames]{} 1", ";shop.Main.again:10".repeat(DEPTH));
+    let cut = format!("main: [frames left out]{} 1", ";shop.Main.again:10".repeat(DEPTH));
     assert_eq!(bench.shown()[0], cut);
     assert_eq!(bench.recorder.edges().explained.keys().collect::<Vec<_>>(), ["class_unloaded"]);
+}
+
+#[test]
+fn of_a_stack_that_is_cut_in_the_middle_both_ends_are_held_to_the_bytecode() {
+    let shown = |lacking: &[u32], walk: &[(usize, i32)]| {
+        let mut bench = Bench::new();
+        for frames in lacking {
+            bench.take(10, walk, Some(Cut { at: 2, frames: *frames }));
+        }
+        (bench.shown(), bench.tally().samples)
+    };
+    // Across the cut nobody has called anybody, and how much is lacking makes no other stack.
+    let (stacks, fates) = shown(&[7, 8], &[(WRITE, 0), (STORE, 0), (STORE, 0), (MAIN, 0)]);
+    let ends = "shop.Main.main:10;shop.Main.store:10;[frames left out];shop.Main.store:10;shop.Main.write 2";
+    assert_eq!((stacks, fates.plausible), (vec![format!("main: {ends}")], 2));
+    let wrong_root = shown(&[7], &[(WRITE, 0), (STORE, 0), (MAIN, 0), (STORE, 0)]).1;
+    let wrong_outer = shown(&[7], &[(WRITE, 0), (STORE, 0), (WRITE, 0), (MAIN, 0)]).1;
+    let wrong_inner = shown(&[7], &[(STORE, 0), (WRITE, 0), (STORE, 0), (MAIN, 0)]).1;
+    assert_eq!([wrong_root, wrong_outer, wrong_inner].map(|fates| fates.refuted), [1; 3]);
+}
+
+#[test]
+fn what_is_refuted_of_a_cut_stack_is_shown_with_the_cut() {
+    let mut bench = Bench::new();
+    for at in [2, 3] {
+        bench.take(10, &[(WRITE, 0), (STORE, 0), (STORE, 0), (MAIN, STEP)], Some(Cut { at, frames: 7 }));
+    }
+    let shown = bench.shown();
+    assert!(
+        shown.iter().all(|stack| stack.contains("[refuted: ") && stack.contains(";[frames left out];")),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn of_a_stack_for_which_there_is_no_room_both_ends_are_kept() {
+    let mut bench = Bench::with(Refuted::Keep, Witnessing::Auto, &[]);
+    for more in [DEPTH - 2, DEPTH - 1, DEPTH] {
+        let walk = [vec![(WRITE, 0)], vec![(AGAIN, 0); more], vec![(MAIN, 0)]].concat();
+        bench.take(10, &walk, None);
+    }
+    let again = |frames| ";shop.Main.again:10".repeat(frames);
+    let (half, whole) = (again(DEPTH / 2 - 1), again(DEPTH - 2));
+    assert_eq!(
+        bench.shown(),
+        [
+            format!("main: shop.Main.main:10{half};[frames left out]{half};shop.Main.write 2"),
+            format!("main: shop.Main.main:10{whole};shop.Main.write 1"),
+        ]
+    );
 }
 
 #[test]

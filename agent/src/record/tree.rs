@@ -30,13 +30,13 @@ pub enum Standing {
 #[derive(Debug, Clone, Copy)]
 pub struct Node {
     pub parent: Option<NodeId>,
-    /// A cut stack's outermost node stands for what was cut off, and has no frame.
+    /// None: it stands for those that are lacking there.
     pub frame: Option<Meant>,
     pub stack: StackId,
     pub standing: Standing,
     /// How many frames lie above it.
     pub depth: u32,
-    /// The outermost of its frames are lacking.
+    /// Frames are lacking above it, or where it stands.
     pub cut: bool,
 }
 
@@ -70,13 +70,13 @@ impl Tree {
         self.nodes.len()
     }
 
-    /// The frames from a node to its root, leaf first.
-    pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Meant> + '_ {
+    /// The frames from a node to its root, leaf first; none where some are lacking.
+    pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Option<Meant>> + '_ {
         let mut next = Some(leaf);
         std::iter::from_fn(move || {
             let node = self.get(next?);
             next = node.parent;
-            node.frame
+            Some(node.frame)
         })
     }
 }

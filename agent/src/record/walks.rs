@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use vouch_proof::{Corruption, Known, Noticed, Verdict, power};
-use vouch_recording::{Category, Fate, Recording};
+use vouch_recording::{Category, Fate, LEFT_OUT, Recording};
 use vouch_report::{Power, WitnessPower};
-use vouch_sample::{Meaning, Meant};
+use vouch_sample::{Cut, Meaning, Meant, Stack};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::names::{Names, stand_in};
+use super::names::{Names, stand_in_under};
 use super::offences::{Against, Offences};
 use super::pairs::Pairs;
 use super::room::Room;
@@ -17,6 +17,8 @@ use crate::jvm::Jvm;
 use crate::prove::{Prover, Roots};
 use crate::threads::Registry;
 
+/// So many frames are gone over in one step: more than most stacks have.
+const STEP: usize = 256;
 /// How many corruptions of each kind are made to measure the power of proof.
 const TRIALS: u32 = 2_000;
 
@@ -25,7 +27,7 @@ const TRIALS: u32 = 2_000;
 pub struct Placed {
     /// None: a walk without frames.
     pub leaf: Option<NodeId>,
-    /// None: it was cut off, or there is none.
+    /// None: it is lacking, or there is none.
     root: Option<Meant>,
     /// With the leaf's own bci, and without the root.
     pub standing: Standing,
@@ -35,8 +37,10 @@ pub struct Placed {
 #[derive(Debug)]
 pub struct Walks {
     pub room: Room,
-    /// The nodes under which the stacks hang that were cut at so many frames.
-    cuts: HashMap<usize, NodeId>,
+    /// The nodes for what is lacking in a stack, by the node above.
+    cuts: HashMap<Option<NodeId>, NodeId>,
+    /// Where so many frames lead, by the node above and their hash.
+    steps: HashMap<(Option<NodeId>, u128), NodeId>,
     pub tree: Tree,
     /// By the hash of their frames.
     known: HashMap<u128, Placed>,
@@ -54,6 +58,7 @@ impl Walks {
         Self {
             room: Room::new(depth),
             cuts: HashMap::new(),
+            steps: HashMap::new(),
             tree: Tree::default(),
             known: HashMap::new(),
             prover: Prover::default(),
@@ -70,24 +75,23 @@ impl Walks {
         self.checked
     }
 
-    /// Takes a walk in, leaf first. One frame more than are kept, which are `most` at most, says that it was cut.
+    /// Takes a walk in. Of one for which there is no room the middle is left out.
     pub fn place(
         &mut self,
-        walk: &[Meant],
-        most: usize,
+        walk: Stack<'_, Meaning>,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> Placed {
-        let most = self.room.depth().min(most);
-        self.recall(walk, most).unwrap_or_else(|hash| {
-            let kept = self.room.kept(walk.len(), self.nodes(recording)).min(most);
-            if kept == most {
-                return self.look(walk, kept, hash, recording, names, jvm);
+        self.recall(walk).unwrap_or_else(|hash| {
+            let kept = self.room.kept(walk.frames.len(), self.nodes(recording));
+            if walk.frames.len() <= kept {
+                return self.look(walk, hash, recording, names, jvm);
             }
-            let walk = &walk[..walk.len().min(kept + 1)];
-            let known = self.recall(walk, kept);
-            known.unwrap_or_else(|hash| self.look(walk, kept, hash, recording, names, jvm))
+            let mut frames = Vec::with_capacity(kept);
+            let cut = Some(shorten(walk, kept, &mut frames));
+            let walk = Stack { frames: &frames, cut };
+            self.recall(walk).unwrap_or_else(|hash| self.look(walk, hash, recording, names, jvm))
         })
     }
 
@@ -101,57 +105,82 @@ impl Walks {
         self.checked += placed.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
     }
 
-    /// What is known of a walk of which so many frames are kept, or the hash by which that is to be remembered.
-    fn recall(&mut self, walk: &[Meant], kept: usize) -> Result<Placed, u128> {
+    /// What is known of a walk, or the hash by which that is to be remembered.
+    fn recall(&mut self, walk: Stack<'_, Meaning>) -> Result<Placed, u128> {
         self.words.clear();
-        if walk.len() > kept {
-            // It is not the same as a whole one with the same frames.
-            self.words.extend_from_slice(&kept.to_le_bytes());
+        if let Some(cut) = walk.cut {
+            // It is not the same as a whole one with the same frames; how many are lacking makes no other one of it.
+            self.words.extend_from_slice(&cut.at.to_le_bytes());
         }
-        for frame in walk.iter().take(kept) {
-            self.words.extend_from_slice(&frame.bci().to_le_bytes());
-            self.words.extend_from_slice(&frame.method().0.to_le_bytes());
-        }
-        // At 128 bits two stacks of one recording do not meet by chance.
-        let hash = xxh3_128(&self.words);
+        let hash = hash(walk.frames, &mut self.words);
         self.known.get(&hash).copied().ok_or(hash)
     }
 
     fn look(
         &mut self,
-        walk: &[Meant],
-        kept: usize,
+        walk: Stack<'_, Meaning>,
         hash: u128,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> Placed {
-        let frames = &walk[..walk.len().min(kept)];
-        let mut parent = (walk.len() > kept).then(|| self.cut_off(kept, recording));
-        for frame in frames.iter().rev() {
-            let known = self.tree.child(parent, *frame);
-            parent = Some(known.unwrap_or_else(|| self.add(parent, *frame, recording, names, jvm)));
+        let mut node = None;
+        if walk.cut.is_some() {
+            node = self.down(node, walk.outer(), recording, names, jvm);
+            node = Some(self.lacking(node, recording));
         }
-        let standing = match (parent, frames.first()) {
+        node = self.down(node, walk.inner(), recording, names, jvm);
+        let standing = match (node, walk.frames.first()) {
             (Some(node), Some(leaf)) => {
                 let verdict = self.prover.leaf(*leaf, jvm);
                 self.and(self.tree.get(node).standing, verdict, Against::Leaf(*leaf))
             }
             _ => Standing::Explained,
         };
-        let whole = walk.len() <= kept;
-        let placed = Placed { leaf: parent, root: frames.last().copied().filter(|_| whole), standing };
+        let placed = Placed { leaf: node, root: walk.root(), standing };
         self.known.insert(hash, placed);
         placed
     }
 
-    /// The node under which the stacks hang of which so many frames are kept.
-    fn cut_off(&mut self, kept: usize, recording: &mut Recording) -> NodeId {
+    /// Follows frames down the tree, the last of them first. What deep stacks have in common is gone over in steps.
+    fn down(
+        &mut self,
+        mut node: Option<NodeId>,
+        frames: &[Meant],
+        recording: &mut Recording,
+        names: &mut Names,
+        jvm: &mut dyn Jvm,
+    ) -> Option<NodeId> {
+        for block in frames.rchunks(STEP) {
+            self.words.clear();
+            let step = (block.len() == STEP).then(|| (node, hash(block, &mut self.words)));
+            if let Some(known) = step.and_then(|step| self.steps.get(&step)) {
+                node = Some(*known);
+                continue;
+            }
+            for frame in block.iter().rev() {
+                let known = self.tree.child(node, *frame);
+                node = Some(known.unwrap_or_else(|| self.add(node, *frame, recording, names, jvm)));
+            }
+            if let (Some(step), Some(node)) = (step, node) {
+                self.steps.insert(step, node);
+            }
+        }
+        node
+    }
+
+    /// The node under this one for frames that are lacking.
+    fn lacking(&mut self, parent: Option<NodeId>, recording: &mut Recording) -> NodeId {
         let Self { tree, cuts, .. } = self;
-        *cuts.entry(kept).or_insert_with(|| {
-            let stack = stand_in(recording, &format!("[cut at {kept} frames]"), Category::Other);
-            let standing = Standing::Explained;
-            tree.add(Node { parent: None, frame: None, stack, standing, depth: 0, cut: true })
+        *cuts.entry(parent).or_insert_with(|| {
+            let above = parent.map(|parent| *tree.get(parent));
+            let stack = stand_in_under(recording, above.map(|above| above.stack), LEFT_OUT, Category::Other);
+            let standing = match above.map(|above| above.standing) {
+                Some(refuted @ Standing::Refuted(_)) => refuted,
+                _ => Standing::Explained,
+            };
+            let depth = above.map_or(0, |above| above.depth);
+            tree.add(Node { parent, frame: None, stack, standing, depth, cut: true })
         })
     }
 
@@ -194,28 +223,26 @@ impl Walks {
     /// True if proof speaks against a walk, which verdicts of this kind do. That walk is nobody's stack, and leaves no trace.
     pub fn refutes(
         &mut self,
-        walk: &[Meant],
+        walk: Stack<'_, Meaning>,
         serial: u32,
         against: fn(Verdict) -> bool,
         jvm: &mut dyn Jvm,
         witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
     ) -> bool {
-        let kept = self.room.depth();
-        let frames = &walk[..walk.len().min(kept)];
-        let known = self.recall(walk, kept);
+        let known = self.recall(walk);
         let Self { prover, roots, .. } = self;
         let by_edges = match known {
             Ok(placed) => matches!(placed.standing, Standing::Refuted(_)),
             Err(_) => {
-                frames.first().is_some_and(|leaf| against(prover.leaf(*leaf, jvm)))
-                    || frames.windows(2).any(|pair| against(prover.guess(pair[1], pair[0].method(), jvm)))
+                walk.frames.first().is_some_and(|leaf| against(prover.leaf(*leaf, jvm)))
+                    || walk.edges().any(|pair| against(prover.guess(pair[1], pair[0].method(), jvm)))
             }
         };
         if by_edges {
             return true;
         }
-        let root = frames.last().filter(|_| walk.len() <= kept);
-        root.is_some_and(|root| roots.verdict(serial, root.method(), prover, jvm, witness).is_refuted())
+        walk.root()
+            .is_some_and(|root| roots.verdict(serial, root.method(), prover, jvm, witness).is_refuted())
     }
 
     /// What a walk is worth as a stack of this thread: with its root.
@@ -266,7 +293,8 @@ impl Walks {
         witness: impl Fn(usize, &[Known<'_>]) -> bool,
     ) -> impl Iterator<Item = (String, Noticed)> {
         let stack = |place: usize| -> Vec<Known<'_>> {
-            let frames = self.tree.frames(stacks[place]);
+            // None of these was cut.
+            let frames = self.tree.frames(stacks[place]).flatten();
             frames.map(|frame| Known { frame, method: self.prover.known(frame.method()) }).collect()
         };
         Corruption::ALL.into_iter().map(move |corruption| {
@@ -277,6 +305,29 @@ impl Walks {
             (corruption.name().to_owned(), noticed)
         })
     }
+}
+
+/// The hash of frames, behind the words that are there. At 128 bits no two of one recording meet by chance.
+fn hash(frames: &[Meant], words: &mut Vec<u8>) -> u128 {
+    for frame in frames {
+        words.extend_from_slice(&frame.bci().to_le_bytes());
+        words.extend_from_slice(&frame.method().0.to_le_bytes());
+    }
+    xxh3_128(words)
+}
+
+/// Gives so many frames of a stack that has more, of its two ends; or from the leaf on, if its root is not known.
+fn shorten(walk: Stack<'_, Meaning>, kept: usize, frames: &mut Vec<Meant>) -> Cut {
+    let has_root = walk.root().is_some();
+    let (inner, outer) = if has_root { (kept.div_ceil(2), kept / 2) } else { (kept, 0) };
+    let end = if walk.cut.is_some() { walk.outer() } else { walk.frames };
+    frames.extend(walk.inner().iter().take(inner));
+    let at = frames.len();
+    frames.extend(&end[end.len().saturating_sub(outer)..]);
+    let short = |count| u32::try_from(count).unwrap_or(u32::MAX);
+    let lacking =
+        walk.cut.map_or(0, |cut| cut.frames).saturating_add(short(walk.frames.len() - frames.len()));
+    Cut { at: short(at), frames: if has_root { lacking } else { 0 } }
 }
 
 /// The fate of a sample whose stack stands like this.

@@ -23,7 +23,7 @@ use crate::walkers::Walkers;
 /// A lane's least size in words: 1 MiB, of which a drained lane only ever touches the beginning.
 const LANE_WORDS: usize = 1 << 17;
 /// How many of the longest samples a lane must hold at least.
-const LANE_SAMPLES: usize = 4;
+const LANE_SAMPLES: usize = 2;
 /// Lanes for events, and their size: in all, some 5,000 with a stack of fifty frames from one drain to the next.
 const EVENT_LANES: usize = 8;
 const EVENT_LANE_WORDS: usize = 1 << 16;

@@ -4,9 +4,9 @@
 
 use core::ffi::c_void;
 
-use vouch_sample::{Answer, answer_of};
+use vouch_sample::{Answer, Cut, answer_of};
 
-use crate::walker::{RawFrame, Room, Subject, Walker};
+use crate::walker::{RawFrame, Room, Subject, Told, Walker};
 
 /// Its argument and answer in one.
 #[derive(Debug)]
@@ -33,8 +33,12 @@ unsafe impl Walker for Asgct {
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         let mut trace = CallTrace { env: subject.env, count: 0, frames: room.frames };
-        // SAFETY: by the caller's promise: the thread's JNIEnv, room for `depth` frames, and a ucontext.
-        unsafe { self.0(&raw mut trace, room.depth, subject.context) };
+        // SAFETY: by the caller's promise: the thread's JNIEnv, room for `depth` frames and one more, and a ucontext.
+        unsafe { self.0(&raw mut trace, room.depth.saturating_add(1), subject.context) };
+        // It goes no further, so nobody has counted them.
+        let at = room.depth.max(0).cast_unsigned();
+        let cut = (trace.count > room.depth).then_some(Cut { at, frames: 0 });
+        subject.told.set(Told { cut, ..Told::default() });
         answer_of(trace.count.min(room.depth))
     }
 }

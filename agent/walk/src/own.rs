@@ -114,8 +114,9 @@ unsafe impl Walker for Own {
         // SAFETY: room for so many frames, by the caller's promise.
         let mut frames = unsafe { Frames::of(room) };
         let interrupted = Interrupted { at, interpreting, calls: subject.calls };
-        let answer = stack::walk(&memory, self.known(), subject.env as usize, interrupted, &mut frames);
-        subject.outset.set(frames.outset());
-        answer
+        stack::walk(&memory, self.known(), subject.env as usize, interrupted, &mut frames)?;
+        let (count, told) = frames.settle();
+        subject.told.set(told);
+        Ok(count)
     }
 }

@@ -9,7 +9,7 @@ use core::fmt::Debug;
 use core::ops::Range;
 use core::sync::atomic::AtomicUsize;
 
-use vouch_sample::{Answer, Frame, MethodId};
+use vouch_sample::{Answer, Cut, Frame, MethodId};
 
 /// A walker, whoever it asks.
 ///
@@ -47,8 +47,8 @@ pub struct Subject<'t> {
     pub context: *mut c_void,
     /// It was not interrupted there: what it has called is left out, and its instruction pointer is within the call.
     pub calls: bool,
-    /// For the walker to say where the first frame was that it has met whole.
-    pub outset: &'t Cell<Outset>,
+    /// For the walker to say more of a stack that it has found.
+    pub told: &'t Cell<Told>,
     /// The guard's place for this thread: 0, or while it walks where its stack is to be unwound to.
     pub walking: &'t AtomicUsize,
 }
@@ -58,11 +58,19 @@ impl<'t> Subject<'t> {
     pub fn interrupted(
         env: *mut c_void,
         context: *mut c_void,
-        outset: &'t Cell<Outset>,
+        told: &'t Cell<Told>,
         walking: &'t AtomicUsize,
     ) -> Self {
-        Self { env, context, calls: false, outset, walking }
+        Self { env, context, calls: false, told, walking }
     }
+}
+
+/// What there is to say of a stack besides its frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Told {
+    pub outset: Outset,
+    /// Where frames are lacking for want of room.
+    pub cut: Option<Cut>,
 }
 
 /// Where a walk met its first whole frame.
@@ -84,7 +92,7 @@ pub enum Part {
     Torn,
 }
 
-/// Room for so many frames.
+/// Room for so many frames, and for one more: by that it is known of a stack that it is deeper.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     pub frames: *mut RawFrame,

@@ -4,7 +4,7 @@
 //! or too much; where it lies says of which kind.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
-use vouch_sample::Frame;
+use vouch_sample::{Frame, MethodId, Stack};
 
 use crate::Difference;
 use crate::rules;
@@ -21,21 +21,56 @@ pub struct Comparison {
 /// A line of the two accounts: frames by their index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    Same { walk: usize, witness: usize },
-    Differs { walk: usize, witness: usize },
-    Missing { witness: usize },
-    Extra { walk: usize },
+    Same {
+        walk: usize,
+        witness: usize,
+    },
+    Differs {
+        walk: usize,
+        witness: usize,
+    },
+    Missing {
+        witness: usize,
+    },
+    Extra {
+        walk: usize,
+    },
+    /// The walk says that it is lacking.
+    LeftOut {
+        witness: usize,
+    },
 }
 
-/// Compares a walk that was allowed `limit` frames with the whole witness.
-pub fn compare(walk: &[Frame], witness: &[Frame], limit: usize) -> Comparison {
-    let (comparable, cut) = rules::limit(walk, witness, limit);
-    let rows = align(walk, comparable);
-    let mut differences = Tally::of(&rows, walk, comparable).differences();
-    if cut {
-        differences.push(Difference::Cut { missing: witness.len() - limit });
+/// Compares a walk with the whole witness.
+pub fn compare(walk: Stack<'_>, witness: &[Frame]) -> Comparison {
+    let mut comparable = witness.to_vec();
+    let cut = rules::cut_alike(&mut comparable, walk);
+    let mut rows = align(walk.frames, &comparable);
+    let mut differences = Tally::of(&rows, walk.frames, &comparable).differences();
+    if let Some((from, missing)) = cut {
+        for row in &mut rows {
+            row.move_behind(from, missing);
+        }
+        let place = rows.iter().rposition(|row| row.is_before(from)).map_or(0, |last| last + 1);
+        rows.splice(place..place, (from..from + missing).map(|witness| Row::LeftOut { witness }));
+        differences.push(Difference::Cut { missing });
     }
     Comparison { differences, rows }
+}
+
+impl Row {
+    /// In the witness so many frames were left out from this place on.
+    fn move_behind(&mut self, from: usize, missing: usize) {
+        if let Self::Same { witness, .. } | Self::Differs { witness, .. } | Self::Missing { witness } = self
+            && *witness >= from
+        {
+            *witness += missing;
+        }
+    }
+
+    fn is_before(&self, from: usize) -> bool {
+        matches!(self, Self::Same { witness, .. } | Self::Differs { witness, .. } | Self::Missing { witness } if *witness < from)
+    }
 }
 
 /// Compares what must be in both accounts: the walk from its frame `top` on, and a witness on whose top there may be more.
@@ -88,11 +123,11 @@ impl Tally {
             let at_root =
                 || rows[index..].iter().all(|row| !matches!(row, Row::Same { .. } | Row::Differs { .. }));
             match *row {
-                Row::Same { .. } => {}
                 Row::Differs { walk: ours, witness: theirs } => tally.pair(walk[ours], witness[theirs]),
                 Row::Missing { .. } if at_root() => tally.truncated += 1,
                 Row::Missing { .. } => tally.gap += 1,
                 Row::Extra { .. } => tally.extra += 1,
+                Row::Same { .. } | Row::LeftOut { .. } => {}
             }
         }
         tally
@@ -131,7 +166,7 @@ impl Tally {
 fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
     let methods = |frames: &[Frame]| frames.iter().map(|frame| frame.method()).collect::<Vec<_>>();
     let mut rows = Vec::with_capacity(walk.len().max(witness.len()));
-    for op in capture_diff_slices(Algorithm::Myers, &methods(walk), &methods(witness)) {
+    for op in aligned(&methods(walk), &methods(witness)) {
         match op {
             DiffOp::Equal { old_index, new_index, len } => {
                 pairs(&mut rows, walk, witness, old_index, new_index, len);
@@ -154,6 +189,23 @@ fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// By what steps the one becomes the other. Of two that have too little in common at their ends nobody could wait for it.
+fn aligned(ours: &[MethodId], theirs: &[MethodId]) -> Vec<DiffOp> {
+    const FAR: usize = 4_096;
+    let head = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();
+    let rest = [&ours[head..], &theirs[head..]];
+    let tail = rest[0].iter().rev().zip(rest[1].iter().rev()).take_while(|(one, other)| one == other).count();
+    let [old_len, new_len] = rest.map(|rest| rest.len() - tail);
+    if old_len.max(new_len) <= FAR {
+        return capture_diff_slices(Algorithm::Myers, ours, theirs);
+    }
+    vec![
+        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
+        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
+        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
+    ]
 }
 
 fn pairs(rows: &mut Vec<Row>, ours: &[Frame], theirs: &[Frame], first: usize, other: usize, count: usize) {
@@ -180,14 +232,12 @@ mod tests {
     use super::*;
     use vouch_sample::MethodId;
 
-    const LIMIT: usize = 100;
-
     fn stack(methods: &[usize]) -> Vec<Frame> {
         methods.iter().map(|method| Frame::of(MethodId(*method), 5)).collect()
     }
 
     fn found(walk: &[usize], witness: &[usize]) -> Vec<Difference> {
-        compare(&stack(walk), &stack(witness), LIMIT).differences
+        compare(Stack::whole(&stack(walk)), &stack(witness)).differences
     }
 
     #[test]
@@ -204,6 +254,18 @@ mod tests {
         let both = [Difference::Truncated { missing: 1 }, Difference::Gap { missing: 1 }];
         assert_eq!(found(&[1, 3], &[1, 2, 3, 4]), both);
         assert_eq!(found(&[], &[1, 2]), [Difference::Truncated { missing: 2 }]);
+    }
+
+    #[test]
+    fn two_that_are_deep_and_have_nothing_in_common_are_told_apart_at_once() {
+        let deep =
+            |seed: usize| -> Vec<usize> { (0..50_000).map(|at| 3 + at * seed % 7_919 + seed).collect() };
+        let (ours, theirs) = ([deep(31), vec![1, 2]].concat(), [deep(57), vec![1, 2]].concat());
+        let frames = 50_000;
+        assert_eq!(
+            found(&ours, &theirs),
+            [Difference::Gap { missing: frames }, Difference::Extra { frames }]
+        );
     }
 
     #[test]
@@ -237,15 +299,18 @@ mod tests {
         let witness = stack(&[1, 2, 3]);
         let mut walk = witness.clone();
         walk[1] = Frame::of(MethodId(2), 6);
-        assert_eq!(compare(&walk, &witness, LIMIT).differences, [Difference::WrongBci { frames: 1 }]);
+        assert_eq!(compare(Stack::whole(&walk), &witness).differences, [Difference::WrongBci { frames: 1 }]);
         walk[1] = Frame::Native { method: MethodId(2) };
-        assert_eq!(compare(&walk, &witness, LIMIT).differences, [Difference::Nativeness { frames: 1 }]);
+        assert_eq!(
+            compare(Stack::whole(&walk), &witness).differences,
+            [Difference::Nativeness { frames: 1 }]
+        );
     }
 
     #[test]
     fn the_rows_hold_every_frame_once() {
         let (walk, witness) = (stack(&[1, 9, 3, 0, 8]), stack(&[1, 2, 4, 5, 3, 6]));
-        let rows = compare(&walk, &witness, LIMIT).rows;
+        let rows = compare(Stack::whole(&walk), &witness).rows;
         let mut ours = Vec::new();
         let mut theirs = Vec::new();
         for row in rows {
@@ -256,6 +321,7 @@ mod tests {
                 }
                 Row::Missing { witness } => theirs.push(witness),
                 Row::Extra { walk } => ours.push(walk),
+                Row::LeftOut { .. } => panic!("nothing was"),
             }
         }
         assert_eq!((ours, theirs), ((0..5).collect(), (0..6).collect()));

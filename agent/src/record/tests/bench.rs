@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use vouch_recording::{Id, Tally};
-use vouch_sample::{Answer, Head, Reason};
+use vouch_sample::{Answer, Cut, Frame, Head, MethodId, Reason, Stack, Walk};
 use vouch_signal::lane::{Lane, Word};
 use vouch_signal::record::{Origin, Sample, longest};
 use vouch_signal::stay::Post;
@@ -124,12 +124,16 @@ impl Bench {
         let mut sample = Sample::new(self.lane.claim(longest(3, MOST, DEPTH + 1)).unwrap());
         for (account, origin, pc) in accounts {
             let frames = account.unwrap_or_default();
-            for (at, &(method, bci)) in frames.iter().take(DEPTH + 1).enumerate() {
-                // SAFETY: the claim has room for one frame more than the depth.
+            let kept = frames.len().min(DEPTH);
+            for (at, &(method, bci)) in frames[..kept].iter().enumerate() {
+                // SAFETY: the claim has room for as many.
                 unsafe { sample.room().add(at).write(RawFrame { bci, method }) };
             }
-            let answer: Answer = account.map(|frames| u32::try_from(frames.len()).unwrap());
-            sample.add(answer, origin, pc);
+            let [kept, depth] = [kept, DEPTH].map(|count| u32::try_from(count).unwrap());
+            let answer: Answer = account.map(|_| kept);
+            // As AsyncGetCallTrace leaves it.
+            let cut = (frames.len() > DEPTH).then_some(Cut { at: depth, frames: 0 });
+            sample.add(answer, cut, origin, pc);
         }
         sample.publish(head);
     }
@@ -151,6 +155,14 @@ impl Bench {
     pub fn sample(&mut self, time: u64, walk: &[(usize, i32)]) {
         self.publish(&self.head(time), &[Ok(walk)]);
         self.drain();
+    }
+
+    /// The same of a walk that no handler wrote: be it longer, or cut anywhere.
+    pub fn take(&mut self, time: u64, walk: &[(usize, i32)], cut: Option<Cut>) {
+        let frames: Vec<Frame> = walk.iter().map(|(id, bci)| Frame::of(MethodId(*id), *bci)).collect();
+        let walk = Walk::Stack(Stack { frames: &frames, cut });
+        let head = self.head(time);
+        self.recorder.take_walk(&head, walk, &mut self.jvm);
     }
 
     pub fn tally(&self) -> Tally {

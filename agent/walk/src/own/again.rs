@@ -30,13 +30,13 @@ pub struct Again {
 }
 
 impl Again {
-    /// Adds the frames of a call that was met before, and says of what size its own is.
+    /// Adds the frames of a call that was met before, if they are still there, and says of what size its own is.
     pub fn add(&self, pc: usize, frames: &mut Frames<'_>) -> Option<usize> {
         let call = self.place(pc)?.get();
         if call.pc != pc {
             return None;
         }
-        frames.repeat(call.first, call.count);
+        frames.repeat(call.first, call.count)?;
         Some(call.size)
     }
 

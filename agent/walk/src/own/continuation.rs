@@ -7,6 +7,7 @@
 
 use core::ops::Range;
 
+use super::frames::Frames;
 use super::heap::HeapLayout;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
@@ -118,32 +119,34 @@ pub fn distant(from: usize, words: usize) -> usize {
 
 impl ContinuationLayout {
     /// True for the frame of a virtual thread's first method.
-    pub fn is_first(&self, frame: Option<&RawFrame>) -> bool {
+    pub fn is_first(&self, frame: Option<RawFrame>) -> bool {
         frame.is_some_and(|frame| frame.method == self.first)
-    }
-
-    /// The same as [`Self::part`], asked again and again while a walk adds frames, of which these are the last.
-    pub fn part_since(&self, from: u32, frames: &[RawFrame]) -> Part {
-        let added = frames.iter().skip(from as usize);
-        if added.map(|frame| frame.method).any(|method| method == self.carries) {
-            self.part(frames)
-        } else {
-            Part::All
-        }
     }
 
     /// How much of these frames is a virtual thread's, if one is among them. What returns to the barrier a walk that knows of none takes
     /// for what the carrier has called.
     pub fn part(&self, frames: &[RawFrame]) -> Part {
-        let methods = || frames.iter().map(|frame| frame.method);
-        let carried = methods().zip(methods().skip(2)).position(|pair| pair == (self.enters, self.carries));
-        let Some(entry) = carried else { return Part::All };
-        match (entry.checked_sub(1), u32::try_from(entry)) {
-            // The carrier just enters it, or leaves it.
-            (None, _) => Part::All,
-            (Some(last), Ok(count)) if self.is_first(frames.get(last)) => Part::First(count),
-            _ => Part::Torn,
-        }
+        let count = u32::try_from(frames.len()).unwrap_or(u32::MAX);
+        self.part_of(0..count, |index| frames.get(index as usize).copied())
+    }
+
+    /// The same, asked again and again while a walk adds frames: those that were added last.
+    pub fn part_since(&self, before: u32, frames: &Frames<'_>) -> Part {
+        self.part_of(before..frames.count(), |index| frames.get(index))
+    }
+
+    fn part_of(&self, added: Range<u32>, frame: impl Fn(u32) -> Option<RawFrame>) -> Part {
+        let is = |index: u32, back: u32, method| {
+            index.checked_sub(back).and_then(&frame).is_some_and(|frame| frame.method == method)
+        };
+        let carried =
+            added.into_iter().find(|index| is(*index, 0, self.carries) && is(*index, 2, self.enters));
+        // The carrier just enters it, or leaves it.
+        let Some(entry) = carried.and_then(|index| index.checked_sub(2)).filter(|entry| *entry > 0) else {
+            return Part::All;
+        };
+        let is_first = self.is_first(entry.checked_sub(1).and_then(&frame));
+        if is_first { Part::First(entry) } else { Part::Torn }
     }
 
     /// The chunk in which the callers of a thread's oldest frame on the stack lie, which ends there, or has returned to the barrier with its

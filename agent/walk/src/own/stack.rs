@@ -8,7 +8,7 @@ mod chunks;
 use core::cell::Cell;
 use core::ops::Range;
 
-use vouch_sample::{Answer, Reason};
+use vouch_sample::Reason;
 
 use super::again::Again;
 use super::compiled::{Compiled, Which};
@@ -126,7 +126,7 @@ pub fn walk<M: Memory>(
     env: usize,
     interrupted: Interrupted,
     frames: &mut Frames<'_>,
-) -> Answer {
+) -> Result<(), Reason> {
     let layout = known.layout;
     let thread = env.wrapping_sub(layout.ground.env);
     let Interrupted { at, interpreting, calls } = interrupted;
@@ -178,7 +178,7 @@ pub fn walk<M: Memory>(
                 Reason::NOT_WALKABLE_JAVA
             });
         };
-        match known.continuations.map_or(Part::All, |known| known.part_since(before, frames.added())) {
+        match known.continuations.map_or(Part::All, |known| known.part_since(before, frames)) {
             Part::All => {}
             Part::First(count) => {
                 frames.truncate(count);
@@ -218,7 +218,7 @@ pub fn walk<M: Memory>(
     match () {
         () if !walk.is_of_one_moment() => Err(Reason::NOT_WALKABLE_JAVA),
         () if frames.count() == 0 => Err(Reason::NO_JAVA_FRAME),
-        () => Ok(frames.count()),
+        () => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use core::cell::RefCell;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
-use vouch_sample::{Answer, ENTRY, NATIVE, Reason};
+use vouch_sample::{Answer, Cut, ENTRY, NATIVE, Reason};
 
 use super::continuation::ContinuationLayout;
 use super::frames::Frames;
@@ -20,7 +20,7 @@ use super::stack::{Interrupted, Known, walk};
 use crate::blobs::Blobs;
 use crate::context::{Interpreting, Registers};
 use crate::recover::Ground;
-use crate::walker::{Outset, RawFrame, Room};
+use crate::walker::{Outset, RawFrame, Room, Told};
 
 const WORD: usize = 8;
 const HEAP: usize = 0x1000;
@@ -281,14 +281,19 @@ impl Jvm {
     }
 
     fn walk(&self, at: Interrupted) -> (Answer, Vec<RawFrame>, Outset) {
-        let mut room = std::vec![RawFrame::EMPTY; 64];
+        let (answer, frames, told) = self.walk_within(64, at);
+        (answer, frames, told.outset)
+    }
+
+    fn walk_within(&self, depth: i32, at: Interrupted) -> (Answer, Vec<RawFrame>, Told) {
+        let mut room = std::vec![RawFrame::EMPTY; usize::try_from(depth).unwrap()];
         // SAFETY: as large as it says.
-        let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth: 64 }) };
+        let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth }) };
         let memory = |at: usize| self.words.borrow().get(&at).copied();
-        let answer = walk(&memory, self.known(), ENV, at, &mut frames);
-        let outset = frames.outset();
-        room.truncate(answer.map_or(0, |count| count as usize));
-        (answer, room, outset)
+        let walked = walk(&memory, self.known(), ENV, at, &mut frames);
+        let (count, told) = frames.settle();
+        room.truncate(walked.map_or(0, |()| count as usize));
+        (walked.map(|()| count), room, told)
     }
 
     fn frames(&self, at: Interrupted) -> Vec<RawFrame> {
@@ -489,10 +494,21 @@ fn who_calls_itself_is_met_again_and_what_its_frame_says_is_read_each_time() {
     let [.., outer] = thread.outer;
     let all = [[thread.leaf.frame(70)].to_vec(), round.repeat(rounds), [outer.frame(1)].to_vec()].concat();
     assert_eq!(thread.jvm.frames(at), all);
-    // There is room for so many and no more: the last round is cut.
-    let (thread, _) = recursion(25);
-    let (answer, frames, _) = thread.jvm.walk(thread.at(0x20, LEAF));
-    assert_eq!((answer, &frames[61..]), (Ok(64), &round[..]));
+}
+
+#[test]
+fn of_a_recursion_for_which_there_is_no_room_both_ends_are_walked() {
+    let (thread, _) = recursion(5);
+    let at = thread.at(0x20, LEAF);
+    let all = thread.jvm.frames(at);
+    for depth in 1..all.len() {
+        let (inner, outer) = (depth.div_ceil(2), depth / 2);
+        let ends = [&all[..inner], &all[all.len() - outer..]].concat();
+        let [kept, at_frame, frames] =
+            [depth, inner, all.len() - depth].map(|count| u32::try_from(count).unwrap());
+        let (answer, walked, told) = thread.jvm.walk_within(depth.try_into().unwrap(), at);
+        assert_eq!((answer, walked, told.cut), (Ok(kept), ends, Some(Cut { at: at_frame, frames })));
+    }
 }
 
 #[test]

@@ -187,15 +187,10 @@ mod tests {
                 },
                 interpreter: self.code(56)..self.code(64),
             };
-            let (walking, outset) = (AtomicUsize::new(0), Cell::default());
+            let (walking, told) = (AtomicUsize::new(0), Cell::default());
             let env = self.jvms.as_ptr().cast_mut().cast();
-            let subject = Subject {
-                env,
-                context: core::ptr::null_mut(),
-                calls: false,
-                outset: &outset,
-                walking: &walking,
-            };
+            let subject =
+                Subject { env, context: core::ptr::null_mut(), calls: false, told: &told, walking: &walking };
             // SAFETY: the ground says where things lie in this thread.
             let scene = unsafe { Scene::of(at, &subject, &ground, BARRIER..BARRIER + 0x10) }?;
             let strategy = ALL.iter().find(|known| known.name == strategy).unwrap();

@@ -21,8 +21,8 @@ impl<M: Memory> Walk<'_, M> {
 
     /// Where the caller of the frames is that were added last: there, or in a chunk, which is told with it. `None` if that is not known.
     pub(super) fn found(&self, caller: Position, frames: &Frames<'_>) -> Option<Further<(Position, bool)>> {
-        if let ([only], None, Some(known)) = (frames.added(), self.leaving.get(), self.continuations)
-            && only.method == known.leaves
+        if let (1, None, Some(known)) = (frames.count(), self.leaving.get(), self.continuations)
+            && frames.last().is_some_and(|only| only.method == known.leaves)
         {
             self.leaving.set(Some(caller));
         }
@@ -32,9 +32,7 @@ impl<M: Memory> Walk<'_, M> {
         match self.in_chunk(caller, false)? {
             Further::Is(youngest) => Some(Further::Is((youngest, true))),
             // There a virtual thread's stack ends with the first of its methods.
-            Further::Nothing => {
-                self.continuations?.is_first(frames.added().last()).then_some(Further::Nothing)
-            }
+            Further::Nothing => self.continuations?.is_first(frames.last()).then_some(Further::Nothing),
         }
     }
 

@@ -221,7 +221,7 @@ fn chunks_that_lead_around_come_to_an_end() {
     // SAFETY: as large as it says.
     let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth: 10_000 }) };
     let memory = |at: usize| thread.jvm.words.borrow().get(&at).copied();
-    assert_eq!(walk(&memory, thread.jvm.known(), ENV, thread.at(0x20, LEAF), &mut frames), UNKNOWN);
+    assert_eq!(walk(&memory, thread.jvm.known(), ENV, thread.at(0x20, LEAF), &mut frames), UNKNOWN.map(drop));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn what_was_moved_meanwhile_is_nobodys_stack() {
     let mut room = [RawFrame::EMPTY; 64];
     // SAFETY: as large as it says.
     let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth: 64 }) };
-    assert_eq!(walk(&memory, thread.jvm.known(), ENV, at, &mut frames), UNKNOWN);
+    assert_eq!(walk(&memory, thread.jvm.known(), ENV, at, &mut frames), UNKNOWN.map(drop));
     assert_eq!(looks.get(), 2, "before and after");
 }
 
