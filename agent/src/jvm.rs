@@ -172,6 +172,4 @@ pub struct Witnessed {
     pub frames: Vec<Frame>,
     /// The thread provably did not run between the walk and this.
     pub exact: bool,
-    /// All of it is of one moment: it was asked for once.
-    pub at_once: bool,
 }

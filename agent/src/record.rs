@@ -28,10 +28,11 @@ use hdrhistogram::Histogram;
 use vouch_proof::Verdict;
 use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId, no_stack};
 use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
-use vouch_sample::{Cut, Frame, Head, Meant, Reason, Stack, Walk};
+use vouch_sample::{Cut, Frame, Head, Meaning, Meant, Reason, Stack, Walk};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{accounts, head};
+use vouch_signal::stay::DEEPEST;
 use vouch_walk::recover::Recovery;
 
 use crate::contexts::Contexts;
@@ -69,12 +70,19 @@ struct ByProof {
     placed: Placed,
     standing: Standing,
     leaf: Leaf,
+    /// Where the walk is cut.
+    cut: Option<Cut>,
 }
 
 impl ByProof {
     fn fate(self) -> Fate {
         self.leaf.limit(fate(self.standing))
     }
+}
+
+/// Whether GetStackTrace may be asked about a thread with this stack.
+fn is_asked_about(walk: Stack<'_, Meaning>) -> bool {
+    walk.cut.is_none() && walk.frames.len() <= DEEPEST
 }
 
 /// The recording as it grows.
@@ -138,11 +146,16 @@ impl Recorder {
         }
     }
 
-    /// Takes in what waits in the lanes.
-    pub fn drain(&mut self, lanes: &[Lane<'_>], jvm: &mut dyn Jvm) {
+    /// Takes in what waits in the lanes, and says how many words that was.
+    pub fn drain(&mut self, lanes: &[Lane<'_>], jvm: &mut dyn Jvm) -> u64 {
+        let mut words = 0;
         for lane in lanes {
-            lane.drain(|entry| self.take(entry, jvm));
+            lane.drain(|entry| {
+                words += entry.len() as u64;
+                self.take(entry, jvm);
+            });
         }
+        words
     }
 
     /// Takes in what the handler counted as dropped.
@@ -280,9 +293,9 @@ impl Recorder {
         }
         let Self { walks, witness, meant, .. } = self;
         let against = Verdict::fails_a_guess;
-        if walks.refutes(Stack { frames: meant, cut }, head.serial, against, jvm, |jvm| {
-            witness.present_root(head, jvm)
-        }) {
+        let meant = Stack { frames: meant, cut };
+        let root = is_asked_about(meant).then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm));
+        if walks.refutes(meant, head.serial, against, jvm, root) {
             self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
             return false;
         }
@@ -351,10 +364,12 @@ impl Recorder {
     /// How far the walk at hand stands by proof alone.
     fn judge(&mut self, head: &Head, began: Began, cut: Option<Cut>, jvm: &mut dyn Jvm) -> ByProof {
         let Self { recording, witness, walks, names, meant, .. } = self;
-        let placed = walks.place(Stack { frames: meant, cut }, recording, names, jvm);
+        let walk = Stack { frames: meant, cut };
+        let placed = walks.place(walk, head.time, recording, names, jvm);
         walks.count_edges(placed);
-        let standing = walks.judge(placed, head.serial, jvm, |jvm| witness.present_root(head, jvm));
-        ByProof { placed, standing, leaf: began.leaf() }
+        let root = is_asked_about(walk).then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm));
+        let standing = walks.judge(placed, head.serial, jvm, root);
+        ByProof { placed, standing, leaf: began.leaf(), cut }
     }
 
     /// Fate and stack of the walk at hand.
@@ -367,7 +382,7 @@ impl Recorder {
         jvm: &mut dyn Jvm,
     ) -> (Fate, StackId) {
         let Self { recording, witness, walks, names, shown, meant, .. } = self;
-        let ByProof { placed, leaf, .. } = by_proof;
+        let ByProof { placed, leaf, cut, .. } = by_proof;
         let walk = meant.as_slice();
         if let Some(account) = &account {
             witness.compared(by_proof.fate(), account);
@@ -387,7 +402,7 @@ impl Recorder {
         };
         let refuted = match standing {
             Standing::Refuted(offence) => {
-                let stack = Disputed { walk, witness: against.as_ref() };
+                let stack = Disputed { walk: Stack { frames: walk, cut }, witness: against.as_ref() };
                 let how = walks.offences.count(offence, track, stack, recording, &mut walks.prover, jvm);
                 Some((offence, how))
             }

@@ -55,6 +55,8 @@ use rig::Rig;
 pub use trust::Program;
 
 /// Whoever follows a recording is told its state about so often.
+/// Walks have room for so many frames at least, however few are kept: where a virtual thread's stack ends is told by several.
+const LEAST_WALKED: usize = 64;
 const STATE_EVERY_NS: u64 = 500_000_000;
 
 /// The clocks at one moment.
@@ -135,12 +137,19 @@ impl Session {
             Ok(recovery) => (recovery, None),
             Err(why) => (None, Some(why)),
         };
-        let rig = Rig::new(&walkers, recovery, options.depth, options.interval, user_only, places.polls);
+        let rig = Rig::new(
+            &walkers,
+            recovery,
+            options.depth.max(LEAST_WALKED),
+            options.interval,
+            user_only,
+            places.polls,
+        );
         let witness = Witness::new(options.witness);
         let recorder =
             Recorder::new(options.depth, options.showing, witness, registry(), contexts(), events::ROWS);
         let anchors = Anchors::of(&hotspot);
-        let questions = Questions::new(jvmti, hotspot, registry(), places.code, options.depth);
+        let questions = Questions::new(jvmti, hotspot, registry(), places.code);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, options.interval, plan.stride, plan.choice.cost);
@@ -255,7 +264,9 @@ impl Session {
 
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         resolver.name_pending(env);
-        self.recorder.drain(self.rig.lanes(), &mut self.questions.on(resolver, env));
+        let begun = clock::own_cpu();
+        let words = self.recorder.drain(self.rig.lanes(), &mut self.questions.on(resolver, env));
+        self.rig.paid(clock::own_cpu().saturating_sub(begun), words);
         self.recorder.drain_events(self.rig.event_lanes(), &mut self.questions.on(resolver, env));
         if self.heap_wanted() {
             self.heap.look(&mut self.recorder.recording, env);

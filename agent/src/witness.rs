@@ -208,7 +208,7 @@ impl Witness {
 
     /// GetStackTrace has answered about a thread that has stayed; what stood on top of it, if it was to stop at its next poll.
     pub fn answered(&mut self, post: &Post, witnessed: Option<Witnessed>, top: Option<Top>) {
-        let top = top.filter(|_| witnessed.as_ref().is_some_and(|witnessed| witnessed.at_once));
+        let top = top.filter(|_| witnessed.is_some());
         self.answered = Some(Answer { time: post.time, serial: post.serial, witnessed, top });
     }
 
@@ -303,7 +303,7 @@ impl Witness {
         *counts.entry(fate.name().to_owned()).or_default() += 1;
     }
 
-    /// The method that the thread of a sample began with, as far as GetStackTrace tells now.
+    /// The method that the thread of a sample began with, as far as GetStackTrace tells now. Who stands too deep cannot be asked about.
     pub fn present_root(&mut self, head: &Head, jvm: &mut dyn Jvm) -> Option<Meaning> {
         if self.wish == Witnessing::Off {
             return None;

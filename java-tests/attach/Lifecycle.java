@@ -118,7 +118,7 @@ public class Lifecycle {
         attach.must("stop,out=" + file("c.json"));
         Check.that(!Files.exists(file("b.folded")), "stop named another file, but b.folded is there");
         Profile profile = holds("c.json", 4, "four");
-        Check.contains(profile.functions(), "[cut at 8 frames]", "functions under depth=8");
+        Check.contains(profile.functions(), "[frames left out]", "functions under depth=8");
         Report report = Report.read(file("b-report.json"));
         Check.equal("itimer", report.engine(), "engine of the second recording");
         report.checkConserved("main");

@@ -8,13 +8,16 @@ use std::io::{self, BufWriter, Write};
 use std::iter;
 use std::ops::Range;
 
-use vouch_recording::{Id, LEFT_OUT, Recording, StackId, StackRow, StringId, StringTable, Thread};
+use vouch_recording::{Id, LEFT_OUT, Recording, StackRow, StringId, StringTable, Thread};
 
 use crate::meta::Meta;
 
 /// Of a stack of more frames than both together so many are in its line: from the root, and up to the leaf.
-const OUTER: usize = 1_024;
-const INNER: usize = 1_024;
+const OUTER: usize = 256;
+const INNER: usize = 256;
+/// So many once the stacks that are cut have so many nodes of their own: no two of them need have their innermost frames in common.
+const FEW: usize = 16;
+const MOST: usize = 2 << 20;
 
 /// Writes the weight of each stack, sorted by the names of its frames from the root.
 pub fn write(recording: &Recording, _: &Meta, out: &mut dyn Write) -> io::Result<()> {
@@ -127,20 +130,22 @@ impl Tree {
             };
             outer.push((node, depth));
         }
-        let mut weight_of: HashMap<StackId, u64> = HashMap::new();
+        let mut weight_of = vec![0; stacks.rows().len()];
         for sample in recording.threads().iter().flat_map(Thread::samples) {
-            *weight_of.entry(sample.stack).or_default() += u64::from(sample.weight);
+            weight_of[sample.stack.row()] += u64::from(sample.weight);
         }
         let mut weights = HashMap::new();
         let mut inner = Vec::new();
-        for (leaf, weight) in weight_of {
-            let (mut node, depth) = outer[leaf.row()];
+        let weighted = weight_of.into_iter().enumerate().filter(|(_, weight)| *weight > 0);
+        for (leaf, weight) in weighted {
+            let (mut node, depth) = outer[leaf];
             inner.clear();
-            let below = iter::successors(Some(stacks.get(leaf)), |stack| {
+            let most = if nodes.rows.len() < stacks.rows().len() + MOST { INNER } else { FEW };
+            let below = iter::successors(Some(stacks.rows()[leaf]), |stack| {
                 stack.parent.map(|parent| stacks.get(parent))
             });
-            inner.extend(below.take(INNER.min(depth.saturating_sub(OUTER))).map(rank));
-            if depth > OUTER + INNER {
+            inner.extend(below.take(most.min(depth.saturating_sub(OUTER))).map(rank));
+            if depth > OUTER + most {
                 node = nodes.place(Node { parent: Some(node), rank: names.left_out });
             }
             for rank in inner.iter().rev() {

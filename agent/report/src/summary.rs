@@ -231,7 +231,7 @@ impl TrustReport {
         });
         let cut = (self.run.stacks_cut > 0).then(|| {
             format!(
-                "{} stacks were cut for want of room: a smaller depth= has room for more",
+                "{} stacks were cut for want of room or time: what is left out of them is in their middle",
                 grouped(self.run.stacks_cut)
             )
         });

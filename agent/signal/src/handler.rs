@@ -13,14 +13,14 @@ use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::recover::Recovery;
-use vouch_walk::walker::{Outset, Part, Room, Subject, Told, Walker};
+use vouch_walk::walker::{FRAME_WORDS, Outset, Part, Room, Subject, Told, Walker};
 
 use crate::ask;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
 use crate::record::{Origin, RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
-use crate::stay::{Post, Stay};
+use crate::stay::{DEEPEST, Post, Stay};
 use crate::virtuals::VIRTUALS;
 
 /// The gate through which every handler comes. There is one handler for the process, so there is one gate.
@@ -31,8 +31,8 @@ const SI_TIMER: i32 = -2;
 /// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
 const PERF_EVENT_IOC_PERIOD: libc::c_ulong = 0x4008_2404;
 
-/// What the drain takes for a word of a sample.
-const NANOS_OF_WORD: u64 = 5;
+/// A thread does not rest for what the drain takes for so many words of a sample: most stacks are no longer.
+const FREE_WORDS: usize = 2_048;
 
 /// How many intervals there are from one signal of a perf event to the next: threads take a longer stride up at their next
 /// signal. It only grows while a recording runs.
@@ -59,6 +59,8 @@ pub struct Sampler {
     pub outlet: Outlet,
     pub slots: Slots<'static>,
     pub counters: Counters,
+    /// What the drain takes for a word of a sample, in nanoseconds, as far as the agent knows.
+    pub price: AtomicU64,
     /// Set by the agent: the next walk that succeeds is to be witnessed, and the agent to be woken for it.
     pub witness_wanted: AtomicBool,
     /// Where the thread of that sample stays.
@@ -94,6 +96,8 @@ pub struct Counters {
     pub dropped_weight: AtomicU64,
     /// Signals that came while their thread rested: the next sample's weight has their time.
     pub rested: AtomicU64,
+    /// Signals that came while no lane had room: the same.
+    pub crowded: AtomicU64,
     /// Walks that faulted in the JVM's code.
     pub crashed: AtomicU64,
     /// Walks of our own that faulted.
@@ -148,11 +152,13 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
     if let Some(slot) = slot {
-        let costs = took.saturating_add(NANOS_OF_WORD.saturating_mul(sample.words() as u64));
+        let read = sample.words().saturating_sub(FREE_WORDS) as u64;
+        let costs = took.saturating_add(sampler.price.load(Ordering::Relaxed).saturating_mul(read));
         rest_if_dear(slot, sampler.interval.saturating_mul(slot.dues.stride().into()), now, costs);
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
-    let witnessed = slot.filter(|_| walked && take_wish(sampler));
+    let asked = walked && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
+    let witnessed = slot.filter(|_| asked && take_wish(sampler));
     let head = Head { time, cpu, tid, serial, weight, took, context, witnessed: witnessed.is_some() };
     let Some(slot) = witnessed else {
         sample.publish(&head);
@@ -182,7 +188,7 @@ fn take_wish(sampler: &Sampler) -> bool {
     wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::AcqRel)
 }
 
-/// What the sample weighs; `None` if the signal is none, or comes while its thread rests, or before anything is due.
+/// What the sample weighs; `None` if the signal is none, or comes while its thread rests or there is no room for it, or before anything is due.
 ///
 /// It is what the thread ran since its last sample, by its CPU clock, whatever the signal says: one that comes while
 /// another is pending is lost, as when the kernel works for the thread for longer than the interval; and a perf event's
@@ -198,6 +204,11 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
     }
     if slot.resting(cpu) && !matches!(cause, Cause::Own) {
         sampler.counters.rested.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    // What is left to be due is not lost.
+    if !matches!(cause, Cause::Own) && !sampler.outlet.has_room(sampler.longest()) {
+        sampler.counters.crowded.fetch_add(1, Ordering::Relaxed);
         return None;
     }
     let weight = if matches!(cause, Cause::Own) {

@@ -85,19 +85,30 @@ impl<'m> Lane<'m> {
         claim
     }
 
+    /// How much of the ring's end is to be skipped for an entry of up to `longest` words, which begins at `head`; `None` if there is no room.
+    #[inline]
+    fn skip(&self, head: usize, longest: usize) -> Option<usize> {
+        let size = self.words.len();
+        let used = head.wrapping_sub(self.tail.load(Ordering::Acquire));
+        let to_end = size - head.checked_rem(size)?;
+        let skip = if to_end < longest { to_end } else { 0 };
+        (size.saturating_sub(used) >= skip.saturating_add(longest)).then_some(skip)
+    }
+
+    /// True if a claim would be granted, as far as can be told.
+    #[inline]
+    pub fn has_room(&self, longest: usize) -> bool {
+        !self.claimed.load(Ordering::Relaxed)
+            && self.skip(self.head.load(Ordering::Relaxed), longest).is_some()
+    }
+
     /// The writer's side of `claim`: finds a contiguous place.
     #[inline]
     fn reserve(&self, longest: usize) -> Option<Claim<'_, 'm>> {
         let size = self.words.len();
         let head = self.head.load(Ordering::Relaxed);
-        let tail = self.tail.load(Ordering::Acquire);
-        let used = head.wrapping_sub(tail);
+        let skip = self.skip(head, longest)?;
         let at = head.checked_rem(size)?;
-        let to_end = size - at;
-        let skip = if to_end < longest { to_end } else { 0 };
-        if size - used < skip + longest {
-            return None;
-        }
         if skip != 0 {
             self.words.get(at)?.set(SKIP);
         }

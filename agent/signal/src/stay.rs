@@ -13,6 +13,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use vouch_walk::context::Registers;
 use vouch_walk::kernel::{clock, peek};
 
+/// Of a deeper stack no thread stays: the JVM takes some 4 KiB for each frame while it is asked.
+pub const DEEPEST: usize = 4_096;
 /// How long a handler stays at most, in nanoseconds of wall time.
 pub const LONGEST: u64 = 400_000;
 /// The agent has said that it asks: it is looked so often without a pause, which then are so long.

@@ -40,10 +40,9 @@ impl Questions {
         hotspot: HotSpot,
         registry: &'static Registry,
         code: Option<CodeLayout>,
-        depth: usize,
     ) -> Self {
         let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
-        Self { jvmti, hotspot, patches, stacks: Stacks::new(jvmti, registry, depth), registry, code }
+        Self { jvmti, hotspot, patches, stacks: Stacks::new(jvmti, registry), registry, code }
     }
 
     /// On the calling thread.

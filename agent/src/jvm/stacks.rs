@@ -10,6 +10,7 @@ use std::fmt;
 
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
+use vouch_signal::stay::DEEPEST;
 
 use super::{Wanted, Witnessed};
 use crate::clock;
@@ -18,14 +19,11 @@ use crate::java;
 use crate::resolve::readable;
 use crate::threads::{Registry, late};
 
-/// Frames that there is room for at first: what needs more is asked for again, when the thread has gone on.
-const ROOM: usize = 4096;
 /// From this JDK on one may ask who has a monitor.
 const OWNERS_SINCE: u32 = 17;
-/// Deeper stacks are not asked about: that takes some 20 MB.
-const DEEPEST: usize = 4_096;
-/// So many more frames than a walk has may be on a stack that is compared with it: the thread may have called somebody meanwhile.
-const SLACK: usize = 256;
+/// A stack of so many frames is not told of: as deep as a sample's that is witnessed may be, and some more, since the thread may have called
+/// somebody meanwhile.
+const MOST: usize = DEEPEST + 256;
 
 /// Threads that were asked about, and room for their stacks.
 pub struct Stacks {
@@ -34,8 +32,6 @@ pub struct Stacks {
     /// By serial.
     threads: HashMap<u32, WeakRef>,
     room: Vec<StackFrame>,
-    /// A stack of so many frames is not told of.
-    most: usize,
 }
 
 impl fmt::Debug for Stacks {
@@ -45,16 +41,8 @@ impl fmt::Debug for Stacks {
 }
 
 impl Stacks {
-    /// For walks of which so many frames are kept.
-    pub fn new(jvmti: Jvmti, registry: &'static Registry, depth: usize) -> Self {
-        let most = depth.min(DEEPEST).saturating_add(SLACK);
-        Self {
-            jvmti,
-            registry,
-            threads: HashMap::new(),
-            room: vec![StackFrame::default(); ROOM.min(most)],
-            most,
-        }
+    pub fn new(jvmti: Jvmti, registry: &'static Registry) -> Self {
+        Self { jvmti, registry, threads: HashMap::new(), room: vec![StackFrame::default(); MOST] }
     }
 
     /// The stack that a thread has now; `None` if it has none any more, or one that is too deep.
@@ -67,18 +55,17 @@ impl Stacks {
     ) -> Option<Witnessed> {
         let (slot, java_thread) = self.registry.slot(tid, serial)?;
         let thread = self.thread(serial, java_thread, env)?;
-        let roomy = self.room.len();
         asking();
-        let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.room, self.most);
+        let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.room, MOST);
         // Its handler has not ended, or the thread has not had the processor since it did.
         let left = slot.left_witnessed();
         let exact = left == 0 || clock::thread_cpu(tid) == Some(left);
         // The JVM may have given the thread's place to another one, whose stack this would be.
         let same = self.registry.slot(tid, serial).is_some_and(|(_, place)| place == java_thread);
         let _ = env.delete_local_ref(thread);
-        let count = asked.ok().filter(|count| (1..self.most).contains(count) && same)?;
+        let count = asked.ok().filter(|count| (1..MOST).contains(count) && same)?;
         let frames = self.room[..count].iter().map(|frame| frame.frame()).collect();
-        Some(Witnessed { frames, exact, at_once: self.room.len() == roomy })
+        Some(Witnessed { frames, exact })
     }
 
     /// Finds the objects of several threads, by one look at all.

@@ -36,20 +36,24 @@ impl Roots {
         Self { registry, threads: HashMap::new(), verdicts: HashMap::new() }
     }
 
-    /// Whether a stack of this thread may end in the method `id`. `witness` asks GetStackTrace what it ends in now.
+    /// Whether a stack of this thread may end in the method `id`. `witness` asks GetStackTrace what it ends in now; without it that cannot be
+    /// asked now, and nothing is concluded from it.
     pub fn verdict(
         &mut self,
         serial: u32,
         id: Meaning,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
-        witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
+        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
     ) -> Verdict {
         if let Some(verdict) = self.verdicts.get(&(serial, id)) {
             return *verdict;
         }
+        let asks = witness.is_some();
         let verdict = self.judge(serial, id, prover, jvm, witness);
-        self.verdicts.insert((serial, id), verdict);
+        if asks || verdict == Verdict::Proven {
+            self.verdicts.insert((serial, id), verdict);
+        }
         verdict
     }
 
@@ -59,7 +63,7 @@ impl Roots {
         id: Meaning,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
-        witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
+        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
     ) -> Verdict {
         // Without a name it is refuted already.
         let Some(method) = prover.method(id, jvm) else { return Verdict::Proven };
@@ -73,8 +77,10 @@ impl Roots {
         // Of a thread whose making was not seen, the strictest is asked first.
         let mut verdict = judge(known.thread.unwrap_or(Thread::Started), jvm);
         if verdict != Verdict::Proven && known.learned.is_none() && known.questions < MOST_QUESTIONS {
-            known.questions += 1;
-            known.learned = witness(jvm);
+            if let Some(witness) = witness {
+                known.questions += 1;
+                known.learned = witness(jvm);
+            }
             if known.thread.is_none() {
                 let began = known.learned.and_then(|learned| Some((learned, prover.method(learned, jvm)?)));
                 known.thread = began.map(|(learned, began)| {

@@ -9,9 +9,9 @@ use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
 use vouch_signal::record::accounts;
 
-use super::Recorder;
 use super::agreement::Difference;
 use super::recovered::Began;
+use super::{Recorder, is_asked_about};
 use crate::jvm::Jvm;
 
 impl Recorder {
@@ -62,6 +62,7 @@ impl Recorder {
         jvm.meant(walk.frames, head.time, &mut self.meant);
         let Self { walks, witness, meant, .. } = self;
         let meant = Stack { frames: meant, cut: walk.cut };
-        walks.refutes(meant, head.serial, Verdict::is_refuted, jvm, |jvm| witness.present_root(head, jvm))
+        let root = is_asked_about(meant).then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm));
+        walks.refutes(meant, head.serial, Verdict::is_refuted, jvm, root)
     }
 }

@@ -27,14 +27,11 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Between our own walker's frames and AsyncGetCallTrace's. Of two of which one is cut those are compared that both have: from the
-    /// leaf on.
+    /// Between our own walker's frames and AsyncGetCallTrace's. Of two that are as deep as to be cut those are compared that both have, from
+    /// the leaf on; one that ends before the other is cut is not.
     pub fn of(own: Stack<'_>, asgct: Stack<'_>) -> Self {
-        let both = if own.cut.is_none() && asgct.cut.is_none() {
-            usize::MAX
-        } else {
-            own.inner().len().min(asgct.inner().len())
-        };
+        let cut = [own, asgct].iter().filter_map(|stack| stack.cut).map(|cut| cut.at as usize).min();
+        let both = cut.filter(|at| own.frames.len().min(asgct.frames.len()) >= *at).unwrap_or(usize::MAX);
         let [own, asgct] = [own, asgct].map(|stack| &stack.frames[..stack.frames.len().min(both)]);
         let holds = |long: &[Frame], short: &[Frame]| {
             long.len() > short.len() && (long.starts_with(short) || long.ends_with(short))

@@ -135,7 +135,7 @@ impl Recorder {
         jvm.meant(frames, event.ended, &mut self.meant);
         let Self { recording, walks, names, shown, meant, .. } = self;
         let walk = Stack::of_most(meant, walks.room.depth().min(DEEPEST));
-        let placed = walks.place(walk, recording, names, jvm);
+        let placed = walks.place(walk, event.ended, recording, names, jvm);
         let refuted = match placed.standing {
             Standing::Refuted(offence) => Some(offence),
             Standing::Proven | Standing::Explained => None,

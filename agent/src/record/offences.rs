@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
 use vouch_proof::{Refutation as Kind, called, listing};
-use vouch_recording::{Recording, Refutation, RefutationId, ThreadId};
+use vouch_recording::{LEFT_OUT, Recording, Refutation, RefutationId, ThreadId};
 use vouch_report::{Account, LISTED, RefutationReport, readable};
-use vouch_sample::{Bci, ENTRY, Meaning, Meant};
+use vouch_sample::{Bci, ENTRY, Meaning, Meant, Stack};
 
 use super::tree::{OffenceId, Standing};
 use crate::jvm::Jvm;
@@ -58,7 +58,7 @@ pub struct Edge {
 /// A stack, with whatever the JVM said of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Disputed<'a> {
-    pub walk: &'a [Meant],
+    pub walk: Stack<'a, Meaning>,
     pub witness: Option<&'a Contradiction>,
 }
 
@@ -127,9 +127,9 @@ impl Offences {
     }
 
     /// Where in a stack, leaf first, it is, and what there is to read at that place; `parts` is where its witness begins to differ.
-    pub fn edge(&self, id: OffenceId, stack: &[Meant], parts: Option<usize>) -> Edge {
+    pub fn edge(&self, id: OffenceId, stack: Stack<'_, Meaning>, parts: Option<usize>) -> Edge {
         let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
-        let at = place_in(stack, *against).unwrap_or_else(|| stack.len().saturating_sub(1));
+        let at = place_in(stack, *against).unwrap_or_else(|| stack.frames.len().saturating_sub(1));
         let below = match against {
             // Where all of it is in the JVM's account, too, that goes on where the walk has its leaf.
             Against::Witness(..) => parts.unwrap_or(0),
@@ -251,15 +251,15 @@ fn tell(
         Against::Others => (String::new(), String::new(), format!("one of more than {MOST} others"), None),
     };
     let at = match (offence.against, witness) {
-        (Against::Witness(..), Some(witness)) => witness.parts(walk),
+        (Against::Witness(..), Some(witness)) => witness.parts(walk.frames),
         (against, _) => place_in(walk, against),
     };
     let (lines, shown_at) = around(walk, at, jvm);
     let witness = witness.map(|contradiction| {
         let Contradiction { exact, stack } = contradiction;
-        let parts = stack.len().checked_sub(contradiction.same(walk) + 1);
+        let parts = stack.len().checked_sub(contradiction.same(walk.frames) + 1);
         let grade = if *exact { "exact" } else { "all_but_top" }.to_owned();
-        Account { grade, stack: around(stack, parts, jvm).0 }
+        Account { grade, stack: around(Stack::whole(stack), parts, jvm).0 }
     });
     let code = place.and_then(|place| Some(listing(prover.known(place.method())?, place.bci(), AROUND)));
     RefutationReport {
@@ -277,18 +277,29 @@ fn tell(
     }
 }
 
-/// A stack's lines around a place, and which of them is the place.
-fn around(stack: &[Meant], at: Option<usize>, jvm: &mut dyn Jvm) -> (Vec<String>, Option<usize>) {
+/// A stack's lines around a place, and which of them is the place. Where it is cut there is a line for that.
+fn around(stack: Stack<'_, Meaning>, at: Option<usize>, jvm: &mut dyn Jvm) -> (Vec<String>, Option<usize>) {
+    let frames = stack.frames;
     let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
-    let last = first.saturating_add(FRAMES).min(stack.len());
-    let mut lines: Vec<String> = stack[first..last].iter().map(|frame| line(*frame, jvm)).collect();
+    let last = first.saturating_add(FRAMES).min(frames.len());
+    let mut lines = Vec::new();
+    let mut shown_at = None;
     if first > 0 {
-        lines.insert(0, format!("… {first} frames"));
+        lines.push(format!("… {first} frames"));
     }
-    if last < stack.len() {
-        lines.push(format!("… {} frames", stack.len() - last));
+    for (place, frame) in frames.iter().enumerate().take(last).skip(first) {
+        if stack.cut.is_some_and(|cut| cut.at as usize == place) {
+            lines.push(LEFT_OUT.to_owned());
+        }
+        if at == Some(place) {
+            shown_at = Some(lines.len());
+        }
+        lines.push(line(*frame, jvm));
     }
-    (lines, at.map(|at| at - first + usize::from(first > 0)))
+    if last < frames.len() {
+        lines.push(format!("… {} frames", frames.len() - last));
+    }
+    (lines, shown_at)
 }
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`
@@ -307,15 +318,17 @@ fn line(frame: Meant, jvm: &mut dyn Jvm) -> String {
 }
 
 /// Where in a stack the refuted frame stands: an edge's caller under its callee, the leaf first, the root last.
-fn place_in(stack: &[Meant], against: Against) -> Option<usize> {
+fn place_in(stack: Stack<'_, Meaning>, against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
             let is_edge = |pair: &[Meant]| pair[0].method() == callee && pair[1] == caller;
             // Of several it is the outermost by which the stack stands.
-            stack.windows(2).rposition(is_edge).map(|callee| callee + 1)
+            let (inner, outer) = (stack.inner(), stack.outer());
+            let beyond = outer.windows(2).rposition(is_edge).map(|callee| inner.len() + callee + 1);
+            beyond.or_else(|| inner.windows(2).rposition(is_edge).map(|callee| callee + 1))
         }
         Against::Leaf(_) => Some(0),
-        Against::Root(_) => stack.len().checked_sub(1),
+        Against::Root(_) => stack.frames.len().checked_sub(1),
         Against::Witness(..) | Against::Others => None,
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use vouch_recording::{Category, Fate, LEFT_OUT, Recording, StackId};
-use vouch_sample::Meant;
+use vouch_sample::{Cut, Meant, Stack};
 
 use super::names::{Names, stand_in, under};
 use super::tree::{NodeId, OffenceId};
@@ -82,7 +82,9 @@ impl Shown {
                 if self.wish == Refuted::Isolate {
                     let places: Vec<Option<Meant>> = tree.frames(leaf).collect();
                     let frames: Vec<Meant> = places.iter().copied().flatten().collect();
-                    let edge = offences.edge(offence, &frames, parts);
+                    let cut = places.iter().position(Option::is_none).and_then(|at| u32::try_from(at).ok());
+                    let cut = cut.map(|at| Cut { at, frames: 0 });
+                    let edge = offences.edge(offence, Stack { frames: &frames, cut }, parts);
                     let mut left = frames.len();
                     for place in places.into_iter().rev() {
                         let Some(frame) = place else {

@@ -121,6 +121,19 @@ fn what_is_refuted_of_a_cut_stack_is_shown_with_the_cut() {
 }
 
 #[test]
+fn what_stands_on_both_sides_of_a_cut_is_no_place_to_refute() {
+    let mut bench = Bench::new();
+    let walk = [(WRITE, 0), (STORE, 0), (MAIN, STEP), (STORE, 0), (MAIN, STEP)];
+    bench.take(10, &walk, Some(Cut { at: 2, frames: 7 }));
+    let refutations = bench.recorder.refutations();
+    let [told] = refutations.as_slice() else { panic!("{refutations:?}") };
+    assert_eq!((told.stack[2].as_str(), told.at), ("[frames left out]", Some(5)));
+    let place = "shop.Main.main:11;[✗ no such call: the bytecode calls shop.Main.lost()];shop.Main.store:10";
+    let rest = ";shop.Main.main:11;[frames left out];shop.Main.store:10;shop.Main.write 1";
+    assert_eq!(bench.shown(), [format!("main: [refuted: other_callee];{place}{rest}")]);
+}
+
+#[test]
 fn of_a_stack_for_which_there_is_no_room_both_ends_are_kept() {
     let mut bench = Bench::with(Refuted::Keep, Witnessing::Auto, &[]);
     for more in [DEPTH - 2, DEPTH - 1, DEPTH] {

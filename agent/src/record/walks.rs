@@ -17,6 +17,8 @@ use crate::jvm::Jvm;
 use crate::prove::{Prover, Roots};
 use crate::threads::Registry;
 
+/// The power of proof is measured on stacks of at most so many edges, if there are any.
+const SHALLOW: u32 = 1_000;
 /// So many frames are gone over in one step: more than most stacks have.
 const STEP: usize = 256;
 /// How many corruptions of each kind are made to measure the power of proof.
@@ -75,16 +77,17 @@ impl Walks {
         self.checked
     }
 
-    /// Takes a walk in. Of one for which there is no room the middle is left out.
+    /// Takes a walk of that time in. Of one for which there is no room the middle is left out.
     pub fn place(
         &mut self,
         walk: Stack<'_, Meaning>,
+        time: u64,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> Placed {
         self.recall(walk).unwrap_or_else(|hash| {
-            let kept = self.room.kept(walk.frames.len(), self.nodes(recording));
+            let kept = self.room.kept(walk.frames.len(), self.nodes(recording), time);
             if walk.frames.len() <= kept {
                 return self.look(walk, hash, recording, names, jvm);
             }
@@ -227,7 +230,7 @@ impl Walks {
         serial: u32,
         against: fn(Verdict) -> bool,
         jvm: &mut dyn Jvm,
-        witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
+        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
     ) -> bool {
         let known = self.recall(walk);
         let Self { prover, roots, .. } = self;
@@ -251,7 +254,7 @@ impl Walks {
         placed: Placed,
         serial: u32,
         jvm: &mut dyn Jvm,
-        witness: impl FnOnce(&mut dyn Jvm) -> Option<Meaning>,
+        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
     ) -> Standing {
         let Some(root) = placed.root.filter(|_| !matches!(placed.standing, Standing::Refuted(_))) else {
             return placed.standing;
@@ -269,6 +272,11 @@ impl Walks {
             .filter_map(|placed| placed.leaf)
             .filter(|leaf| !self.tree.get(*leaf).cut)
             .collect();
+        // What is wrong anywhere is as wrong in another stack, and few of the deepest can be gone through.
+        let is_shallow = |leaf: &NodeId| self.tree.get(*leaf).depth <= SHALLOW;
+        if stacks.iter().any(is_shallow) {
+            stacks.retain(is_shallow);
+        }
         // A map has no order of its own.
         stacks.sort_unstable();
         let noticed = self.noticed(&stacks, jvm, |_, _| false);

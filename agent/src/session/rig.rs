@@ -24,6 +24,8 @@ use crate::walkers::Walkers;
 const LANE_WORDS: usize = 1 << 17;
 /// How many of the longest samples a lane must hold at least.
 const LANE_SAMPLES: usize = 2;
+/// What the drain takes for a word of a sample, in nanoseconds, until that is known: of stacks that are much alike.
+const PRICE: u64 = 5;
 /// Lanes for events, and their size: in all, some 5,000 with a stack of fifty frames from one drain to the next.
 const EVENT_LANES: usize = 8;
 const EVENT_LANE_WORDS: usize = 1 << 16;
@@ -65,6 +67,7 @@ impl Rig {
             slots: registry().slots(),
             outlet: Outlet { lanes: &[], wake: wake::semaphore() },
             counters: Counters::default(),
+            price: AtomicU64::new(PRICE),
             witness_wanted: AtomicBool::new(false),
             stay: Stay::new(polls),
         });
@@ -103,6 +106,18 @@ impl Rig {
     pub fn events_lost(&self) -> u64 {
         // SAFETY: alive as long as the rig; an atomic.
         unsafe { &(*self.events).lost }.load(Ordering::Relaxed)
+    }
+
+    /// The drain has taken so many nanoseconds for so many words.
+    pub fn paid(&self, nanos: u64, words: u64) {
+        /// So many words say what one costs; of fewer only as much.
+        const TELLING: u64 = 100_000;
+        // SAFETY: alive as long as the rig; an atomic.
+        let price = unsafe { &(*self.sampler).price };
+        let share = words.min(TELLING);
+        let known = price.load(Ordering::Relaxed).saturating_mul(TELLING - share);
+        let now = nanos.saturating_mul(share).checked_div(words).unwrap_or(0);
+        price.store((known.saturating_add(now) / TELLING).max(PRICE), Ordering::Relaxed);
     }
 
     /// Has the next walk that succeeds witnessed.

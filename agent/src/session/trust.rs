@@ -166,6 +166,13 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
              more for it"
         ));
     }
+    let crowded = session.rig.counters().crowded.load(Relaxed);
+    if crowded > 0 {
+        notes.push(format!(
+            "the agent could not read samples as fast as they came: {crowded} signals were passed over, later samples weigh more for it; a \
+             smaller depth= or a longer interval= makes it less to read"
+        ));
+    }
     if let Some((how, every)) = session.plan.options.break_walker {
         notes.push(format!(
             "the walker is broken on purpose ({how:?}, one walk of {every}): believe nothing of this profile"

@@ -119,9 +119,9 @@ struct Tally {
 impl Tally {
     fn of(rows: &[Row], walk: &[Frame], witness: &[Frame]) -> Self {
         let mut tally = Self::default();
+        let last = rows.iter().rposition(|row| matches!(row, Row::Same { .. } | Row::Differs { .. }));
         for (index, row) in rows.iter().enumerate() {
-            let at_root =
-                || rows[index..].iter().all(|row| !matches!(row, Row::Same { .. } | Row::Differs { .. }));
+            let at_root = || last.is_none_or(|last| index > last);
             match *row {
                 Row::Differs { walk: ours, witness: theirs } => tally.pair(walk[ours], witness[theirs]),
                 Row::Missing { .. } if at_root() => tally.truncated += 1,

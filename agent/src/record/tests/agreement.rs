@@ -4,8 +4,8 @@ use vouch_report::AgreementReport;
 use vouch_sample::{ENTRY, Head, NATIVE, Reason, answer_of};
 use vouch_signal::record::Origin;
 
-use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
-use super::witness::at_once;
+use super::bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
+use super::witness::now_is;
 use super::{WHOLE, WRONG};
 use crate::jvm::pretend::STEP;
 use crate::jvm::{Top, TopFrame};
@@ -41,6 +41,17 @@ fn of_two_accounts_the_one_is_taken_that_is_not_refuted() {
         assert_eq!(refuted(&shown), both, "{shown:?}");
         assert!(both || shown == [PROVEN]);
     }
+}
+
+#[test]
+fn of_accounts_that_are_cut_those_frames_are_compared_that_both_have() {
+    const DEEP: [(usize, i32); DEPTH + 2] = [(AGAIN, 0); DEPTH + 2];
+    let kind = |own: Walk, asgct: Walk| told(own, asgct).1;
+    assert_eq!(kind(Ok(&DEEP), Ok(&DEEP)), "same");
+    assert_eq!(kind(Ok(&DEEP[..DEPTH]), Ok(&DEEP)), "same", "it may have been all");
+    assert_eq!(kind(Ok(&DEEP[..3]), Ok(&DEEP)), "asgct_longer", "it has ended before the other was cut");
+    assert_eq!(kind(Ok(&DEEP), Ok(&DEEP[..3])), "own_longer");
+    assert_eq!([kind(NONE, Ok(&DEEP)), kind(Ok(&DEEP), NONE)], ["asgct_alone", "own_alone"]);
 }
 
 #[test]
@@ -111,7 +122,7 @@ fn a_method_that_is_left_may_take_its_caller_along_before_the_witness_comes() {
     let walk = [(WRITE, ENTRY), (STORE, 0), (MAIN, 0)];
     for (begun, fate) in [(None, 1), (Some(true), 0)] {
         let mut bench = Bench::new();
-        bench.jvm.stack = Some(at_once(&[(LOST, 0), (MAIN, 0)], false));
+        bench.jvm.stack = Some(now_is(&[(LOST, 0), (MAIN, 0)], false));
         // One frame is all that compiled code has there: the interrupted one's, or its caller's.
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
         let head = Head { witnessed: true, ..bench.head(10) };

@@ -8,7 +8,7 @@ use vouch_sample::{Head, NATIVE};
 use vouch_walk::recover::ALL;
 
 use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
-use super::witness::at_once;
+use super::witness::now_is;
 use super::{WHOLE, WRONG};
 use crate::jvm::pretend::STEP;
 use crate::jvm::{CodeAt, Top, TopFrame};
@@ -162,7 +162,7 @@ fn a_witness_leaves_the_caller_out_that_the_walk_began_with() {
     for (now, agrees) in [(&[(MAIN, 0)][..], true), (&[(WRITE, 0), (STORE, 0), (AGAIN, 0)], false)] {
         for exact in [true, false] {
             let mut bench = bench();
-            bench.jvm.stack = Some(at_once(now, exact));
+            bench.jvm.stack = Some(now_is(now, exact));
             bench.jvm.top =
                 Top { frame: Some(TopFrame { frames: 1, outermost: Some(id(STORE)) }), away: false };
             let head = Head { witnessed: true, ..bench.head(10) };

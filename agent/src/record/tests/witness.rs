@@ -12,12 +12,12 @@ use crate::options::{Refuted, Witnessing};
 #[test]
 fn a_root_that_the_witness_confirms_is_right() {
     let mut bench = Bench::new();
-    bench.jvm.stack = Some(at_once(&[(STORE, 0)], false));
+    bench.jvm.stack = Some(now_is(&[(STORE, 0)], false));
     bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
     assert_eq!((bench.tally().samples.proven, bench.jvm.asked), (1, 1));
     // Not when nobody may be asked.
     let mut bench = Bench::with(Refuted::Isolate, Witnessing::Off, &[]);
-    bench.jvm.stack = Some(at_once(&[(STORE, 0)], false));
+    bench.jvm.stack = Some(now_is(&[(STORE, 0)], false));
     bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
     assert_eq!((bench.tally().samples.refuted, bench.jvm.asked), (1, 0));
 }
@@ -61,8 +61,8 @@ fn witnessed(walk: &[(usize, i32)], stack: impl Into<Option<Witnessed>>, stayed:
     bench
 }
 
-pub fn at_once(stack: &[(usize, i32)], exact: bool) -> Witnessed {
-    Witnessed { frames: frames(stack), exact, at_once: true }
+pub fn now_is(stack: &[(usize, i32)], exact: bool) -> Witnessed {
+    Witnessed { frames: frames(stack), exact }
 }
 
 /// How many agreed of those that were asked, by grade, and what differed.
@@ -74,13 +74,13 @@ fn told(bench: &Bench) -> ([(u64, u64); 3], Vec<&str>) {
 
 #[test]
 fn a_witness_is_held_to_as_much_as_its_grade_says() {
-    let exact = witnessed(&WHOLE, at_once(&WHOLE, true), None);
+    let exact = witnessed(&WHOLE, now_is(&WHOLE, true), None);
     assert_eq!(told(&exact), ([(1, 1), (0, 0), (0, 0)], vec![]));
     assert_eq!(exact.recorder.witness.counts().exact.frames, 3);
     // `write` was inlined into `store`: both may have gone.
     let inlined = Some(TopFrame { frames: 2, outermost: Some(MethodId(STORE)) });
     for now in [&WHOLE[..], &WHOLE[2..], &[(READ, NATIVE), (LOST, 3), (MAIN, 0)]] {
-        let bench = witnessed(&WHOLE, at_once(now, false), inlined);
+        let bench = witnessed(&WHOLE, now_is(now, false), inlined);
         assert_eq!(told(&bench), ([(0, 0), (1, 1), (0, 0)], vec![]), "{now:?}");
         let GradeReport { frames, frames_left_out, .. } = bench.recorder.witness.counts().all_but_top;
         assert_eq!((frames, frames_left_out, bench.tally().samples.proven), (1, 2, 1));
@@ -88,19 +88,17 @@ fn a_witness_is_held_to_as_much_as_its_grade_says() {
     // The thread has run on, or stood elsewhere than the walk says.
     let elsewhere = Some(TopFrame { frames: 1, outermost: Some(MethodId(STORE)) });
     for stayed in [None, elsewhere] {
-        let bench = witnessed(&WHOLE, at_once(&[(LOST, 0), (MAIN, STEP)], false), stayed);
+        let bench = witnessed(&WHOLE, now_is(&[(LOST, 0), (MAIN, STEP)], false), stayed);
         assert_eq!(told(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]), "{stayed:?}");
     }
     let all = Some(TopFrame { frames: 3, outermost: Some(MethodId(MAIN)) });
-    let bench = witnessed(&WHOLE, at_once(&[(MAIN, 0)], false), all);
+    let bench = witnessed(&WHOLE, now_is(&[(MAIN, 0)], false), all);
     assert_eq!(told(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]), "nothing is outside");
     assert_eq!(bench.recorder.witness.counts().root_only_because["top_alone"], 1);
-    let later = Witnessed { at_once: false, ..at_once(&[(MAIN, STEP)], false) };
-    assert_eq!(told(&witnessed(&WHOLE, later, inlined)), ([(0, 0), (0, 0), (1, 1)], vec![]));
     let gone = witnessed(&WHOLE, None, None);
     assert_eq!((told(&gone).0, gone.recorder.witness.counts().gone), ([(0, 0); 3], 1));
     // What was cut is not asked about.
-    let cut = witnessed(&[(WRITE, 0); DEPTH + 1], at_once(&WHOLE, true), None);
+    let cut = witnessed(&[(WRITE, 0); DEPTH + 1], now_is(&WHOLE, true), None);
     assert_eq!(cut.recorder.witness.counts().asked, 0);
 }
 
@@ -109,7 +107,7 @@ fn a_carriers_own_account_is_not_held_against_what_is_mounted_on_it() {
     for exact in [true, false] {
         let mut bench = Bench::new();
         bench.jvm.tell(70, 0, "jdk/internal/vm/Continuation", "enter", &["write"]);
-        bench.jvm.stack = Some(at_once(&[(MAIN, 0)], exact));
+        bench.jvm.stack = Some(now_is(&[(MAIN, 0)], exact));
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
         let head = Head { witnessed: true, ..bench.head(10) };
         bench.publish(&head, &[Ok(&[(WRITE, 0), (STORE, 0), (70, 0), (MAIN, 0)])]);
@@ -127,7 +125,7 @@ fn a_class_that_is_redefined_meanwhile_makes_no_difference() {
     bench.jvm.tell(STORE + 101, 0, "shop/Main", "other", &["write", "read"]);
     bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
     for (time, id) in [(10, STORE + 100), (20, STORE + 101)] {
-        bench.jvm.stack = Some(at_once(&[(WRITE, 0), (id, 0), (MAIN, 0)], false));
+        bench.jvm.stack = Some(now_is(&[(WRITE, 0), (id, 0), (MAIN, 0)], false));
         let head = Head { witnessed: true, ..bench.head(time) };
         bench.publish(&head, &[Ok(&WHOLE)]);
         bench.stay(&head);
@@ -141,7 +139,7 @@ fn a_native_method_polls_before_it_returns() {
     let walk = [(READ, NATIVE), (STORE, STEP), (MAIN, 0)];
     for away in [true, false] {
         let mut bench = Bench::new();
-        bench.jvm.stack = Some(at_once(&WHOLE, false));
+        bench.jvm.stack = Some(now_is(&WHOLE, false));
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away };
         let head = Head { witnessed: true, ..bench.head(10) };
         bench.publish(&head, &[Ok(&walk)]);
@@ -157,7 +155,7 @@ fn a_native_method_polls_before_it_returns() {
 fn what_the_jvm_itself_contradicts_is_refuted_and_told_with_both_accounts() {
     let inlined = Some(TopFrame { frames: 1, outermost: Some(MethodId(WRITE)) });
     let now = [(WRITE, 0), (STORE, 0), (LOST, 9), (MAIN, 0)];
-    let mut bench = witnessed(&WHOLE, at_once(&now, false), inlined);
+    let mut bench = witnessed(&WHOLE, now_is(&now, false), inlined);
     assert_eq!(told(&bench), ([(0, 0), (0, 1), (0, 0)], vec!["gap"]));
     assert_eq!(bench.recorder.witness.counts().contradicted["proven"], 1);
     assert_eq!((bench.tally().samples.refuted, bench.recorder.refuted()["witness"]), (1, 1));
@@ -175,7 +173,7 @@ fn what_the_jvm_itself_contradicts_is_refuted_and_told_with_both_accounts() {
     let witness = told.witness.as_ref().unwrap();
     assert_eq!((witness.grade.as_str(), witness.stack.len(), told.stack.len()), ("all_but_top", 4, 3));
     // Asked at the very moment, it speaks against every frame.
-    let exact = witnessed(&WHOLE, at_once(&WHOLE[1..], true), None);
+    let exact = witnessed(&WHOLE, now_is(&WHOLE[1..], true), None);
     assert_eq!(told_grade(&exact), "exact");
     assert_eq!(exact.recorder.witness.counts().contradicted["proven"], 1);
 }
@@ -187,7 +185,7 @@ fn told_grade(bench: &Bench) -> String {
 #[test]
 fn in_a_recursion_the_place_is_where_the_two_accounts_part() {
     let walk = [(AGAIN, 0); 4];
-    let mut bench = witnessed(&walk, at_once(&[(AGAIN, 0), (AGAIN, 0), (LOST, 3), (AGAIN, 0)], true), None);
+    let mut bench = witnessed(&walk, now_is(&[(AGAIN, 0), (AGAIN, 0), (LOST, 3), (AGAIN, 0)], true), None);
     let again = ";shop.Main.again:10";
     let shown =
         format!("main: [refuted: witness]{again};[✗ the JVM itself says otherwise]{} 1", again.repeat(3));
