@@ -10,7 +10,7 @@ use vouch_sample::Cut;
 
 use crate::walker::{Outset, RawFrame, Room, Told};
 
-/// No walk goes on behind so many frames: a tenth of a second of most stacks.
+/// No walk goes on behind so many frames, for which it has taken some 10 to 30 ms.
 const MOST: u32 = 1 << 20;
 
 /// Room that is being filled.
