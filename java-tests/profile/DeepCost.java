@@ -1,0 +1,99 @@
+/*
+ * What deep stacks cost the agent: to read them takes it time, and they must not come faster than it can read. So many threads that are
+ * deep at once lose nothing (what finds no room stays due), and a recursion of which no two stacks are alike does not keep the agent busy:
+ * most of them are cut, and they get fewer.
+ *
+ * @test
+ * @summary deep stacks, of many threads and of one that never has the same, cost a share of the time
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=200 DeepCost
+ */
+
+import java.util.Random;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Vm;
+
+public class DeepCost {
+    private static final int DEEP = 5_000;
+    private static final int DEEPER = 20_000;
+
+    public static void main(String[] args) {
+        together();
+        neverAlike();
+    }
+
+    private static void together() {
+        Run run = run("together");
+        Report report = run.report();
+        double deep = 0;
+        for (Sample sample : run.profile().samples()) {
+            deep += sample.depth() > DEEP ? sample.weight : 0;
+        }
+        Check.atLeast(0.5, deep / run.profile().weight(), "the trigger: share of the time that is spent in the deep");
+        Check.atMost(0.02, report.weightMs("dropped") / report.weightMs("signals"), "share of the time that found no room");
+        Check.between(0.97, report.conserved(), 1.03, "weight of all samples, of what the kernel charged");
+    }
+
+    private static void neverAlike() {
+        Report report = run("neverAlike").report();
+        Check.that(report.stacksCut() > 0, "the trigger: no stack was cut");
+        Check.atMost(0.02, report.weightMs("dropped") / report.weightMs("signals"), "share of the time that found no room");
+        double agent = report.json.get("agent_cpu_ms").getAsDouble() / report.json.get("cpu_ms").getAsDouble();
+        Check.atMost(0.3, agent, "the agent's share of the CPU time");
+    }
+
+    private static Run run(String what) {
+        return Vm.with("interval=1ms").flags("-Xmx128m").run(Program.class, what).ok();
+    }
+
+    static class Program {
+        private static final int THREADS = 40;
+        private static final long EACH_MS = 100;
+        private static final long ALONE_MS = 2_500;
+        private static final Random RANDOM = new Random(1);
+
+        public static void main(String[] args) throws InterruptedException {
+            boolean together = args[0].equals("together");
+            Thread[] threads = new Thread[together ? THREADS : 1];
+            for (int i = 0; i < threads.length; i++) {
+                threads[i] = new Thread(null, together ? Program::same : Program::other, "deep-" + i, 1 << 28);
+                threads[i].start();
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+
+        private static void same() {
+            long until = Burn.cpuNanos() + EACH_MS * 1_000_000;
+            while (Burn.cpuNanos() < until) {
+                Burn.sink += down(DEEP);
+            }
+        }
+
+        private static long down(int left) {
+            return left == 0 ? Burn.work(3_000_000) : 1 + down(left - 1);
+        }
+
+        private static void other() {
+            long until = Burn.cpuNanos() + ALONE_MS * 1_000_000;
+            while (Burn.cpuNanos() < until) {
+                Burn.sink += one(DEEPER);
+            }
+        }
+
+        private static long one(int left) {
+            return left == 0 ? Burn.work(1_000_000) : 1 + (RANDOM.nextBoolean() ? one(left - 1) : two(left - 1));
+        }
+
+        private static long two(int left) {
+            return left == 0 ? Burn.work(1_000_000) : 2 + (RANDOM.nextBoolean() ? one(left - 1) : two(left - 1));
+        }
+    }
+}
