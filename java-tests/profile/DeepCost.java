@@ -61,7 +61,8 @@ public class DeepCost {
             boolean together = args[0].equals("together");
             Thread[] threads = new Thread[together ? THREADS : 1];
             for (int i = 0; i < threads.length; i++) {
-                threads[i] = new Thread(null, together ? Program::same : Program::other, "deep-" + i, 1 << 28);
+                threads[i] = new Thread(null, together ? Program::same : Program::other, "deep-" + i,
+                    together ? 8 << 20 : 1 << 28);
                 threads[i].start();
             }
             for (Thread thread : threads) {

@@ -2,10 +2,10 @@
 //!
 //! A program that recurses in ever other ways has no two stacks alike, and would have the agent take the machine's memory
 //! within minutes. From some number of stacks on, less and less of each new one is kept, of its two ends, at last only the
-//! leaf. It takes time, too: a place is some microsecond of the agent's, so it may only be used for so many in a second, beyond a supply that is
-//! there at first; then deep stacks are cut, which have most of what is new. Classes that are loaded again make new stacks, too, under the same names; and refuted stacks that are shown apart have rows of
-//! the recording for themselves. It must
-//! never cut a stack without counting it.
+//! leaf. It takes time, too: a new place costs the agent some microsecond, so there may be so many in a second, beyond a supply that
+//! is there at first; while there are none, deep stacks are cut, which have most of what is new. Classes that are loaded again make new
+//! stacks, too, under the same names; and refuted stacks that are shown apart have rows of the recording for themselves. It must never
+//! cut a stack without counting it.
 
 /// So many nodes of the tree of stacks, or rows of the recording if they are more, are for whole ones. A node, with its row,
 /// takes some 150 bytes, so that is about 300 MiB.
