@@ -80,9 +80,14 @@ impl ByProof {
     }
 }
 
-/// Whether GetStackTrace may be asked about a thread with this stack.
-fn is_asked_about(walk: Stack<'_, Meaning>) -> bool {
-    walk.cut.is_none() && walk.frames.len() <= DEEPEST
+/// How GetStackTrace is asked what the thread of a sample began with; `None` if it stands too deep to be asked about.
+fn asking_root<'a>(
+    witness: &'a mut Witness,
+    head: &'a Head,
+    walk: Stack<'_, Meaning>,
+) -> Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning> + use<'a>> {
+    let is_shallow = walk.cut.is_none() && walk.frames.len() <= DEEPEST;
+    is_shallow.then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm))
 }
 
 /// The recording as it grows.
@@ -291,11 +296,7 @@ impl Recorder {
         if let (Some(cut), Leaf::PutBack) = (&mut cut, began.leaf()) {
             cut.at += 1;
         }
-        let Self { walks, witness, meant, .. } = self;
-        let against = Verdict::fails_a_guess;
-        let meant = Stack { frames: meant, cut };
-        let root = is_asked_about(meant).then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm));
-        if walks.refutes(meant, head.serial, against, jvm, root) {
+        if self.refutes(head, cut, Verdict::fails_a_guess, jvm) {
             self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
             return false;
         }
@@ -361,14 +362,26 @@ impl Recorder {
         self.add(head, track, stack, fate);
     }
 
+    /// True if verdicts of this kind are against the walk at hand.
+    fn refutes(
+        &mut self,
+        head: &Head,
+        cut: Option<Cut>,
+        against: fn(Verdict) -> bool,
+        jvm: &mut dyn Jvm,
+    ) -> bool {
+        let Self { walks, witness, meant, .. } = self;
+        let walk = Stack { frames: meant, cut };
+        walks.refutes(walk, head.serial, against, jvm, asking_root(witness, head, walk))
+    }
+
     /// How far the walk at hand stands by proof alone.
     fn judge(&mut self, head: &Head, began: Began, cut: Option<Cut>, jvm: &mut dyn Jvm) -> ByProof {
         let Self { recording, witness, walks, names, meant, .. } = self;
         let walk = Stack { frames: meant, cut };
         let placed = walks.place(walk, head.time, recording, names, jvm);
         walks.count_edges(placed);
-        let root = is_asked_about(walk).then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm));
-        let standing = walks.judge(placed, head.serial, jvm, root);
+        let standing = walks.judge(placed, head.serial, jvm, asking_root(witness, head, walk));
         ByProof { placed, standing, leaf: began.leaf(), cut }
     }
 

@@ -55,8 +55,6 @@ use rig::Rig;
 pub use trust::Program;
 
 /// Whoever follows a recording is told its state about so often.
-/// Walks have room for so many frames at least, however few are kept: where a virtual thread's stack ends is told by several.
-const LEAST_WALKED: usize = 64;
 const STATE_EVERY_NS: u64 = 500_000_000;
 
 /// The clocks at one moment.
@@ -137,14 +135,7 @@ impl Session {
             Ok(recovery) => (recovery, None),
             Err(why) => (None, Some(why)),
         };
-        let rig = Rig::new(
-            &walkers,
-            recovery,
-            options.depth.max(LEAST_WALKED),
-            options.interval,
-            user_only,
-            places.polls,
-        );
+        let rig = Rig::new(&walkers, recovery, options.depth, options.interval, user_only, places.polls);
         let witness = Witness::new(options.witness);
         let recorder =
             Recorder::new(options.depth, options.showing, witness, registry(), contexts(), events::ROWS);

@@ -293,8 +293,8 @@ fn walk(
     walked || unsafe { recover(sampler, &subject, sample, curable) }
 }
 
-/// A walker's answer without what is a virtual thread's carrier's, as far as the first walker knows, which leaves that out itself. One that lacks frames before that is none,
-/// unless another one has been taken already, with which it is to be compared; and then it is the first walker that may find them, though
+/// A walker's answer without what is a virtual thread's carrier's, as far as the first walker knows, which leaves that out itself. One
+/// that lacks frames before that is none, unless another one has been taken already, with which it is to be compared; and then it is the first walker that may find them, though
 /// it may have taken the thread for one that runs no Java.
 fn own_part(
     sampler: &Sampler,

@@ -9,9 +9,9 @@ use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
 use vouch_signal::record::accounts;
 
+use super::Recorder;
 use super::agreement::Difference;
 use super::recovered::Began;
-use super::{Recorder, is_asked_about};
 use crate::jvm::Jvm;
 
 impl Recorder {
@@ -36,8 +36,8 @@ impl Recorder {
                 [(&*frames, taken.cut), (&other, second.cut)].map(|(frames, cut)| Stack { frames, cut });
             let difference = Difference::of(own, asgct);
             let differ = !matches!(difference, Difference::Same | Difference::Neither);
-            let refuted = differ && !own.frames.is_empty() && self.refutes(head, own, jvm);
-            let other_refuted = differ && !asgct.frames.is_empty() && self.refutes(head, asgct, jvm);
+            let refuted = differ && !own.frames.is_empty() && self.is_refuted(head, own, jvm);
+            let other_refuted = differ && !asgct.frames.is_empty() && self.is_refuted(head, asgct, jvm);
             if second.origin.compared {
                 self.agreement.count(difference, refuted, other_refuted);
             }
@@ -57,12 +57,9 @@ impl Recorder {
     }
 
     /// True if proof speaks against this walk of a sample.
-    fn refutes(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
+    fn is_refuted(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
         self.meant.clear();
         jvm.meant(walk.frames, head.time, &mut self.meant);
-        let Self { walks, witness, meant, .. } = self;
-        let meant = Stack { frames: meant, cut: walk.cut };
-        let root = is_asked_about(meant).then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm));
-        walks.refutes(meant, head.serial, Verdict::is_refuted, jvm, root)
+        self.refutes(head, walk.cut, Verdict::is_refuted, jvm)
     }
 }

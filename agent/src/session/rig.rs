@@ -24,6 +24,8 @@ use crate::walkers::Walkers;
 const LANE_WORDS: usize = 1 << 17;
 /// How many of the longest samples a lane must hold at least.
 const LANE_SAMPLES: usize = 2;
+/// Walks have room for so many frames at least, however few are kept: where a virtual thread's stack ends is told by several.
+const LEAST_WALKED: usize = 64;
 /// What the drain takes for a word of a sample, in nanoseconds, until that is known: of stacks that are much alike.
 const PRICE: u64 = 5;
 /// Lanes for events, and their size: in all, some 5,000 with a stack of fifty frames from one drain to the next.
@@ -61,7 +63,7 @@ impl Rig {
             walkers: walkers.list,
             compare: walkers.compare,
             recovery,
-            depth,
+            depth: depth.max(LEAST_WALKED),
             interval: clock::nanos(interval),
             user_only,
             slots: registry().slots(),

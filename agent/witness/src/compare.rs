@@ -48,10 +48,11 @@ pub fn compare(walk: Stack<'_>, witness: &[Frame]) -> Comparison {
     let mut rows = align(walk.frames, &comparable);
     let mut differences = Tally::of(&rows, walk.frames, &comparable).differences();
     if let Some((from, missing)) = cut {
-        for row in &mut rows {
-            row.move_behind(from, missing);
+        let is_before = |row: &mut Row| row.witness().is_some_and(|witness| *witness < from);
+        let place = rows.iter_mut().rposition(is_before).map_or(0, |last| last + 1);
+        for witness in rows[place..].iter_mut().filter_map(Row::witness) {
+            *witness += missing;
         }
-        let place = rows.iter().rposition(|row| row.is_before(from)).map_or(0, |last| last + 1);
         rows.splice(place..place, (from..from + missing).map(|witness| Row::LeftOut { witness }));
         differences.push(Difference::Cut { missing });
     }
@@ -59,17 +60,15 @@ pub fn compare(walk: Stack<'_>, witness: &[Frame]) -> Comparison {
 }
 
 impl Row {
-    /// In the witness so many frames were left out from this place on.
-    fn move_behind(&mut self, from: usize, missing: usize) {
-        if let Self::Same { witness, .. } | Self::Differs { witness, .. } | Self::Missing { witness } = self
-            && *witness >= from
-        {
-            *witness += missing;
+    /// Its frame of the witness, if it has one.
+    fn witness(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::Same { witness, .. }
+            | Self::Differs { witness, .. }
+            | Self::Missing { witness }
+            | Self::LeftOut { witness } => Some(witness),
+            Self::Extra { .. } => None,
         }
-    }
-
-    fn is_before(&self, from: usize) -> bool {
-        matches!(self, Self::Same { witness, .. } | Self::Differs { witness, .. } | Self::Missing { witness } if *witness < from)
     }
 }
 

@@ -52,10 +52,9 @@ impl Frames<'_> {
         self.count >= MOST
     }
 
-    /// The room's length, and that of its second half.
-    fn sizes(&self) -> (u32, u32) {
-        let size = self.room.depth.max(0).cast_unsigned();
-        (size, size.saturating_sub(self.half))
+    /// The length of the room's second half.
+    fn second(&self) -> u32 {
+        self.room.depth.max(0).cast_unsigned().saturating_sub(self.half)
     }
 
     /// Where in the room this one lies, if it was added and is still there.
@@ -63,7 +62,7 @@ impl Frames<'_> {
         let round = || {
             index
                 .wrapping_sub(self.half)
-                .checked_rem(self.sizes().1)
+                .checked_rem(self.second())
                 .map(|place| place.wrapping_add(self.half))
         };
         match () {
@@ -76,14 +75,13 @@ impl Frames<'_> {
 
     /// Adds a frame.
     pub fn push(&mut self, frame: RawFrame) {
-        let (size, second) = self.sizes();
         let index = self.count;
-        if index >= MOST || size == 0 {
+        if index >= MOST || self.room.depth <= 0 {
             return;
         }
         self.count = index.wrapping_add(1);
         if index >= self.half {
-            self.oldest = self.oldest.max(self.count.saturating_sub(second));
+            self.oldest = self.oldest.max(self.count.saturating_sub(self.second()));
         }
         if let Some(place) = self.place(index) {
             // SAFETY: a place is less than the room's length, by `place`; the room is that long, by the promise of `of`.
@@ -111,7 +109,7 @@ impl Frames<'_> {
     pub fn repeat(&mut self, first: u32, count: u32) -> Option<()> {
         let end = first.wrapping_add(count);
         // Each that is added may take one away, of those in the second half that which was added first.
-        let last = end <= self.half || self.count.wrapping_sub(first) <= self.sizes().1;
+        let last = end <= self.half || self.count.wrapping_sub(first) <= self.second();
         if end > self.count || !last {
             return None;
         }
@@ -124,7 +122,6 @@ impl Frames<'_> {
 
     /// Puts them into their order, and says how many are there.
     pub fn settle(&mut self) -> (u32, Told) {
-        let (size, second) = self.sizes();
         let told = |cut| Told { outset: self.outset, cut };
         if self.full() {
             return (self.half, told(Some(Cut { at: self.half, frames: 0 })));
@@ -138,10 +135,7 @@ impl Frames<'_> {
         // SAFETY: the second half of the room, which is as long as it says and nobody else's, by the promise of `of`; whatever lies there
         // that no frame was written to is plain numbers.
         let ring = unsafe {
-            core::slice::from_raw_parts_mut(
-                self.room.frames.add(self.half as usize),
-                second.min(size) as usize,
-            )
+            core::slice::from_raw_parts_mut(self.room.frames.add(self.half as usize), self.second() as usize)
         };
         if begin as usize <= ring.len() {
             ring.rotate_left(begin as usize);
