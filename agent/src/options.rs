@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vouch_formats::Format;
+use vouch_formats::{Format, VirtualThreads};
 
 use regex_lite::Regex;
 use vouch_walk::broken::Break;
@@ -138,6 +138,7 @@ pub struct Options {
     pub quiet: bool,
     pub witness: Witnessing,
     pub showing: Showing,
+    pub virtual_threads: VirtualThreads,
     pub walker: WalkerWish,
     /// How a walk that failed is tried again.
     pub recovery: Chosen,
@@ -172,6 +173,7 @@ impl Default for Options {
             quiet: false,
             witness: Witnessing::Auto,
             showing: Showing::default(),
+            virtual_threads: VirtualThreads::default(),
             walker: WalkerWish::default(),
             recovery: [true; STRATEGIES],
             events: events::by_default(),

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod agreement;
+mod carried;
 mod contexts;
 mod events;
 mod names;
@@ -31,7 +32,7 @@ use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessP
 use vouch_sample::{Cut, Frame, Head, Meaning, Meant, Reason, Stack, Walk};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
-use vouch_signal::record::{accounts, head};
+use vouch_signal::record::{accounts, head, name};
 use vouch_signal::stay::DEEPEST;
 use vouch_walk::recover::Recovery;
 
@@ -258,6 +259,9 @@ impl Recorder {
         let Some(head) = head(entry) else { return };
         self.handler_ns.saturating_record(head.took.into());
         self.handler_total_ns += u64::from(head.took);
+        if head.carried != 0 {
+            self.contexts.named(head.carried, name(entry), &mut self.recording);
+        }
         let mut frames = take(&mut self.frames);
         match self.of_walkers(&head, entry, &mut frames, jvm) {
             Ok((began, cut)) => self.take_frames(&head, Stack { frames: &frames, cut }, began, jvm),
@@ -310,7 +314,7 @@ impl Recorder {
     }
 
     fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, fate: Fate) {
-        let context = self.contexts.of(head.context, &mut self.recording);
+        let context = self.contexts.of(head, &mut self.recording);
         let Head { time: time_ns, cpu: cpu_ns, weight, .. } = *head;
         let sample = Sample { time_ns, cpu_ns, stack, weight, fate, context };
         self.recording.sample(track, sample);
@@ -321,7 +325,8 @@ impl Recorder {
         for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
             let why = if java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
             let Debt { weight, time, cpu } = debt;
-            let head = Head { time, cpu, tid, serial, weight, took: 0, context: 0, witnessed: false };
+            let head =
+                Head { time, cpu, tid, serial, weight, took: 0, context: 0, carried: 0, witnessed: false };
             self.take_none(&head, why);
         }
     }

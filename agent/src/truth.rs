@@ -83,6 +83,7 @@ impl Truth {
             weight: 1,
             took: 0,
             context: 0,
+            carried: 0,
             witnessed: false,
         };
         let frames = self.room[..count].iter();

@@ -34,6 +34,8 @@ pub struct Walkers {
     pub compare: u32,
     /// Our own, if it is among them.
     pub own: Option<&'static Own>,
+    /// Our own, which tells whom a thread carries, whoever walks.
+    pub reads: Option<&'static Own>,
     /// Why our own is missing.
     pub missing: Option<String>,
 }
@@ -65,8 +67,9 @@ pub fn of(
     broken: Option<(Break, u32)>,
 ) -> Walkers {
     let asgct: &'static dyn Walker = Box::leak(Box::new(hotspot.asgct));
-    let alone = |walker| Walkers { list: vec![walker].leak(), compare: 1, own: None, missing: None };
     let own = own.and_then(able);
+    let reads = own.ok();
+    let alone = |walker| Walkers { list: vec![walker].leak(), compare: 1, own: None, reads, missing: None };
     if let Some((how, every)) = broken {
         let own = own.ok().filter(|_| wish == WalkerWish::Own);
         let whole = own.map_or(asgct, |own| own as &dyn Walker);
@@ -87,7 +90,8 @@ pub fn of(
         (Ok(own), WalkerWish::Own) => Walkers { own: Some(own), ..alone(own) },
         (Ok(own), _) => {
             let compare = if wish == WalkerWish::Both { 1 } else { COMPARED };
-            Walkers { list: vec![own as &dyn Walker, asgct].leak(), compare, own: Some(own), missing: None }
+            let list = vec![own as &dyn Walker, asgct].leak();
+            Walkers { list, compare, own: Some(own), reads, missing: None }
         }
         (Err(why), _) => {
             let missing = Some(format!("AsyncGetCallTrace alone has walked: {why}"));

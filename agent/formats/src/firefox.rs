@@ -30,7 +30,8 @@ use time::Micros;
 
 /// Writes the whole profile.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
-    let tracks = tracks::tracks(recording.threads());
+    let apart = tracks::apart(recording, meta);
+    let tracks = tracks::tracks(&apart.threads(recording));
     let mut out = BufWriter::with_capacity(64 << 10, out);
     serde_json::to_writer(&mut out, &Document { recording, meta, tracks: &tracks })?;
     out.flush()

@@ -24,7 +24,8 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     let (before, behind) = PAGE.split_once(PLACE).unwrap_or((PAGE, ""));
     let mut out = BufWriter::with_capacity(64 << 10, out);
     out.write_all(before.as_bytes())?;
-    let tracks = tracks::tracks(recording.threads());
+    let apart = tracks::apart(recording, meta);
+    let tracks = tracks::tracks(&apart.threads(recording));
     let mut within = Within(&mut out);
     serde_json::to_writer(&mut within, &Data { recording, meta, tracks: &tracks })?;
     out.write_all(behind.as_bytes())?;

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 
 use vouch_recording::Recording;
 
-pub use meta::{Identity, Meta};
+pub use meta::{Identity, Meta, VirtualThreads};
 
 /// A format, as a user meets it.
 #[derive(Debug)]

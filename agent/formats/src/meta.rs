@@ -16,6 +16,17 @@ pub struct Identity {
     pub started_ticks: u64,
 }
 
+/// Where the samples of virtual threads stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VirtualThreads {
+    /// On the tracks of their carriers.
+    #[default]
+    Carrier,
+    /// The busiest have tracks of their own.
+    Own,
+}
+
 /// The run: what the caller knows about it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Meta {
@@ -41,6 +52,8 @@ pub struct Meta {
     /// Logical processors.
     pub cpu_count: u32,
     pub cpu_name: String,
+    #[serde(default)]
+    pub virtual_threads: VirtualThreads,
     #[serde(skip)]
     pub report: TrustReport,
 }

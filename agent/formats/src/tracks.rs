@@ -14,8 +14,13 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use vouch_recording::Thread;
+use vouch_recording::{Apart, Recording, Thread, VIRTUAL};
 use vouch_report::grouped;
+
+use crate::meta::{Meta, VirtualThreads};
+
+/// So many virtual threads get a track of their own, if any does.
+const VIRTUALS: usize = 500;
 
 /// The most tracks that a profile gets.
 const LIMIT: usize = 1000;
@@ -43,12 +48,12 @@ pub enum Tid {
 impl<'r> Track<'r> {
     fn of_one(thread: &'r Thread) -> Self {
         let name = Cow::Borrowed(thread.name());
-        Self { name, tid: Tid::First(thread.tid()), is_main: false, threads: vec![thread] }
+        Self { name, tid: Tid::of(thread), is_main: false, threads: vec![thread] }
     }
 
     fn of_many(name: &str, threads: Vec<&'r Thread>) -> Self {
         let name = Cow::Owned(format!("{name} ({} threads)", grouped(threads.len() as u64)));
-        Self { name, tid: Tid::First(threads[0].tid()), is_main: false, threads }
+        Self { name, tid: Tid::of(threads[0]), is_main: false, threads }
     }
 
     pub fn weight(&self) -> u64 {
@@ -66,13 +71,31 @@ impl<'r> Track<'r> {
     }
 }
 
+impl Tid {
+    fn of(thread: &Thread) -> Self {
+        match thread.tid() {
+            tid if tid & VIRTUAL == 0 => Self::First(tid),
+            tid => Self::Again(format!("virtual-{}", tid & !VIRTUAL)),
+        }
+    }
+}
+
+/// The virtual threads that are to have tracks of their own.
+pub fn apart(recording: &Recording, meta: &Meta) -> Apart {
+    let most = match meta.virtual_threads {
+        VirtualThreads::Carrier => 0,
+        VirtualThreads::Own => VIRTUALS,
+    };
+    Apart::of(recording, most, meta.report.run.interval_ns)
+}
+
 /// The tracks for these threads, in the order of the file. There is always one: without it, the front-end
 /// refuses the file.
-pub fn tracks(threads: &[Thread]) -> Vec<Track<'_>> {
+pub fn tracks<'r>(threads: &[&'r Thread]) -> Vec<Track<'r>> {
     // The JVM's own: a program may call other threads "main" too.
     let main = threads.iter().position(|thread| thread.name() == "main");
     let mut families: HashMap<String, Vec<&Thread>> = HashMap::new();
-    for (row, thread) in threads.iter().enumerate() {
+    for (row, thread) in threads.iter().copied().enumerate() {
         if Some(row) != main {
             families.entry(family(thread.name())).or_default().push(thread);
         }
@@ -84,7 +107,7 @@ pub fn tracks(threads: &[Thread]) -> Vec<Track<'_>> {
     let smallest_folded = smallest_folded(families.iter().map(|(_, threads)| threads.len()), threads.len());
     let mut tracks = Vec::new();
     if let Some(row) = main {
-        tracks.push(Track { is_main: true, ..Track::of_one(&threads[row]) });
+        tracks.push(Track { is_main: true, ..Track::of_one(threads[row]) });
     }
     for (name, threads) in families {
         if threads.len() >= smallest_folded {

@@ -64,7 +64,7 @@ const fn lab(name: &'static str) -> Key {
 }
 
 /// All of them, in the order in which they are explained.
-pub static KEYS: [Key; 21] = [
+pub static KEYS: [Key; 22] = [
     Key {
         again: true,
         ..writing(
@@ -149,6 +149,12 @@ pub static KEYS: [Key; 21] = [
             "what the JVM does meanwhile: off, all, or some of default, gc, monitor, wait,",
             "alloc, exception, class, jit, joined by + (`vouch events` tells what each is)",
         ],
+    ),
+    of(
+        "vthreads",
+        "carrier",
+        "WHERE",
+        &["virtual threads: on the tracks of their carriers, or (own) on their own"],
     ),
     lab("lab"),
     lab("break"),

@@ -32,6 +32,9 @@ pub struct ContextRow {
     pub values: Vec<StringId>,
 }
 
+/// In the place of the name of a virtual thread that has none.
+pub const UNNAMED: &str = "[unnamed]";
+
 /// Samples, what they weigh together, and the sum of the squares of that: from the two comes how sure a share can be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weighed {
@@ -60,10 +63,15 @@ impl Weighed {
     }
 }
 
+/// The class of the kind of contexts that a virtual thread is to all that is done on it: the outermost, and named by nobody.
+pub const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
+
 /// All contexts, in the order in which samples met them.
 #[derive(Debug, Default)]
 pub struct Contexts {
     kinds: Vec<ContextKind>,
+    /// That of virtual threads.
+    carried: Option<ContextKindId>,
     rows: Vec<ContextRow>,
     weighed: Vec<Weighed>,
     /// Samples of threads that ran Java and had no context.
@@ -71,9 +79,11 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    pub(crate) fn add_kind(&mut self, kind: ContextKind) -> ContextKindId {
+    pub(crate) fn add_kind(&mut self, kind: ContextKind, is_carried: bool) -> ContextKindId {
         self.kinds.push(kind);
-        ContextKindId::from_row(self.kinds.len() - 1)
+        let id = ContextKindId::from_row(self.kinds.len() - 1);
+        self.carried = self.carried.or(is_carried.then_some(id));
+        id
     }
 
     pub(crate) fn add(&mut self, row: ContextRow) -> ContextId {
@@ -120,6 +130,17 @@ impl Contexts {
     /// All of them.
     pub fn ids(&self) -> impl Iterator<Item = ContextId> + use<> {
         (0..self.rows.len()).map(ContextId::from_row)
+    }
+
+    /// True for a virtual thread, in which the program has named nothing.
+    pub fn is_carried(&self, id: ContextId) -> bool {
+        self.carried == Some(self.get(id).kind)
+    }
+
+    /// The virtual thread that this is the work of.
+    pub fn carried(&self, id: Option<ContextId>) -> Option<ContextId> {
+        self.carried?;
+        self.outwards(id).last().filter(|id| self.is_carried(*id))
     }
 
     /// A context and what it is nested in, from the inside.

@@ -9,6 +9,7 @@
 //! What this crate never does: know a JVM or a file format, read a clock, open a file.
 #![forbid(unsafe_code)]
 
+mod apart;
 mod category;
 mod contexts;
 mod counters;
@@ -23,8 +24,9 @@ mod strings;
 mod table;
 mod thread;
 
+pub use apart::{Apart, VIRTUAL};
 pub use category::{Category, LEFT_OUT, VmPart, no_stack, why_no_stack};
-pub use contexts::{ContextField, ContextKind, ContextRow, Contexts, Weighed};
+pub use contexts::{ContextField, ContextKind, ContextRow, Contexts, UNNAMED, VIRTUAL_THREAD, Weighed};
 pub use counters::{Counter, Counters};
 pub use fate::{ByFate, Fate, Tally};
 pub use ids::{

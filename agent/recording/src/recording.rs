@@ -5,7 +5,7 @@
 use std::num::NonZeroU32;
 
 use crate::category::Category;
-use crate::contexts::{ContextKind, ContextRow, Contexts};
+use crate::contexts::{ContextKind, ContextRow, Contexts, VIRTUAL_THREAD};
 use crate::counters::{Counter, Counters};
 use crate::fate::{Fate, Tally};
 use crate::ids::{
@@ -159,7 +159,8 @@ impl Recording {
 
     /// A class of contexts. Each is to be told once.
     pub fn context_kind(&mut self, kind: ContextKind) -> ContextKindId {
-        self.contexts.add_kind(kind)
+        let is_carried = self.strings.get(kind.class) == VIRTUAL_THREAD && kind.fields.len() == 2;
+        self.contexts.add_kind(kind, is_carried)
     }
 
     /// A context within one that is known, or none. Each is to be told once.

@@ -98,6 +98,16 @@ impl Thread {
         }
     }
 
+    /// The same thread without its samples, of which only a part is to be shown.
+    pub(crate) fn emptied(&self) -> Self {
+        Self {
+            ended_ns: self.ended_ns,
+            marks: self.marks.clone(),
+            allocations: self.allocations.clone(),
+            ..Self::new(&self.name, self.tid, self.started_ns)
+        }
+    }
+
     pub(crate) fn push(&mut self, sample: Sample) {
         let Sample { time_ns, cpu_ns, stack, weight, fate, context } = sample;
         self.tally.add(fate, 1, weight.into());

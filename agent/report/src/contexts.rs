@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
-use vouch_recording::{ContextField, ContextKind, Id, Recording, StringId, Weighed};
+use vouch_recording::{ContextField, ContextKind, Id, Recording, StringId, UNNAMED, VIRTUAL_THREAD, Weighed};
 
 use crate::interval::share;
 use crate::report::intervals_ms;
@@ -71,11 +71,16 @@ impl ContextsReport {
         let contexts = recording.contexts();
         let mut kinds = vec![Weighed::default(); contexts.kinds().len()];
         let mut values: HashMap<(usize, usize, StringId), Weighed> = HashMap::new();
-        let (mut with, mut met) = (Weighed::default(), 0);
+        let (mut with, mut without, mut met) = (Weighed::default(), contexts.without(), 0);
         for id in contexts.ids() {
             let weighed = contexts.weighed(id);
-            met += u64::from(weighed.samples > 0);
-            with = with.and(weighed);
+            // The program has said nothing of it.
+            if contexts.is_carried(id) {
+                without = without.and(weighed);
+            } else {
+                met += u64::from(weighed.samples > 0);
+                with = with.and(weighed);
+            }
             let mut counted = Vec::new();
             for row in contexts.outwards(Some(id)).map(|id| contexts.get(id)) {
                 let kind = row.kind.row();
@@ -94,7 +99,7 @@ impl ContextsReport {
         for ((kind, field, value), weighed) in values {
             fields.entry((kind, field)).or_default().push((value, weighed));
         }
-        let all = with.and(contexts.without());
+        let all = with.and(without);
         let told = Told { recording, interval_ns, all };
         let mut kinds: Vec<KindReport> = contexts
             .kinds()
@@ -106,14 +111,14 @@ impl ContextsReport {
         kinds.sort_by(|one, other| other.cpu_ms.total_cmp(&one.cpu_ms));
         Self {
             with_ms: intervals_ms(with.weight, interval_ns),
-            without_ms: intervals_ms(contexts.without().weight, interval_ns),
+            without_ms: intervals_ms(without.weight, interval_ns),
             met,
             left_out,
             kinds,
         }
     }
 
-    /// In a line; `None` if the program has told of none.
+    /// In a line; `None` if the program has told of none, and had no virtual threads.
     pub(crate) fn line(&self) -> Option<String> {
         let left_out = match self.left_out {
             0 => None,
@@ -121,19 +126,37 @@ impl ContextsReport {
         };
         let all = self.with_ms + self.without_ms;
         let of_all = |ms: f64| percent(100.0 * ms / all);
-        let dearest = self.kinds.iter().find_map(|kind| {
-            let field = kind.fields.iter().find(|field| field.distinct > 1).or(kind.fields.first())?;
+        let values = |field: &FieldReport| {
             let values = field.values.iter().take(IN_A_LINE);
             let values: Vec<String> = values
                 .map(|value| format!("{} {}", shortened(&value.value, WIDEST), of_all(value.cpu_ms)))
                 .collect();
             let rest = if field.distinct > IN_A_LINE as u64 { ", and others" } else { "" };
-            Some(plain(&format!("{} {}: {}{rest}", kind.label, field.label, values.join(", "))))
+            format!("{}{rest}", values.join(", "))
+        };
+        let dearest = self.kinds.iter().filter(|kind| !kind.is_carried()).find_map(|kind| {
+            let field = kind.fields.iter().find(|field| field.distinct > 1).or(kind.fields.first())?;
+            Some(plain(&format!("{} {}: {}", kind.label, field.label, values(field))))
         });
         let told = (all > 0.0 && self.met > 0).then(|| format!("{} in a context", of_all(self.with_ms)));
+        let carried = self.kinds.iter().find(|kind| all > 0.0 && kind.is_carried()).and_then(|kind| {
+            let [names, ids] = kind.fields.as_slice() else { return None };
+            let number = grouped(ids.distinct);
+            let noun = if ids.distinct == 1 { "virtual thread" } else { "virtual threads" };
+            let named = names.values.iter().any(|value| value.value != UNNAMED);
+            let names = if named { plain(&format!(": {}", values(names))) } else { String::new() };
+            (ids.distinct > 0).then(|| format!("{} on {number} {noun}{names}", of_all(kind.cpu_ms)))
+        });
         let parts: Vec<String> =
-            [told, dearest.filter(|_| self.met > 0), left_out].into_iter().flatten().collect();
+            [told, dearest.filter(|_| self.met > 0), carried, left_out].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+impl KindReport {
+    /// Virtual threads, which nobody has to tell of.
+    fn is_carried(&self) -> bool {
+        self.class == VIRTUAL_THREAD
     }
 }
 

@@ -7,7 +7,9 @@ mod contexts;
 
 use common::{START_NS, sample, stack};
 use contexts::{context, kind};
-use vouch_recording::{Fate, Recording, Sample};
+use vouch_recording::{
+    ContextField, ContextKind, ContextKindId, Fate, Recording, Sample, UNNAMED, VIRTUAL_THREAD,
+};
 use vouch_report::{Files, Run, TrustReport};
 
 fn report(recording: &Recording, contexts_left_out: u64) -> TrustReport {
@@ -79,4 +81,48 @@ fn a_program_that_tells_of_no_context_is_told_nothing_of_them() {
     let report = report(&recording, 0);
     assert!(report.contexts.kinds.is_empty() && !report.summary(Files::default()).contains("context"));
     assert!((report.contexts.without_ms - 3.0).abs() < 1e-9);
+}
+
+#[test]
+fn virtual_threads_are_told_apart_from_what_the_program_has_named() {
+    let mut recording = Recording::new();
+    let any = stack(&mut recording, &["main"]);
+    let thread = recording.add_thread("main", 1, START_NS);
+    let carried = carried_kind(&mut recording);
+    let request = kind(&mut recording, "Request", &["user"]);
+    let first = context(&mut recording, None, carried, &["worker", "31"]);
+    let moe = context(&mut recording, Some(first), request, &["moe"]);
+    let second = context(&mut recording, None, carried, &[UNNAMED, "32"]);
+    for (at, context, weight) in [(1, Some(moe), 5), (2, Some(second), 4), (3, None, 1)] {
+        recording.sample(thread, Sample { weight, context, ..sample(at, any) });
+    }
+    let report = report(&recording, 0);
+    let contexts = &report.contexts;
+    assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met), (5.0, 5.0, 1));
+    let line = "[vouch] 50.0 % in a context; Request USER: moe 50.0 %; 90.0 % on 2 virtual threads: worker 50.0 %, [unnamed] 40.0 %\n";
+    let summary = report.summary(Files::default());
+    assert!(summary.contains(line), "{summary}");
+}
+
+#[test]
+fn virtual_threads_without_names_are_counted() {
+    let mut recording = Recording::new();
+    let any = stack(&mut recording, &["main"]);
+    let thread = recording.add_thread("main", 1, START_NS);
+    let carried = carried_kind(&mut recording);
+    for id in 1..=1_200_u64 {
+        let context = context(&mut recording, None, carried, &[UNNAMED, &id.to_string()]);
+        recording.sample(thread, Sample { context: Some(context), ..sample(id, any) });
+    }
+    let summary = report(&recording, 0).summary(Files::default());
+    assert!(summary.contains("[vouch] 100.0 % on 1,200 virtual threads\n"), "{summary}");
+}
+
+fn carried_kind(recording: &mut Recording) -> ContextKindId {
+    let class = recording.string(VIRTUAL_THREAD);
+    let fields = ["name", "id"].map(|key| {
+        let key = recording.string(key);
+        ContextField { key, label: key }
+    });
+    recording.context_kind(ContextKind { class, label: class, fields: fields.to_vec() })
 }

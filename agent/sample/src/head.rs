@@ -17,6 +17,13 @@ pub struct Head {
     pub took: u32,
     /// The number of the context that the thread worked for, as the program has told; 0: none.
     pub context: u32,
+    /// The id of the virtual thread that it carried; 0: none, [`Head::UNKNOWN`]: it may have, and nobody could tell.
+    pub carried: u64,
     /// The agent is to witness it.
     pub witnessed: bool,
+}
+
+impl Head {
+    /// No thread's id.
+    pub const UNKNOWN: u64 = u64::MAX;
 }

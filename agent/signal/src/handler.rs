@@ -12,6 +12,8 @@ use vouch_sample::{Answer, Cut, Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
+use vouch_walk::own::Own;
+use vouch_walk::own::carried::{Name, Whom};
 use vouch_walk::recover::Recovery;
 use vouch_walk::walker::{FRAME_WORDS, Outset, Part, Room, Subject, Told, Walker};
 
@@ -47,6 +49,8 @@ pub struct Sampler {
     /// They are asked in this order until one has a stack; in one of so many samples all of them, to be compared.
     pub walkers: &'static [&'static dyn Walker],
     pub compare: u32,
+    /// It tells whom a thread carries.
+    pub own: Option<&'static Own>,
     /// What is done where a walk fails; `None`: nothing.
     pub recovery: Option<Recovery>,
     /// The most frames of a stack that are kept.
@@ -146,8 +150,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let mut sample = Sample::new(claim);
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
-    let walked = walk(sampler, slot, &mut sample, number, (at.pc, context));
-    let (serial, context) = slot.map_or((0, 0), |slot| (slot.serial(), context_of(slot)));
+    let (walked, carried) = walk(sampler, slot, &mut sample, number, (at.pc, context));
+    let (serial, context) = slot.map_or((0, 0), |slot| (slot.serial(), context_of(slot, carried)));
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
@@ -159,7 +163,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let took = u32::try_from(took).unwrap_or(u32::MAX);
     let asked = walked && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
     let witnessed = slot.filter(|_| asked && take_wish(sampler));
-    let head = Head { time, cpu, tid, serial, weight, took, context, witnessed: witnessed.is_some() };
+    let head =
+        Head { time, cpu, tid, serial, weight, took, context, carried, witnessed: witnessed.is_some() };
     let Some(slot) = witnessed else {
         sample.publish(&head);
         return;
@@ -177,9 +182,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
 }
 
 /// The context that the thread works for: its own, or that of the virtual thread that it carries.
-fn context_of(slot: &Slot) -> u32 {
-    // SAFETY: its slot has the thread's own JNIEnv, or null.
-    slot.context().unwrap_or_else(|| unsafe { VIRTUALS.context(slot.env()) })
+fn context_of(slot: &Slot, carried: u64) -> u32 {
+    slot.context().unwrap_or_else(|| VIRTUALS.context(carried))
 }
 
 /// True for the one walk that the agent wants to witness.
@@ -242,22 +246,23 @@ fn rest_if_dear(slot: &Slot, period: u64, now: u64, costs: u64) {
     }
 }
 
-/// Has the walkers write their accounts, and where none has a stack has it recovered; true if there is one now.
+/// Has the walkers write their accounts, and where none has a stack has it recovered: if there is one now, and whom the thread carries.
 fn walk(
     sampler: &Sampler,
     slot: Option<&Slot>,
     sample: &mut Sample<'_, '_>,
     number: u64,
     (pc, context): (usize, *mut c_void),
-) -> bool {
+) -> (bool, u64) {
     let told = Cell::default();
     let subject = match subject(slot, context, &told) {
         Ok(subject) => subject,
         Err(why) => {
             sample.add(Err(why), None, Origin::FIRST, pc);
-            return false;
+            return (false, 0);
         }
     };
+    let carried = carried(sampler, &subject, sample);
     let compared = number.checked_rem(sampler.compare.into()) == Some(0);
     let (mut walked, mut curable) = (false, None);
     let mut origin = Origin { compared, ..Origin::FIRST };
@@ -290,7 +295,22 @@ fn walk(
         origin.walker = origin.walker.wrapping_add(1);
     }
     // SAFETY: as above.
-    walked || unsafe { recover(sampler, &subject, sample, curable) }
+    (walked || unsafe { recover(sampler, &subject, sample, curable) }, carried)
+}
+
+/// The id of the virtual thread that the thread carries, as a head has it; what it is called is written into the sample.
+fn carried(sampler: &Sampler, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> u64 {
+    let Some(own) = sampler.own else { return 0 };
+    let mut name = Name::default();
+    // SAFETY: the subject is the calling thread, as its signal's handler was given it.
+    match unsafe { own.whom(subject, &mut name) } {
+        Whom::Itself => 0,
+        Whom::Unknown => Head::UNKNOWN,
+        Whom::Virtual(id) => {
+            sample.name(&name);
+            id
+        }
+    }
 }
 
 /// A walker's answer without what is a virtual thread's carrier's, as far as the first walker knows, which leaves that out itself. One

@@ -1,15 +1,17 @@
-//! How a sample lies in a lane: six words of head, then the accounts, each walker's, and behind one that failed what was recovered.
+//! How a sample lies in a lane: seven words of head, then what the virtual thread is called that was carried, then the accounts, each
+//! walker's, and behind one that failed what was recovered.
 //!
 //! An account is three words, of its answer and its origin, of where it begins, and of where it is cut; behind them lie the frames as the
 //! walker wrote them. Written by the handler, read by the drain; the one place that knows the layout.
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_of, number_of};
+use vouch_walk::own::carried::{NAME_WORDS, Name};
 use vouch_walk::walker::{FRAME_WORDS, RawFrame};
 
 use crate::lane::{Claim, Entry};
 
-/// Words before the first account.
-const HEAD_WORDS: usize = 6;
+/// Words before the name.
+const HEAD_WORDS: usize = 7;
 /// Words of an account before its frames.
 const ACCOUNT_WORDS: usize = 3;
 
@@ -21,7 +23,7 @@ pub const RECOVERED: usize = 3;
 #[must_use]
 pub const fn longest(walkers: usize, recovered: usize, depth: usize) -> usize {
     let accounts = if recovered > walkers { recovered } else { walkers };
-    HEAD_WORDS + (walkers + recovered) * ACCOUNT_WORDS + accounts * depth * FRAME_WORDS
+    HEAD_WORDS + NAME_WORDS + (walkers + recovered) * ACCOUNT_WORDS + accounts * depth * FRAME_WORDS
 }
 
 /// Whose walk it is.
@@ -74,13 +76,24 @@ pub struct Sample<'l, 'm> {
     claim: Claim<'l, 'm>,
     /// Where the next account begins.
     next: usize,
+    named: Named,
 }
 
 impl<'l, 'm> Sample<'l, 'm> {
     /// A sample without an account.
     #[inline]
     pub fn new(claim: Claim<'l, 'm>) -> Self {
-        Self { claim, next: HEAD_WORDS }
+        Self { claim, next: HEAD_WORDS, named: Named::default() }
+    }
+
+    /// Writes what the virtual thread is called; before any account.
+    #[inline]
+    pub fn name(&mut self, name: &Name) {
+        self.named = Named { bytes: name.bytes, wide: name.wide };
+        for word in name.words.iter().take(self.named.words()) {
+            self.claim.set(self.next, *word);
+            self.next = self.next.wrapping_add(1);
+        }
     }
 
     /// Where the next account's frames are to be written: as many as it may have, by the claim's length.
@@ -118,12 +131,13 @@ impl<'l, 'm> Sample<'l, 'm> {
     /// Publishes it under this head.
     #[inline]
     pub fn publish(self, head: &Head) {
-        let Self { claim, next } = self;
+        let Self { claim, next, named } = self;
         claim.set(1, head.time);
         claim.set(2, head.cpu);
         claim.set(3, pair(head.tid, head.serial));
         claim.set(4, pair(head.weight, head.took));
-        claim.set(5, pair(u32::from(head.witnessed), head.context));
+        claim.set(5, pair(u32::from(head.witnessed) | named.number(), head.context));
+        claim.set(6, head.carried);
         claim.publish(next);
     }
 }
@@ -133,7 +147,7 @@ impl<'l, 'm> Sample<'l, 'm> {
 pub fn head(entry: &Entry<'_>) -> Option<Head> {
     let (tid, serial) = split(entry.word(3)?);
     let (weight, took) = split(entry.word(4)?);
-    let (witnessed, context) = split(entry.word(5)?);
+    let (flags, context) = split(entry.word(5)?);
     Some(Head {
         time: entry.word(1)?,
         cpu: entry.word(2)?,
@@ -142,7 +156,48 @@ pub fn head(entry: &Entry<'_>) -> Option<Head> {
         weight,
         took,
         context,
-        witnessed: witnessed != 0,
+        carried: entry.word(6)?,
+        witnessed: flags & 1 != 0,
+    })
+}
+
+/// How much of a sample is a name.
+#[derive(Debug, Clone, Copy, Default)]
+struct Named {
+    bytes: u8,
+    /// Each letter has two of them.
+    wide: bool,
+}
+
+impl Named {
+    /// Beside whether the sample is witnessed.
+    const fn number(self) -> u32 {
+        (self.wide as u32) << 1 | (self.bytes as u32) << 8
+    }
+
+    fn of(entry: &Entry<'_>) -> Self {
+        let (flags, _) = entry.word(5).map_or((0, 0), split);
+        #[expect(clippy::cast_possible_truncation, reason = "a byte of it")]
+        Self { bytes: (flags >> 8) as u8, wide: flags & 2 != 0 }
+    }
+
+    fn words(self) -> usize {
+        usize::from(self.bytes).div_ceil(size_of::<u64>())
+    }
+}
+
+/// What the virtual thread is called that was carried, letter by letter as UTF-16 has them.
+pub fn name<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = u16> + 'e {
+    let named = Named::of(entry);
+    let byte = move |at: usize| {
+        let word = entry.word(HEAD_WORDS.checked_add(at / size_of::<u64>())?)?;
+        word.to_le_bytes().get(at % size_of::<u64>()).copied()
+    };
+    let step = 1 + usize::from(named.wide);
+    (0..usize::from(named.bytes)).step_by(step).map_while(move |at| {
+        let low = byte(at)?;
+        let high = if named.wide { byte(at.checked_add(1)?)? } else { 0 };
+        Some(u16::from_le_bytes([low, high]))
     })
 }
 
@@ -173,7 +228,7 @@ impl Account<'_> {
 /// The accounts of a sample: each walker's, in their order, and then what was recovered. One that says that it has more than the
 /// entry does is cut.
 pub fn accounts<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Account<'e>> {
-    let mut next = HEAD_WORDS;
+    let mut next = HEAD_WORDS.saturating_add(Named::of(entry).words());
     core::iter::from_fn(move || {
         let (told, origin) = split(entry.word(next)?);
         let answer = answer_of(told.cast_signed());
@@ -222,6 +277,7 @@ mod tests {
         weight: 9,
         took: u32::MAX,
         context: u32::MAX - 1,
+        carried: u64::MAX - 2,
         witnessed: true,
     };
 
@@ -262,6 +318,39 @@ mod tests {
         let native = Frame::Native { method: MethodId(usize::MAX) };
         let java = Frame::Java { method: MethodId(1), bci: 17 };
         assert_eq!(read(&lane), [(HEAD, [(Ok(2), [native, java].to_vec())].to_vec())]);
+    }
+
+    #[test]
+    fn a_name_stands_before_the_accounts() {
+        for (bytes, wide, letters) in [
+            (&b"worker-31"[..], false, "worker-31".encode_utf16().collect::<Vec<_>>()),
+            (&[0x60, 0x4f, 0x7d, 0x59], true, "你好".encode_utf16().collect()),
+            (&[b'x'; NAME_WORDS * 8], false, [u16::from(b'x'); NAME_WORDS * 8].to_vec()),
+        ] {
+            let words = words();
+            let lane = Lane::new(&words);
+            let mut name = Name { bytes: u8::try_from(bytes.len()).unwrap(), wide, ..Name::default() };
+            for (word, bytes) in name.words.iter_mut().zip(bytes.chunks(8)) {
+                let mut all = [0; 8];
+                all[..bytes.len()].copy_from_slice(bytes);
+                *word = u64::from_le_bytes(all);
+            }
+            let write = || {
+                let mut sample = Sample::new(lane.claim(longest(1, 0, 4)).unwrap());
+                sample.name(&name);
+                // SAFETY: the claim has room for four frames.
+                unsafe { sample.room().write(RawFrame { bci: 17, method: 1 }) };
+                sample.add(Ok(1), None, Origin::FIRST, 7);
+                sample.publish(&HEAD);
+            };
+            write();
+            let mut seen = Vec::new();
+            lane.drain(|entry| seen.push((head(entry).unwrap(), self::name(entry).collect::<Vec<_>>())));
+            assert_eq!(seen, [(HEAD, letters)]);
+            write();
+            let java = Frame::Java { method: MethodId(1), bci: 17 };
+            assert_eq!(read(&lane), [(HEAD, [(Ok(1), [java].to_vec())].to_vec())]);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use jni::objects::{JClass, JObject, JValue, JValueOwned};
 use jni_sys::{JNI_FALSE, jmethodID};
 use once_cell::sync::OnceCell;
 use vouch_walk::kernel::peek;
+use vouch_walk::own::carried::CarriedLayout;
 use vouch_walk::own::continuation::{ChunkLayout, ContinuationLayout, End};
 use vouch_walk::own::heap::{Classes, HeapLayout, Moves, Narrow, Pointers};
 use vouch_walk::own::{Own, follows_call};
@@ -88,6 +89,11 @@ pub fn met() -> bool {
     FOUND.get().is_some()
 }
 
+/// True if it can be told whom a carrier carries.
+pub fn known() -> bool {
+    matches!(FOUND.get(), Some(Ok(())))
+}
+
 /// What is said where the frames of virtual threads cannot be found though there are some.
 pub fn missing() -> Option<String> {
     let why = FOUND.get()?.as_ref().err()?;
@@ -103,7 +109,8 @@ fn of(
 ) -> Result<ContinuationLayout, String> {
     let tables = Tables::of(hotspot)?;
     let klasses = Klasses::of(&tables)?;
-    let [virtual_klass, chunk_klass] = klasses.find([CLASS.trim_matches(['L', ';']), CHUNK])?;
+    let [virtual_klass, chunk_klass, carried] =
+        klasses.find([CLASS.trim_matches(['L', ';']), CHUNK, CARRIER])?;
     let continuation = env.get_superclass(class);
     let continuation =
         java::cleared(env, continuation).flatten().ok_or("virtual threads have no continuations")?;
@@ -116,11 +123,24 @@ fn of(
             .ok_or_else(|| format!("Java has no {name} that virtual threads are entered by"))
     };
     let offsets = Offsets::of(env, class)?;
+    let (thread, string) = (named(env, class, "java/lang/Thread")?, named(env, class, "java/lang/String")?);
+    let bytes = named(env, class, "[B")?;
+    let first = offsets.first_element(env, &bytes).ok_or("Java does not tell where an array begins")?;
     let mut offset = |class: &JClass<'_>, name: &str| {
         let offset = offsets.field(env, class, name);
         offset.ok_or_else(|| format!("Java does not tell where virtual threads have their {name}"))
     };
     Ok(ContinuationLayout {
+        carried: CarriedLayout {
+            own: tables.offset("JavaThread", "_threadObj")?,
+            current: tables.offset("JavaThread", "_vthread")?,
+            class: carried,
+            id: offset(&thread, "tid")?,
+            name: offset(&thread, "name")?,
+            letters: offset(&string, "value")?,
+            wide: offset(&string, "coder")?,
+            first,
+        },
         heap: heap(hotspot, &tables)?,
         barrier: barrier(&tables, jvmti)?,
         first: id(&continuation, "enter")?,
@@ -274,6 +294,21 @@ impl<'e> Offsets<'e> {
             )
             .and_then(JValueOwned::j);
         usize::try_from(java::cleared(env, offset)?).ok()
+    }
+
+    /// Where the first element lies in arrays of this class.
+    fn first_element(&self, env: &mut JNIEnv<'_>, class: &JClass<'_>) -> Option<usize> {
+        let mut ask = |returns: &str| {
+            let signature = format!("(Ljava/lang/Class;){returns}");
+            let offset = env.call_method(&self.0, "arrayBaseOffset", signature, &[JValue::Object(class)]);
+            java::cleared(env, offset)
+        };
+        // A long from JDK 25 on.
+        match ask("J").or_else(|| ask("I"))? {
+            JValueOwned::Long(offset) => usize::try_from(offset).ok(),
+            JValueOwned::Int(offset) => usize::try_from(offset).ok(),
+            _ => None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use vouch_options::{Beside, Key, WORDS, offered, terminal};
 use vouch_walk::broken;
 
 use super::value::{choice, count, length, rate, size};
-use vouch_formats::Format;
+use vouch_formats::{Format, VirtualThreads};
 
 use crate::events;
 use crate::recovery;
@@ -93,6 +93,10 @@ pub fn apply(
         "refuted" => {
             let wishes = [("isolate", Refuted::Isolate), ("keep", Refuted::Keep), ("drop", Refuted::Drop)];
             options.showing.refuted = choice(value, &wishes).map_err(named)?;
+        }
+        "vthreads" => {
+            let wheres = [("carrier", VirtualThreads::Carrier), ("own", VirtualThreads::Own)];
+            options.virtual_threads = choice(value, &wheres).map_err(named)?;
         }
         "names" => {
             let names = [("full", FunctionNames::Full), ("short", FunctionNames::Short)];

@@ -1,42 +1,70 @@
 //! The contexts of this recording's samples: what the program's numbers stand for, told to the recording once each.
+//!
+//! A virtual thread is a context, too: one that nobody has to name. It is around all that the program has named on it.
 
 use std::collections::HashMap;
 
 use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording};
+use vouch_sample::Head;
 
+use super::carried::Carried;
 use crate::contexts::{Contexts, Kind};
+
+/// So many contexts within virtual threads are told apart: beyond that it is the context alone that is told.
+const MOST_WITHIN: usize = 1 << 18;
 
 /// Those that samples have met.
 #[derive(Debug)]
 pub struct Met {
     contexts: &'static Contexts,
-    known: HashMap<u32, Option<ContextId>>,
+    /// By the virtual thread around them, and their numbers.
+    known: HashMap<(Option<ContextId>, u32), Option<ContextId>>,
+    carried: Carried,
     /// By their numbers.
     kinds: HashMap<u32, ContextKindId>,
 }
 
 impl Met {
     pub fn new(contexts: &'static Contexts) -> Self {
-        Self { contexts, known: HashMap::new(), kinds: HashMap::new() }
+        Self { contexts, known: HashMap::new(), carried: Carried::default(), kinds: HashMap::new() }
     }
 
-    /// The context that a sample's number stands for; `None` for none, and for a number that nobody gave.
-    pub fn of(&mut self, number: u32, recording: &mut Recording) -> Option<ContextId> {
+    /// A sample says of the virtual thread with this id that it is called so.
+    pub fn named(&mut self, id: u64, name: impl Iterator<Item = u16>, recording: &mut Recording) {
+        self.carried.named(id, name, recording);
+    }
+
+    /// The context that a sample was taken in; `None` for none, and for a number that nobody gave.
+    pub fn of(&mut self, head: &Head, recording: &mut Recording) -> Option<ContextId> {
+        let around = self.carried.of(head.carried, recording);
+        self.within(around, head.context, recording)
+    }
+
+    fn within(
+        &mut self,
+        around: Option<ContextId>,
+        number: u32,
+        recording: &mut Recording,
+    ) -> Option<ContextId> {
         if number == 0 {
-            return None;
+            return around;
         }
-        if let Some(known) = self.known.get(&number) {
+        if let Some(known) = self.known.get(&(around, number)) {
             return *known;
+        }
+        if around.is_some() && self.known.len() >= MOST_WITHIN {
+            return self.within(None, number, recording);
         }
         let met = self.contexts.get(number).map(|(context, kind)| {
             // It was there before.
-            let outer = self.of(context.outer, recording);
+            let outer = self.within(around, context.outer, recording);
             let kinds = &mut self.kinds;
             let kind = *kinds.entry(context.kind).or_insert_with(|| tell(&kind, recording));
             let values = context.values.iter().map(|value| recording.string(value)).collect();
             recording.context(ContextRow { outer, kind, values })
         });
-        self.known.insert(number, met);
+        let met = met.or(around);
+        self.known.insert((around, number), met);
         met
     }
 }

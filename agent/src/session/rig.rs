@@ -62,6 +62,7 @@ impl Rig {
         let mut sampler = Box::new(Sampler {
             walkers: walkers.list,
             compare: walkers.compare,
+            own: walkers.reads,
             recovery,
             depth: depth.max(LEAST_WALKED),
             interval: clock::nanos(interval),
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
-        let nobody = Walkers { list: &[], compare: 1, own: None, missing: None };
+        let nobody = Walkers { list: &[], compare: 1, own: None, reads: None, missing: None };
         let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), false, None);
         publish(&event, More::default());
         rig.open();

@@ -138,6 +138,7 @@ pub fn meta(session: &Session, program: &Program) -> Meta {
         os: OS.clone(),
         cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
         cpu_name: CPU_NAME.clone(),
+        virtual_threads: session.plan.options.virtual_threads,
         report: TrustReport::default(),
     }
 }

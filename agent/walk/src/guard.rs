@@ -63,19 +63,23 @@ pub fn go_on_to(fault: usize, handler: Handler) {
 // An answer comes back in a register and is stored at once: of a walk that is left halfway nothing is.
 const _: () = assert!(size_of::<Answer>() <= size_of::<usize>());
 
-/// A walk as [`context::guarded`] takes it: one address.
-struct Call<'c, W: ?Sized> {
-    walker: &'c W,
-    subject: &'c Subject<'c>,
-    room: Room,
-    answer: Answer,
-}
-
 /// Has the walker walk: its answer, or [`Reason::CRASHED`].
 ///
 /// # Safety
-/// The subject must be the calling thread: JNIEnv, context and place must be its own, and the room as large as it says.
+/// As for [`run`], and the room must be as large as it says.
 pub unsafe fn walk<W: Walker + ?Sized>(walker: &W, subject: &Subject<'_>, room: Room) -> Answer {
+    let mut answer = Err(Reason::CRASHED);
+    // SAFETY: by the caller's promise; and when the walk crashed the answer is what it was before.
+    unsafe { run(subject, || answer = walker.walk(subject, room)) };
+    answer
+}
+
+/// Does something of a walk's kind, that a fault ends.
+///
+/// # Safety
+/// The subject must be the calling thread: JNIEnv, context and place must be its own. What is done may be left anywhere: it must hold nothing
+/// that would have to be dropped then.
+pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut done: F) {
     let place = subject.walking;
     // A walk that was left by a jump of somebody else's has left its mark, too: its frame was below this one.
     if place.load(Ordering::Relaxed) < (&raw const place) as usize {
@@ -83,19 +87,15 @@ pub unsafe fn walk<W: Walker + ?Sized>(walker: &W, subject: &Subject<'_>, room: 
     }
     // SAFETY: the context is the calling thread's ucontext, by the caller's promise.
     let _faults = unsafe { Unblocked::of(subject.context) };
-    let mut call = Call { walker, subject, room, answer: Err(Reason::CRASHED) };
-    // SAFETY: the place lives longer than this call, which the function gets as it wants it. Nothing of the walker's frames
-    // has to be dropped, and when it crashed the answer is what it was before.
-    unsafe { context::guarded(place, called::<W>, (&raw mut call).cast()) };
-    call.answer
+    // SAFETY: the place lives longer than this call, which the function gets as it wants it. By the caller's promise nothing of its
+    // frames has to be dropped.
+    unsafe { context::guarded(place, called::<F>, (&raw mut done).cast()) };
 }
 
-/// The walk inside of the guard.
-unsafe extern "C" fn called<W: Walker + ?Sized>(call: *mut c_void) {
-    // SAFETY: `walk` passes its own.
-    let call = unsafe { &mut *call.cast::<Call<'_, W>>() };
-    // SAFETY: by the promise made to `walk`.
-    call.answer = unsafe { call.walker.walk(call.subject, call.room) };
+/// What is done inside of the guard.
+unsafe extern "C" fn called<F: FnMut()>(done: *mut c_void) {
+    // SAFETY: `run` passes its own.
+    unsafe { (*done.cast::<F>())() };
 }
 
 /// The handler of SIGSEGV and SIGBUS, for `sigaction` with SA_SIGINFO.

@@ -9,12 +9,14 @@
 //! * [`stack`] walks, from the place where the thread was interrupted or has left Java to its first frame.
 //! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`] is how these are told.
 //! * [`continuation`] is where a virtual thread's frames lie that are not on the stack, and [`heap`] how objects are read on the way there.
+//! * [`carried`] is whom a thread runs as.
 //! * [`again`] is what spares a walk what it has found out already.
 //! * [`processor`] is what depends on it: frames that are not whole, and the interpreter's.
 //!
 //! All of it reads [`Memory`] and nothing else, so that it can be tried on any words.
 
 mod again;
+pub mod carried;
 mod compiled;
 pub mod continuation;
 mod frames;
@@ -36,8 +38,10 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use vouch_sample::{Answer, Reason};
 
 use crate::context::{interpreting, registers};
-use crate::memory::Live;
+use crate::guard;
+use crate::memory::{Live, Memory};
 use crate::walker::{Part, RawFrame, Room, Subject, Walker};
+use carried::{Name, Whom};
 use continuation::ContinuationLayout;
 use frames::Frames;
 use layout::Layout;
@@ -81,6 +85,26 @@ impl Own {
     /// What it can say of virtual threads while it walks.
     fn virtual_threads(&self) -> Option<&ContinuationLayout> {
         if self.is_stopped() { None } else { self.known().continuations }
+    }
+
+    /// Whom a thread runs as, and what that one is called; itself, where nothing is known of virtual threads.
+    ///
+    /// # Safety
+    /// As for [`crate::guard::run`].
+    pub unsafe fn whom(&self, subject: &Subject<'_>, name: &mut Name) -> Whom {
+        let Some(known) = self.virtual_threads() else { return Whom::Itself };
+        let thread = (subject.env as usize).wrapping_sub(self.layout.ground.env);
+        let mut whom = Whom::Unknown;
+        // SAFETY: by the caller's promise; nothing is held that would be left behind.
+        unsafe {
+            guard::run(subject, || {
+                let memory = Live::guarded();
+                let state = memory.int(thread.wrapping_add(self.layout.state));
+                let in_java = state == Some(self.layout.in_java);
+                whom = known.carried.whom(&known.heap, &memory, thread, in_java, name);
+            });
+        }
+        whom
     }
 
     fn known(&self) -> Known<'_> {

@@ -10,6 +10,7 @@ use vouch_signal::lane::{Lane, Word};
 use vouch_signal::record::{Origin, Sample, longest};
 use vouch_signal::stay::Post;
 use vouch_walk::context::Registers;
+use vouch_walk::own::carried::Name;
 use vouch_walk::walker::RawFrame;
 
 use crate::contexts::Contexts;
@@ -95,6 +96,7 @@ impl Bench {
             weight: 1,
             took: 700,
             context: 0,
+            carried: 0,
             witnessed: false,
         }
     }
@@ -120,8 +122,19 @@ impl Bench {
         head: &Head,
         accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
     ) {
+        self.publish_named(head, &Name::default(), accounts);
+    }
+
+    /// Publishes a sample of a carrier, with what the virtual thread is called.
+    pub fn publish_named<'f>(
+        &self,
+        head: &Head,
+        name: &Name,
+        accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
+    ) {
         const MOST: usize = 4;
         let mut sample = Sample::new(self.lane.claim(longest(3, MOST, DEPTH + 1)).unwrap());
+        sample.name(name);
         for (account, origin, pc) in accounts {
             let frames = account.unwrap_or_default();
             let kept = frames.len().min(DEPTH);

@@ -5,14 +5,14 @@ use super::{WHOLE, WRONG};
 use crate::contexts::{Context, Kind};
 use vouch_sample::{Head, Reason};
 
-fn named(bench: &Bench, outer: u32, value: &str) -> u32 {
+pub fn named(bench: &Bench, outer: u32, value: &str) -> u32 {
     let fields = vec![("name".to_owned(), "Name".to_owned())];
     let kind = bench.contexts.kind(Kind { class: "shop.Step".to_owned(), label: "Step".to_owned(), fields });
     bench.contexts.number(Context { outer, kind, values: vec![value.to_owned()] }).unwrap()
 }
 
 /// What each context of the recording is, from the outside, and how many samples it has.
-fn told(bench: &Bench) -> Vec<(String, u64)> {
+pub fn told(bench: &Bench) -> Vec<(String, u64)> {
     let recording = &bench.recorder.recording;
     let contexts = recording.contexts();
     contexts

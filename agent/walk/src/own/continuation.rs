@@ -7,6 +7,7 @@
 
 use core::ops::Range;
 
+use super::carried::CarriedLayout;
 use super::frames::Frames;
 use super::heap::HeapLayout;
 use crate::context::Registers as Position;
@@ -26,6 +27,7 @@ const LINKS: usize = 2 * WORD;
 /// Where it is all to be found.
 #[derive(Debug, Clone)]
 pub struct ContinuationLayout {
+    pub carried: CarriedLayout,
     pub heap: HeapLayout,
     /// The code whose beginning the oldest frame on the stack returns to, as far as nothing has come back yet: until its first call returns.
     pub barrier: Range<usize>,

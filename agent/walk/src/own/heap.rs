@@ -102,6 +102,16 @@ impl HeapLayout {
         if object == 0 { Some(0) } else { self.object(memory, object) }
     }
 
+    /// The object that one of the JVM's own handles holds, at this address, 0 if it is none; `None` if nobody can tell.
+    pub fn held(&self, memory: &impl Memory, handle: usize) -> Option<usize> {
+        // There an object's address is whole, whatever a field has.
+        let pointers = match self.pointers {
+            Pointers::Narrow(_) => Pointers::Whole,
+            pointers => pointers,
+        };
+        Self { pointers, ..*self }.follow(memory, handle)
+    }
+
     /// The object at an address, or where it is now.
     pub fn object(&self, memory: &impl Memory, address: usize) -> Option<usize> {
         let is_one = |address: &usize| *address != 0 && address.is_multiple_of(size_of::<usize>());

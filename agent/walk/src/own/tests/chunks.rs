@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 
+use super::super::carried::CarriedLayout;
 use super::super::continuation::{ChunkLayout, ContinuationLayout, End};
 use super::super::heap::{Classes, HeapLayout, Moves, Pointers};
 use super::*;
@@ -25,6 +26,7 @@ const NOBODY: usize = 0x1;
 
 fn continuations() -> ContinuationLayout {
     ContinuationLayout {
+        carried: CarriedLayout::default(),
         heap: HeapLayout {
             pointers: Pointers::Whole,
             classes: Classes::Whole,

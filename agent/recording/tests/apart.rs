@@ -1,0 +1,108 @@
+//! Virtual threads shown as threads of their own.
+
+mod common;
+#[path = "common/contexts.rs"]
+mod contexts;
+
+use common::{START_NS, sample, stack};
+use contexts::context;
+use vouch_recording::{
+    Apart, Category, ContextField, ContextId, ContextKind, Fate, Func, Recording, Sample, Thread, UNNAMED,
+    VIRTUAL, VIRTUAL_THREAD, VmPart,
+};
+
+const MS: u64 = 1_000_000;
+
+/// Two carriers and a thread that carries nobody; of the virtual ones `a` runs on both carriers.
+fn recording() -> Recording {
+    let mut recording = Recording::new();
+    let any = stack(&mut recording, &["main"]);
+    let outside = recording.func(Func {
+        name: "GC",
+        category: Category::Vm(VmPart::Gc),
+        source: None,
+        line: None,
+        resource: None,
+        java: false,
+    });
+    let frame = recording.leaf_frame(outside, None, Fate::Outside);
+    let outside = recording.stack(None, frame);
+    let mut field = |key: &str| {
+        let key = recording.string(key);
+        ContextField { key, label: key }
+    };
+    let fields = vec![field("name"), field("id")];
+    let class = recording.string(VIRTUAL_THREAD);
+    let carried = recording.context_kind(ContextKind { class, label: class, fields });
+    let request = contexts::kind(&mut recording, "Request", &["user"]);
+    let a = context(&mut recording, None, carried, &["a", "31"]);
+    let moe = context(&mut recording, Some(a), request, &["moe"]);
+    let b = context(&mut recording, None, carried, &[UNNAMED, "32"]);
+    let unknown = context(&mut recording, None, carried, &["[unknown]", "[unknown]"]);
+    let alone = context(&mut recording, None, request, &["larry"]);
+    let [first, second, other] = [1, 2, 3].map(|tid| recording.add_thread(&format!("t{tid}"), tid, START_NS));
+    let mut take = |thread, at_ms: u64, cpu_ms: u64, weight, context: Option<ContextId>, stack| {
+        let fate = if stack == outside { Fate::Outside } else { Fate::Plausible };
+        let cpu_ns = cpu_ms * MS;
+        recording.sample(thread, Sample { cpu_ns, weight, context, fate, ..sample(at_ms * MS, stack) });
+    };
+    take(first, 10, 8, 1, Some(a), any);
+    take(first, 12, 10, 2, None, outside);
+    take(first, 15, 13, 3, Some(b), any);
+    take(first, 16, 14, 1, Some(moe), any);
+    take(second, 11, 5, 2, Some(unknown), any);
+    take(second, 20, 9, 4, Some(a), any);
+    take(other, 30, 1, 1, Some(alone), any);
+    recording
+}
+
+/// Name, number, and of each sample when it was, the CPU clock, and its weight.
+type Told = (String, u64, Vec<(u64, u64, u32)>);
+
+fn told(threads: &[&Thread]) -> Vec<Told> {
+    let ms = |ns: u64, from: u64| (ns - from) / MS;
+    threads
+        .iter()
+        .map(|thread| {
+            let samples = thread.samples().iter();
+            let samples = samples.map(|one| (ms(one.time_ns, START_NS), ms(one.cpu_ns, 0), one.weight));
+            (thread.name().to_owned(), thread.tid(), samples.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn each_has_its_samples_from_all_its_carriers_and_what_it_ran() {
+    let recording = recording();
+    let apart = Apart::of(&recording, 10, MS);
+    let threads = apart.threads(&recording);
+    let expected = [
+        ("t1".to_owned(), 1, vec![(12, 2, 2)]),
+        ("t2".to_owned(), 2, vec![(11, 2, 2)]),
+        ("t3".to_owned(), 3, vec![(30, 1, 1)]),
+        ("a".to_owned(), VIRTUAL | 31, vec![(10, 1, 1), (16, 2, 1), (20, 6, 4)]),
+        ("virtual thread 32".to_owned(), VIRTUAL | 32, vec![(15, 3, 3)]),
+    ];
+    assert_eq!(told(&threads), expected);
+    // Nothing of it is lost, whatever became of it.
+    let sum = |threads: &[&Thread]| threads.iter().map(|thread| thread.tally().weight.sum()).sum::<u64>();
+    assert_eq!(sum(&threads), sum(&recording.threads().iter().collect::<Vec<_>>()));
+    assert_eq!(threads[0].tally().weight.outside, 2);
+    let contexts = threads[3].samples_in_contexts().map(|(_, context)| context.is_some());
+    assert_eq!(contexts.collect::<Vec<_>>(), [true; 3], "a sample keeps its context");
+    let life = (threads[3].started_ns(), threads[3].ended_ns());
+    assert_eq!(life, (START_NS + 9 * MS, Some(START_NS + 20 * MS + 1)));
+}
+
+#[test]
+fn beyond_a_limit_the_less_busy_stay_with_their_carriers() {
+    let recording = recording();
+    let apart = Apart::of(&recording, 1, MS);
+    let names: Vec<_> = apart.threads(&recording).iter().map(|thread| thread.name().to_owned()).collect();
+    assert_eq!(names, ["t1", "t2", "t3", "a"]);
+    let first = told(&apart.threads(&recording)).remove(0);
+    assert_eq!(first.2, [(12, 2, 2), (15, 5, 3)]);
+    let none = Apart::of(&recording, 0, MS);
+    let as_recorded: Vec<_> = recording.threads().iter().collect();
+    assert_eq!(told(&none.threads(&recording)), told(&as_recorded));
+}

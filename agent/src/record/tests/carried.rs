@@ -1,0 +1,104 @@
+//! Virtual threads as contexts of the recording: who was carried, and under which name.
+
+use super::WHOLE;
+use super::bench::Bench;
+use super::contexts::{named, told};
+use vouch_sample::Head;
+use vouch_signal::record::Origin;
+use vouch_walk::own::carried::Name;
+
+/// A name as a handler has read it.
+fn name(text: &str) -> Name {
+    let wide = !text.chars().all(|letter| u32::from(letter) < 256);
+    let letters = text.encode_utf16().flat_map(|letter| {
+        let [low, high] = letter.to_le_bytes();
+        if wide { vec![low, high] } else { vec![low] }
+    });
+    let bytes: Vec<u8> = letters.collect();
+    let mut name = Name { bytes: u8::try_from(bytes.len()).unwrap(), wide, ..Name::default() };
+    for (word, bytes) in name.words.iter_mut().zip(bytes.chunks(8)) {
+        let mut all = [0; 8];
+        all[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(all);
+    }
+    name
+}
+
+fn publish(bench: &Bench, carried: u64, called: &str, context: u32) {
+    let head = Head { carried, context, ..bench.head(10) };
+    let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
+    bench.publish_named(&head, &name(called), std::iter::once(account));
+}
+
+/// As [`told`], each with the id of the outermost.
+fn told_with_ids(bench: &Bench) -> Vec<(String, String, u64)> {
+    let recording = &bench.recorder.recording;
+    let contexts = recording.contexts();
+    let id_of = |id| {
+        let carried = contexts.carried(Some(id)).map(|carried| contexts.get(carried).values[1]);
+        carried.map_or(String::new(), |id| recording.strings().get(id).to_owned())
+    };
+    contexts.ids().map(id_of).zip(told(bench)).map(|(id, (path, samples))| (path, id, samples)).collect()
+}
+
+fn row(path: &str, id: &str, samples: u64) -> (String, String, u64) {
+    (path.to_owned(), id.to_owned(), samples)
+}
+
+#[test]
+fn a_virtual_thread_is_a_context_around_all_that_is_named_on_it() {
+    let mut bench = Bench::new();
+    let request = named(&bench, 0, "request");
+    publish(&bench, 31, "worker-1", 0);
+    publish(&bench, 31, "worker-1", request);
+    publish(&bench, 32, "你好, a name of more than one word", request);
+    publish(&bench, 33, "", 0);
+    publish(&bench, Head::UNKNOWN, "", request);
+    publish(&bench, 0, "", request);
+    bench.drain();
+    assert_eq!(
+        told_with_ids(&bench),
+        [
+            row("worker-1", "31", 1),
+            row("worker-1/request", "31", 1),
+            row("你好, a name of more than one word", "32", 0),
+            row("你好, a name of more than one word/request", "32", 1),
+            row("[unnamed]", "33", 1),
+            row("[unknown]", "[unknown]", 0),
+            row("[unknown]/request", "[unknown]", 1),
+            row("request", "", 1),
+        ]
+    );
+}
+
+#[test]
+fn one_that_is_renamed_is_told_under_each_of_its_names() {
+    let mut bench = Bench::new();
+    // One whose name could not be read keeps the one that is known.
+    for called in ["", "first", "", "first", "second"] {
+        publish(&bench, 31, called, 0);
+    }
+    bench.drain();
+    assert_eq!(
+        told_with_ids(&bench),
+        [row("[unnamed]", "31", 1), row("first", "31", 3), row("second", "31", 1)]
+    );
+}
+
+#[test]
+fn beyond_a_limit_they_are_not_told_apart() {
+    let mut bench = Bench::new();
+    for id in 1..=(1 << 16) + 10 {
+        publish(&bench, id, "", 0);
+        bench.drain();
+    }
+    publish(&bench, 1 << 20, "late", 0);
+    publish(&bench, 5, "", 0);
+    bench.drain();
+    let told = told_with_ids(&bench);
+    assert_eq!(told.len(), (1 << 16) + 1);
+    assert_eq!(
+        (&told[4], told.last().unwrap()),
+        (&row("[unnamed]", "5", 2), &row("[others]", "[others]", 11))
+    );
+}
