@@ -50,11 +50,12 @@ public class VirtualNames {
                 continue;
             }
             String name = sample.says("name");
-            weights[method] += sample.weight;
             if (name == null && Vm.major() < 24 && sample.has("java.lang.VirtualThread.parkNanos")) {
                 // There the JDK itself goes on as the carrier, for a while.
                 continue;
-            } else if (name == null || name.equals("[unknown]")) {
+            }
+            weights[method] += sample.weight;
+            if (name == null || name.equals("[unknown]")) {
                 unknown += sample.weight;
             } else if (!isOf(method, name)) {
                 throw new AssertionError("work of " + METHODS[method] + " under the name " + name + ": " + sample);
@@ -87,9 +88,8 @@ public class VirtualNames {
             unnamed += isVirtual && track.name.startsWith("virtual thread ") ? 1 : 0;
             for (Sample sample : track.samples) {
                 int method = method(sample);
-                if (method < 0) {
-                    continue;
-                } else if (!isVirtual && Vm.major() < 24 && sample.has("java.lang.VirtualThread.parkNanos")) {
+                boolean isCarriers = Vm.major() < 24 && sample.has("java.lang.VirtualThread.parkNanos");
+                if (method < 0 || !isVirtual && isCarriers) {
                     continue;
                 } else if (!isVirtual) {
                     elsewhere += sample.weight;
