@@ -17,9 +17,10 @@ use vouch_walk::walker::Walker;
 
 use crate::anchors;
 use crate::check;
-use crate::contexts::natives;
+use crate::contexts::{carried, natives};
 use crate::events;
 use crate::facade::Jvmti;
+use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
 use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout, flag};
 use crate::hotspot::{HotSpot, continuations, layout, polls};
@@ -179,6 +180,13 @@ impl Agent {
             let own = layout.map(|layout| &*Box::leak(Box::new(Own::new(layout))));
             Places { polls, ground, own, code }
         });
+        // Before that the JVM does not write by number whom a carrier carries.
+        if self.jvmti.jdk().is_some_and(|jdk| jdk >= 24)
+            && let (Some(own), Some(place), Some(id)) = (own, place, java::own_id(env))
+        {
+            // SAFETY: it is the calling thread's.
+            carried::expect(unsafe { Owner::of(&self.hotspot, own, place, id) });
+        }
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
         let late = late::enter_all(self.jvmti, env, place, ThreadLayout::of(&self.hotspot));

@@ -4,6 +4,7 @@
 
 pub mod continuations;
 pub mod layout;
+pub mod owner;
 pub mod perf_data;
 pub mod polls;
 pub mod vmstructs;

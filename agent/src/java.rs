@@ -17,6 +17,13 @@ pub fn java_thread(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> usize {
     usize::try_from(value).unwrap_or(0)
 }
 
+/// The id that the calling thread has in Java; `None` on a JDK that keeps it elsewhere.
+pub fn own_id(env: &mut JNIEnv<'_>) -> Option<u64> {
+    let own = ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;")?;
+    let id = env.get_field(&own, "tid", "J").and_then(JValueOwned::j);
+    u64::try_from(cleared(env, id)?).ok()
+}
+
 /// The JVM's side of the calling thread.
 pub fn own_java_thread(env: &mut JNIEnv<'_>) -> Option<usize> {
     let own = ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;")?;

@@ -181,6 +181,7 @@ fn void() -> Verdict {
 fn unnamed(id: Meaning, jvm: &dyn Jvm) -> Verdict {
     match id {
         Meaning::NONE => Verdict::Refuted(Refutation::NullMethod),
+        Meaning::UNNUMBERED => Verdict::Explained(Explanation::NoId),
         _ if jvm.met_obsolete() => void(),
         _ => Verdict::Refuted(Refutation::UnknownMethod),
     }

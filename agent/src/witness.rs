@@ -17,7 +17,7 @@ use vouch_report::WitnessReport;
 use vouch_sample::{Frame, Head, Meaning, MethodId, Stack};
 use vouch_signal::stay::{Post, Stay};
 use vouch_signal::usual::Usual;
-use vouch_witness::{agrees_outside, compare, outside, root_side, rules};
+use vouch_witness::{Difference, agrees_outside, compare, outside, root_side, rules};
 
 use crate::clock;
 use crate::jvm::{Jvm, Top, Unknown, Witnessed};
@@ -277,7 +277,7 @@ impl Witness {
                 return None;
             }
         };
-        let (grade, differences) = if exact {
+        let (grade, mut differences) = if exact {
             (&mut counts.exact, compare(Stack::whole(&walk), &witness).differences)
         } else {
             let mut differences = outside(&walk, left_out, &witness);
@@ -288,6 +288,10 @@ impl Witness {
             }
             (&mut counts.all_but_top, differences)
         };
+        // That the JVM had not numbered a method when it was walked is no difference between the stacks.
+        if walk.iter().any(|frame| frame.method() == MethodId::UNNUMBERED) {
+            differences.retain(|difference| !matches!(difference, Difference::NullMethod { .. }));
+        }
         grade.count(differences.len(), walk.len(), left_out);
         for difference in &differences {
             counts.difference(difference.kind());

@@ -49,12 +49,13 @@ public class VirtualNames {
                 continue;
             }
             String name = sample.says("name");
-            if (name == null && Vm.major() < 24 && sample.has("java.lang.VirtualThread.parkNanos")) {
+            boolean isUnknown = name == null || name.equals("[unknown]");
+            if (isUnknown && Vm.major() < 24 && sample.has("java.lang.VirtualThread.parkNanos")) {
                 // There the JDK itself goes on as the carrier, for a while.
                 continue;
             }
             weights[method] += sample.weight;
-            if (name == null || name.equals("[unknown]")) {
+            if (isUnknown) {
                 unknown += sample.weight;
             } else if (!isOf(method, name)) {
                 throw new AssertionError("work of " + METHODS[method] + " under the name " + name + ": " + sample);

@@ -71,6 +71,8 @@ named! {
         Redefined = "class_redefined",
         /// The JVM did not give the caller's code, or a name in it that can be read.
         Unread = "code_unread",
+        /// The JVM has no id for a method that our own walker has found: it has not given one yet, or the class was redefined.
+        NoId = "no_id",
         /// A stack's end: a call from native code into the VM's door for it.
         JniEntry = "jni_entry",
         /// A stack's end: the VM itself called this.
@@ -117,9 +119,10 @@ impl Verdict {
         matches!(self, Self::Refuted(_))
     }
 
-    /// True if a stack that is a guess cannot stand with it: refuted, or excused by code that nobody can read any more, which would
-    /// excuse any.
+    /// True if a stack that is a guess cannot stand with it: refuted, or excused by code or a method that nobody can
+    /// read any more, which would excuse any.
     pub fn fails_a_guess(self) -> bool {
-        self.is_refuted() || self == Self::Explained(Explanation::Redefined)
+        let excuses_any = [Explanation::Redefined, Explanation::NoId].map(Self::Explained);
+        self.is_refuted() || excuses_any.contains(&self)
     }
 }

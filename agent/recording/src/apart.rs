@@ -5,10 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::contexts::UNNAMED;
-use crate::ids::{ContextId, Id};
+use crate::contexts::{UNKNOWN, UNNAMED};
+use crate::ids::{ContextId, Id, StringId};
 use crate::recording::Recording;
-use crate::thread::{Refuted, Sample, Thread};
+use crate::thread::{Refuted, Sample, Stored, Thread};
 
 /// What is in the place of the kernel's number for a thread that the kernel does not know: this bit, and Java's id.
 pub const VIRTUAL: u64 = 1 << 63;
@@ -24,54 +24,45 @@ pub struct Apart {
 impl Apart {
     /// The busiest virtual threads, so many at most, each with the samples that it was carried for. An interval is so long.
     pub fn of(recording: &Recording, most: usize, interval_ns: u64) -> Self {
-        let busiest = Busiest::of(recording, most);
         let mut apart = Self::default();
-        let mut of_virtual: HashMap<ContextId, Part> = HashMap::new();
+        if most == 0 {
+            return apart;
+        }
+        let busiest = Busiest::of(recording, most);
+        let mut of_virtual: HashMap<StringId, Part> = HashMap::new();
         for (row, thread) in recording.threads().iter().enumerate() {
-            let is_moved = |context| busiest.whose(context).is_some();
-            if !thread.samples_in_contexts().any(|(_, context)| is_moved(context)) {
+            if !thread.samples_in_contexts().any(|(_, context)| busiest.whose(context).is_some()) {
                 continue;
             }
-            let mut rest = thread.emptied();
             let mut samples: Vec<_> = thread.samples_in_contexts().collect();
             samples.sort_by_key(|(sample, _)| sample.time_ns);
-            let (mut clock_ns, mut rest_ns, mut moved) = (None, 0, HashMap::new());
+            let (mut rest, mut moved, mut clock_ns) = (Part::default(), HashMap::new(), None);
             for (stored, context) in samples {
                 // What it ran since the sample before, whoever that was of; of the first it is known what it stands for.
                 let ran_ns = match clock_ns.replace(stored.cpu_ns) {
                     Some(before) => stored.cpu_ns.saturating_sub(before),
                     None => interval_ns.saturating_mul(stored.weight.into()).min(stored.cpu_ns),
                 };
-                let fate =
-                    recording.fate_of(recording.frames().get(recording.stacks().get(stored.stack).frame));
-                let mut sample = Sample {
-                    time_ns: stored.time_ns,
-                    cpu_ns: ran_ns,
-                    stack: stored.stack,
-                    weight: stored.weight,
-                    fate,
-                    context,
-                };
-                if let Some(whose) = busiest.whose(context) {
-                    moved.insert(stored.time_ns, whose);
-                    of_virtual.entry(whose).or_default().samples.push(sample);
-                } else {
-                    rest_ns += ran_ns;
-                    sample.cpu_ns = rest_ns;
-                    rest.push(sample);
+                let whose = busiest.whose(context);
+                if let Some(whose) = whose {
+                    moved.insert((stored.time_ns, stored.stack), whose);
                 }
+                let part = whose.map_or(&mut rest, |whose| of_virtual.entry(whose).or_default());
+                let frame = recording.stacks().get(stored.stack).frame;
+                let fate = recording.fate_of(recording.frames().get(frame));
+                let Stored { time_ns, stack, weight, .. } = *stored;
+                part.samples.push(Sample { time_ns, cpu_ns: ran_ns, stack, weight, fate, context });
             }
             for refuted in thread.refuted() {
-                match moved.get(&refuted.time_ns) {
-                    Some(whose) => of_virtual.entry(*whose).or_default().refuted.push(*refuted),
-                    None => rest.refute(*refuted),
-                }
+                let whose = moved.get(&(refuted.time_ns, refuted.stack));
+                let part = whose.map_or(&mut rest, |whose| of_virtual.entry(*whose).or_default());
+                part.refuted.push(*refuted);
             }
-            apart.carriers.insert(row, rest);
+            apart.carriers.insert(row, rest.fill(thread.emptied(), interval_ns));
         }
-        for id in busiest.ids {
-            let part = of_virtual.remove(&id);
-            apart.virtuals.extend(part.map(|part| part.thread(recording, id, interval_ns)));
+        for (number, name) in busiest.names {
+            let part = of_virtual.remove(&number);
+            apart.virtuals.extend(part.map(|part| part.thread(recording, number, name, interval_ns)));
         }
         apart
     }
@@ -84,7 +75,7 @@ impl Apart {
     }
 }
 
-/// What there is of a virtual thread.
+/// What there is of one thread.
 #[derive(Default)]
 struct Part {
     /// Each has what was run for it in the place of its thread's clock.
@@ -93,25 +84,42 @@ struct Part {
 }
 
 impl Part {
-    fn thread(self, recording: &Recording, id: ContextId, interval_ns: u64) -> Thread {
-        let Self { mut samples, refuted } = self;
-        samples.sort_by_key(|sample| sample.time_ns);
-        let [name, number] = [0, 1].map(|field| {
-            let value = recording.contexts().get(id).values.get(field);
-            value.map_or("", |value| recording.strings().get(*value))
-        });
-        let name = if name == UNNAMED { format!("virtual thread {number}") } else { name.to_owned() };
-        let began_ns = samples
+    /// As a virtual thread with this number, under this name if it has one.
+    fn thread(
+        mut self,
+        recording: &Recording,
+        number: StringId,
+        name: Option<StringId>,
+        interval_ns: u64,
+    ) -> Thread {
+        self.samples.sort_by_key(|sample| sample.time_ns);
+        let number = recording.strings().get(number);
+        let name = name.map_or_else(
+            || format!("virtual thread {number}"),
+            |name| recording.strings().get(name).to_owned(),
+        );
+        let began_ns = self
+            .samples
             .first()
             .map_or(0, |first| first.time_ns.saturating_sub(interval_ns.saturating_mul(first.weight.into())));
         let mut thread = Thread::new(&name, VIRTUAL | number.parse().unwrap_or(0), began_ns);
-        thread.ended_ns = samples.last().map(|last| last.time_ns + 1);
-        let mut clock_ns = 0;
-        for sample in samples {
-            clock_ns += sample.cpu_ns;
+        thread.ended_ns = self.samples.last().map(|last| last.time_ns + 1);
+        self.fill(thread, interval_ns)
+    }
+
+    /// Puts all of it into a thread. Nobody knows more of a first sample than what it stands for: what it ran beyond that goes to the next.
+    fn fill(self, mut thread: Thread, interval_ns: u64) -> Thread {
+        let (mut clock_ns, mut over_ns) = (0, 0);
+        for (at, sample) in self.samples.into_iter().enumerate() {
+            let stands_for = interval_ns.saturating_mul(sample.weight.into());
+            let ran_ns = sample.cpu_ns + std::mem::take(&mut over_ns);
+            if at == 0 {
+                over_ns = ran_ns.saturating_sub(stands_for);
+            }
+            clock_ns += ran_ns - over_ns;
             thread.push(Sample { cpu_ns: clock_ns, ..sample });
         }
-        for refuted in refuted {
+        for refuted in self.refuted {
             thread.refute(refuted);
         }
         thread
@@ -120,38 +128,44 @@ impl Part {
 
 /// The busiest virtual threads.
 struct Busiest {
-    ids: Vec<ContextId>,
-    /// By the row of a context: the one that it is the work of, if it is one of them.
-    whose: Vec<Option<ContextId>>,
+    /// The number of each, and the name that it had last.
+    names: Vec<(StringId, Option<StringId>)>,
+    /// By the row of a context: the number of the one that it is the work of, if it is one of them.
+    whose: Vec<Option<StringId>>,
 }
 
 impl Busiest {
     fn of(recording: &Recording, most: usize) -> Self {
         let contexts = recording.contexts();
-        // What has no number is several.
-        let is_one = |id: &ContextId| {
-            let number = contexts.get(*id).values.get(1).map(|value| recording.strings().get(*value));
-            number.is_some_and(|number| number.parse::<u64>().is_ok())
-        };
-        let mut whose: Vec<_> = contexts.ids().map(|id| contexts.carried(Some(id)).filter(is_one)).collect();
-        let mut weights: HashMap<ContextId, u64> = HashMap::new();
-        for (id, whose) in contexts.ids().zip(&whose) {
-            if let Some(whose) = whose {
-                *weights.entry(*whose).or_default() += contexts.weighed(id).weight;
-            }
+        let text = |id: StringId| recording.strings().get(id);
+        let mut names: HashMap<StringId, Option<StringId>> = HashMap::new();
+        let mut weights: HashMap<StringId, u64> = HashMap::new();
+        let mut whose = Vec::with_capacity(contexts.rows().len());
+        for id in contexts.ids() {
+            let carried =
+                contexts.carried(Some(id)).and_then(|id| match contexts.get(id).values.as_slice() {
+                    // What has no number is several.
+                    [name, number] if text(*number).parse::<u64>().is_ok() => Some((*name, *number)),
+                    _ => None,
+                });
+            whose.push(carried.map(|(_, number)| number));
+            let Some((name, number)) = carried else { continue };
+            *weights.entry(number).or_default() += contexts.weighed(id).weight;
+            let named = names.entry(number).or_default();
+            *named = Some(name).filter(|name| ![UNNAMED, UNKNOWN].contains(&text(*name))).or(*named);
         }
-        let mut ids: Vec<ContextId> = weights.keys().copied().collect();
-        ids.sort_unstable_by_key(|id| (Reverse(weights[id]), id.row()));
-        for left_out in ids.drain(ids.len().min(most)..) {
+        let mut names: Vec<_> = names.into_iter().collect();
+        names.sort_unstable_by_key(|(number, _)| (Reverse(weights[number]), number.row()));
+        for (left_out, _) in names.drain(names.len().min(most)..) {
             weights.remove(&left_out);
         }
         for one in &mut whose {
-            *one = one.filter(|id| weights.contains_key(id));
+            *one = one.filter(|number| weights.contains_key(number));
         }
-        Self { ids, whose }
+        Self { names, whose }
     }
 
-    fn whose(&self, context: Option<ContextId>) -> Option<ContextId> {
+    fn whose(&self, context: Option<ContextId>) -> Option<StringId> {
         self.whose[context?.row()]
     }
 }

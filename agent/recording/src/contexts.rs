@@ -34,6 +34,10 @@ pub struct ContextRow {
 
 /// In the place of the name of a virtual thread that has none.
 pub const UNNAMED: &str = "[unnamed]";
+/// The same of one of which that is not known.
+pub const UNKNOWN: &str = "[unknown]";
+/// And of those that are too many to be told apart.
+pub const OTHERS: &str = "[others]";
 
 /// Samples, what they weigh together, and the sum of the squares of that: from the two comes how sure a share can be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

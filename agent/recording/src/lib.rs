@@ -26,7 +26,9 @@ mod thread;
 
 pub use apart::{Apart, VIRTUAL};
 pub use category::{Category, LEFT_OUT, VmPart, no_stack, why_no_stack};
-pub use contexts::{ContextField, ContextKind, ContextRow, Contexts, UNNAMED, VIRTUAL_THREAD, Weighed};
+pub use contexts::{
+    ContextField, ContextKind, ContextRow, Contexts, OTHERS, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
+};
 pub use counters::{Counter, Counters};
 pub use fate::{ByFate, Fate, Tally};
 pub use ids::{

@@ -7,8 +7,8 @@ mod contexts;
 use common::{START_NS, sample, stack};
 use contexts::context;
 use vouch_recording::{
-    Apart, Category, ContextField, ContextId, ContextKind, Fate, Func, Recording, Sample, Thread, UNNAMED,
-    VIRTUAL, VIRTUAL_THREAD, VmPart,
+    Apart, Category, ContextField, ContextId, ContextKind, Fate, Func, Recording, Refutation, Refuted,
+    Sample, Thread, UNKNOWN, UNNAMED, VIRTUAL, VIRTUAL_THREAD, VmPart,
 };
 
 const MS: u64 = 1_000_000;
@@ -105,4 +105,45 @@ fn beyond_a_limit_the_less_busy_stay_with_their_carriers() {
     let none = Apart::of(&recording, 0, MS);
     let as_recorded: Vec<_> = recording.threads().iter().collect();
     assert_eq!(told(&none.threads(&recording)), told(&as_recorded));
+}
+
+#[test]
+fn one_that_was_renamed_is_one_thread_and_refuted_samples_go_along() {
+    let mut recording = recording();
+    let any = recording.threads()[0].samples()[0].stack;
+    let kind = recording.contexts().rows()[0].kind;
+    let renamed = context(&mut recording, None, kind, &["b", "32"]);
+    let unread = context(&mut recording, None, kind, &[UNKNOWN, "32"]);
+    let first = recording.thread_ids().next().unwrap();
+    let refutation =
+        Refutation { kind: "wrong_root", words: "", caller: "", bci: 0, expected: "", found: "" };
+    for (at_ms, context) in [(40, renamed), (41, unread)] {
+        let one = Sample { context: Some(context), ..sample(at_ms * MS, any) };
+        recording.sample(first, one);
+        let how = recording.refutation(refutation);
+        recording.refuted(first, Refuted { time_ns: one.time_ns, stack: any, weight: 1, how });
+    }
+    let apart = Apart::of(&recording, 10, MS);
+    let threads = apart.threads(&recording);
+    let b = threads.iter().find(|thread| thread.tid() == VIRTUAL | 32).unwrap();
+    assert_eq!((b.name(), b.samples().len(), b.refuted().len()), ("b", 3, 2));
+    assert_eq!((threads.len(), threads[0].refuted().len()), (5, 0));
+}
+
+#[test]
+fn what_a_first_sample_ran_beyond_what_it_stands_for_is_not_lost() {
+    let mut recording = recording();
+    let any = recording.threads()[0].samples()[0].stack;
+    let kind = recording.contexts().rows()[0].kind;
+    let late = context(&mut recording, None, kind, &["late", "77"]);
+    let first = recording.thread_ids().next().unwrap();
+    // The first of them runs 10 ms and weighs 1: there was no room for others before.
+    for (at_ms, cpu_ms) in [(50, 24), (51, 25)] {
+        let cpu_ns = cpu_ms * MS;
+        recording.sample(first, Sample { cpu_ns, context: Some(late), ..sample(at_ms * MS, any) });
+    }
+    let apart = Apart::of(&recording, 10, MS);
+    let threads = told(&apart.threads(&recording));
+    let (.., samples) = threads.iter().find(|(name, ..)| name == "late").unwrap();
+    assert_eq!(*samples, [(50, 1, 1), (51, 11, 1)]);
 }

@@ -7,7 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
-use vouch_recording::{ContextField, ContextKind, Id, Recording, StringId, UNNAMED, VIRTUAL_THREAD, Weighed};
+use vouch_recording::{
+    ContextField, ContextKind, Id, OTHERS, Recording, StringId, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
+};
 
 use crate::interval::share;
 use crate::report::intervals_ms;
@@ -180,19 +182,29 @@ impl Told<'_> {
         mut values: impl FnMut(usize) -> Option<Vec<(StringId, Weighed)>>,
     ) -> KindReport {
         let fields = kind.fields.iter().enumerate();
+        let is_carried = self.text(kind.class) == VIRTUAL_THREAD;
         KindReport {
             class: self.text(kind.class),
             label: self.text(kind.label),
             samples: weighed.samples,
             cpu_ms: intervals_ms(weighed.weight, self.interval_ns),
-            fields: fields.map(|(at, field)| self.field(*field, values(at).unwrap_or_default())).collect(),
+            fields: fields
+                .map(|(at, field)| self.field(*field, values(at).unwrap_or_default(), is_carried))
+                .collect(),
         }
     }
 
-    fn field(&self, field: ContextField, mut values: Vec<(StringId, Weighed)>) -> FieldReport {
+    fn field(
+        &self,
+        field: ContextField,
+        mut values: Vec<(StringId, Weighed)>,
+        is_carried: bool,
+    ) -> FieldReport {
         values.retain(|(_, weighed)| weighed.samples > 0);
         values.sort_by_key(|(value, weighed)| (Reverse(weighed.weight), *value));
-        let distinct = values.len() as u64;
+        // These stand for several virtual threads, or for none that is known.
+        let several = |value| is_carried && [UNKNOWN, OTHERS].contains(&self.recording.strings().get(value));
+        let distinct = values.iter().filter(|(value, _)| !several(*value)).count() as u64;
         let others = values.split_off(values.len().min(DEAREST));
         let others: u64 = others.iter().map(|(_, weighed)| weighed.weight).sum();
         FieldReport {

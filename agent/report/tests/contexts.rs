@@ -8,7 +8,7 @@ mod contexts;
 use common::{START_NS, sample, stack};
 use contexts::{context, kind};
 use vouch_recording::{
-    ContextField, ContextKind, ContextKindId, Fate, Recording, Sample, UNNAMED, VIRTUAL_THREAD,
+    ContextField, ContextKind, ContextKindId, Fate, Recording, Sample, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
 };
 use vouch_report::{Files, Run, TrustReport};
 
@@ -93,13 +93,16 @@ fn virtual_threads_are_told_apart_from_what_the_program_has_named() {
     let first = context(&mut recording, None, carried, &["worker", "31"]);
     let moe = context(&mut recording, Some(first), request, &["moe"]);
     let second = context(&mut recording, None, carried, &[UNNAMED, "32"]);
-    for (at, context, weight) in [(1, Some(moe), 5), (2, Some(second), 4), (3, None, 1)] {
+    let unknown = context(&mut recording, None, carried, &[UNKNOWN, UNKNOWN]);
+    for (at, context, weight) in
+        [(1, Some(moe), 5), (2, Some(second), 3), (3, None, 1), (4, Some(unknown), 1)]
+    {
         recording.sample(thread, Sample { weight, context, ..sample(at, any) });
     }
     let report = report(&recording, 0);
     let contexts = &report.contexts;
     assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met), (5.0, 5.0, 1));
-    let line = "[vouch] 50.0 % in a context; Request USER: moe 50.0 %; 90.0 % on 2 virtual threads: worker 50.0 %, [unnamed] 40.0 %\n";
+    let line = "[vouch] 50.0 % in a context; Request USER: moe 50.0 %; 90.0 % on 2 virtual threads: worker 50.0 %, [unnamed] 30.0 %, [unknown] 10.0 %\n";
     let summary = report.summary(Files::default());
     assert!(summary.contains(line), "{summary}");
 }

@@ -14,12 +14,14 @@ macro_rules! ids {
         impl $name {
             /// What stands where there is no method.
             pub const NONE: Self = Self(0);
+            /// What our own walker has in the place of an id that the JVM has not given: it knows a method there, and no number for it.
+            pub const UNNUMBERED: Self = Self(usize::MAX - (1 << 33));
 
-            /// True for the id of no method.
+            /// True for the id of no method, and for one that was not given.
             #[inline]
             #[must_use]
             pub const fn is_none(self) -> bool {
-                self.0 == 0
+                self.0 == Self::NONE.0 || self.0 == Self::UNNUMBERED.0
             }
         }
     )*};

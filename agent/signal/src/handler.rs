@@ -183,7 +183,11 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
 
 /// The context that the thread works for: its own, or that of the virtual thread that it carries.
 fn context_of(slot: &Slot, carried: u64) -> u32 {
-    slot.context().unwrap_or_else(|| VIRTUALS.context(carried))
+    slot.context().unwrap_or_else(|| match carried {
+        // SAFETY: its slot has the thread's own JNIEnv, or null.
+        0 | Head::UNKNOWN => unsafe { VIRTUALS.context_by_owner(slot.env()) },
+        id => VIRTUALS.context(id),
+    })
 }
 
 /// True for the one walk that the agent wants to witness.
@@ -262,7 +266,7 @@ fn walk(
             return (false, 0);
         }
     };
-    let carried = carried(sampler, &subject, sample);
+    let mut carried = carried(sampler, &subject, sample);
     let compared = number.checked_rem(sampler.compare.into()) == Some(0);
     let (mut walked, mut curable) = (false, None);
     let mut origin = Origin { compared, ..Origin::FIRST };
@@ -283,6 +287,9 @@ fn walk(
         let (answer, cut, torn) = own_part(sampler, *walker, sample, (answer, told.get().cut), walked);
         let Outset { pc: called, before } = told.get().outset;
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
+        if carried == 0 && is_virtual(sampler, sample, answer) {
+            carried = Head::UNKNOWN;
+        }
         sample.add(answer, cut, Origin { begun, ..origin }, at);
         if answer == Err(Reason::CRASHED) {
             let counters = &sampler.counters;
@@ -311,6 +318,14 @@ fn carried(sampler: &Sampler, subject: &Subject<'_>, sample: &mut Sample<'_, '_>
             id
         }
     }
+}
+
+/// True if the stack that was written is a virtual thread's. While the JDK does something as the carrier in the midst of it the thread runs as
+/// that, and nobody can tell whose the frames are.
+fn is_virtual(sampler: &Sampler, sample: &Sample<'_, '_>, answer: Answer) -> bool {
+    let (Some(own), Ok(count)) = (sampler.own, answer) else { return false };
+    // SAFETY: the walker has written so many, where there was room for them.
+    own.is_virtual(unsafe { sample.written(count) })
 }
 
 /// A walker's answer without what is a virtual thread's carrier's, as far as the first walker knows, which leaves that out itself. One

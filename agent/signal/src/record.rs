@@ -89,7 +89,7 @@ impl<'l, 'm> Sample<'l, 'm> {
     /// Writes what the virtual thread is called; before any account.
     #[inline]
     pub fn name(&mut self, name: &Name) {
-        self.named = Named { bytes: name.bytes, wide: name.wide };
+        self.named = Named { bytes: name.bytes, wide: name.wide, unread: name.unread };
         for word in name.words.iter().take(self.named.words()) {
             self.claim.set(self.next, *word);
             self.next = self.next.wrapping_add(1);
@@ -167,18 +167,20 @@ struct Named {
     bytes: u8,
     /// Each letter has two of them.
     wide: bool,
+    /// There may be one, which could not be read.
+    unread: bool,
 }
 
 impl Named {
     /// Beside whether the sample is witnessed.
     const fn number(self) -> u32 {
-        (self.wide as u32) << 1 | (self.bytes as u32) << 8
+        (self.wide as u32) << 1 | (self.unread as u32) << 2 | (self.bytes as u32) << 8
     }
 
     fn of(entry: &Entry<'_>) -> Self {
         let (flags, _) = entry.word(5).map_or((0, 0), split);
         #[expect(clippy::cast_possible_truncation, reason = "a byte of it")]
-        Self { bytes: (flags >> 8) as u8, wide: flags & 2 != 0 }
+        Self { bytes: (flags >> 8) as u8, wide: flags & 2 != 0, unread: flags & 4 != 0 }
     }
 
     fn words(self) -> usize {
@@ -186,19 +188,20 @@ impl Named {
     }
 }
 
-/// What the virtual thread is called that was carried, letter by letter as UTF-16 has them.
-pub fn name<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = u16> + 'e {
+/// What the virtual thread is called that was carried, letter by letter as UTF-16 has them; `None` if that could not be read.
+pub fn name<'e>(entry: &'e Entry<'_>) -> Option<impl Iterator<Item = u16> + 'e> {
     let named = Named::of(entry);
     let byte = move |at: usize| {
         let word = entry.word(HEAD_WORDS.checked_add(at / size_of::<u64>())?)?;
         word.to_le_bytes().get(at % size_of::<u64>()).copied()
     };
     let step = 1 + usize::from(named.wide);
-    (0..usize::from(named.bytes)).step_by(step).map_while(move |at| {
+    let letters = (0..usize::from(named.bytes)).step_by(step).map_while(move |at| {
         let low = byte(at)?;
         let high = if named.wide { byte(at.checked_add(1)?)? } else { 0 };
         Some(u16::from_le_bytes([low, high]))
-    })
+    });
+    (!named.unread).then_some(letters)
 }
 
 /// One walker's account of a sample.
@@ -345,7 +348,9 @@ mod tests {
             };
             write();
             let mut seen = Vec::new();
-            lane.drain(|entry| seen.push((head(entry).unwrap(), self::name(entry).collect::<Vec<_>>())));
+            lane.drain(|entry| {
+                seen.push((head(entry).unwrap(), self::name(entry).unwrap().collect::<Vec<_>>()));
+            });
             assert_eq!(seen, [(HEAD, letters)]);
             write();
             let java = Frame::Java { method: MethodId(1), bci: 17 };

@@ -1,9 +1,11 @@
-//! The contexts of virtual threads, where a handler finds that of the one which its thread carries.
+//! The contexts of virtual threads: a handler finds which one its thread carries, and that one's context.
 //!
-//! The table of contexts by their threads' ids is written by the program's own Java code, each entry by the virtual thread that has it. An entry's
-//! place depends on the id alone, within a bucket: what is taken out leaves no gap that a search would have to know of. It must never be
-//! given back: a handler may look at any time.
+//! By whose id is told by who reads Java's heap; where that cannot be told just then, newer JVMs' JavaThreads have the id of the thread that
+//! they run as, their own or a virtual one's, which is written at each mount. The table of contexts by that id is written by the program's own Java code, each entry by the virtual thread that has it. An entry's place depends on
+//! the id alone, within a bucket: what is taken out leaves no gap that a search would have to know of. It must never be given back:
+//! a handler may look at any time.
 
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// So many entries an id may lie in.
@@ -19,12 +21,14 @@ pub struct Entry {
     id: AtomicU64,
 }
 
-/// The table.
+/// The table, and where a JavaThread has whom it runs as.
 #[derive(Debug)]
 pub struct Virtuals {
     entries: AtomicPtr<Entry>,
     /// A multiple of a bucket.
     length: AtomicUsize,
+    /// How far from the JNIEnv, either way; 0 is unknown.
+    owner: AtomicUsize,
 }
 
 /// That of the process.
@@ -35,7 +39,7 @@ impl Virtuals {
     #[must_use]
     pub const fn new() -> Self {
         let entries = AtomicPtr::new(core::ptr::null_mut());
-        Self { entries, length: AtomicUsize::new(0) }
+        Self { entries, length: AtomicUsize::new(0), owner: AtomicUsize::new(0) }
     }
 
     /// Has this memory for its table, from now on, and once.
@@ -44,11 +48,33 @@ impl Virtuals {
         self.entries.store(entries.as_ptr().cast_mut(), Ordering::Release);
     }
 
+    /// From now on handlers look there for whom a thread runs as.
+    ///
+    /// # Safety
+    /// So far from each JavaThread's JNIEnv lies a word of that JavaThread.
+    pub unsafe fn watch(&self, owner: usize) {
+        self.owner.store(owner, Ordering::Release);
+    }
+
     /// The context of the virtual thread with this id; 0: of none.
     #[inline]
     pub fn context(&self, id: u64) -> u32 {
         let found = self.bucket(id).iter().find(|entry| entry.id.load(Ordering::Acquire) == id);
         found.map_or(0, |entry| entry.context.load(Ordering::Relaxed))
+    }
+
+    /// The same of the one that the thread with this JNIEnv carries, as its JavaThread has it.
+    ///
+    /// # Safety
+    /// It must be the calling thread's own JNIEnv, or null.
+    #[inline]
+    pub unsafe fn context_by_owner(&self, env: *mut c_void) -> u32 {
+        let owner = self.owner.load(Ordering::Acquire);
+        if owner == 0 || env.is_null() {
+            return 0;
+        }
+        // SAFETY: by the promise of `watch`, a word of the thread's own JavaThread.
+        self.context(unsafe { env.wrapping_byte_add(owner).cast::<u64>().read_volatile() })
     }
 
     /// Gives a virtual thread an entry, without a context: how far in the table it lies, in bytes. `None`: there is no room.
@@ -98,20 +124,31 @@ mod tests {
         (virtuals, memory)
     }
 
+    /// A JavaThread that runs as this thread.
+    fn context(virtuals: &Virtuals, id: u64) -> u32 {
+        let mut words = [7, 0, id];
+        // SAFETY: the word lies two further on, in the same array.
+        unsafe {
+            virtuals.watch(2 * size_of::<u64>());
+            virtuals.context_by_owner(words.as_mut_ptr().cast())
+        }
+    }
+
     #[test]
     fn each_virtual_thread_has_its_own_context_and_nobody_elses() {
         let (virtuals, memory) = table(64);
         let entry = |at: usize| &memory[at / size_of::<Entry>()];
         let first = virtuals.claim(30).unwrap();
         let second = virtuals.claim(31).unwrap();
-        assert_eq!(virtuals.context(30), 0);
+        assert_eq!(context(&virtuals, 30), 0);
         entry(first).context.store(5, Ordering::Relaxed);
         entry(second).context.store(6, Ordering::Relaxed);
+        assert_eq!([30, 31, 32, 0].map(|id| context(&virtuals, id)), [5, 6, 0, 0]);
         assert_eq!([30, 31, 32, 0].map(|id| virtuals.context(id)), [5, 6, 0, 0]);
         // It is given back by the program.
         entry(first).context.store(0, Ordering::Relaxed);
         entry(first).id.store(0, Ordering::Relaxed);
-        assert_eq!([30, 31].map(|id| virtuals.context(id)), [0, 6]);
+        assert_eq!([30, 31].map(|id| context(&virtuals, id)), [0, 6]);
     }
 
     #[test]
@@ -128,7 +165,9 @@ mod tests {
     #[test]
     fn what_is_not_known_is_no_context() {
         let virtuals = Virtuals::new();
-        assert_eq!((virtuals.claim(5), virtuals.context(5)), (None, 0));
+        assert_eq!((virtuals.claim(5), context(&virtuals, 5)), (None, 0));
+        // SAFETY: nothing is read of it.
+        assert_eq!(unsafe { virtuals.context_by_owner(core::ptr::null_mut()) }, 0);
     }
 
     #[test]

@@ -91,9 +91,10 @@ extern "system" fn virtuals(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
 }
 
 /// How far in that table the calling virtual thread has its entry, of which the id is given; -1 if it has none.
-extern "system" fn claim(_: JNIEnv<'_>, _: JClass<'_>, id: jlong) -> jint {
+extern "system" fn claim(env: JNIEnv<'_>, _: JClass<'_>, id: jlong) -> jint {
     guard(None, || {
-        let place = carried::claim(u64::try_from(id).ok()?)?;
+        // SAFETY: the JVM passes the calling thread's JNIEnv, and a virtual thread its own id.
+        let place = unsafe { carried::claim(env.get_raw() as usize, u64::try_from(id).ok()?) }?;
         jint::try_from(place).ok()
     })
     .unwrap_or(-1)

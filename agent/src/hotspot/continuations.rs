@@ -67,16 +67,22 @@ fn is_barrier(name: &str) -> bool {
 }
 
 /// What came of looking, since there may be virtual threads.
-static FOUND: OnceCell<Result<(), String>> = OnceCell::new();
+static FOUND: OnceCell<Result<Carriers, String>> = OnceCell::new();
+
+/// Whether it can be told whom a carrier carries, and why not.
+type Carriers = Result<(), String>;
 
 /// There may be virtual threads: from now on our own walker finds their frames, if that can be. `class` is the one of
 /// [`CLASS`].
 pub fn meet(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
     if FOUND.get().is_none() {
         // Java runs for it, so nothing is held meanwhile: who comes second finds the same.
-        let found = env.with_local_frame(64, |env| -> jni::errors::Result<Result<(), String>> {
+        let found = env.with_local_frame(64, |env| -> jni::errors::Result<Result<Carriers, String>> {
             let known = of(hotspot, jvmti, env, class);
-            Ok(known.map(|known| own.know(Box::leak(Box::new(known)))))
+            Ok(known.map(|(known, carriers)| {
+                own.know(Box::leak(Box::new(known)));
+                carriers
+            }))
         });
         let found =
             java::cleared(env, found).unwrap_or_else(|| Err("there is no room for references".to_owned()));
@@ -91,13 +97,18 @@ pub fn met() -> bool {
 
 /// True if it can be told whom a carrier carries.
 pub fn known() -> bool {
-    matches!(FOUND.get(), Some(Ok(())))
+    matches!(FOUND.get(), Some(Ok(Ok(()))))
 }
 
 /// What is said where the frames of virtual threads cannot be found though there are some.
 pub fn missing() -> Option<String> {
-    let why = FOUND.get()?.as_ref().err()?;
-    Some(format!("a virtual thread that was parked has no stack of its own: {why}"))
+    match FOUND.get()? {
+        Err(why) => {
+            Some(format!("a virtual thread that was parked has no stack of its own, nor a name: {why}"))
+        }
+        Ok(Err(why)) => Some(format!("nobody can tell which virtual thread a sample is of: {why}")),
+        Ok(Ok(())) => None,
+    }
 }
 
 /// Looks for it all, or says what is missing. No class is initialised for it: the program may never have a virtual thread.
@@ -106,11 +117,10 @@ fn of(
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,
     class: &JClass<'_>,
-) -> Result<ContinuationLayout, String> {
+) -> Result<(ContinuationLayout, Carriers), String> {
     let tables = Tables::of(hotspot)?;
     let klasses = Klasses::of(&tables)?;
-    let [virtual_klass, chunk_klass, carried] =
-        klasses.find([CLASS.trim_matches(['L', ';']), CHUNK, CARRIER])?;
+    let [virtual_klass, chunk_klass] = klasses.find([CLASS.trim_matches(['L', ';']), CHUNK])?;
     let continuation = env.get_superclass(class);
     let continuation =
         java::cleared(env, continuation).flatten().ok_or("virtual threads have no continuations")?;
@@ -123,24 +133,16 @@ fn of(
             .ok_or_else(|| format!("Java has no {name} that virtual threads are entered by"))
     };
     let offsets = Offsets::of(env, class)?;
-    let (thread, string) = (named(env, class, "java/lang/Thread")?, named(env, class, "java/lang/String")?);
-    let bytes = named(env, class, "[B")?;
-    let first = offsets.first_element(env, &bytes).ok_or("Java does not tell where an array begins")?;
+    let (carried, carriers) = match carriers(&tables, &klasses, &offsets, env, class) {
+        Ok(layout) => (Some(layout), Ok(())),
+        Err(why) => (None, Err(why)),
+    };
     let mut offset = |class: &JClass<'_>, name: &str| {
         let offset = offsets.field(env, class, name);
         offset.ok_or_else(|| format!("Java does not tell where virtual threads have their {name}"))
     };
-    Ok(ContinuationLayout {
-        carried: CarriedLayout {
-            own: tables.offset("JavaThread", "_threadObj")?,
-            current: tables.offset("JavaThread", "_vthread")?,
-            class: carried,
-            id: offset(&thread, "tid")?,
-            name: offset(&thread, "name")?,
-            letters: offset(&string, "value")?,
-            wide: offset(&string, "coder")?,
-            first,
-        },
+    let layout = ContinuationLayout {
+        carried,
         heap: heap(hotspot, &tables)?,
         barrier: barrier(&tables, jvmti)?,
         first: id(&continuation, "enter")?,
@@ -166,6 +168,35 @@ fn of(
             },
             frames: klasses.size(chunk_klass)?,
         },
+    };
+    Ok((layout, carriers))
+}
+
+/// Where it stands whom a carrier carries.
+fn carriers(
+    tables: &Tables<'_>,
+    klasses: &Klasses,
+    offsets: &Offsets<'_>,
+    env: &mut JNIEnv<'_>,
+    class: &JClass<'_>,
+) -> Result<CarriedLayout, String> {
+    let [virtual_klass] = klasses.find([CARRIER])?;
+    let (thread, string) = (named(env, class, "java/lang/Thread")?, named(env, class, "java/lang/String")?);
+    let bytes = named(env, class, "[B")?;
+    let first = offsets.first_element(env, &bytes).ok_or("Java does not tell where an array begins")?;
+    let mut offset = |class: &JClass<'_>, name: &str| {
+        let offset = offsets.field(env, class, name);
+        offset.ok_or_else(|| format!("Java does not tell where threads and strings have their {name}"))
+    };
+    Ok(CarriedLayout {
+        own: tables.offset("JavaThread", "_threadObj")?,
+        current: tables.offset("JavaThread", "_vthread")?,
+        class: virtual_klass,
+        id: offset(&thread, "tid")?,
+        name: offset(&thread, "name")?,
+        letters: offset(&string, "value")?,
+        wide: offset(&string, "coder")?,
+        first,
     })
 }
 

@@ -65,7 +65,7 @@ impl Roots {
         jvm: &mut dyn Jvm,
         witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
     ) -> Verdict {
-        // Without a name it is refuted already.
+        // Without a name the stack is refuted already, or does not stand by proof.
         let Some(method) = prover.method(id, jvm) else { return Verdict::Proven };
         let Self { registry, threads, .. } = self;
         let known = threads.entry(serial).or_insert_with(|| Beginning {

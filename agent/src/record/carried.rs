@@ -3,18 +3,16 @@
 //! There may be millions of them, one after another: so there is a limit to how many are told apart. It must never be guessed who was carried.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 
 use vouch_recording::{
-    ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording, UNNAMED, VIRTUAL_THREAD,
+    ContextField, ContextId, ContextKind, ContextKindId, ContextRow, OTHERS, Recording, UNKNOWN, UNNAMED,
+    VIRTUAL_THREAD,
 };
 use vouch_sample::Head;
 
-/// So many of them are told apart.
+/// So many of them are told apart, each under as many names as it has had.
 const MOST: usize = 1 << 16;
-
-/// What stands in the place of an id that there is not.
-const UNKNOWN: &str = "[unknown]";
-const OTHERS: &str = "[others]";
 
 /// Those that samples have met.
 #[derive(Debug, Default)]
@@ -22,50 +20,72 @@ pub struct Carried {
     kind: Option<ContextKindId>,
     /// By their ids, under the names that they had last.
     known: HashMap<u64, ContextId>,
-    /// All beyond the limit.
+    /// By their ids and names.
+    rows: HashMap<Box<str>, ContextId>,
+    unknown: Option<ContextId>,
     others: Option<ContextId>,
-    /// The name at hand: kept to be filled again.
+    /// The name at hand, and the same with the id: kept to be filled again.
     name: String,
+    key: String,
 }
 
 impl Carried {
-    /// A sample says that the one with this id is called so: from now on it is.
-    pub fn named(&mut self, id: u64, name: impl Iterator<Item = u16>, recording: &mut Recording) {
-        self.name.clear();
-        let letters = char::decode_utf16(name).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
-        self.name.extend(letters);
-        if self.name.is_empty() || id == 0 || id == Head::UNKNOWN {
+    /// A sample says that the one with this id is called so: from now on it is. `None`: nobody can tell.
+    pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
+        let known = self.known.get(&id).copied();
+        if id == 0 || id == Head::UNKNOWN || name.is_none() && known.is_some() {
             return;
         }
-        let known = self.known.get(&id).map(|known| recording.contexts().get(*known).values[0]);
-        let is_news = known.is_none_or(|known| recording.strings().get(known) != self.name);
-        if is_news && (known.is_some() || self.known.len() < MOST) {
-            let name = std::mem::take(&mut self.name);
-            let row = self.tell(&name, &id.to_string(), recording);
-            self.known.insert(id, row);
-            self.name = name;
+        self.name.clear();
+        match name {
+            Some(name) => {
+                let letters = char::decode_utf16(name);
+                self.name.extend(letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
+                if self.name.is_empty() {
+                    self.name.push_str(UNNAMED);
+                }
+            }
+            None => self.name.push_str(UNKNOWN),
         }
+        let known = known.map(|known| recording.contexts().get(known).values[0]);
+        if known.is_some_and(|known| recording.strings().get(known) == self.name) {
+            return;
+        }
+        self.key.clear();
+        // Writing to a string does not fail.
+        let _ = write!(self.key, "{id} {}", self.name);
+        let row = match self.rows.get(self.key.as_str()) {
+            Some(row) => *row,
+            None if self.rows.len() >= MOST => return,
+            None => {
+                let name = std::mem::take(&mut self.name);
+                let row = self.tell(&name, &id.to_string(), recording);
+                self.name = name;
+                self.rows.insert(self.key.as_str().into(), row);
+                row
+            }
+        };
+        self.known.insert(id, row);
     }
 
     /// The context of a sample whose thread carried the one with this id, as a head has it.
     pub fn of(&mut self, id: u64, recording: &mut Recording) -> Option<ContextId> {
-        if id == 0 {
-            return None;
+        match id {
+            0 => None,
+            Head::UNKNOWN => {
+                let unknown = self.unknown.unwrap_or_else(|| self.tell(UNKNOWN, UNKNOWN, recording));
+                self.unknown = Some(unknown);
+                self.unknown
+            }
+            id => Some(self.known.get(&id).copied().unwrap_or_else(|| self.others(recording))),
         }
-        if let Some(known) = self.known.get(&id) {
-            return Some(*known);
-        }
-        if self.known.len() >= MOST {
-            let others = self.others.unwrap_or_else(|| self.tell(OTHERS, OTHERS, recording));
-            self.others = Some(others);
-            return self.others;
-        }
-        let row = match id {
-            Head::UNKNOWN => self.tell(UNKNOWN, UNKNOWN, recording),
-            id => self.tell(UNNAMED, &id.to_string(), recording),
-        };
-        self.known.insert(id, row);
-        Some(row)
+    }
+
+    /// What all beyond the limit are in.
+    pub fn others(&mut self, recording: &mut Recording) -> ContextId {
+        let others = self.others.unwrap_or_else(|| self.tell(OTHERS, OTHERS, recording));
+        self.others = Some(others);
+        others
     }
 
     fn tell(&mut self, name: &str, id: &str, recording: &mut Recording) -> ContextId {

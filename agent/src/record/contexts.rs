@@ -10,7 +10,7 @@ use vouch_sample::Head;
 use super::carried::Carried;
 use crate::contexts::{Contexts, Kind};
 
-/// So many contexts within virtual threads are told apart: beyond that it is the context alone that is told.
+/// So many contexts within virtual threads are told apart: beyond that it is not told which of these it was.
 const MOST_WITHIN: usize = 1 << 18;
 
 /// Those that samples have met.
@@ -30,7 +30,7 @@ impl Met {
     }
 
     /// A sample says of the virtual thread with this id that it is called so.
-    pub fn named(&mut self, id: u64, name: impl Iterator<Item = u16>, recording: &mut Recording) {
+    pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
         self.carried.named(id, name, recording);
     }
 
@@ -53,7 +53,10 @@ impl Met {
             return *known;
         }
         if around.is_some() && self.known.len() >= MOST_WITHIN {
-            return self.within(None, number, recording);
+            let others = Some(self.carried.others(recording));
+            if around != others {
+                return self.within(others, number, recording);
+            }
         }
         let met = self.contexts.get(number).map(|(context, kind)| {
             // It was there before.

@@ -10,7 +10,7 @@ mod witness;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use vouch_sample::{Cut, Head, NATIVE, Reason};
+use vouch_sample::{Cut, Head, MethodId, NATIVE, Reason};
 use vouch_signal::lane::Lane;
 
 use crate::jvm::pretend::{BEGINS, STEP};
@@ -162,6 +162,18 @@ fn a_frame_without_a_method_refutes_and_a_name_that_is_lost_is_counted() {
     assert_eq!((kinds["null_method"], kinds["unknown_method"]), (1, 1));
     assert_eq!(bench.recorder.names_lost(), 2);
     assert!(bench.shown().iter().all(|stack| stack.contains("[unknown method]")));
+}
+
+#[test]
+fn a_method_that_the_jvm_has_not_numbered_is_no_offence() {
+    let mut bench = Bench::new();
+    let unnumbered = MethodId::UNNUMBERED.0;
+    bench.sample(10, &[(WRITE, 0), (unnumbered, 0), (MAIN, 0)]);
+    bench.sample(20, &[(unnumbered, 0)]);
+    bench.sample(30, &[(WRITE, 0), (STORE, 0), (unnumbered, 0)]);
+    let fates = bench.tally().samples;
+    assert_eq!((fates.plausible, fates.refuted), (3, 0));
+    assert!(bench.recorder.edges().explained["no_id"] > 0);
 }
 
 #[test]

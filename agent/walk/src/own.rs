@@ -87,12 +87,21 @@ impl Own {
         if self.is_stopped() { None } else { self.known().continuations }
     }
 
+    /// True for the frames of a virtual thread, if that is known of any.
+    pub fn is_virtual(&self, frames: &[RawFrame]) -> bool {
+        self.known().continuations.is_some_and(|known| known.is_first(frames.last().copied()))
+    }
+
     /// Whom a thread runs as, and what that one is called; itself, where nothing is known of virtual threads.
     ///
     /// # Safety
     /// As for [`crate::guard::run`].
     pub unsafe fn whom(&self, subject: &Subject<'_>, name: &mut Name) -> Whom {
-        let Some(known) = self.virtual_threads() else { return Whom::Itself };
+        let unguarded = self.unguarded.load(Ordering::Relaxed);
+        let known = self.known().continuations.filter(|_| !unguarded);
+        let Some((known, carried)) = known.and_then(|known| Some((known, known.carried?))) else {
+            return Whom::Itself;
+        };
         let thread = (subject.env as usize).wrapping_sub(self.layout.ground.env);
         let mut whom = Whom::Unknown;
         // SAFETY: by the caller's promise; nothing is held that would be left behind.
@@ -101,7 +110,7 @@ impl Own {
                 let memory = Live::guarded();
                 let state = memory.int(thread.wrapping_add(self.layout.state));
                 let in_java = state == Some(self.layout.in_java);
-                whom = known.carried.whom(&known.heap, &memory, thread, in_java, name);
+                whom = carried.whom(&known.heap, &memory, thread, in_java, name);
             });
         }
         whom

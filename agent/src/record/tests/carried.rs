@@ -74,31 +74,51 @@ fn a_virtual_thread_is_a_context_around_all_that_is_named_on_it() {
 #[test]
 fn one_that_is_renamed_is_told_under_each_of_its_names() {
     let mut bench = Bench::new();
-    // One whose name could not be read keeps the one that is known.
-    for called in ["", "first", "", "first", "second"] {
-        publish(&bench, 31, called, 0);
+    publish(&bench, 31, "", 0);
+    for _ in 0..3 {
+        publish(&bench, 31, "first", 0);
+        publish(&bench, 31, "second", 0);
     }
     bench.drain();
     assert_eq!(
         told_with_ids(&bench),
-        [row("[unnamed]", "31", 1), row("first", "31", 3), row("second", "31", 1)]
+        [row("[unnamed]", "31", 1), row("first", "31", 3), row("second", "31", 3)]
     );
+}
+
+#[test]
+fn one_whose_name_cannot_be_read_keeps_the_one_that_is_known() {
+    let mut bench = Bench::new();
+    let unread = |bench: &Bench| {
+        let head = Head { carried: 31, ..bench.head(10) };
+        let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
+        bench.publish_named(&head, &Name { unread: true, ..Name::default() }, std::iter::once(account));
+    };
+    unread(&bench);
+    publish(&bench, 31, "worker", 0);
+    unread(&bench);
+    bench.drain();
+    assert_eq!(told_with_ids(&bench), [row("[unknown]", "31", 1), row("worker", "31", 2)]);
 }
 
 #[test]
 fn beyond_a_limit_they_are_not_told_apart() {
     let mut bench = Bench::new();
-    for id in 1..=(1 << 16) + 10 {
-        publish(&bench, id, "", 0);
+    // Also if it is one that is renamed again and again.
+    for n in 1..=(1 << 15) + 5_u64 {
+        publish(&bench, n, "", 0);
+        publish(&bench, 1, &format!("request {n}"), 0);
         bench.drain();
     }
     publish(&bench, 1 << 20, "late", 0);
     publish(&bench, 5, "", 0);
+    publish(&bench, Head::UNKNOWN, "", 0);
     bench.drain();
     let told = told_with_ids(&bench);
-    assert_eq!(told.len(), (1 << 16) + 1);
-    assert_eq!(
-        (&told[4], told.last().unwrap()),
-        (&row("[unnamed]", "5", 2), &row("[others]", "[others]", 11))
-    );
+    assert_eq!(told.len(), (1 << 16) + 2);
+    let last = format!("request {}", 1 << 15);
+    assert!(told.contains(&row("[unnamed]", "5", 2)) && told.contains(&row("[unknown]", "[unknown]", 1)));
+    assert!(told.contains(&row("[others]", "[others]", 6)), "{:?}", told.last());
+    let kept = told.iter().find(|(name, ..)| *name == last).unwrap();
+    assert_eq!(*kept, row(&last, "1", 6), "it keeps the last of its names that there was room for");
 }

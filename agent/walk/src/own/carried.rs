@@ -35,6 +35,8 @@ pub struct Name {
     pub bytes: u8,
     /// Each letter has two of them.
     pub wide: bool,
+    /// It could not be read.
+    pub unread: bool,
 }
 
 /// Whom a thread runs as.
@@ -60,7 +62,7 @@ impl CarriedLayout {
         let (Some(own), Some(current)) = (handle(self.own), handle(self.current)) else {
             return Whom::Unknown;
         };
-        // A thread that is just beginning has none.
+        // A thread that is just beginning has none. Of two references to one object the one may have been renewed, and the other not yet.
         if own == 0 || current == 0 || memory.word(own) == memory.word(current) {
             return Whom::Itself;
         }
@@ -68,25 +70,22 @@ impl CarriedLayout {
         if !in_java && moment.is_none() {
             return Whom::Unknown;
         }
-        let Some((own, current)) = heap.held(memory, own).zip(heap.held(memory, current)) else {
-            return Whom::Unknown;
-        };
-        if own == current {
-            return Whom::Itself;
-        }
-        let id = self.id(heap, memory, current);
-        let named = self.name(heap, memory, current, name);
+        let told = self.told(heap, memory, current, name);
         let is_of_one_moment = in_java || heap.moment(memory) == moment;
-        if named.is_none() || !is_of_one_moment {
-            *name = Name::default();
-        }
-        id.filter(|_| is_of_one_moment).map_or(Whom::Unknown, Whom::Virtual)
+        told.filter(|_| is_of_one_moment).unwrap_or(Whom::Unknown)
     }
 
-    fn id(&self, heap: &HeapLayout, memory: &impl Memory, thread: usize) -> Option<u64> {
-        let is_virtual = heap.class(memory, thread)? == self.class;
-        let id = memory.word(thread.wrapping_add(self.id)).filter(|id| is_virtual && *id != 0)?;
-        Some(id as u64)
+    /// What the thread says that a handle holds; `None` if that cannot be read.
+    fn told(&self, heap: &HeapLayout, memory: &impl Memory, handle: usize, name: &mut Name) -> Option<Whom> {
+        let thread = heap.held(memory, handle).filter(|thread| *thread != 0)?;
+        if heap.class(memory, thread)? != self.class {
+            return Some(Whom::Itself);
+        }
+        let id = memory.word(thread.wrapping_add(self.id)).filter(|id| *id != 0)?;
+        if self.name(heap, memory, thread, name).is_none() {
+            *name = Name { unread: true, ..Name::default() };
+        }
+        Some(Whom::Virtual(id as u64))
     }
 
     /// `None` if it cannot be read; most virtual threads have an empty one.
@@ -168,6 +167,7 @@ mod tests {
             (OWN, PLATFORM),
             (CURRENT, VIRTUAL),
             (PLATFORM, 1),
+            (PLATFORM + 8, CLASS + 8),
             (VIRTUAL, 1),
             (VIRTUAL + 8, CLASS),
             (VIRTUAL + 16, 77),
@@ -189,6 +189,8 @@ mod tests {
         }
         words
     }
+
+    const UNREAD: Name = Name { words: [0; NAME_WORDS], bytes: 0, wide: false, unread: true };
 
     fn whom(words: &HashMap<usize, usize>, in_java: bool) -> (Whom, Name) {
         let mut name = Name::default();
@@ -223,7 +225,7 @@ mod tests {
             let mut words = carrier(b"worker-1031", false);
             words.remove(&lacking);
             let (carried, name) = whom(&words, true);
-            assert_eq!((carried, name.bytes), (Whom::Virtual(77), 0), "{lacking:x}");
+            assert_eq!((carried, name), (Whom::Virtual(77), UNREAD), "{lacking:x}");
         }
     }
 
@@ -236,6 +238,47 @@ mod tests {
         assert_eq!(whom(&words, false), (Whom::Itself, Name::default()));
         words.insert(THREAD + 16, 0);
         assert_eq!(whom(&words, false).0, Whom::Itself, "it is just beginning");
+        // The two references look different, and lead to one and the same, or to another that is no virtual thread.
+        let mut words = carrier(b"worker", false);
+        words.insert(VIRTUAL + 8, CLASS + 8);
+        assert_eq!(whom(&words, true), (Whom::Itself, Name::default()));
+    }
+
+    #[test]
+    fn what_a_collector_has_marked_is_read_where_it_is_not_old() {
+        let heap = HeapLayout {
+            pointers: Pointers::Marked { old: PAUSES, shift: PAUSE },
+            classes: Classes::Whole,
+            moves: Moves::AnyTime,
+        };
+        let marked = |object: usize, mark: usize| object << 13 | mark;
+        let told = |own: usize, current: usize, text: usize, in_java: bool| {
+            let mut words = carrier(b"worker", false);
+            words.extend([
+                (OWN, own),
+                (CURRENT, current),
+                (VIRTUAL + 24, text),
+                (TEXT + 16, marked(LETTERS, 0b10_0000)),
+                (PAUSES, 0b100_0000),
+                (PAUSE, 13),
+            ]);
+            let mut name = Name::default();
+            let memory = |at: usize| words.get(&at).copied();
+            let whom = LAYOUT.whom(&heap, &memory, THREAD, in_java, &mut name);
+            (whom, name.bytes, name.unread)
+        };
+        let (good, old) = (0b10_0000, 0b100_0000);
+        let text = marked(TEXT, good);
+        assert_eq!(
+            told(marked(PLATFORM, old), marked(VIRTUAL, good), text, true),
+            (Whom::Virtual(77), 6, false)
+        );
+        assert_eq!(told(marked(PLATFORM, old), marked(PLATFORM, good), text, true).0, Whom::Itself);
+        assert_eq!(told(marked(PLATFORM, good), marked(VIRTUAL, old), text, true).0, Whom::Unknown);
+        let unread = told(marked(PLATFORM, good), marked(VIRTUAL, good), marked(TEXT, old), true);
+        assert_eq!(unread, (Whom::Virtual(77), 0, true));
+        // Outside of Java it may be moved while it is looked at.
+        assert_eq!(told(marked(PLATFORM, good), marked(VIRTUAL, good), text, false).0, Whom::Unknown);
     }
 
     #[test]
@@ -246,7 +289,6 @@ mod tests {
             assert_eq!(whom(&words, in_java).0, Whom::Unknown);
         };
         unknown(PAUSE, 1, false);
-        unknown(VIRTUAL + 8, CLASS + 8, true);
         unknown(VIRTUAL + 16, 0, true);
         unknown(CURRENT, 7, true);
         // A pause that begins meanwhile.
@@ -261,6 +303,6 @@ mod tests {
         };
         let mut name = Name::default();
         assert_eq!(LAYOUT.whom(&HEAP, &memory, THREAD, false, &mut name), Whom::Unknown);
-        assert_eq!((looks.get(), name), (2, Name::default()));
+        assert_eq!(looks.get(), 2);
     }
 }

@@ -27,7 +27,8 @@ const LINKS: usize = 2 * WORD;
 /// Where it is all to be found.
 #[derive(Debug, Clone)]
 pub struct ContinuationLayout {
-    pub carried: CarriedLayout,
+    /// Where it stands whom a carrier carries, if that is known.
+    pub carried: Option<CarriedLayout>,
     pub heap: HeapLayout,
     /// The code whose beginning the oldest frame on the stack returns to, as far as nothing has come back yet: until its first call returns.
     pub barrier: Range<usize>,

@@ -1,6 +1,6 @@
 //! A method as the JVM has it in its memory, told as an id and a place in its bytecode.
 
-use vouch_sample::{Bci, NATIVE};
+use vouch_sample::{Bci, MethodId, NATIVE};
 
 use super::layout::MethodLayout;
 use crate::memory::Memory;
@@ -30,7 +30,11 @@ impl Method {
     /// Its frame at this place.
     pub fn frame(self, memory: &impl Memory, layout: &MethodLayout, bci: Bci) -> Option<RawFrame> {
         let bci = if self.is_native(memory, layout)? { NATIVE } else { bci };
-        Some(RawFrame { bci, method: self.id(memory, layout)? })
+        let method = match self.id(memory, layout)? {
+            0 => MethodId::UNNUMBERED.0,
+            id => id,
+        };
+        Some(RawFrame { bci, method })
     }
 
     /// Its id; 0 if it has none, as when its class was redefined.

@@ -8,7 +8,7 @@ use core::cell::RefCell;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
-use vouch_sample::{Answer, Cut, ENTRY, NATIVE, Reason};
+use vouch_sample::{Answer, Cut, ENTRY, MethodId, NATIVE, Reason};
 
 use super::continuation::ContinuationLayout;
 use super::frames::Frames;
@@ -750,19 +750,19 @@ fn a_method_whose_class_was_redefined_has_no_id_and_never_another_ones() {
     };
     let own = thread.leaf.id;
     // Another method has it; its number is beyond the ids; there are none.
-    assert_eq!(id(5 * PART, thread.interpreted.at), 0);
+    assert_eq!(id(5 * PART, thread.interpreted.at), MethodId::UNNUMBERED.0);
     // One of its own class, and with its number, has taken its place.
     let class = thread.jvm.words.borrow()[&(thread.interpreted.at + 2 * PART)];
     thread.jvm.put(thread.interpreted.at + 2 * PART, thread.leaf.at + 3 * PART);
     assert_eq!(id(5 * PART, thread.interpreted.at), own);
     thread.jvm.put(thread.interpreted.at + PART + 8, 0);
-    assert_eq!(id(5 * PART, thread.interpreted.at), 0);
+    assert_eq!(id(5 * PART, thread.interpreted.at), MethodId::UNNUMBERED.0);
     thread.jvm.put(thread.interpreted.at + PART + 8, 1);
     thread.jvm.put(thread.interpreted.at + 2 * PART, class);
     assert_eq!(id(5 * PART, thread.leaf.at), own);
-    assert_eq!(id(PART + 8, 2), 0);
+    assert_eq!(id(PART + 8, 2), MethodId::UNNUMBERED.0);
     assert_eq!(id(PART + 8, 1), own);
-    assert_eq!(id(3 * PART, 0), 0);
+    assert_eq!(id(3 * PART, 0), MethodId::UNNUMBERED.0);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use core::cell::Cell;
 
-use super::super::carried::CarriedLayout;
 use super::super::continuation::{ChunkLayout, ContinuationLayout, End};
 use super::super::heap::{Classes, HeapLayout, Moves, Pointers};
 use super::*;
@@ -26,7 +25,7 @@ const NOBODY: usize = 0x1;
 
 fn continuations() -> ContinuationLayout {
     ContinuationLayout {
-        carried: CarriedLayout::default(),
+        carried: None,
         heap: HeapLayout {
             pointers: Pointers::Whole,
             classes: Classes::Whole,
