@@ -60,7 +60,10 @@ public final class Storm implements ClassFileTransformer {
         for (Map.Entry<Thread, StackTraceElement[]> each : Thread.getAllStackTraces().entrySet()) {
             if (each.getKey() != Thread.currentThread()) {
                 for (StackTraceElement frame : each.getValue()) {
-                    onStacks.add(frame.getClassName());
+                    // A class without a name of its own (a lambda's) JDK 8 redefines, and cannot link any more.
+                    if (frame.getClassName().indexOf('/') < 0) {
+                        onStacks.add(frame.getClassName());
+                    }
                 }
             }
         }

@@ -22,6 +22,8 @@ workload_jars=$tools/workloads
 workload_classes=$top/target/workload-classes
 # An agent beside any of them, under which classes are redefined all the time.
 workload_storm=$workload_classes/storm.jar
+# And one under which threads come and go, virtual threads park, and there is garbage.
+workload_churn=$workload_classes/churn.jar
 workload_sources=$top/target/workload-sources
 
 # workload_jar PACKAGE: where its jar lies. The version is in the name, so another one is fetched anew.
@@ -84,9 +86,14 @@ build_workloads() {
   jdks_clean "$1/bin/javac" -nowarn -Xlint:-options -XDsuppressNotes -g --release 8 -encoding UTF-8 -cp "${path#:}" \
     -d "$workload_classes" "$workload_drivers"/*.java >"$logs/workloads.log" 2>&1 \
     || { echo "the workloads do not compile: see ${logs#"$top"/}/workloads.log"; return 1; }
-  printf 'Premain-Class: Storm\nCan-Retransform-Classes: true\n' >"$workload_classes/storm.mf"
-  (cd "$workload_classes" && jdks_clean "$1/bin/jar" cfm "$workload_storm" storm.mf Storm*.class) || return 1
+  weather "$1" Storm "$workload_storm" && weather "$1" Churn "$workload_churn" || return 1
   touch "$stamp"
+}
+
+# weather JDK CLASS JAR: that class as an agent.
+weather() {
+  printf 'Premain-Class: %s\nCan-Retransform-Classes: true\n' "$2" >"$workload_classes/$2.mf"
+  (cd "$workload_classes" && jdks_clean "$1/bin/jar" cfm "$3" "$2.mf" "$2"*.class)
 }
 
 # java_xml HOME MAJOR VERSION: the folder of this JDK's own java.xml. The JDK has it in its src.zip, or scripts/jdks --sources

@@ -12,6 +12,8 @@
 //!     xtask sbom METADATA.json FOLDER             what a release is built of, by `cargo metadata`: sbom.cdx.json and THIRD-PARTY.txt
 //!     xtask jfr-settings MAJOR.default.jfr        settings by which the Flight Recorder records all kinds of that JDK
 //!     xtask jfr-kinds MAJOR.default.jfr…          that catalogue's facts, from recordings
+//!     xtask soak-row MAJOR-MODE-PROGRAM.json      how many walks a run made, as the soak keeps it
+//!     xtask soak-sum STATE, soak-page STATE        all of them, and the tables of docs/soak.md
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -30,6 +32,7 @@ mod peer;
 mod recovery_page;
 mod report;
 mod sbom;
+mod soak;
 mod true_stacks;
 mod trust_page;
 mod witness_page;
@@ -67,6 +70,9 @@ fn main() -> ExitCode {
         },
         Some("jfr-settings") => jfr_kinds::settings,
         Some("jfr-kinds") => jfr_kinds::kinds,
+        Some("soak-row") => soak::row,
+        Some("soak-sum") => soak::sum,
+        Some("soak-page") => soak::page,
         Some("true-stacks") => |files| Ok(true_stacks::lines(&reports(files)?)),
         Some("true-stacks-page") => |files| Ok(true_stacks::page(&reports(files)?)),
         Some("true-stacks-refuted") => {
@@ -74,7 +80,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|soak-row|soak-sum|soak-page|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);
