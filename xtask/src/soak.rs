@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use vouch_report::{TrustReport, grouped};
 
 use crate::report::{Of, table};
 
-/// What a run's row has, by tabs.
-const COLUMNS: usize = 11;
+/// The figures at the end of the row of a run that has not failed.
+const FIGURES: usize = 6;
 
 /// The end of a run's row: the walks of its report, by whom, the samples that have no stack since all their walks faulted, and how many samples
 /// there are, and are refuted.
@@ -58,11 +58,19 @@ impl<'s> Run<'s> {
         let columns: Vec<&str> = line.split('\t').collect();
         let [jdk, collector, engine, _, outcome, rest @ ..] = columns.as_slice() else { return None };
         let failed = *outcome != "ok";
-        let number = |at: usize| rest.get(at).and_then(|number| number.parse().ok());
-        let walks = [number(0), number(1), number(2)].map(|number| number.unwrap_or(0));
-        let is_whole = failed || columns.len() == COLUMNS && (0..6).all(|at| number(at).is_some());
-        let [crashed, samples, refuted] = [number(3), number(4), number(5)].map(|number| number.unwrap_or(0));
-        is_whole.then_some(Self { jdk, collector, engine, failed, walks, crashed, samples, refuted })
+        let figures: Result<Vec<u64>, _> = rest.iter().map(|figure| figure.parse()).collect();
+        let figures = if failed { [0; FIGURES] } else { figures.ok()?.try_into().ok()? };
+        let [own, asgct, recovered, crashed, samples, refuted] = figures;
+        Some(Self {
+            jdk,
+            collector,
+            engine,
+            failed,
+            walks: [own, asgct, recovered],
+            crashed,
+            samples,
+            refuted,
+        })
     }
 
     fn all(&self) -> u64 {
@@ -118,9 +126,7 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
 
 fn state(files: &[PathBuf]) -> Result<String, String> {
     let [file] = files else { return Err("name the state".to_owned()) };
-    let told =
-        |file: &Path| std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()));
-    told(file)
+    std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn runs(text: &str) -> Result<Vec<Run<'_>>, String> {

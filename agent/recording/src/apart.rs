@@ -1,9 +1,10 @@
 //! Virtual threads as threads of their own: the samples that they were carried for, from all of their carriers.
 //!
-//! It is a way to show a recording, which has every sample where it was taken: it must never lose one, nor any of a thread's CPU time.
+//! It is a way to show a recording, which has every sample where it was taken: it must never lose one, nor CPU time, but for what a virtual
+//! thread's only sample ran beyond what it stands for.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::contexts::{UNKNOWN, UNNAMED};
 use crate::ids::{ContextId, Id, StringId};
@@ -138,8 +139,8 @@ impl Busiest {
     fn of(recording: &Recording, most: usize) -> Self {
         let contexts = recording.contexts();
         let text = |id: StringId| recording.strings().get(id);
-        let mut names: HashMap<StringId, Option<StringId>> = HashMap::new();
-        let mut weights: HashMap<StringId, u64> = HashMap::new();
+        // What each weighs, and its name.
+        let mut met: HashMap<StringId, (u64, Option<StringId>)> = HashMap::new();
         let mut whose = Vec::with_capacity(contexts.rows().len());
         for id in contexts.ids() {
             let carried =
@@ -150,17 +151,17 @@ impl Busiest {
                 });
             whose.push(carried.map(|(_, number)| number));
             let Some((name, number)) = carried else { continue };
-            *weights.entry(number).or_default() += contexts.weighed(id).weight;
-            let named = names.entry(number).or_default();
+            let (weight, named) = met.entry(number).or_default();
+            *weight += contexts.weighed(id).weight;
             *named = Some(name).filter(|name| ![UNNAMED, UNKNOWN].contains(&text(*name))).or(*named);
         }
-        let mut names: Vec<_> = names.into_iter().collect();
-        names.sort_unstable_by_key(|(number, _)| (Reverse(weights[number]), number.row()));
-        for (left_out, _) in names.drain(names.len().min(most)..) {
-            weights.remove(&left_out);
-        }
+        let mut busiest: Vec<_> = met.into_iter().collect();
+        busiest.sort_unstable_by_key(|(number, (weight, _))| (Reverse(*weight), number.row()));
+        busiest.truncate(most);
+        let names: Vec<_> = busiest.into_iter().map(|(number, (_, name))| (number, name)).collect();
+        let kept: HashSet<StringId> = names.iter().map(|(number, _)| *number).collect();
         for one in &mut whose {
-            *one = one.filter(|number| weights.contains_key(number));
+            *one = one.filter(|number| kept.contains(number));
         }
         Self { names, whose }
     }

@@ -18,6 +18,7 @@ use vouch_walk::recover::Recovery;
 use vouch_walk::walker::{FRAME_WORDS, Outset, Part, Room, Subject, Told, Walker};
 
 use crate::ask;
+use crate::cause::Cause;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
 use crate::record::{Origin, RECOVERED, Sample, longest};
@@ -28,8 +29,6 @@ use crate::virtuals::VIRTUALS;
 /// The gate through which every handler comes. There is one handler for the process, so there is one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
 
-/// `si_code` of a POSIX timer; `libc` has no name for it.
-const SI_TIMER: i32 = -2;
 /// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
 const PERF_EVENT_IOC_PERIOD: libc::c_ulong = 0x4008_2404;
 
@@ -400,54 +399,5 @@ fn keep_stride(slot: &Slot, cpu: u64, interval: u64) {
         // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as is what the program has
         // opened in its place, unless that is a perf event, too: one of ours has its weight by the clock at any period.
         unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const period) };
-    }
-}
-
-/// Why the signal came, as far as its weight depends on it.
-enum Cause {
-    /// A perf event.
-    Perf,
-    /// A thread's own POSIX timer, and how many intervals it overran.
-    Timer { overrun: u32 },
-    /// ITIMER_PROF, which met this thread.
-    Process,
-    /// The thread itself, at its end: what the agent said that it owes.
-    Own,
-    /// Somebody else's SIGPROF: no sample.
-    Foreign,
-}
-
-impl Cause {
-    /// # Safety
-    /// `info` must be the siginfo of the signal that is being handled.
-    unsafe fn read(info: *const libc::siginfo_t) -> Self {
-        // SAFETY: by the caller's promise.
-        let code = unsafe { (*info).si_code };
-        match code {
-            SI_TIMER => {
-                // Behind the three leading ints and one of padding: the timer's id, then its overrun.
-                // SAFETY: a siginfo is 128 bytes, and SI_TIMER says that this member of its union is set.
-                let overrun = unsafe { info.cast::<i32>().add(5).read() };
-                Self::Timer { overrun: overrun.max(0).cast_unsigned() }
-            }
-            libc::SI_KERNEL => Self::Process,
-            libc::SI_TKILL => Self::Own,
-            // perf signals through the descriptor's owner: POLL_IN and its like, all positive.
-            code if code > 0 => Self::Perf,
-            // The kernel had no room for the rest of what it had to say: then the sender's pid is 0 as well.
-            // SAFETY: as above; SI_USER has the pid where a timer has its id.
-            libc::SI_USER if unsafe { info.cast::<i32>().add(4).read() } == 0 => Self::Perf,
-            _ => Self::Foreign,
-        }
-    }
-
-    /// What a signal tells by itself, of a thread that has no slot: one that is about to begin or has just ended, or that
-    /// there was no room for.
-    fn weight_of_a_stranger(&self) -> Option<u32> {
-        match self {
-            Self::Perf => Some(STRIDE.load(Ordering::Relaxed)),
-            Self::Timer { overrun } => Some(overrun.saturating_add(1)),
-            Self::Process | Self::Own | Self::Foreign => None,
-        }
     }
 }

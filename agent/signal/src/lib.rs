@@ -26,6 +26,8 @@
 #[cfg(not(loom))]
 pub mod ask;
 #[cfg(not(loom))]
+mod cause;
+#[cfg(not(loom))]
 pub mod dues;
 #[cfg(not(loom))]
 pub mod event;

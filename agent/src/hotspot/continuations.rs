@@ -137,10 +137,7 @@ fn of(
         Ok(layout) => (Some(layout), Ok(())),
         Err(why) => (None, Err(why)),
     };
-    let mut offset = |class: &JClass<'_>, name: &str| {
-        let offset = offsets.field(env, class, name);
-        offset.ok_or_else(|| format!("Java does not tell where virtual threads have their {name}"))
-    };
+    let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "virtual threads");
     let layout = ContinuationLayout {
         carried,
         heap: heap(hotspot, &tables)?,
@@ -184,10 +181,7 @@ fn carriers(
     let (thread, string) = (named(env, class, "java/lang/Thread")?, named(env, class, "java/lang/String")?);
     let bytes = named(env, class, "[B")?;
     let first = offsets.first_element(env, &bytes).ok_or("Java does not tell where an array begins")?;
-    let mut offset = |class: &JClass<'_>, name: &str| {
-        let offset = offsets.field(env, class, name);
-        offset.ok_or_else(|| format!("Java does not tell where threads and strings have their {name}"))
-    };
+    let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "threads and strings");
     Ok(CarriedLayout {
         own: tables.offset("JavaThread", "_threadObj")?,
         current: tables.offset("JavaThread", "_vthread")?,
@@ -313,18 +307,27 @@ impl<'e> Offsets<'e> {
         told.map(Self).ok_or_else(|| "Java does not tell where fields are".to_owned())
     }
 
-    fn field(&self, env: &mut JNIEnv<'_>, class: &JClass<'_>, name: &str) -> Option<usize> {
-        let name = env.new_string(name);
-        let name = java::cleared(env, name)?;
-        let offset = env
-            .call_method(
-                &self.0,
-                "objectFieldOffset",
-                "(Ljava/lang/Class;Ljava/lang/String;)J",
-                &[JValue::Object(class), JValue::Object(&name)],
-            )
-            .and_then(JValueOwned::j);
-        usize::try_from(java::cleared(env, offset)?).ok()
+    fn field(
+        &self,
+        env: &mut JNIEnv<'_>,
+        class: &JClass<'_>,
+        name: &str,
+        whose: &str,
+    ) -> Result<usize, String> {
+        let mut ask = || {
+            let name = env.new_string(name);
+            let name = java::cleared(env, name)?;
+            let offset = env
+                .call_method(
+                    &self.0,
+                    "objectFieldOffset",
+                    "(Ljava/lang/Class;Ljava/lang/String;)J",
+                    &[JValue::Object(class), JValue::Object(&name)],
+                )
+                .and_then(JValueOwned::j);
+            usize::try_from(java::cleared(env, offset)?).ok()
+        };
+        ask().ok_or_else(|| format!("Java does not tell where {whose} have their {name}"))
     }
 
     /// Where the first element lies in arrays of this class.
