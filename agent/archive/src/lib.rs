@@ -9,7 +9,9 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::DeflateDecoder;
-use rawzip::{CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder};
+use rawzip::{
+    CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
+};
 
 /// No more entries than this are listed.
 const MOST: usize = 1_000_000;
@@ -32,9 +34,17 @@ pub struct Listing {
 }
 
 /// Lists the files whose names are wanted.
-pub fn list(path: &Path, mut wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
-    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
-    let archive = open(path, &mut buffer)?;
+pub fn list(path: &Path, wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
+    Ok(list_of(&open(path, &mut buffer())?, wanted))
+}
+
+/// The same of an archive that stands in memory, as one within another does.
+pub fn list_within(bytes: &[u8], wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
+    Ok(list_of(&within(bytes)?, wanted))
+}
+
+fn list_of<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&str) -> bool) -> Listing {
+    let mut buffer = buffer();
     let mut all = archive.entries(&mut buffer);
     let mut entries = Vec::new();
     let damage = loop {
@@ -58,12 +68,20 @@ pub fn list(path: &Path, mut wanted: impl FnMut(&str) -> bool) -> Result<Listing
         }
         entries.push(Entry { name: name.into_owned(), at: entry.wayfinder(), packed });
     };
-    Ok(Listing { entries, damage })
+    Listing { entries, damage }
 }
 
 /// What stands in a file of the archive, if that is no longer than `most`.
 pub fn read(path: &Path, entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
-    let archive = open(path, &mut vec![0; RECOMMENDED_BUFFER_SIZE])?;
+    read_of(&open(path, &mut buffer())?, entry, most)
+}
+
+/// The same of an archive that stands in memory.
+pub fn read_within(bytes: &[u8], entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
+    read_of(&within(bytes)?, entry, most)
+}
+
+fn read_of<R: ReaderAt>(archive: &ZipArchive<R>, entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
     let found = archive.get_entry(entry.at).map_err(|error| error.to_string())?;
     let whole: &mut dyn Read = if entry.packed {
         &mut found.verifying_reader(DeflateDecoder::new(found.reader()))
@@ -94,6 +112,15 @@ pub fn open_file(path: &Path) -> Result<File, String> {
     File::open(path).map_err(about)
 }
 
+fn buffer() -> Vec<u8> {
+    vec![0; RECOMMENDED_BUFFER_SIZE]
+}
+
+fn within(bytes: &[u8]) -> Result<ZipArchive<&[u8]>, String> {
+    let archive = ZipArchive::from_slice(bytes).map_err(|error| error.to_string())?;
+    Ok(archive.into_reader_archive())
+}
+
 fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String> {
     let file = open_file(path)?;
     ZipArchive::from_file(file, buffer).map_err(|error| error.to_string())
@@ -102,16 +129,23 @@ fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String
 /// An archive of files with these texts.
 #[cfg(feature = "testing")]
 pub fn of(entries: &[(&str, &str)]) -> Vec<u8> {
+    let entries: Vec<(&str, &[u8])> = entries.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+    of_bytes(&entries)
+}
+
+/// An archive of files with these bytes.
+#[cfg(feature = "testing")]
+pub fn of_bytes(entries: &[(&str, &[u8])]) -> Vec<u8> {
     use std::io::Write;
 
     let mut bytes = Vec::new();
     let mut archive = rawzip::ZipArchiveWriter::new(&mut bytes);
-    for (name, text) in entries {
+    for (name, content) in entries {
         let file = archive.new_file(name).compression_method(CompressionMethod::DEFLATE);
         let (mut entry, config) = file.start().unwrap();
         let packed = flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::default());
         let mut writer = config.wrap(packed);
-        writer.write_all(text.as_bytes()).unwrap();
+        writer.write_all(content).unwrap();
         let (packed, descriptor) = writer.finish().unwrap();
         packed.finish().unwrap();
         entry.finish(descriptor).unwrap();

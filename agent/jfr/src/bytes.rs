@@ -144,6 +144,25 @@ impl<'a> Bytes<'a> {
         })
     }
 
+    /// Goes over a text.
+    pub fn pass_text(&mut self) -> Result<(), Damage> {
+        match self.byte()? {
+            0 | 1 => {}
+            2 => drop(self.long()?),
+            3 | 5 => {
+                let length = self.count()?;
+                self.slice(length)?;
+            }
+            4 => {
+                for _ in 0..self.count()? {
+                    self.letter()?;
+                }
+            }
+            _ => return Err(self.damage("a text of a kind that is not known")),
+        }
+        Ok(())
+    }
+
     /// Half of a letter outside of the first 65,536 is one, too.
     pub fn letter(&mut self) -> Result<u16, Damage> {
         u16::try_from(self.short()? & 0xffff).map_err(|_| self.damage("a letter that is none"))

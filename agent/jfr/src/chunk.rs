@@ -17,6 +17,8 @@ pub fn is_recording(first: &[u8]) -> bool {
     first.starts_with(MAGIC)
 }
 const HEADER: usize = 68;
+/// So often a constant may lead to another one.
+const HOPS: u32 = 8;
 const METADATA: i64 = 0;
 const CONSTANTS: i64 = 1;
 /// A chunk is read as a whole; those of a JVM have 12 MiB if nobody asks for more.
@@ -215,7 +217,7 @@ impl Chunk {
                 let at = bytes.at();
                 let room = left.min(MOST_VALUES);
                 let mut decoder = Decoder { types: &self.types, room };
-                decoder.value(bytes, type_id, 0)?;
+                decoder.pass_value(bytes, type_id, 0)?;
                 left -= room - decoder.room;
                 found.entry((type_id, index)).or_insert(at);
             }
@@ -242,6 +244,16 @@ impl Chunk {
         let mut bytes = self.bytes_at(at);
         let mut decoder = Decoder { types: &self.types, room: room(&bytes) };
         decoder.value(&mut bytes, type_id, 0).ok()
+    }
+
+    /// What a value stands for: constants may lead to others, in a damaged file in a circle.
+    pub fn resolve(&self, value: &Value) -> Value {
+        let mut value = value.clone();
+        for _ in 0..HOPS {
+            let Value::Constant(type_id, index) = value else { return value };
+            value = self.constant(type_id, index).unwrap_or(Value::Nothing);
+        }
+        Value::Nothing
     }
 
     /// Its events, in the order of the file, which is not that of their times; up to what is damaged so that nobody knows its end.
@@ -304,5 +316,22 @@ impl Event<'_> {
         let mut bytes = self.chunk.bytes_at(self.at).until(self.end);
         let room = room(&bytes);
         Decoder { types: &self.chunk.types, room }.fields(&mut bytes, self.kind, 0)
+    }
+
+    /// What stands in the fields of these places alone, in the order of the fields; what is behind the last of them is not looked at.
+    pub fn some(&self, wanted: &[usize]) -> Result<Vec<Value>, Damage> {
+        let mut bytes = self.chunk.bytes_at(self.at).until(self.end);
+        let room = room(&bytes);
+        let mut decoder = Decoder { types: &self.chunk.types, room };
+        let last = wanted.iter().max().map_or(0, |last| last + 1);
+        let mut values = Vec::with_capacity(wanted.len());
+        for (row, field) in self.kind.fields.iter().enumerate().take(last) {
+            if wanted.contains(&row) {
+                values.push(decoder.field(&mut bytes, field, 0)?);
+            } else {
+                decoder.pass(&mut bytes, field, 0)?;
+            }
+        }
+        Ok(values)
     }
 }

@@ -8,6 +8,40 @@ use std::collections::HashMap;
 use crate::bytes::{Bytes, Damage, Text};
 use crate::value::Value;
 
+/// How the bytes of a value are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Truth,
+    Byte,
+    Short,
+    Int,
+    Long,
+    Float,
+    Double,
+    Letter,
+    Text,
+    /// Field by field.
+    Object,
+}
+
+impl Form {
+    /// That of the values of a type.
+    fn of(name: &str) -> Self {
+        match name {
+            "boolean" => Self::Truth,
+            "byte" => Self::Byte,
+            "short" => Self::Short,
+            "int" => Self::Int,
+            "long" => Self::Long,
+            "float" => Self::Float,
+            "double" => Self::Double,
+            "char" => Self::Letter,
+            "java.lang.String" => Self::Text,
+            _ => Self::Object,
+        }
+    }
+}
+
 /// How a field is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unit {
@@ -38,6 +72,7 @@ pub struct Field {
     pub description: String,
     pub unit: Unit,
     pub type_id: i64,
+    pub form: Form,
     /// Its value stands in the pool of constants.
     pub constant: bool,
     pub list: bool,
@@ -52,6 +87,7 @@ pub struct Field {
 pub struct Type {
     pub id: i64,
     pub name: String,
+    pub form: Form,
     pub label: String,
     pub description: String,
     /// From the widest to the narrowest.
@@ -180,6 +216,7 @@ fn declared(class: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Type> {
     let name = class.attribute("name")?.to_owned();
     let mut declared = Type {
         id: class.number("id")?,
+        form: Form::of(&name),
         label: String::new(),
         description: String::new(),
         category: Vec::new(),
@@ -206,12 +243,14 @@ fn declared(class: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Type> {
 }
 
 fn declared_field(field: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Field> {
+    let type_id = field.number("class")?;
     let mut declared = Field {
         name: field.attribute("name")?.to_owned(),
+        form: names.get(&type_id).map_or(Form::Object, |name| Form::of(name)),
         label: String::new(),
         description: String::new(),
         unit: Unit::Plain,
-        type_id: field.number("class")?,
+        type_id,
         constant: field.attribute("constantPool") == Some("true"),
         list: field.number("dimension").is_some_and(|dimension| dimension > 0),
         unsigned: false,

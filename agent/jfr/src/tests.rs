@@ -104,6 +104,23 @@ fn a_chunk_tells_what_its_events_are() {
 }
 
 #[test]
+fn some_fields_are_what_all_of_them_are() {
+    let chunks = read(&good()).0;
+    for event in chunks[0].events().map(Result::unwrap) {
+        let all = event.values().unwrap();
+        for first in 0..all.len() {
+            for second in first + 1..all.len() {
+                assert_eq!(event.some(&[first, second]), Ok(vec![all[first].clone(), all[second].clone()]));
+            }
+        }
+        assert_eq!(event.some(&[]), Ok(Vec::new()));
+    }
+    let named = chunks[0].resolve(&Value::Constant(CLASS, 1));
+    assert!(matches!(named, Value::Object(CLASS, _)), "{named:?}");
+    assert_eq!(chunks[0].resolve(&Value::Constant(CLASS, 7)), Value::Nothing);
+}
+
+#[test]
 fn what_is_no_recording_is_refused_in_words() {
     let said = |file: &[u8]| read(file).1.concat();
     assert_eq!(read(&[]).1, [""; 0]);

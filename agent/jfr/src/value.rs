@@ -3,7 +3,7 @@
 //! It must never follow a reference of its own accord: constants refer to each other, in a damaged file in a circle.
 
 use crate::bytes::{Bytes, Damage, Text};
-use crate::metadata::{Field, Type, Types};
+use crate::metadata::{Field, Form, Type, Types};
 
 /// What stands in a field.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +39,57 @@ impl Decoder<'_> {
         Ok(values)
     }
 
-    fn field(&mut self, bytes: &mut Bytes<'_>, field: &Field, depth: usize) -> Result<Value, Damage> {
+    /// Goes over a field that nobody wants to see.
+    pub fn pass(&mut self, bytes: &mut Bytes<'_>, field: &Field, depth: usize) -> Result<(), Damage> {
+        for _ in 0..if field.list { bytes.count()? } else { 1 } {
+            if field.constant {
+                bytes.long()?;
+            } else {
+                match field.form {
+                    Form::Object => self.pass_value(bytes, field.type_id, depth + 1)?,
+                    form => self.pass_plain(bytes, form)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of a value of a type.
+    pub fn pass_value(&mut self, bytes: &mut Bytes<'_>, type_id: i64, depth: usize) -> Result<(), Damage> {
+        let of = self.types.get(type_id).ok_or_else(|| bytes.damage("a type that was not declared"))?;
+        match of.form {
+            Form::Object if depth > DEEPEST => Err(bytes.damage("values that are nested too deep")),
+            Form::Object => {
+                self.take_room(bytes)?;
+                of.fields.iter().try_for_each(|field| self.pass(bytes, field, depth))
+            }
+            form => self.pass_plain(bytes, form),
+        }
+    }
+
+    /// The same of a value that has no fields.
+    fn pass_plain(&mut self, bytes: &mut Bytes<'_>, form: Form) -> Result<(), Damage> {
+        self.take_room(bytes)?;
+        match form {
+            Form::Truth | Form::Byte => bytes.byte().map(|_| ()),
+            Form::Short => bytes.short().map(|_| ()),
+            Form::Letter => bytes.letter().map(|_| ()),
+            Form::Int => bytes.int().map(|_| ()),
+            Form::Long => bytes.long().map(|_| ()),
+            Form::Float => bytes.float().map(|_| ()),
+            Form::Double => bytes.double().map(|_| ()),
+            Form::Text => bytes.pass_text(),
+            Form::Object => Ok(()),
+        }
+    }
+
+    /// For one value more.
+    fn take_room(&mut self, bytes: &Bytes<'_>) -> Result<(), Damage> {
+        self.room = self.room.checked_sub(1).ok_or_else(|| bytes.damage("more values than bytes"))?;
+        Ok(())
+    }
+
+    pub fn field(&mut self, bytes: &mut Bytes<'_>, field: &Field, depth: usize) -> Result<Value, Damage> {
         if !field.list {
             return self.single(bytes, field, depth);
         }
@@ -54,44 +104,58 @@ impl Decoder<'_> {
         if field.constant {
             return Ok(Value::Constant(field.type_id, bytes.long()?));
         }
-        let value = self.value(bytes, field.type_id, depth + 1)?;
+        let value = match field.form {
+            Form::Object => self.value(bytes, field.type_id, depth + 1)?,
+            form => self.plain(bytes, form, field.type_id)?,
+        };
         Ok(match value {
-            Value::Whole(number) if field.unsigned => Value::Whole(self.without_sign(number, field.type_id)),
+            Value::Whole(number) if field.unsigned => Value::Whole(without_sign(number, field.form)),
             value => value,
         })
-    }
-
-    /// A long keeps its bits, and is read by who knows of it.
-    fn without_sign(&self, number: i64, type_id: i64) -> i64 {
-        match self.types.get(type_id).map_or("", |of| of.name.as_str()) {
-            "byte" => number & 0xff,
-            "short" => number & 0xffff,
-            "int" => number & 0xffff_ffff,
-            _ => number,
-        }
     }
 
     /// One of a type.
     pub fn value(&mut self, bytes: &mut Bytes<'_>, type_id: i64, depth: usize) -> Result<Value, Damage> {
         let of = self.types.get(type_id).ok_or_else(|| bytes.damage("a type that was not declared"))?;
-        self.room = self.room.checked_sub(1).ok_or_else(|| bytes.damage("more values than bytes"))?;
-        Ok(match of.name.as_str() {
-            "boolean" => Value::Truth(bytes.byte()? != 0),
-            "byte" => Value::Whole(i64::from(bytes.byte()?.cast_signed())),
-            "short" => Value::Whole(narrow(bytes.short()?, 16)),
-            "int" => Value::Whole(narrow(bytes.int()?, 32)),
-            "long" => Value::Whole(bytes.long()?),
-            "float" => Value::Number(bytes.float()?.into()),
-            "double" => Value::Number(bytes.double()?),
-            "char" => Value::Text(String::from_utf16_lossy(&[bytes.letter()?])),
-            "java.lang.String" => match bytes.text()? {
+        match of.form {
+            Form::Object if depth > DEEPEST => Err(bytes.damage("values that are nested too deep")),
+            Form::Object => {
+                self.take_room(bytes)?;
+                Ok(Value::Object(type_id, self.fields(bytes, of, depth)?))
+            }
+            form => self.plain(bytes, form, type_id),
+        }
+    }
+
+    /// One that has no fields.
+    fn plain(&mut self, bytes: &mut Bytes<'_>, form: Form, type_id: i64) -> Result<Value, Damage> {
+        self.take_room(bytes)?;
+        Ok(match form {
+            Form::Truth => Value::Truth(bytes.byte()? != 0),
+            Form::Byte => Value::Whole(i64::from(bytes.byte()?.cast_signed())),
+            Form::Short => Value::Whole(narrow(bytes.short()?, 16)),
+            Form::Int => Value::Whole(narrow(bytes.int()?, 32)),
+            Form::Long => Value::Whole(bytes.long()?),
+            Form::Float => Value::Number(bytes.float()?.into()),
+            Form::Double => Value::Number(bytes.double()?),
+            Form::Letter => Value::Text(String::from_utf16_lossy(&[bytes.letter()?])),
+            Form::Text => match bytes.text()? {
                 Text::Null => Value::Nothing,
                 Text::Here(text) => Value::Text(text),
                 Text::Constant(index) => Value::Constant(type_id, index),
             },
-            _ if depth > DEEPEST => return Err(bytes.damage("values that are nested too deep")),
-            _ => Value::Object(type_id, self.fields(bytes, of, depth)?),
+            Form::Object => Value::Nothing,
         })
+    }
+}
+
+/// A long keeps its bits, and is read by who knows of it.
+fn without_sign(number: i64, form: Form) -> i64 {
+    match form {
+        Form::Byte => number & 0xff,
+        Form::Short => number & 0xffff,
+        Form::Int => number & 0xffff_ffff,
+        _ => number,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use vouch_jfr::{Chunk, Type, Value};
 
-use crate::show::{Words, resolve};
+use crate::show::Words;
 
 const THREAD: &str = "java.lang.Thread";
 const CLASS: &str = "java.lang.Class";
@@ -45,7 +45,7 @@ pub struct Thread {
 impl Thread {
     /// That of an event, of which this is the field; None if the file does not have it.
     pub fn of(chunk: &Chunk, value: &Value) -> Option<Self> {
-        let Value::Object(type_id, values) = resolve(chunk, value) else { return None };
+        let Value::Object(type_id, values) = chunk.resolve(value) else { return None };
         Some(thread(&mut Words::of(chunk), chunk.type_of(type_id)?, &values))
     }
 }
@@ -70,7 +70,7 @@ fn method(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Option<String> 
 }
 
 fn plain(words: &Words<'_>, value: &Value) -> Option<String> {
-    if let Value::Text(text) = resolve(words.chunk, value) { Some(text) } else { None }
+    if let Value::Text(text) = words.chunk.resolve(value) { Some(text) } else { None }
 }
 
 /// The text of a field, by its name.

@@ -16,8 +16,6 @@ use crate::profile::Profile;
 const LONGEST: usize = 1_000;
 /// Fields of fields are shown, so deep.
 const DEEPEST: usize = 3;
-/// Constants that are constants, and so on.
-const HOPS: usize = 16;
 /// Of a list so many are shown.
 const LISTED: usize = 20;
 /// A kind's markers have so many fields at most, and so many are looked at for them.
@@ -244,7 +242,7 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Op
     let (last, path) = field.path.split_last()?;
     let mut values = std::borrow::Cow::Borrowed(values);
     for row in path {
-        let inner = resolve(chunk, values.get(*row)?);
+        let inner = chunk.resolve(values.get(*row)?);
         let Value::Object(_, inner) = inner else { return None };
         values = inner.into();
     }
@@ -261,7 +259,7 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Op
         }
         return text.map(Cell::Text);
     }
-    let whole = match resolve(chunk, value) {
+    let whole = match chunk.resolve(value) {
         Value::Whole(whole) => whole,
         Value::Number(number) => return number.is_finite().then(|| Cell::Plain(json!(number))),
         _ => return None,
@@ -289,16 +287,6 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Op
     }))
 }
 
-/// What a value is, wherever it stands.
-pub fn resolve(chunk: &Chunk, value: &Value) -> Value {
-    let mut value = value.clone();
-    for _ in 0..HOPS {
-        let Value::Constant(type_id, index) = value else { return value };
-        value = chunk.constant(type_id, index).unwrap_or(Value::Nothing);
-    }
-    Value::Nothing
-}
-
 /// Puts values into words, for one text.
 #[derive(Debug)]
 pub struct Words<'c> {
@@ -320,7 +308,7 @@ impl<'c> Words<'c> {
             return None;
         }
         self.depth += 1;
-        let text = self.text_of(resolve(self.chunk, value));
+        let text = self.text_of(self.chunk.resolve(value));
         self.depth -= 1;
         text
     }

@@ -10,7 +10,7 @@ use vouch_jfr::{Chunk, Value};
 
 use crate::names;
 use crate::profile::Profile;
-use crate::show::{Words, resolve};
+use crate::show::Words;
 use vouch_document::Wrong;
 
 const WHOSE: &str = "[JFR's stack, not checked]";
@@ -53,17 +53,17 @@ impl<K: Clone + Eq + std::hash::Hash> Rows<K> {
 impl Stacks {
     /// The number of an event's stack, among these.
     pub fn add(&mut self, chunk: &Chunk, stack: &Value) -> Option<usize> {
-        let Value::Object(type_id, values) = resolve(chunk, stack) else { return None };
+        let Value::Object(type_id, values) = chunk.resolve(stack) else { return None };
         let of = chunk.type_of(type_id)?;
         let frames = values.get(of.field("frames")?)?;
-        let Value::List(frames) = resolve(chunk, frames) else { return None };
+        let Value::List(frames) = chunk.resolve(frames) else { return None };
         let cut = of.field("truncated").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
         let function = self.functions.add((if cut { CUT } else { WHOSE }.into(), false));
         let frame = self.frames.add((function, None));
         let mut stack = self.calls.add((frame, None));
         // JFR begins with the innermost.
         for frame in frames.iter().take(DEEPEST).rev() {
-            let Value::Object(type_id, values) = resolve(chunk, frame) else { continue };
+            let Value::Object(type_id, values) = chunk.resolve(frame) else { continue };
             let of = chunk.type_of(type_id)?;
             let name = names::field(&mut Words::of(chunk), of, &values, "method");
             let line = of.whole(&values, "lineNumber").filter(|line| *line > 0);

@@ -32,15 +32,62 @@ pub fn edge(
     if is_invoke(instruction.opcode) && constant.is_none() {
         return Verdict::Explained(Explanation::Unread);
     }
+    does(caller, instruction, constant, callee, &mut relation)
+}
+
+/// How code that was made from a reference to a method calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reference {
+    Virtual,
+    Static,
+    Special,
+    Interface,
+    /// It makes an object, and calls its constructor.
+    New,
+}
+
+/// Whether code that nobody can read, of which it is known to call this member, can have called `callee`.
+pub fn through(
+    caller: &Method,
+    reference: Reference,
+    named: Member<'_>,
+    callee: &Method,
+    mut relation: impl FnMut(&str) -> Relation,
+) -> Verdict {
+    let mut by = |opcode, constant| {
+        let instruction = Instruction { bci: usize::MAX, opcode, bytes: &[] };
+        does(caller, instruction, Some(constant), callee, &mut relation)
+    };
+    let member = Constant::Member(named);
+    match reference {
+        Reference::Virtual => by(opcode::INVOKEVIRTUAL, member),
+        Reference::Static => by(opcode::INVOKESTATIC, member),
+        Reference::Special => by(opcode::INVOKESPECIAL, member),
+        Reference::Interface => by(opcode::INVOKEINTERFACE, member),
+        Reference::New => match by(opcode::INVOKESPECIAL, member) {
+            Verdict::Refuted(_) => by(opcode::NEW, Constant::Class(named.class)),
+            verdict => verdict,
+        },
+    }
+}
+
+/// The verdict on an instruction, and what its constant is.
+fn does(
+    caller: &Method,
+    instruction: Instruction<'_>,
+    constant: Option<Constant<'_>>,
+    callee: &Method,
+    relation: &mut impl FnMut(&str) -> Relation,
+) -> Verdict {
     let named = match constant {
         Some(Constant::Member(named)) if is_invoke(instruction.opcode) => {
-            invoke(caller, instruction.opcode, named, callee, &mut relation)
+            invoke(caller, instruction.opcode, named, callee, relation)
         }
         _ => None,
     };
     named
         .or_else(|| {
-            explain::explained(caller, instruction, constant, callee, &mut relation).map(Verdict::Explained)
+            explain::explained(caller, instruction, constant, callee, relation).map(Verdict::Explained)
         })
         .unwrap_or(Verdict::Refuted(if is_invoke(instruction.opcode) {
             Refutation::OtherCallee

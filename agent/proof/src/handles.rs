@@ -3,7 +3,7 @@
 //! What they lead to is code that `java.lang.invoke` made for the purpose; that code in turn ends in one of the `linkTo`
 //! methods, which jump to the target and leave no frame. The target is known by its shape alone.
 
-use crate::method::Method;
+use crate::method::{Body, Method};
 use crate::opcode as op;
 use crate::pool::{Constant, Member};
 use crate::verdict::Explanation;
@@ -25,9 +25,18 @@ pub(crate) fn is_polymorphic(class: &str, name: &str) -> bool {
 
 /// Why `callee` may be what such a call leads to.
 pub(crate) fn explained(opcode: u8, constant: Option<Constant<'_>>, callee: &Method) -> Option<Explanation> {
+    // The methods themselves are the VM's own code, and a thread may be in it: all calls of one are calls of the same.
+    let itself = |named: Member<'_>| {
+        callee.is(named.class, named.name)
+            && named.class == METHOD_HANDLE
+            && matches!(callee.body, Body::Native)
+    };
     let adapter = || (callee.is_static && callee.in_package(PACKAGE)).then_some(Explanation::MethodHandle);
     match (opcode, constant?) {
         (op::INVOKEDYNAMIC, _) => adapter(),
+        (op::INVOKEVIRTUAL | op::INVOKESTATIC, Constant::Member(named)) if itself(named) => {
+            Some(Explanation::MethodHandle)
+        }
         (op::INVOKEVIRTUAL, Constant::Member(named)) if is_polymorphic(named.class, named.name) => adapter(),
         (op::INVOKESTATIC, Constant::Member(named)) if named.class == METHOD_HANDLE => {
             is_target(named, callee).then_some(Explanation::HandleTarget)
@@ -45,8 +54,7 @@ fn is_target(named: Member<'_>, callee: &Method) -> bool {
         "linkToVirtual" | "linkToSpecial" | "linkToInterface" => true,
         // Where native code calls back, what was made for that stands on the call of the native code.
         "linkToNative" => {
-            return matches!(callee.body, crate::Body::Native)
-                || callee.is_static && callee.in_package(PACKAGE);
+            return matches!(callee.body, Body::Native) || callee.is_static && callee.in_package(PACKAGE);
         }
         _ => return false,
     };

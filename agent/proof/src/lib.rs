@@ -28,7 +28,7 @@ mod upcalls;
 mod verdict;
 
 pub use code::{At, Code, Instruction};
-pub use edge::{called, edge, leaf};
+pub use edge::{Reference, called, edge, leaf, through};
 pub use listing::listing;
 pub use method::{Body, Class, Gone, Known, Method, Relation};
 pub use names::{hidden_part, without_hidden_part};

@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::edge::edge;
 use crate::method::{Body, Known, Method, Relation};
 use crate::root::{Thread, root};
+use crate::verdict::{Refutation, Verdict};
 
 /// A way to spoil a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,13 +78,15 @@ pub struct Noticed {
 }
 
 /// Makes at most `trials` corruptions of a kind in stacks that are drawn from `count`, and says how many could be made and how
-/// many were noticed. `witness` says whether the stack of this place has a witness that speaks against it now.
+/// many were noticed. `counts` says whether a refutation of this caller would count; `witness` whether the stack of this place has a
+/// witness that speaks against it now.
 pub fn power<'m>(
     corruption: Corruption,
     trials: u32,
     count: usize,
     mut stack: impl FnMut(usize) -> Vec<Known<'m>>,
     mut relation: impl FnMut(Known<'m>, &str, Known<'m>) -> Relation,
+    counts: impl Fn(Known<'m>, Refutation) -> bool,
     mut witness: impl FnMut(usize, &[Known<'m>]) -> bool,
 ) -> Noticed {
     let mut rng = Rng::with_seed(SEED);
@@ -112,7 +115,7 @@ pub fn power<'m>(
             }
         };
         if let Some(corrupted) = corrupted {
-            let by_proof = is_noticed(&corrupted, &mut relation);
+            let by_proof = is_noticed(&corrupted, &mut relation, &counts);
             let by_witness = witness(place, &corrupted.stack);
             noticed.tried += 1;
             noticed.by_proof += u64::from(by_proof);
@@ -215,11 +218,15 @@ fn code(frame: Known<'_>) -> Option<&Code> {
 fn is_noticed<'m>(
     corrupted: &Corrupted<'m>,
     relation: &mut impl FnMut(Known<'m>, &str, Known<'m>) -> Relation,
+    counts: &impl Fn(Known<'m>, Refutation) -> bool,
 ) -> bool {
     let Corrupted { stack, touched: (first, last) } = corrupted;
     let mut wrong = |pair: &[Known<'m>]| match (pair[1].method, pair[0].method) {
         (Some(caller), Some(callee)) => {
-            edge(caller, pair[1].frame.bci(), callee, |named| relation(pair[1], named, pair[0])).is_refuted()
+            match edge(caller, pair[1].frame.bci(), callee, |named| relation(pair[1], named, pair[0])) {
+                Verdict::Refuted(kind) => counts(pair[1], kind),
+                Verdict::Proven | Verdict::Explained(_) => false,
+            }
         }
         _ => true,
     };

@@ -44,7 +44,7 @@ fn is_main(method: &Method) -> bool {
 }
 
 /// What the VM calls on a thread that runs no Java otherwise, or at a thread's beginning and end.
-const VM_ENTRIES: [(&str, &str); 20] = [
+const VM_ENTRIES: [(&str, &str); 23] = [
     ("java/lang/Thread", "<init>"),
     ("java/lang/Thread", "exit"),
     ("java/lang/Thread", "dispatchUncaughtException"),
@@ -65,6 +65,10 @@ const VM_ENTRIES: [(&str, &str); 20] = [
     ("sun/misc/VMSupport", "serializeAgentPropertiesToByteArray"),
     ("sun/management/Sensor", "trigger"),
     ("sun/management/Sensor", "clear"),
+    // A recording that is asked for on the command line is begun by the thread that will run `main`.
+    ("jdk/jfr/internal/dcmd/AbstractDCmd", "execute"),
+    ("jdk/jfr/internal/dcmd/DCmdStart", "execute"),
+    ("jdk/jfr/internal/dcmd/DCmdConfigure", "execute"),
 ];
 
 /// True for what the launcher and agents call on the first thread: the launcher's helper, a class initialiser (JNI
@@ -76,9 +80,10 @@ fn is_launchers(method: &Method) -> bool {
         || LAUNCHER.iter().any(|&(class, name)| method.is(class, name))
 }
 
-const LAUNCHER: [(&str, &str); 4] = [
+const LAUNCHER: [(&str, &str); 5] = [
     ("java/lang/System", "getProperty"),
     ("java/lang/ClassLoader", "loadClass"),
     ("java/lang/ClassLoader", "getSystemClassLoader"),
     ("sun/instrument/InstrumentationImpl", "loadClassAndCallPremain"),
+    ("sun/instrument/InstrumentationImpl", "transform"),
 ];

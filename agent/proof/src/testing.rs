@@ -76,8 +76,13 @@ impl PoolBuilder {
     }
 
     pub fn invoke_dynamic(&mut self, name: &str, descriptor: &str) -> u16 {
+        self.invoke_dynamic_of(0, name, descriptor)
+    }
+
+    /// One that is linked by this of the class's linking methods.
+    pub fn invoke_dynamic_of(&mut self, linked: u16, name: &str, descriptor: &str) -> u16 {
         let named = self.name_and_type(name, descriptor);
-        self.add(18, &[0, named])
+        self.add(18, &[linked, named])
     }
 
     pub fn method_type(&mut self, descriptor: &str) -> u16 {

@@ -62,7 +62,8 @@ impl<T: Copy> ByFate<T> {
         }
     }
 
-    fn get_mut(&mut self, fate: Fate) -> &mut T {
+    /// The figure itself.
+    pub fn of(&mut self, fate: Fate) -> &mut T {
         match fate {
             Fate::Proven => &mut self.proven,
             Fate::Plausible => &mut self.plausible,
@@ -116,7 +117,7 @@ pub struct Tally {
 
 impl Tally {
     pub(crate) fn add(&mut self, fate: Fate, samples: u64, weight: u64) {
-        *self.samples.get_mut(fate) += samples;
-        *self.weight.get_mut(fate) += weight;
+        *self.samples.of(fate) += samples;
+        *self.weight.of(fate) += weight;
     }
 }

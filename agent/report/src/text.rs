@@ -16,7 +16,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// `8,250 ms` as `8.25 s`, with as many figures as mean something.
-pub(crate) fn duration(ms: f64) -> String {
+pub fn duration(ms: f64) -> String {
     match ms {
         _ if ms < 1.0 => format!("{:.0} µs", ms * 1000.0),
         _ if ms < 1000.0 => format!("{ms:.0} ms"),

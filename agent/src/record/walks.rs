@@ -309,7 +309,7 @@ impl Walks {
             let relation = |caller: Known<'_>, named: &str, callee: Known<'_>| {
                 self.prover.relation(caller.frame.method(), named, callee.frame.method(), jvm)
             };
-            let noticed = power(corruption, TRIALS, stacks.len(), stack, relation, &witness);
+            let noticed = power(corruption, TRIALS, stacks.len(), stack, relation, |_, _| true, &witness);
             (corruption.name().to_owned(), noticed)
         })
     }

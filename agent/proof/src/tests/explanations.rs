@@ -5,7 +5,7 @@ use crate::opcode::{
     GETSTATIC, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESTATIC, INVOKEVIRTUAL, LDC_W, NEW, RETURN,
 };
 use crate::testing::{PoolBuilder, caller, calls, method, native, one, static_method};
-use crate::{Explanation, Method, Refutation, Verdict, edge};
+use crate::{Explanation, Member, Method, Reference, Refutation, Verdict, edge, through};
 
 const HANDLE: &str = "java/lang/invoke/MethodHandle";
 
@@ -187,4 +187,39 @@ fn native_callers() {
         edge(&native("shop/Jni", "call", "()V"), 0, &any, |_| Relation::Unknown),
         Verdict::Refuted(Refutation::Nativeness)
     );
+}
+
+#[test]
+fn a_method_handles_own_methods_are_called_whatever_the_call_says() {
+    let call = |opcode, name| calls(opcode, HANDLE, name, "(Ljava/lang/Object;I)I");
+    let basic = native(HANDLE, "invokeBasic", "([Ljava/lang/Object;)Ljava/lang/Object;");
+    explained(&call(INVOKEVIRTUAL, "invokeBasic"), &basic, Explanation::MethodHandle);
+    refuted(&call(INVOKEVIRTUAL, "invokeExact"), &basic);
+    refuted(&call(INVOKEINTERFACE, "invokeBasic"), &basic);
+    refuted(
+        &call(INVOKEVIRTUAL, "invokeBasic"),
+        &method(HANDLE, "invokeBasic", "([Ljava/lang/Object;)Ljava/lang/Object;"),
+    );
+}
+
+#[test]
+fn what_a_reference_leads_to_is_known_without_code() {
+    let from = method("Shop$$Lambda", "run", "()V");
+    let verdict = |how, name: &str, callee: &Method| {
+        let named = Member { class: "shop/Cart", name, descriptor: "()V" };
+        through(&from, how, named, callee, |_| Relation::Unknown)
+    };
+    let open = static_method("shop/Cart", "open", "()V");
+    assert_eq!(verdict(Reference::Static, "open", &open), Verdict::Proven);
+    assert_eq!(verdict(Reference::Static, "close", &open), Verdict::Refuted(Refutation::OtherCallee));
+    assert!(verdict(Reference::Virtual, "open", &open).is_refuted(), "a static method is called otherwise");
+    let close = method("shop/Cart", "close", "()V");
+    assert_eq!(verdict(Reference::Virtual, "close", &close), Verdict::Proven);
+    assert_eq!(verdict(Reference::Interface, "close", &method("Other", "close", "()V")), Verdict::Proven);
+    assert_eq!(verdict(Reference::New, "<init>", &method("shop/Cart", "<init>", "()V")), Verdict::Proven);
+    let clinit = static_method("shop/Cart", "<clinit>", "()V");
+    for how in [Reference::New, Reference::Static] {
+        assert_eq!(verdict(how, "<init>", &clinit), Verdict::Explained(Explanation::ClassInit), "{how:?}");
+    }
+    assert!(verdict(Reference::Special, "<init>", &clinit).is_refuted());
 }

@@ -162,7 +162,8 @@ fn a_run_may_be_a_root_of_a_stack_that_is_corrupted() {
 }
 
 fn dropped_in<'m>(stack: impl FnMut(usize) -> Vec<Known<'m>>) -> (u64, u64) {
-    let noticed = power(Corruption::DroppedFrame, 50, 1, stack, |_, _, _| Relation::Unknown, |_, _| false);
+    let noticed =
+        power(Corruption::DroppedFrame, 50, 1, stack, |_, _, _| Relation::Unknown, |_, _| true, |_, _| false);
     (noticed.tried, noticed.by_proof)
 }
 

@@ -37,7 +37,8 @@ fn chain() -> Vec<Method> {
 }
 
 fn measured(methods: &[Method], corruption: Corruption) -> (u64, u64) {
-    let noticed = power(corruption, 300, 1, |_| stack(methods), |_, _, _| Relation::Unknown, |_, _| false);
+    let noticed =
+        power(corruption, 300, 1, |_| stack(methods), |_, _, _| Relation::Unknown, |_, _| true, |_, _| false);
     (noticed.tried, noticed.by_proof)
 }
 
@@ -85,6 +86,7 @@ fn a_recursion_hides_a_dropped_frame_but_for_its_root() {
             1,
             |_| stack(&methods).into_iter().map(|it| Known { frame: in_one_place(it), ..it }).collect(),
             |_, _, _| Relation::Unknown,
+            |_, _| true,
             |_, walk| walk.len() == length,
         );
         assert_eq!((noticed.by_proof, noticed.by_witness), (0, noticed.tried), "{corruption:?}");
@@ -109,6 +111,7 @@ fn another_stacks_outer_half_is_noticed_where_the_two_meet() {
             _ => stack(&theirs).into_iter().map(|it| Known { frame: other(it.frame), ..it }).collect(),
         },
         |_, _, _| Relation::Unknown,
+        |_, _| true,
         |_, _| false,
     );
     assert!(noticed.tried > 50 && noticed.by_proof == noticed.tried, "{noticed:?}");
@@ -118,16 +121,16 @@ fn another_stacks_outer_half_is_noticed_where_the_two_meet() {
 fn where_nothing_can_be_corrupted_nothing_is_tried() {
     for corruption in Corruption::ALL {
         assert_eq!(
-            power(corruption, 50, 0, |_| Vec::new(), |_, _, _| Relation::Unknown, |_, _| true),
+            power(corruption, 50, 0, |_| Vec::new(), |_, _, _| Relation::Unknown, |_, _| true, |_, _| true),
             Noticed::default()
         );
         assert_eq!(
-            power(corruption, 50, 1, |_| Vec::new(), |_, _, _| Relation::Unknown, |_, _| true),
+            power(corruption, 50, 1, |_| Vec::new(), |_, _, _| Relation::Unknown, |_, _| true, |_, _| true),
             Noticed::default()
         );
         let nameless = |_| vec![Known { frame: Meant::of(Meaning::NONE, 0), method: None }; 1];
         assert_eq!(
-            power(corruption, 50, 1, nameless, |_, _, _| Relation::Unknown, |_, _| true),
+            power(corruption, 50, 1, nameless, |_, _, _| Relation::Unknown, |_, _| true, |_, _| true),
             Noticed::default()
         );
     }

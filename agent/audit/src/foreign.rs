@@ -1,0 +1,50 @@
+//! Frames that are no Java methods: native code, and what profilers write in the place of frames that they could not find.
+//!
+//! It must never take a walk's own confession for a stack: what a profiler says it does not know is counted, and not judged.
+
+/// What stands for a frame that is no Java method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign {
+    /// Code of the VM, of a library, of the kernel.
+    Native,
+    /// Where a thread begins.
+    Beginning,
+    /// The thread runs no Java.
+    NoJava,
+    /// The walk failed, or ended too early.
+    Failed,
+    /// There was a method, which nobody could name: who is on both sides has not called each other.
+    Unnamed,
+}
+
+/// Functions in which the C library begins a thread.
+const BEGINNINGS: [&str; 6] =
+    ["start_thread", "clone3", "clone", "__clone", "__clone3", "thread_native_entry"];
+
+/// AsyncGetCallTrace's codes as async-profiler writes them, and what its own walker says where it stops. Its names for the latter begin alike.
+const FAILURES: [&str; 10] = [
+    "GC_active",
+    "unknown_not_Java",
+    "not_walkable_not_Java",
+    "unknown_Java",
+    "not_walkable_Java",
+    "unknown_state",
+    "thread_exit",
+    "deoptimization",
+    "safepoint",
+    "skipped",
+];
+const BREAKS: &str = "break_";
+/// What it writes for methods that are gone, and for those that it has no id of.
+const UNNAMED: [&str; 2] = ["stale_jmethodID", "unknown"];
+
+/// What a frame of this library and name means; frames in the place of others are of none.
+pub fn meaning(library: &str, name: &str) -> Foreign {
+    match name {
+        _ if BEGINNINGS.contains(&name) => Foreign::Beginning,
+        "no_Java_frame" if library.is_empty() => Foreign::NoJava,
+        _ if library.is_empty() && (FAILURES.contains(&name) || name.starts_with(BREAKS)) => Foreign::Failed,
+        _ if library.is_empty() && UNNAMED.contains(&name) => Foreign::Unnamed,
+        _ => Foreign::Native,
+    }
+}

@@ -1,0 +1,232 @@
+//! Other profilers' recordings, held to the bytecode as Vouch's own stacks are: afterwards, and without the process.
+//!
+//! [`audit`] reads Flight Recorder files, whoever wrote them, finds the classes that ran, and says of each stack how far it holds.
+//!
+//! What this crate never does: refute by a class that may not be the one that ran, keep an event, or believe a file.
+#![forbid(unsafe_code)]
+
+mod foreign;
+mod judge;
+mod made;
+mod names;
+mod power;
+mod read;
+mod report;
+mod seen;
+mod stacks;
+mod summary;
+mod tell;
+mod told;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+
+use vouch_classes::Library;
+use vouch_jfr::Reader;
+
+use judge::Judge;
+use read::Reading;
+use seen::Seen;
+use told::Told;
+use versions::Versions;
+
+pub use report::{AuditReport, ClassReport, EdgeReport, KindReport, Stranger, ThreadReport};
+pub use summary::side_by_side;
+
+/// Where classes are looked for, besides where the recording says that they lie.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    pub classes: Vec<PathBuf>,
+    pub jdk: Option<PathBuf>,
+}
+
+/// How far an audit has come.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress {
+    /// So many bytes of a file, of so many.
+    Reading(u64, u64),
+    /// So many classes, of so many.
+    Looking(usize, usize),
+}
+
+/// A recording that is read, and not judged yet. Several files of one run are one.
+#[derive(Debug, Default)]
+pub struct Audit {
+    seen: Seen,
+    told: Told,
+    files: Vec<String>,
+    chunks: usize,
+    unreadable: u64,
+    damage: Vec<String>,
+    /// By when they began and how long they are: a chunk may lie in several files.
+    begun: HashSet<(i64, u64)>,
+    twice: u64,
+    /// How many chunks more are damaged.
+    more_damage: u64,
+}
+
+/// So much damage is told.
+const MOST_DAMAGE: usize = 20;
+
+impl Audit {
+    /// Reads a file; an error is one of the disk's. What is damaged is told in the report.
+    pub fn read(
+        &mut self,
+        name: &str,
+        file: impl Read + Seek,
+        mut progress: impl FnMut(Progress),
+    ) -> Result<(), String> {
+        let unreadable = |error| format!("{name} cannot be read: {error}");
+        let mut reader = Reader::new(file).map_err(unreadable)?;
+        self.files.push(name.to_owned());
+        while let Some(chunk) = reader.next_chunk().map_err(unreadable)? {
+            match chunk {
+                Ok(chunk) => {
+                    if !self.begun.insert((chunk.header.start_unix_ns, chunk.bytes())) {
+                        self.twice += 1;
+                        continue;
+                    }
+                    self.chunks += 1;
+                    self.told.chunk(&chunk);
+                    self.chunk(name, &chunk);
+                }
+                Err(wrong) => self.damaged(name, &wrong),
+            }
+            let (done, of) = reader.progress();
+            progress(Progress::Reading(done, of));
+        }
+        Ok(())
+    }
+
+    fn chunk(&mut self, name: &str, chunk: &vouch_jfr::Chunk) {
+        if let Some(what) = chunk.damage {
+            self.damaged(name, &format!("not all constants can be read: {what}"));
+        }
+        let mut damage = None;
+        let mut reading = Reading::new(chunk, &mut self.seen, &mut self.told);
+        for event in chunk.events() {
+            match event {
+                Ok(event) => self.unreadable += u64::from(!reading.event(&event)),
+                Err(what) => damage = Some(what),
+            }
+        }
+        if let Some(what) = damage {
+            self.damaged(name, &what.to_string());
+        }
+    }
+
+    /// Of a file that is all damage the first of it is kept.
+    fn damaged(&mut self, name: &str, what: &str) {
+        if self.damage.len() < MOST_DAMAGE {
+            self.damage.push(format!("{name}: {what}"));
+        } else {
+            self.more_damage += 1;
+        }
+    }
+
+    /// Judges what was read.
+    pub fn judge(self, places: &Places, mut progress: impl FnMut(Progress)) -> Result<AuditReport, String> {
+        let Self { seen, told, files, chunks, unreadable, mut damage, more_damage, twice, .. } = self;
+        if chunks == 0 {
+            let why = damage.into_iter().next().unwrap_or_else(|| "it is empty".to_owned());
+            return Err(format!("nothing could be read of {}: {why}", files.join(", ")));
+        }
+        if let Some(why) = told.more_than_one_run() {
+            return Err(why);
+        }
+        if more_damage > 0 {
+            damage.push(format!("and {more_damage} more"));
+        }
+        let mut notes = Vec::new();
+        if twice > 0 {
+            notes.push(format!("{twice} chunks are there more than once, and were counted once"));
+        }
+        let library = places.open(&told, &mut notes)?;
+        let other = other_jdk(&library, &told);
+        let of_jdk = other.is_none();
+        notes.extend(other);
+        notes.extend(rewritten(&told));
+        let versions =
+            Versions::find(&seen, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)));
+        let mut judge = Judge::new(&seen, &library, versions, told.changes);
+        let verdicts = stacks::judge(&seen, &mut judge, told.is_launched());
+        let power = power::power(&seen, &mut judge, &verdicts.whole);
+        let mut report = AuditReport::of(&seen, &told, &judge, &verdicts);
+        env!("CARGO_PKG_VERSION").clone_into(&mut report.vouch);
+        report.audited = files;
+        report.refutations = tell::refutations(&seen, &judge, &verdicts);
+        report.power = power;
+        report.classes.places = library.places().map(str::to_owned).collect();
+        report.classes.unreadable = library.unreadable().map(str::to_owned).collect();
+        report.unreadable_events = unreadable;
+        report.damage = damage;
+        report.notes = notes;
+        Ok(report)
+    }
+}
+
+impl Places {
+    /// All that was named, and what the recording says of its own, as far as that is here.
+    fn open(&self, told: &Told, notes: &mut Vec<String>) -> Result<Library, String> {
+        let property =
+            |key: &str| told.properties.get(key).map(String::as_str).filter(|value| !value.is_empty());
+        let mut library = Library::default();
+        if let Some(home) = &self.jdk {
+            library.jdk(home)?;
+        } else if let Some(home) = property("java.home").map(Path::new).filter(|home| home.exists()) {
+            // Of another machine there may be anything at that place.
+            notes.extend(library.jdk(home).err());
+        }
+        for path in &self.classes {
+            library.all_below(path);
+        }
+        let between = property("path.separator").and_then(|text| text.chars().next()).unwrap_or(':');
+        let paths = ["java.class.path", "jdk.module.path"].iter().filter_map(|key| property(key));
+        let from = property("user.dir").map(PathBuf::from).unwrap_or_default();
+        for path in paths.flat_map(|paths| paths.split(between)).filter(|path| !path.is_empty()) {
+            let path = from.join(path);
+            if path.exists() {
+                library.as_the_jvm_looks(&path);
+            } else if self.classes.is_empty() {
+                notes.push(format!("{} is on the recording's class path, and not here", path.display()));
+            }
+        }
+        Ok(library)
+    }
+}
+
+/// That the JDK is not the one that ran.
+fn other_jdk(library: &Library, told: &Told) -> Option<String> {
+    let ran = told.jdk_version()?;
+    match library.jdk_version() {
+        None if library.has_jdk() => None,
+        None => Some(format!("no JDK was looked into, and this one ran: {ran} (--jdk HOME)")),
+        Some(jdk) if is_same(ran, jdk) => None,
+        Some(jdk) => Some(format!("the JDK that was looked into is {jdk}, and the one that ran was {ran}")),
+    }
+}
+
+/// True if two texts name one version, of which one may be shorter.
+fn is_same(ran: &str, jdk: &str) -> bool {
+    let begins = |long: &str, short: &str| {
+        long.strip_prefix(short).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+    };
+    // JDK 8 has another number for its VM: 25.472-b08.
+    let of_8 = |ran: &str| {
+        let build = ran.strip_prefix("25.").and_then(|rest| rest.split_once("-b"));
+        build.is_some_and(|(update, _)| update.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    begins(ran, jdk) || begins(jdk, ran) || jdk.starts_with("1.8.") && of_8(ran)
+}
+
+/// That classes may have been changed when they were loaded.
+fn rewritten(told: &Told) -> Option<String> {
+    let agent = told.flags.split_whitespace().find(|flag| flag.starts_with("-javaagent:"))?;
+    let agent = Path::new(agent).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Some(format!("a Java agent may have changed classes ({agent}): those that do not fit are told apart"))
+}

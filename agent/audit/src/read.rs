@@ -1,0 +1,342 @@
+//! Goes through a recording's chunks, and takes from their events the stacks with what they are of.
+//!
+//! It must never believe a stack more than the recording does: what that says is cut, or failed, stays so.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use vouch_jfr::{Chunk, Event, Type, Value};
+use vouch_sample::{ENTRY, NATIVE};
+
+use crate::foreign::{Foreign, meaning};
+use crate::names;
+use crate::seen::{
+    End, KindId, Method, MethodId, Node, NodeId, Place, PlaceId, Seen, Stack, Thread, ThreadId,
+};
+use crate::told::Told;
+
+/// The kinds that are samples: each of their events was to have a stack. All others have one if their thread had one to show.
+const SAMPLES: [&str; 7] = [
+    "jdk.ExecutionSample",
+    "jdk.CPUTimeSample",
+    "jdk.NativeMethodSample",
+    "profiler.WallClockSample",
+    "datadog.ExecutionSample",
+    "datadog.MethodSample",
+    "vouch.Sample",
+];
+/// The kinds of whose stacks Flight Recorder leaves some methods out, wherever they stand, from JDK 22 on (`jdk.jfr.events.StackFilter`): the
+/// recording does not say so.
+const FILTERED: [&str; 11] = [
+    "jdk.FileForce",
+    "jdk.FinalFieldMutation",
+    "jdk.FileRead",
+    "jdk.FileWrite",
+    "jdk.ProcessStart",
+    "jdk.SecurityPropertyModification",
+    "jdk.SecurityProviderService",
+    "jdk.SocketRead",
+    "jdk.SocketWrite",
+    "jdk.ThreadSleep",
+    "jdk.TLSHandshake",
+];
+/// A deeper stack is none.
+const DEEPEST: usize = 100_000;
+/// In the place of a stack where a sampler says that it has none.
+const FAILED: &str = "failed";
+/// In its place where the recording refers to one that it does not have.
+const LOST: &str = "stack_not_in_the_recording";
+/// In the place of a frame whose method the recording does not name.
+const UNNAMED: &str = "unnamed_method";
+/// In its place where there are native frames alone, and not all of them.
+const FOREIGN: &str = "native_frames_alone";
+
+/// The fields of a kind that matter, in the order in which they stand.
+#[derive(Debug)]
+struct Fields {
+    kind: KindId,
+    rows: Vec<usize>,
+    /// Where among these.
+    stack: usize,
+    thread: Option<usize>,
+    count: Option<usize>,
+    filtered: bool,
+}
+
+/// What is to be had of the events of a kind.
+#[derive(Debug)]
+enum Role {
+    Stacks(Fields),
+    /// They say something of the run.
+    Tells,
+    None,
+}
+
+/// What is known of a chunk's constants.
+#[derive(Debug)]
+pub struct Reading<'c, 's> {
+    chunk: &'c Chunk,
+    seen: &'s mut Seen,
+    told: &'s mut Told,
+    kinds: HashMap<i64, Role>,
+    stacks: HashMap<(i64, i64, bool), Option<Foot>>,
+    methods: HashMap<(i64, i64), Known>,
+    threads: HashMap<(i64, i64), (ThreadId, bool)>,
+    /// Where the fields of a frame are, by its type.
+    frames: HashMap<i64, Option<FrameRows>>,
+}
+
+/// Where the fields of a frame are.
+#[derive(Debug, Clone, Copy)]
+struct FrameRows {
+    method: usize,
+    line: Option<usize>,
+    bci: Option<usize>,
+}
+
+/// A frame's method, as far as it is one.
+#[derive(Debug, Clone)]
+enum Known {
+    Java(MethodId),
+    Foreign(Foreign, Rc<str>),
+}
+
+/// A stack, without what its thread has to say about it.
+#[derive(Debug, Clone, Copy)]
+struct Foot {
+    leaf: Option<NodeId>,
+    end: End,
+}
+
+impl<'c, 's> Reading<'c, 's> {
+    pub fn new(chunk: &'c Chunk, seen: &'s mut Seen, told: &'s mut Told) -> Self {
+        Self {
+            chunk,
+            seen,
+            told,
+            kinds: HashMap::new(),
+            stacks: HashMap::new(),
+            methods: HashMap::new(),
+            threads: HashMap::new(),
+            frames: HashMap::new(),
+        }
+    }
+
+    /// Takes an event in. False: its own bytes cannot be read.
+    pub fn event(&mut self, event: &Event<'_>) -> bool {
+        let seen = &mut *self.seen;
+        let role = self.kinds.entry(event.kind.id).or_insert_with(|| match Fields::of(event.kind, seen) {
+            Some(fields) => Role::Stacks(fields),
+            None if Told::tells(&event.kind.name) => Role::Tells,
+            None => Role::None,
+        });
+        let fields = match role {
+            Role::Stacks(fields) => fields,
+            Role::Tells => return self.told.event(self.chunk, event, seen),
+            Role::None => return true,
+        };
+        let Ok(values) = event.some(&fields.rows) else { return false };
+        let (kind, count, filtered) = (fields.kind, fields.count, fields.filtered);
+        let (stack, thread) = (values[fields.stack].clone(), fields.thread.map(|row| values[row].clone()));
+        let (thread, is_java) = self.thread(thread.as_ref());
+        let events = count.and_then(|row| {
+            if let Value::Whole(count) = values[row] { u64::try_from(count).ok() } else { None }
+        });
+        let foot = self.stack(&stack, filtered);
+        let samples = self.seen.kinds[kind.row()].samples;
+        // 0 is none.
+        let is_lost = foot.is_none() && matches!(stack, Value::Constant(_, 1..));
+        let stack = match foot {
+            Some(Foot { leaf: None, end: End::Outside }) | None if !samples && !is_lost => return true,
+            // Of a thread of Java's native frames are a stack only from its beginning on.
+            Some(Foot { leaf: None, end: End::Whole }) if is_java => {
+                Stack { leaf: None, end: End::None(self.seen.reason(FOREIGN)) }
+            }
+            Some(Foot { leaf: None, end: End::Whole }) => Stack { leaf: None, end: End::Outside },
+            Some(Foot { leaf, end }) => Stack { leaf, end },
+            None => {
+                let why = if is_lost { LOST } else { FAILED };
+                Stack { leaf: None, end: End::None(self.seen.reason(why)) }
+            }
+        };
+        self.seen.count(kind, thread, stack, events.unwrap_or(1));
+        true
+    }
+
+    fn thread(&mut self, value: Option<&Value>) -> (ThreadId, bool) {
+        let key =
+            if let Some(Value::Constant(type_id, index)) = value { Some((*type_id, *index)) } else { None };
+        if let Some(known) = key.and_then(|key| self.threads.get(&key)) {
+            return *known;
+        }
+        let object = value.map(|value| self.chunk.resolve(value));
+        let thread = object.and_then(|object| names::thread(self.chunk, &object));
+        let (name, tid, number) = thread.unwrap_or_else(|| (names::NO_THREAD.to_owned(), 0, 0));
+        let thread = Thread { name: self.seen.text(&name), tid, number };
+        let (row, _) = self.seen.threads.insert_full(thread);
+        let known = (ThreadId::of(row), number != 0 || name == names::VIRTUAL);
+        if let Some(key) = key {
+            self.threads.insert(key, known);
+        }
+        known
+    }
+
+    fn stack(&mut self, value: &Value, filtered: bool) -> Option<Foot> {
+        let key = if let Value::Constant(type_id, index) = value {
+            Some((*type_id, *index, filtered))
+        } else {
+            None
+        };
+        if let Some(known) = key.and_then(|key| self.stacks.get(&key)) {
+            return *known;
+        }
+        let foot = self.read_stack(value, filtered);
+        if let Some(key) = key {
+            self.stacks.insert(key, foot);
+        }
+        foot
+    }
+
+    fn read_stack(&mut self, value: &Value, filtered: bool) -> Option<Foot> {
+        let Value::Object(type_id, mut values) = self.chunk.resolve(value) else { return None };
+        let of = self.chunk.type_of(type_id)?;
+        // Taken out, and not copied: stacks are most of many recordings.
+        let frames = std::mem::replace(values.get_mut(of.field("frames")?)?, Value::Nothing);
+        let Value::List(frames) = frames else { return None };
+        let cut = of.field("truncated").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
+        // (async-profiler cuts at its own limit, and does not say so.)
+        let cut = cut || frames.len() >= self.told.deepest.unwrap_or(DEEPEST);
+        let (mut leaf, mut broken, mut begins, mut no_java, mut gap) = (None, None, false, false, false);
+        // A recording begins with the innermost.
+        for frame in frames.iter().take(DEEPEST).rev() {
+            match self.frame(frame) {
+                Some(Ok(place)) => {
+                    if leaf.is_none() && gap {
+                        // Its root is not known.
+                        broken = Some(self.seen.reason(UNNAMED));
+                    }
+                    let gap = std::mem::take(&mut gap);
+                    let (node, _) = self.seen.nodes.insert_full(Node { above: leaf, place, filtered, gap });
+                    leaf = Some(NodeId::of(node));
+                }
+                Some(Err((Foreign::Failed, name))) => broken = Some(self.seen.reason(&name)),
+                Some(Err((Foreign::NoJava, _))) => no_java = true,
+                Some(Err((Foreign::Beginning, _))) => begins = true,
+                Some(Err((Foreign::Native, _))) => {}
+                Some(Err((Foreign::Unnamed, _))) | None => gap = true,
+            }
+        }
+        let end = match (leaf, broken) {
+            (None, _) if no_java || begins => End::Outside,
+            (None, Some(why)) => End::None(why),
+            (None, None) if gap => End::None(self.seen.reason(UNNAMED)),
+            (None, None) if frames.is_empty() => return None,
+            (Some(_), Some(why)) => End::Broken(why),
+            (Some(_), None) if cut => End::Cut,
+            (_, None) => End::Whole,
+        };
+        Some(Foot { leaf, end })
+    }
+
+    /// The place of a frame, or what stands there that is no Java.
+    fn frame(&mut self, value: &Value) -> Option<Result<PlaceId, (Foreign, Rc<str>)>> {
+        // They stand in their stack: one that stood elsewhere could stand in any number of them.
+        let Value::Object(type_id, values) = value else { return None };
+        let chunk = self.chunk;
+        let rows = self.frames.entry(*type_id).or_insert_with(|| FrameRows::of(chunk.type_of(*type_id)?));
+        let rows = (*rows)?;
+        let method = match self.method(values.get(rows.method)?) {
+            Known::Java(method) => method,
+            Known::Foreign(foreign, name) => return Some(Err((foreign, name))),
+        };
+        let whole = |row: Option<usize>| match values.get(row?)? {
+            Value::Whole(number) => Some(*number),
+            _ => None,
+        };
+        let native = self.seen.method(method).is_native;
+        let bci = whole(rows.bci).and_then(|bci| i32::try_from(bci).ok());
+        let bci = match bci {
+            // Recorders write 0, or nothing, for a native method.
+            _ if native => NATIVE,
+            Some(bci) if bci >= 0 => bci,
+            _ => ENTRY,
+        };
+        let line = whole(rows.line).and_then(|line| u16::try_from(line).ok()).unwrap_or(0);
+        let (place, _) = self.seen.places.insert_full(Place { method, bci, line });
+        Some(Ok(PlaceId::of(place)))
+    }
+
+    fn method(&mut self, value: &Value) -> Known {
+        let key = if let Value::Constant(type_id, index) = value { Some((*type_id, *index)) } else { None };
+        if let Some(known) = key.and_then(|key| self.methods.get(&key)) {
+            return known.clone();
+        }
+        let known = self.read_method(value).unwrap_or_else(|| Known::Foreign(Foreign::Unnamed, "".into()));
+        if let Some(key) = key {
+            self.methods.insert(key, known.clone());
+        }
+        known
+    }
+
+    fn read_method(&mut self, value: &Value) -> Option<Known> {
+        let Value::Object(type_id, values) = self.chunk.resolve(value) else { return None };
+        let of = self.chunk.type_of(type_id)?;
+        let name = names::text(self.chunk, values.get(of.field("name")?)?)?;
+        let descriptor = of.field("descriptor").and_then(|row| names::text(self.chunk, values.get(row)?));
+        let class = of.field("type").and_then(|row| names::class(self.chunk, values.get(row)?));
+        let (class, loader) = class.unwrap_or_default();
+        let modifiers = of.whole(&values, "modifiers").unwrap_or(0);
+        let descriptor = descriptor?;
+        if !names::is_descriptor(&descriptor) {
+            return Some(Known::Foreign(meaning(&class, &name), self.seen.text(&name)));
+        }
+        if class.is_empty() {
+            return None;
+        }
+        let (class, hidden) = names::without_hidden_parts(&class);
+        let method = Method {
+            class: self.seen.text(&class),
+            hidden,
+            loader: self.seen.text(&loader),
+            name: self.seen.text(&name),
+            descriptor: self.seen.text(&descriptor),
+            is_static: modifiers & 0x8 != 0,
+            is_native: modifiers & 0x100 != 0,
+        };
+        let (row, _) = self.seen.methods.insert_full(method);
+        Some(Known::Java(MethodId::of(row)))
+    }
+}
+
+impl FrameRows {
+    fn of(frame: &Type) -> Option<Self> {
+        let (line, bci) = (frame.field("lineNumber"), frame.field("bytecodeIndex"));
+        Some(Self { method: frame.field("method")?, line, bci })
+    }
+}
+
+impl Fields {
+    /// None: its events have no stack.
+    fn of(kind: &Type, seen: &mut Seen) -> Option<Self> {
+        let stack = kind.field("stackTrace")?;
+        // Of a thread that begins the stack is that of the thread which has begun it.
+        let thread = kind
+            .field("parentThread")
+            .or_else(|| kind.field("sampledThread"))
+            .or_else(|| kind.field("eventThread"));
+        let samples = SAMPLES.contains(&kind.name.as_str());
+        // A thread that did nothing was looked at so often.
+        let count = kind.field("samples").filter(|_| kind.name == "profiler.WallClockSample");
+        let mut rows: Vec<usize> = [Some(stack), thread, count].into_iter().flatten().collect();
+        rows.sort_unstable();
+        let at = |row: usize| rows.iter().position(|known| *known == row);
+        Some(Self {
+            kind: seen.kind(&kind.name, kind.title(), samples),
+            stack: at(stack)?,
+            thread: thread.and_then(at),
+            count: count.and_then(at),
+            filtered: FILTERED.contains(&kind.name.as_str()),
+            rows,
+        })
+    }
+}

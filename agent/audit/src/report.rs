@@ -1,0 +1,242 @@
+//! What an audit has found, in figures for machines. The words are those of the trust report.
+//!
+//! The keys are a contract: none may be renamed, or left out because it is 0. What was not measured must never be there as a number.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use vouch_proof::Verdict;
+use vouch_recording::ByFate;
+use vouch_report::{Power, RefutationReport, Signals, millis};
+
+use crate::judge::Judge;
+use crate::seen::{KindId, Seen, ThreadId};
+use crate::stacks::{KindTally, Verdicts};
+use crate::told::Told;
+use crate::versions::{Ran, Version};
+
+/// No more threads are listed: the busiest.
+const THREADS: usize = 1_000;
+
+/// The audit of one recording.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AuditReport {
+    /// Vouch's own version.
+    pub vouch: String,
+    /// The files.
+    pub audited: Vec<String>,
+    /// Who recorded them.
+    pub recorder: String,
+    pub jdk: String,
+    pub vm_flags: String,
+    pub command: String,
+    pub wall_ms: f64,
+    /// Of all kinds that are samples.
+    pub samples: Signals<u64>,
+    /// By the recording's own name for a kind.
+    pub kinds: BTreeMap<String, KindReport>,
+    /// The busiest; all virtual ones are one.
+    pub threads: Vec<ThreadReport>,
+    /// Why there is no stack, in the recorder's words, and why one ends before its root.
+    pub unwalked: BTreeMap<String, u64>,
+    pub broken: BTreeMap<String, u64>,
+    pub refuted: BTreeMap<String, u64>,
+    pub edges: EdgeReport,
+    /// The most frequent.
+    pub refutations: Vec<RefutationReport>,
+    /// By corruption.
+    pub power: BTreeMap<String, Power>,
+    pub classes: ClassReport,
+    /// Bytes of events that the recorder says it has lost.
+    pub lost_bytes: u64,
+    /// Events whose own bytes cannot be read, and what is wrong with the file.
+    pub unreadable_events: u64,
+    pub damage: Vec<String>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Events of a kind.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct KindReport {
+    pub label: String,
+    /// Each of them was to have a stack.
+    pub samples: bool,
+    pub fates: Signals<u64>,
+    /// Of the plausible ones, those with an edge that could not be judged.
+    pub unjudged: u64,
+    /// Those that the recorder cut at its depth limit, and those whose walk it says was broken off.
+    pub cut: u64,
+    pub broken: u64,
+}
+
+/// A thread, with the events of all kinds.
+#[derive(Debug, Clone, Serialize)]
+pub struct ThreadReport {
+    pub name: String,
+    pub tid: u64,
+    pub stacks: u64,
+    pub refuted: u64,
+    pub unwalked: u64,
+}
+
+/// The edges of all stacks. The verdicts are on distinct ones, and add up to them.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct EdgeReport {
+    /// How often an edge stood in a stack, and how often one that could be judged.
+    pub checked: u64,
+    pub judged: u64,
+    pub distinct: u64,
+    pub proven: u64,
+    /// By explanation.
+    pub explained: BTreeMap<String, u64>,
+    pub refuted: u64,
+    /// By why.
+    pub unjudged: BTreeMap<String, u64>,
+}
+
+/// The classes of all frames.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ClassReport {
+    /// Found, and every frame fits.
+    pub found: u64,
+    /// Of these, those of which a line says that they are the very ones.
+    pub confirmed: u64,
+    /// Classes that no file has, by the rule.
+    pub generated: BTreeMap<String, u64>,
+    /// Those that are not the ones that ran, and those that were not found; those with most edges first.
+    pub other_version: Vec<Stranger>,
+    pub not_found: Vec<Stranger>,
+    /// Where classes were looked for.
+    pub places: Vec<String>,
+    /// What could not be read.
+    pub unreadable: Vec<String>,
+}
+
+/// A class that edges could not be held to.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Stranger {
+    pub class: String,
+    /// How often it was a caller.
+    pub edges: u64,
+    pub place: String,
+    pub why: String,
+}
+
+impl AuditReport {
+    /// What became of all events of the recording.
+    pub fn of(seen: &Seen, told: &Told, judge: &Judge<'_>, verdicts: &Verdicts) -> Self {
+        let kinds = kinds(seen, verdicts);
+        let samples = kinds.values().filter(|kind| kind.samples).map(|kind| kind.fates.fates);
+        Self {
+            recorder: told.recorder().to_owned(),
+            jdk: format!("{} {}", told.jvm, told.jdk_version().unwrap_or_default()).trim().to_owned(),
+            vm_flags: told.flags.clone(),
+            command: told.command.clone(),
+            wall_ms: millis(told.until_ns.abs_diff(told.from_ns)),
+            samples: signals(samples.fold(ByFate::default(), plus)),
+            kinds,
+            threads: threads(seen, verdicts),
+            unwalked: verdicts.unwalked.clone(),
+            broken: verdicts.broken.clone(),
+            refuted: verdicts.refuted.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect(),
+            edges: edges(verdicts),
+            classes: classes(seen, judge, verdicts),
+            lost_bytes: told.lost_bytes,
+            ..Self::default()
+        }
+    }
+}
+
+/// The sums of two.
+pub fn plus(sum: ByFate<u64>, more: ByFate<u64>) -> ByFate<u64> {
+    ByFate {
+        proven: sum.proven.saturating_add(more.proven),
+        plausible: sum.plausible.saturating_add(more.plausible),
+        refuted: sum.refuted.saturating_add(more.refuted),
+        unwalked: sum.unwalked.saturating_add(more.unwalked),
+        outside: sum.outside.saturating_add(more.outside),
+        dropped: sum.dropped.saturating_add(more.dropped),
+    }
+}
+
+fn signals(fates: ByFate<u64>) -> Signals<u64> {
+    Signals { signals: fates.sum(), fates }
+}
+
+fn kinds(seen: &Seen, verdicts: &Verdicts) -> BTreeMap<String, KindReport> {
+    let rows = seen.kinds.iter().enumerate();
+    let told = rows.filter_map(|(row, (name, kind))| {
+        let tally = verdicts.kinds.get(&KindId::of(row)).cloned().unwrap_or_default();
+        let KindTally { fates, unjudged, cut, broken } = tally;
+        let fates = signals(ByFate { dropped: kind.lost, ..fates });
+        let report =
+            KindReport { label: kind.label.clone(), samples: kind.samples, fates, unjudged, cut, broken };
+        (fates.signals > 0).then(|| (name.clone(), report))
+    });
+    told.collect()
+}
+
+fn threads(seen: &Seen, verdicts: &Verdicts) -> Vec<ThreadReport> {
+    let rows = seen.threads.iter().enumerate();
+    let told = rows.filter_map(|(row, thread)| {
+        let fates = verdicts.threads.get(&ThreadId::of(row))?.fates;
+        let (name, tid) = (thread.name.to_string(), thread.tid);
+        Some(ThreadReport {
+            name,
+            tid,
+            stacks: fates.sum(),
+            refuted: fates.refuted,
+            unwalked: fates.unwalked,
+        })
+    });
+    let mut told: Vec<_> = told.collect();
+    told.sort_by_key(|thread| Reverse(thread.stacks));
+    told.truncate(THREADS);
+    told
+}
+
+fn edges(verdicts: &Verdicts) -> EdgeReport {
+    let mut report = EdgeReport { checked: verdicts.checked, ..EdgeReport::default() };
+    let unjudged = verdicts.unjudged.values().fold(0, |sum: u64, more| sum.saturating_add(*more));
+    report.judged = report.checked.saturating_sub(unjudged);
+    for judged in verdicts.edges.values().copied() {
+        report.distinct += 1;
+        match judged {
+            Ok(Verdict::Proven) => report.proven += 1,
+            Ok(Verdict::Explained(how)) => *report.explained.entry(how.name().to_owned()).or_default() += 1,
+            Ok(Verdict::Refuted(_)) => report.refuted += 1,
+            Err(why) => *report.unjudged.entry(why.name().to_owned()).or_default() += 1,
+        }
+    }
+    report
+}
+
+fn classes(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> ClassReport {
+    let mut edges: BTreeMap<&str, u64> = BTreeMap::new();
+    for (method, count) in &verdicts.unjudged_callers {
+        *edges.entry(&*seen.method(*method).class).or_default() += count;
+    }
+    let mut report = ClassReport::default();
+    for (class, version) in judge.versions.all() {
+        let edges = edges.get(class).copied().unwrap_or(0);
+        let stranger = |place: &str, why: &str| {
+            let class = class.replace('/', ".");
+            Stranger { class, edges, place: place.to_owned(), why: why.to_owned() }
+        };
+        match version {
+            Version::Ran(Ran { confirmed, .. }) => {
+                report.found += 1;
+                report.confirmed += u64::from(*confirmed);
+            }
+            Version::Generated(rule) => *report.generated.entry(rule.name().to_owned()).or_default() += 1,
+            Version::Other { place, why } => report.other_version.push(stranger(place, why)),
+            Version::NotFound => report.not_found.push(stranger("", "")),
+        }
+    }
+    for strangers in [&mut report.other_version, &mut report.not_found] {
+        strangers.sort_by(|one, other| other.edges.cmp(&one.edges).then_with(|| one.class.cmp(&other.class)));
+    }
+    report
+}

@@ -1,0 +1,234 @@
+//! What a person reads of an audit: at most eight lines, and a table of several audits side by side.
+//!
+//! What is as it should be is left out; what could not be judged never is.
+
+use vouch_recording::{ByFate, Fate};
+use vouch_report::{LISTED, RefutationReport, duration, float, grouped, percent, readable};
+
+use crate::report::{AuditReport, Stranger, plus};
+
+const LINES: usize = 8;
+/// So many of a list are named.
+const NAMED: usize = 3;
+
+/// The fates, the best first.
+const FATES: [Fate; 6] =
+    [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
+
+impl AuditReport {
+    /// The summary, each line ended. `file` is what explains the refutations, if one was written.
+    pub fn summary(&self, file: Option<&str>) -> String {
+        let mut lines = vec![self.whose()];
+        lines.extend(self.damaged());
+        lines.extend(self.of_kinds("samples", true));
+        lines.extend(self.of_kinds("other events with a stack", false));
+        lines.push(self.judged());
+        lines.extend(self.worst(file));
+        lines.extend(self.hidden());
+        lines.extend(self.lacking());
+        lines.extend(self.noticed());
+        let remarks = self.damage.iter().skip(1).chain(&self.notes).chain(&self.classes.unreadable);
+        let mut remarks: Vec<String> = remarks.cloned().collect();
+        // There is always room for one.
+        lines.truncate(LINES - usize::from(!remarks.is_empty()));
+        let room = LINES - lines.len();
+        if remarks.len() > room {
+            let more = remarks.len() - room;
+            remarks.truncate(room);
+            if let Some(last) = remarks.last_mut() {
+                *last = format!("{last} (and {more} more remarks, in the report: --report FILE.json)");
+            }
+        }
+        lines.extend(remarks);
+        lines.iter().flat_map(|line| [vouch_report::plain(line), "\n".to_owned()]).collect()
+    }
+
+    fn whose(&self) -> String {
+        let parts = [self.jdk.clone(), self.command.clone()].into_iter().filter(|part| !part.is_empty());
+        let parts: Vec<String> = parts.map(|part| vouch_report::shortened(&part, 60)).collect();
+        format!(
+            "{} by {}: {}, {}",
+            self.audited.join(", "),
+            self.recorder,
+            parts.join(", "),
+            duration(self.wall_ms)
+        )
+    }
+
+    /// What is wrong with the file: it is told before all that comes of it.
+    fn damaged(&self) -> Option<String> {
+        let unread = (self.unreadable_events > 0)
+            .then(|| format!("{} events cannot be read", grouped(self.unreadable_events)));
+        let parts: Vec<String> = self.damage.first().cloned().into_iter().chain(unread).collect();
+        (!parts.is_empty())
+            .then(|| format!("not all of it is there, cut short or damaged: {}", parts.join("; ")))
+    }
+
+    fn of_kinds(&self, what: &str, samples: bool) -> Option<String> {
+        let kinds: Vec<_> = self.kinds.iter().filter(|(_, kind)| kind.samples == samples).collect();
+        let sum = kinds.iter().map(|(_, kind)| kind.fates.fates).fold(ByFate::<u64>::default(), plus);
+        let names: Vec<&str> = kinds.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();
+        let more =
+            if kinds.len() > NAMED { format!(" and {} more", kinds.len() - NAMED) } else { String::new() };
+        (sum.sum() > 0)
+            .then(|| format!("{} {what} ({}{more}): {}", grouped(sum.sum()), names.join(", "), fates(sum)))
+    }
+
+    fn judged(&self) -> String {
+        let edges = &self.edges;
+        let explained: u64 = edges.explained.values().sum();
+        let unjudged: u64 = edges.unjudged.values().sum();
+        format!(
+            "{} calls in these stacks, {} of them judged; of {} that are distinct {} are proven, {} explained, {} refuted, {} not judged",
+            grouped(edges.checked),
+            percent(of(edges.judged, edges.checked)),
+            grouped(edges.distinct),
+            grouped(edges.proven),
+            grouped(explained),
+            grouped(edges.refuted),
+            grouped(unjudged),
+        )
+    }
+
+    fn worst(&self, file: Option<&str>) -> Option<String> {
+        let RefutationReport { count, kind, caller, bci, expected, found, .. } = self.refutations.first()?;
+        let place =
+            if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
+        let others = match self.refutations.len() {
+            1 => String::new(),
+            many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
+        };
+        let claimed =
+            if found.is_empty() { String::new() } else { format!("; the recording has {}", readable(found)) };
+        let explain = file.map_or_else(
+            || "; --report FILE.json, and vouch explain FILE.json 1 shows it".to_owned(),
+            |file| format!("; vouch explain {file} 1 shows it"),
+        );
+        let times = if *count == 1 { "once".to_owned() } else { format!("{} times", grouped(*count)) };
+        Some(format!("refuted #1 ({kind}, {times}{others}): {}{claimed}{explain}", readable(&place)))
+    }
+
+    /// What the recording itself leaves out.
+    fn hidden(&self) -> Option<String> {
+        let cut: u64 = self.kinds.values().map(|kind| kind.cut).sum();
+        let reasons = |reasons: &std::collections::BTreeMap<String, u64>| {
+            let mut all: Vec<_> = reasons.iter().collect();
+            all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let named: Vec<_> =
+                all.iter().take(NAMED).map(|(why, count)| format!("{why} {}", grouped(**count))).collect();
+            named.join(", ")
+        };
+        let parts = [
+            (cut > 0).then(|| format!("{} stacks are cut at its depth limit", grouped(cut))),
+            (!self.broken.is_empty()).then(|| format!("walks that broke off: {}", reasons(&self.broken))),
+            (!self.unwalked.is_empty()).then(|| format!("unwalked because: {}", reasons(&self.unwalked))),
+            (self.lost_bytes > 0).then(|| format!("{} bytes of events were lost", grouped(self.lost_bytes))),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The classes that were not to be had.
+    fn lacking(&self) -> Option<String> {
+        let named = |strangers: &[Stranger]| {
+            let first: Vec<&str> =
+                strangers.iter().take(NAMED).map(|stranger| stranger.class.as_str()).collect();
+            let more = if strangers.len() > NAMED { ", …" } else { "" };
+            format!("{}{more}", first.join(", "))
+        };
+        // Nobody looks for a class for the sake of a call in a thousand.
+        let callers = |strangers: &[Stranger]| {
+            let edges: u64 = strangers.iter().map(|stranger| stranger.edges).sum();
+            let matter = edges.saturating_mul(1_000) >= self.edges.checked;
+            strangers.iter().filter(|it| it.edges > 0 && matter).cloned().collect::<Vec<_>>()
+        };
+        let (missing, other) = (callers(&self.classes.not_found), callers(&self.classes.other_version));
+        let parts = [
+            (!missing.is_empty()).then(|| {
+                format!(
+                    "{} classes were not found ({}): add them with --classes PATH",
+                    missing.len(),
+                    named(&missing)
+                )
+            }),
+            (!other.is_empty()).then(|| {
+                format!("{} are not the ones that ran ({}: {})", other.len(), named(&other), other[0].why)
+            }),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn noticed(&self) -> Option<String> {
+        const SHOWN: [&str; 3] = ["dropped_frames", "foreign_frames", "moved_bcis"];
+        let noticed = SHOWN.iter().filter_map(|corruption| {
+            let power = self.power.get(*corruption)?;
+            Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
+        });
+        let noticed: Vec<String> = noticed.collect();
+        (!noticed.is_empty()).then(|| format!("an audit of these stacks notices {}", noticed.join(", ")))
+    }
+}
+
+/// So much of so many, in percent.
+fn of(part: u64, all: u64) -> f64 {
+    100.0 * float(part) / float(all.max(1))
+}
+
+/// How many of each fate, and what share that is.
+fn fates(fates: ByFate<u64>) -> String {
+    let parts = FATES.iter().filter(|fate| fates.get(**fate) > 0).map(|fate| {
+        let count = fates.get(*fate);
+        format!("{} {} ({})", fate.name(), grouped(count), percent(of(count, fates.sum())))
+    });
+    parts.collect::<Vec<_>>().join(" + ")
+}
+
+/// Several audits side by side: a row for each kind of samples, and one for all other events.
+pub fn side_by_side(reports: &[AuditReport]) -> String {
+    const HEAD: [&str; 11] = [
+        "recording",
+        "by",
+        "kind",
+        "events",
+        "proven",
+        "plausible",
+        "refuted",
+        "unwalked",
+        "outside",
+        "dropped",
+        "calls judged",
+    ];
+    let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
+    for report in reports {
+        let judged = percent(of(report.edges.judged, report.edges.checked));
+        let mut row = |kind: &str, fates: ByFate<u64>| {
+            let all = fates.sum();
+            let shares = FATES.map(|fate| percent(of(fates.get(fate), all)));
+            let head = [report.audited.join(" "), report.recorder.clone(), kind.to_owned(), grouped(all)];
+            rows.push(head.into_iter().chain(shares).chain([judged.clone()]).collect());
+        };
+        for (name, kind) in report.kinds.iter().filter(|(_, kind)| kind.samples) {
+            row(name, kind.fates.fates);
+        }
+        let others = report.kinds.values().filter(|kind| !kind.samples).map(|kind| kind.fates.fates);
+        row("other events", others.fold(ByFate::default(), plus));
+    }
+    table(&rows)
+}
+
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(place, (cell, width))| {
+            let cell = vouch_report::plain(cell);
+            if place < 3 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,357 @@
+//! The program, its classes and its recordings.
+//!
+//! `Main.main` calls `Shop.open`, which calls `Cart.sum` and then `Cart.clear`; `Worker.run` begins a thread and calls `Cart.sum`.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use vouch_classes::testing::{Call, INVOKESTATIC, LAMBDA, LENGTH, Written, WrittenMethod};
+use vouch_jfr::testing::{Constants, Declared, DeclaredField, chunk, constant, event, long, plain, text};
+
+use crate::{Audit, AuditReport, Places};
+
+const VOID: &str = "()V";
+
+const fn calls<'a>(name: &'a str, line: u16, calls: &'a [Call<'a>]) -> WrittenMethod<'a> {
+    WrittenMethod { name, descriptor: VOID, is_static: true, line, calls }
+}
+
+pub const CLASSES: [Written<'_>; 5] = [
+    Written { name: "java/lang/Object", superclass: "java/lang/Object", methods: &[] },
+    Written {
+        name: "java/lang/Thread",
+        superclass: "java/lang/Object",
+        methods: &[WrittenMethod {
+            name: "run",
+            descriptor: VOID,
+            is_static: false,
+            line: 1,
+            calls: &[(INVOKESTATIC, ["Cart", "sum", VOID])],
+        }],
+    },
+    Written {
+        name: "Main",
+        superclass: "java/lang/Object",
+        methods: &[
+            WrittenMethod {
+                name: "main",
+                descriptor: "([Ljava/lang/String;)V",
+                is_static: true,
+                line: 10,
+                calls: &[(INVOKESTATIC, ["Shop", "open", VOID]), (LAMBDA, ["Main", "run", "lambda$main$0"])],
+            },
+            calls("lambda$main$0", 20, &[(INVOKESTATIC, ["Cart", "sum", VOID])]),
+        ],
+    },
+    Written {
+        name: "Shop",
+        superclass: "java/lang/Object",
+        methods: &[calls(
+            "open",
+            30,
+            &[(INVOKESTATIC, ["Cart", "sum", VOID]), (INVOKESTATIC, ["Cart", "clear", VOID])],
+        )],
+    },
+    Written {
+        name: "Cart",
+        superclass: "java/lang/Object",
+        methods: &[calls("sum", 40, &[(INVOKESTATIC, ["Cart", "clear", VOID])]), calls("clear", 50, &[])],
+    },
+];
+
+/// Methods, by their numbers in the recording: class, name, descriptor, modifiers.
+const METHODS: [(&str, &str, &str, i64); 15] = [
+    ("Main", "main", "([Ljava/lang/String;)V", 9),
+    ("Shop", "open", VOID, 9),
+    ("Cart", "sum", VOID, 9),
+    ("Cart", "clear", VOID, 9),
+    ("java/lang/Thread", "run", VOID, 1),
+    ("Gone", "away", VOID, 9),
+    ("Main$$Lambda$14+0x0000000800c03000/77", "run", VOID, 1),
+    ("Main", "lambda$main$0", VOID, 9),
+    ("", "unknown_Java", "()L;", 256),
+    ("", "break_deopt", "()L;", 256),
+    ("libjvm.so", "GenCollect", "()L;", 256),
+    ("libc.so.6", "start_thread", "()L;", 256),
+    ("Cart", "undeclared", VOID, 9),
+    ("", "stale_jmethodID", "()L;", 256),
+    ("Cart", "sum", VOID, 9),
+];
+pub const MAIN: i64 = 1;
+pub const OPEN: i64 = 2;
+pub const SUM: i64 = 3;
+pub const CLEAR: i64 = 4;
+pub const RUN: i64 = 5;
+pub const GONE: i64 = 6;
+pub const LAMBDA_RUN: i64 = 7;
+pub const LAMBDA_BODY: i64 = 8;
+pub const UNKNOWN: i64 = 9;
+pub const BROKEN: i64 = 10;
+pub const NATIVE: i64 = 11;
+pub const BEGINNING: i64 = 12;
+pub const UNDECLARED: i64 = 13;
+pub const STALE: i64 = 14;
+/// Of a class that another loader has loaded.
+pub const OTHER_SUM: i64 = 15;
+
+/// The bci of a method's first call, and of its second.
+pub const FIRST: i64 = 0;
+pub const SECOND: i64 = LENGTH as i64;
+
+/// A frame: method, bci, line.
+pub type Frame = (i64, i64, i64);
+
+/// Of a method at a call, in the line that its class has it in.
+pub const fn at(method: i64, bci: i64) -> Frame {
+    let line = match method {
+        MAIN => 10,
+        OPEN => 30,
+        SUM => 40,
+        RUN => 1,
+        LAMBDA_BODY => 20,
+        _ => 0,
+    };
+    (method, bci, if line > 0 { line + bci / SECOND } else { 0 })
+}
+
+/// A stack, leaf first, with whether it was cut; and how often a thread had it, in events of a kind.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    pub kind: i64,
+    pub thread: i64,
+    pub frames: Vec<Frame>,
+    pub cut: bool,
+    pub times: usize,
+}
+
+pub fn shown(thread: i64, times: usize, frames: &[Frame]) -> Shown {
+    Shown { kind: SAMPLE, thread, frames: frames.to_vec(), cut: false, times }
+}
+
+const LONG: i64 = 20;
+const STRING: i64 = 21;
+const BOOLEAN: i64 = 22;
+const INT: i64 = 23;
+const THREAD: i64 = 40;
+const CLASS: i64 = 41;
+const LOADER: i64 = 45;
+const METHOD: i64 = 42;
+const FRAME: i64 = 43;
+const STACK: i64 = 44;
+pub const SAMPLE: i64 = 100;
+pub const PARK: i64 = 101;
+pub const READ: i64 = 102;
+const LOST: i64 = 103;
+const PROPERTY: i64 = 104;
+const SETTING: i64 = 105;
+const REDEFINED: i64 = 106;
+const JVM: i64 = 107;
+
+pub const MAIN_THREAD: i64 = 1;
+pub const WORKER: i64 = 2;
+pub const COLLECTOR: i64 = 3;
+/// Of which the recording says nothing.
+pub const NOBODY: i64 = 4;
+
+const fn kind<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredField<'a>]) -> Declared<'a> {
+    Declared { id, name, annotations: &[], event, fields }
+}
+
+const EVENT: &[DeclaredField<'_>] =
+    &[plain("startTime", LONG), constant("eventThread", THREAD), constant("stackTrace", STACK)];
+
+const TYPES: &[Declared<'_>] = &[
+    kind(LONG, "long", false, &[]),
+    kind(INT, "int", false, &[]),
+    kind(STRING, "java.lang.String", false, &[]),
+    kind(BOOLEAN, "boolean", false, &[]),
+    kind(
+        THREAD,
+        "java.lang.Thread",
+        false,
+        &[plain("osThreadId", LONG), plain("javaName", STRING), plain("javaThreadId", LONG)],
+    ),
+    kind(LOADER, "jdk.types.ClassLoader", false, &[plain("name", STRING)]),
+    kind(CLASS, "java.lang.Class", false, &[constant("classLoader", LOADER), plain("name", STRING)]),
+    kind(
+        METHOD,
+        "jdk.types.Method",
+        false,
+        &[
+            constant("type", CLASS),
+            plain("name", STRING),
+            plain("descriptor", STRING),
+            plain("modifiers", INT),
+        ],
+    ),
+    kind(
+        FRAME,
+        "jdk.types.StackFrame",
+        false,
+        &[constant("method", METHOD), plain("lineNumber", INT), plain("bytecodeIndex", INT)],
+    ),
+    kind(
+        STACK,
+        "jdk.types.StackTrace",
+        false,
+        &[plain("truncated", BOOLEAN), DeclaredField { list: true, ..plain("frames", FRAME) }],
+    ),
+    kind(SAMPLE, "jdk.ExecutionSample", true, EVENT),
+    kind(PARK, "jdk.ThreadPark", true, EVENT),
+    kind(READ, "jdk.FileRead", true, EVENT),
+    kind(
+        PROPERTY,
+        "jdk.InitialSystemProperty",
+        true,
+        &[plain("startTime", LONG), plain("key", STRING), plain("value", STRING)],
+    ),
+    kind(
+        SETTING,
+        "jdk.ActiveSetting",
+        true,
+        &[plain("startTime", LONG), plain("name", STRING), plain("value", STRING)],
+    ),
+    kind(JVM, "jdk.JVMInformation", true, &[plain("startTime", LONG), plain("jvmVersion", STRING)]),
+    kind(REDEFINED, "jdk.RedefineClasses", true, &[plain("startTime", LONG)]),
+    kind(LOST, "jdk.CPUTimeSamplesLost", true, &[plain("startTime", LONG), plain("lostSamples", INT)]),
+];
+
+fn constants(stacks: &[Shown]) -> Vec<Constants> {
+    let thread = |tid, name: &str, number| [long(tid), text(name), long(number)].concat();
+    let numbered = |row: usize| i64::try_from(row).unwrap() + 1;
+    let frame = |(method, bci, line): &Frame| [long(*method), long(*line), long(*bci)].concat();
+    let stack = |shown: &Shown| {
+        let frames: Vec<u8> = shown.frames.iter().flat_map(frame).collect();
+        [vec![u8::from(shown.cut)], long(i64::try_from(shown.frames.len()).unwrap()), frames].concat()
+    };
+    vec![
+        (
+            THREAD,
+            vec![
+                (MAIN_THREAD, thread(11, "main", 1)),
+                (WORKER, thread(12, "worker", 9)),
+                (COLLECTOR, thread(13, "GC Thread#0", 0)),
+                (NOBODY, thread(0, "", 0)),
+            ],
+        ),
+        (LOADER, vec![(1, text("app")), (2, text("plug-in"))]),
+        (
+            CLASS,
+            METHODS
+                .iter()
+                .enumerate()
+                .map(|(row, method)| {
+                    let loader = if numbered(row) == OTHER_SUM { 2 } else { 1 };
+                    (numbered(row), [long(loader), text(method.0)].concat())
+                })
+                .collect(),
+        ),
+        (
+            METHOD,
+            METHODS
+                .iter()
+                .enumerate()
+                .map(|(row, (_, name, descriptor, modifiers))| {
+                    let class = long(numbered(row));
+                    (numbered(row), [class, text(name), text(descriptor), long(*modifiers)].concat())
+                })
+                .collect(),
+        ),
+        (STACK, stacks.iter().enumerate().map(|(row, shown)| (numbered(row), stack(shown))).collect()),
+    ]
+}
+
+/// That the `java` command has made the JVM.
+pub fn launched() -> Vec<u8> {
+    event(PROPERTY, &[long(1), text("sun.java.launcher"), text("SUN_STANDARD")])
+}
+
+/// At how many frames async-profiler ends a stack.
+pub fn depth(frames: &str) -> Vec<u8> {
+    event(SETTING, &[long(1), text("jstackdepth"), text(frames)])
+}
+
+/// Which JVM it was.
+pub fn jvm(version: &str) -> Vec<u8> {
+    event(JVM, &[long(1), text(version)])
+}
+
+pub fn redefined() -> Vec<u8> {
+    event(REDEFINED, &[long(1)])
+}
+
+/// A recording of these stacks; and so many samples lost.
+pub fn recording(stacks: &[Shown], lost: i64) -> Vec<u8> {
+    recording_of(vec![], stacks, lost)
+}
+
+/// The same behind events that tell of the run.
+pub fn recording_of(mut events: Vec<Vec<u8>>, stacks: &[Shown], lost: i64) -> Vec<u8> {
+    for (row, shown) in stacks.iter().enumerate() {
+        let number = if shown.frames.is_empty() { 0 } else { i64::try_from(row).unwrap() + 1 };
+        let one = event(shown.kind, &[long(5), long(shown.thread), long(number)]);
+        events.extend(std::iter::repeat_n(one, shown.times));
+    }
+    if lost > 0 {
+        events.push(event(LOST, &[long(5), long(lost)]));
+    }
+    chunk(TYPES, &constants(stacks), &events, (0, 1_000))
+}
+
+/// A folder with these classes, which is gone when the test is over.
+#[derive(Debug)]
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn of(name: &str, classes: &[Written<'_>]) -> Self {
+        let folder = std::env::temp_dir().join(format!("vouch-audit-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        for class in classes {
+            let file = folder.join(format!("{}.class", class.name));
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, class.bytes()).unwrap();
+        }
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A JDK that has the program's classes for its own: it is certain that they are the ones that ran.
+pub fn jdk(name: &str) -> Folder {
+    let folder = Folder::of(name, &[]);
+    let bytes = CLASSES.map(|class| (format!("{}.class", class.name), class.bytes()));
+    let entries = bytes.each_ref().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+    fs::create_dir_all(folder.0.join("lib")).unwrap();
+    fs::write(folder.0.join("lib/rt.jar"), vouch_archive::of_bytes(&entries)).unwrap();
+    folder
+}
+
+/// What an audit of a recording says, by the classes of a JDK.
+pub fn audited_by_jdk(bytes: Vec<u8>, jdk: &Folder) -> Result<AuditReport, String> {
+    let mut audit = Audit::default();
+    audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
+    audit.judge(&Places { classes: Vec::new(), jdk: Some(jdk.0.clone()) }, |_| {})
+}
+
+/// What an audit of a recording says, by these classes.
+pub fn audited(bytes: Vec<u8>, folder: &Folder) -> Result<AuditReport, String> {
+    let mut audit = Audit::default();
+    audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
+    audit.judge(&Places { classes: vec![folder.0.clone()], jdk: None }, |_| {})
+}
+
+/// The same of stacks behind events that tell of the run, by the classes that ran.
+pub fn audit_of(name: &str, told: Vec<Vec<u8>>, stacks: &[Shown]) -> AuditReport {
+    audited_by_jdk(recording_of(told, stacks, 0), &jdk(name)).unwrap()
+}
+
+/// The same of stacks, by the classes that ran.
+pub fn audit(name: &str, stacks: &[Shown]) -> AuditReport {
+    audit_of(name, Vec::new(), stacks)
+}

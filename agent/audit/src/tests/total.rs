@@ -1,0 +1,84 @@
+//! Recordings that are damaged, cut short, or of anything at all: each event ends as one of one fate, and nothing panics.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::program::{
+    CLASSES, FIRST, Folder, MAIN, MAIN_THREAD, OPEN, SAMPLE, SUM, Shown, WORKER, at, audited, recording,
+    shown,
+};
+
+fn stacks() -> Vec<Shown> {
+    vec![
+        shown(MAIN_THREAD, 9, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]),
+        shown(WORKER, 3, &[at(SUM, FIRST), at(OPEN, FIRST)]),
+    ]
+}
+
+fn any_stack() -> impl Strategy<Value = Shown> {
+    let frame = (1..15_i64, -4..30_i64, 0..60_i64);
+    let frames = proptest::collection::vec(frame, 0..9);
+    (1..5_i64, frames, any::<bool>(), 1..4_usize).prop_map(|(thread, frames, cut, times)| Shown {
+        kind: SAMPLE,
+        thread,
+        frames,
+        cut,
+        times,
+    })
+}
+
+#[test]
+fn a_recording_that_is_cut_short_gives_what_is_whole() {
+    let whole = recording(&stacks(), 0);
+    let folder = Folder::of("torn", &CLASSES);
+    for length in (0..whole.len()).step_by(3) {
+        let Ok(report) = audited(whole[..length].to_vec(), &folder) else { continue };
+        assert!(!report.damage.is_empty() && report.samples.signals <= 12, "{length}: {report:?}");
+    }
+    assert!(audited(whole, &folder).unwrap().damage.is_empty());
+}
+
+/// An audit measures its power each time, which is most of its work on a recording so small.
+const CASES: u32 = 64;
+
+fn always<S: Strategy>(
+    strategy: S,
+    holds: impl Fn(S::Value, &Folder) -> Result<(), TestCaseError>,
+    name: &str,
+) {
+    let folder = Folder::of(name, &CLASSES);
+    let config = Config { cases: CASES.max(Config::default().cases / 4), ..Config::default() };
+    TestRunner::new(config).run(&strategy, |value| holds(value, &folder)).unwrap();
+}
+
+#[test]
+fn each_event_has_one_fate() {
+    let holds = |stacks: Vec<Shown>, folder: &Folder| {
+        let report = audited(recording(&stacks, 0), folder).unwrap();
+        let events: usize = stacks.iter().map(|shown| shown.times).sum();
+        prop_assert_eq!(report.samples.signals, events as u64);
+        prop_assert_eq!(report.samples.fates.sum(), events as u64);
+        let edges = &report.edges;
+        let others: u64 = edges.explained.values().chain(edges.unjudged.values()).sum();
+        prop_assert_eq!(edges.distinct, edges.proven + edges.refuted + others);
+        prop_assert!(report.summary(None).lines().count() <= 8);
+        Ok(())
+    };
+    always(proptest::collection::vec(any_stack(), 1..12), holds, "any");
+}
+
+#[test]
+fn no_damage_is_too_bad() {
+    let holds = |places: Vec<(usize, u8)>, folder: &Folder| {
+        let mut bytes = recording(&stacks(), 5);
+        let length = bytes.len();
+        for (at, with) in places {
+            bytes[at % length] = with;
+        }
+        if let Ok(report) = audited(bytes, folder) {
+            prop_assert_eq!(report.samples.signals, report.samples.fates.sum());
+        }
+        Ok(())
+    };
+    always(proptest::collection::vec((any::<usize>(), any::<u8>()), 1..8), holds, "damaged");
+}

@@ -1,0 +1,175 @@
+//! What a recording says of the run that it is of: the JVM, its command line, where its classes lie, who recorded it, and what was lost.
+//!
+//! It must never take what is not told for something: a recording without it is audited as well.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vouch_jfr::{Chunk, Event, Value};
+
+use crate::names;
+use crate::seen::{Seen, add};
+
+/// What was told.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// The name of the JVM, and its version.
+    pub jvm: String,
+    pub version: String,
+    pub flags: String,
+    pub command: String,
+    pub properties: BTreeMap<String, String>,
+    /// What recordings were called: async-profiler's says what it is.
+    pub recordings: Vec<String>,
+    /// What tells one run from another.
+    runs: BTreeSet<String>,
+    /// At so many frames async-profiler ends a stack.
+    pub deepest: Option<usize>,
+    pub changes: Changes,
+    /// Bytes of events for which the recorder had no room.
+    pub lost_bytes: u64,
+    /// From when to when, since 1970.
+    pub from_ns: i64,
+    pub until_ns: i64,
+}
+
+/// Whether classes are as their files have them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Changes {
+    #[default]
+    None,
+    /// An agent may have changed them when they were loaded.
+    Loading,
+    /// They were redefined meanwhile: of one method there may be code of two versions.
+    Meanwhile,
+}
+
+/// Whose samples are told to be lost, by the kind that tells it.
+const LOST: [(&str, &str, &str); 1] = [("jdk.CPUTimeSamplesLost", "lostSamples", "jdk.CPUTimeSample")];
+
+/// The kinds that tell of the run besides.
+const TELLERS: [&str; 5] = [
+    "jdk.JVMInformation",
+    "jdk.InitialSystemProperty",
+    "jdk.ActiveRecording",
+    "jdk.ActiveSetting",
+    "jdk.DataLoss",
+];
+/// What tells that classes are not what they were.
+const REDEFINES: [&str; 3] = ["jdk.RedefineClasses", "jdk.RetransformClasses", "jdk.ClassRedefinition"];
+/// async-profiler's limit, unless it says another one.
+const DEPTH: usize = 2_048;
+
+impl Told {
+    /// True if events of this kind say something of the run.
+    pub fn tells(kind: &str) -> bool {
+        TELLERS.contains(&kind)
+            || REDEFINES.contains(&kind)
+            || LOST.iter().any(|(teller, _, _)| *teller == kind)
+    }
+
+    /// A chunk is of this time.
+    pub fn chunk(&mut self, chunk: &Chunk) {
+        let header = chunk.header;
+        let until = header.start_unix_ns.saturating_add(header.duration_ns.max(0));
+        let first = self.from_ns == 0 && self.until_ns == 0;
+        self.from_ns = if first { header.start_unix_ns } else { self.from_ns.min(header.start_unix_ns) };
+        self.until_ns = self.until_ns.max(until);
+    }
+
+    /// Takes in what an event tells, if it is one of those. False: it cannot be read.
+    pub fn event(&mut self, chunk: &Chunk, event: &Event<'_>, seen: &mut Seen) -> bool {
+        match event.kind.name.as_str() {
+            "jdk.JVMInformation" => self.read(chunk, event, Self::jvm),
+            "jdk.InitialSystemProperty" => self.read(chunk, event, |told, text, _| {
+                told.properties.insert(text("key"), text("value"));
+            }),
+            "jdk.ActiveRecording" => self.read(chunk, event, |told, text, _| {
+                let name = text("name");
+                if !told.recordings.contains(&name) {
+                    told.recordings.push(name);
+                }
+            }),
+            "jdk.ActiveSetting" => self.read(chunk, event, |told, text, _| {
+                if text("name") == "jstackdepth" {
+                    told.deepest = Some(text("value").parse().unwrap_or(DEPTH));
+                }
+            }),
+            name if REDEFINES.contains(&name) => {
+                self.changes = Changes::Meanwhile;
+                true
+            }
+            "jdk.DataLoss" => {
+                self.read(chunk, event, |told, _, number| add(&mut told.lost_bytes, number("amount")))
+            }
+            name => match LOST.iter().find(|(teller, _, _)| *teller == name) {
+                Some((_, field, kind)) => {
+                    let mut lost = 0;
+                    let read = self.read(chunk, event, |_, _, number| lost = number(field));
+                    let kind = seen.kind(kind, kind, true);
+                    add(&mut seen.kinds[kind.row()].lost, lost);
+                    read
+                }
+                None => true,
+            },
+        }
+    }
+
+    fn jvm(&mut self, text: &dyn Fn(&str) -> String, number: &dyn Fn(&str) -> u64) {
+        let run = format!("{} {} {}", text("jvmVersion"), text("javaArguments"), number("pid"));
+        self.runs.insert(run);
+        self.jvm = text("jvmName");
+        self.version = text("jvmVersion");
+        self.flags = text("jvmArguments");
+        self.command = text("javaArguments");
+        if ["-javaagent:", "-agentlib:jdwp"].iter().any(|agent| self.flags.contains(agent)) {
+            self.changes = self.changes.max(Changes::Loading);
+        }
+    }
+
+    fn read(
+        &mut self,
+        chunk: &Chunk,
+        event: &Event<'_>,
+        take: impl FnOnce(&mut Self, &dyn Fn(&str) -> String, &dyn Fn(&str) -> u64),
+    ) -> bool {
+        let Ok(values) = event.values() else { return false };
+        let value = |name: &str| values.get(event.kind.field(name)?);
+        let text = |name: &str| value(name).and_then(|value| names::text(chunk, value)).unwrap_or_default();
+        let number = |name: &str| match value(name) {
+            Some(Value::Whole(number)) => u64::try_from(*number).unwrap_or(0),
+            _ => 0,
+        };
+        take(self, &text, &number);
+        true
+    }
+
+    /// The version of the JVM: JFR's own text has it in a sentence.
+    pub fn jdk_version(&self) -> Option<&str> {
+        let property =
+            ["java.runtime.version", "java.vm.version"].iter().find_map(|key| self.properties.get(*key));
+        let in_parentheses = || Some(self.version.split_once('(')?.1.split_once(')')?.0);
+        let version = property.map(String::as_str).or_else(in_parentheses).unwrap_or(&self.version);
+        (!version.is_empty()).then_some(version)
+    }
+
+    /// That recordings of several runs were taken for one.
+    pub fn more_than_one_run(&self) -> Option<String> {
+        (self.runs.len() > 1).then(|| {
+            format!(
+                "these are recordings of {} runs, which need not have had the same classes: audit each alone, or with --compare",
+                self.runs.len()
+            )
+        })
+    }
+
+    /// True if the `java` command has made the JVM, and no program that calls it.
+    pub fn is_launched(&self) -> bool {
+        self.properties.get("sun.java.launcher").is_some_and(|launcher| launcher == "SUN_STANDARD")
+    }
+
+    /// Who recorded it.
+    pub fn recorder(&self) -> &str {
+        let named = self.recordings.iter().find(|name| name.starts_with("async-profiler"));
+        named.map_or("Flight Recorder", String::as_str)
+    }
+}

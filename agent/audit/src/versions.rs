@@ -1,0 +1,208 @@
+//! The classes that ran, as far as they are there: of all copies of a class the one that every frame of the recording fits.
+//!
+//! A class that does not fit is not the one that ran: that is a result of its own, and must never refute a stack.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use vouch_classes::{ClassFile, Copy, Declared, Library};
+
+use crate::made::Rule;
+use crate::seen::{Method, Place, Seen};
+
+/// A class of the recording's.
+#[derive(Debug)]
+pub enum Version {
+    /// This one ran.
+    Ran(Ran),
+    /// There is none of this name that the recording fits.
+    Other { place: String, why: String },
+    /// No file has it, since the JVM or a library made it: by this rule.
+    Generated(Rule),
+    /// It was looked for, and not found.
+    NotFound,
+}
+
+/// A class that ran.
+#[derive(Debug)]
+pub struct Ran {
+    pub place: String,
+    pub file: ClassFile,
+    /// A line of the recording's is where the class has it: it is this very version.
+    pub confirmed: bool,
+    /// It is of the JDK that ran.
+    pub of_jdk: bool,
+    /// Another copy, which is not the same, fits as well.
+    pub ambiguous: bool,
+}
+
+/// A class by its name, and by its loader: two may have one name.
+type Class = (Rc<str>, Rc<str>);
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct Versions {
+    classes: HashMap<Class, Version>,
+    /// The first one that ran, by name alone; None: it is not known which did.
+    by_name: HashMap<Rc<str>, Option<Class>>,
+    /// The JDK's own classes are those that ran.
+    of_jdk: bool,
+    /// Classes that no frame is of, which stand between others.
+    others: HashMap<Box<str>, Option<ClassFile>>,
+}
+
+/// A copy that does not fit, and why.
+struct Misfit(String);
+
+impl Versions {
+    /// Finds the classes of all methods. `progress` is told how many are done, of how many.
+    pub fn find(
+        seen: &Seen,
+        library: &Library,
+        of_jdk: bool,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Self {
+        let mut classes: BTreeMap<Class, Vec<usize>> = BTreeMap::new();
+        let mut places: HashMap<usize, Vec<Place>> = HashMap::new();
+        for (row, method) in seen.methods.iter().enumerate() {
+            classes.entry((method.class.clone(), method.loader.clone())).or_default().push(row);
+        }
+        for place in &seen.places {
+            places.entry(place.method.row()).or_default().push(*place);
+        }
+        let mut versions = Self { of_jdk, ..Self::default() };
+        let all = classes.len();
+        for (done, (class, methods)) in classes.into_iter().enumerate() {
+            progress(done, all);
+            let (name, loader) = &class;
+            let hidden = methods.iter().any(|method| seen.methods[*method].hidden);
+            let version = if hidden {
+                Version::Generated(Rule::of_hidden(name))
+            } else {
+                match choose(library.copies(name, loader.is_empty()), of_jdk, seen, &methods, &places) {
+                    Version::NotFound => Rule::of_missing(name).map_or(Version::NotFound, Version::Generated),
+                    version => version,
+                }
+            };
+            let named = versions.by_name.entry(name.clone()).or_default();
+            if matches!(version, Version::Ran(_)) {
+                named.get_or_insert_with(|| class.clone());
+            }
+            versions.classes.insert(class, version);
+        }
+        progress(all, all);
+        versions
+    }
+
+    /// That of a method's class.
+    pub fn get(&self, method: &Method) -> &Version {
+        let class = (method.class.clone(), method.loader.clone());
+        self.classes.get(&class).unwrap_or(&Version::NotFound)
+    }
+
+    /// A class that ran, by its name.
+    pub fn ran(&self, class: &str) -> Option<&Ran> {
+        match self.classes.get(self.by_name.get(class)?.as_ref()?)? {
+            Version::Ran(ran) => Some(ran),
+            _ => None,
+        }
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (&str, &Version)> {
+        self.classes.iter().map(|((name, _), version)| (&**name, version))
+    }
+
+    /// True if it is not known which of several copies a method's class is.
+    pub fn is_ambiguous(&self, method: &Method) -> bool {
+        matches!(self.get(method), Version::Ran(Ran { ambiguous: true, .. }))
+    }
+
+    /// True if a method's class is known to be the one that was loaded.
+    pub fn is_certain(&self, method: &Method) -> bool {
+        matches!(self.get(method), Version::Ran(Ran { of_jdk: true, .. }))
+    }
+
+    /// A class by its name, whether or not a frame is of it; None if the one that ran is not known.
+    pub fn file(&mut self, class: &str, library: &Library) -> Option<&ClassFile> {
+        if self.by_name.contains_key(class) {
+            return self.ran(class).filter(|ran| !ran.ambiguous).map(|ran| &ran.file);
+        }
+        let of_jdk = self.of_jdk;
+        self.others
+            .entry(class.into())
+            .or_insert_with(|| the_only(library.copies(class, true), of_jdk))
+            .as_ref()
+    }
+}
+
+/// What all copies of a class are, if they are one; those of a JDK that is not the one that ran are nobody's.
+fn the_only(copies: Vec<Copy>, of_jdk: bool) -> Option<ClassFile> {
+    let mut copies = copies.into_iter().filter(|copy| of_jdk || !copy.of_jdk);
+    let first = copies.next()?;
+    copies.all(|copy| copy.hash == first.hash).then_some(first.file.ok()?)
+}
+
+/// The first copy that fits; if none does, the first one's reason. What cannot be read is nothing, and told elsewhere.
+fn choose(
+    copies: Vec<Copy>,
+    jdk_ran: bool,
+    seen: &Seen,
+    methods: &[usize],
+    places: &HashMap<usize, Vec<Place>>,
+) -> Version {
+    let (mut misfit, mut ran) = (None, None::<(Ran, u64)>);
+    for Copy { place, file, hash, of_jdk } in copies {
+        let Ok(file) = file else { continue };
+        match (fits(&file, seen, methods, places), &mut ran) {
+            (Ok(_), Some((ran, first))) => ran.ambiguous |= *first != hash,
+            (Ok(confirmed), None) => {
+                ran =
+                    Some((Ran { place, file, confirmed, of_jdk: of_jdk && jdk_ran, ambiguous: false }, hash));
+            }
+            // Flight Recorder puts methods into its events' classes.
+            (Err(_), _) if file.superclass.as_deref().is_some_and(|above| above.starts_with(EVENTS)) => {
+                misfit.get_or_insert(Version::Generated(Rule::FlightRecorder));
+            }
+            (Err(Misfit(why)), _) => drop(misfit.get_or_insert(Version::Other { place, why })),
+        }
+    }
+    ran.map(|(ran, _)| Version::Ran(ran)).or(misfit).unwrap_or(Version::NotFound)
+}
+
+/// Where the classes are that events' classes extend.
+const EVENTS: &str = "jdk/jfr/";
+
+/// Whether all frames of a class are where this copy has them, and one of them has a line to say so.
+fn fits(
+    file: &ClassFile,
+    seen: &Seen,
+    methods: &[usize],
+    places: &HashMap<usize, Vec<Place>>,
+) -> Result<bool, Misfit> {
+    let mut confirmed = false;
+    for row in methods {
+        let method = &seen.methods[*row];
+        let shown = || format!("{}{}", method.name, method.descriptor);
+        let declared = file.method(&method.name, &method.descriptor);
+        let declared = declared.ok_or_else(|| Misfit(format!("it has no method {}", shown())))?;
+        if declared.is_static != method.is_static {
+            return Err(Misfit(format!("its method {} is another one", shown())));
+        }
+        for place in places.get(row).into_iter().flatten() {
+            if !is_at(declared, *place) {
+                let Place { bci, line, .. } = place;
+                return Err(Misfit(format!(
+                    "its method {} has bci {bci} in another line than {line}",
+                    shown()
+                )));
+            }
+            confirmed |= place.line > 0 && declared.has_lines() && place.bci >= 0;
+        }
+    }
+    Ok(confirmed)
+}
+
+fn is_at(method: &Declared, place: Place) -> bool {
+    let Ok(bci) = u16::try_from(place.bci) else { return true };
+    place.line == 0 || !method.has_lines() || method.is_on(bci, place.line)
+}

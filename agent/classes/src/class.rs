@@ -1,0 +1,209 @@
+//! One class file: the constants that its code names, its methods with their code and lines, and what it extends.
+//!
+//! It must be total: of a damaged file there is what can be read, or a sentence.
+
+use std::sync::Arc;
+
+use noak::MStr;
+use noak::reader::cpool::{self, ConstantPool, Item, MethodKind};
+use noak::reader::{AttributeContent, Class as Raw, Method as RawMethod};
+use vouch_proof::{Body, Class, Code, Gone, Member, Pool, Reference};
+
+/// A class, as its file has it.
+#[derive(Debug)]
+pub struct ClassFile {
+    /// With its constants.
+    pub class: Arc<Class>,
+    /// None of `java/lang/Object`.
+    pub superclass: Option<Box<str>>,
+    pub is_interface: bool,
+    /// The file that it was compiled from, without its folders.
+    pub source: Option<Box<str>>,
+    /// What the classes call that are made of its lambdas and method references.
+    pub lambdas: Vec<Lambda>,
+    methods: Vec<Declared>,
+}
+
+/// A lambda, or a reference to a method: of what is made of it one method calls another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lambda {
+    /// The name of that which calls.
+    pub caller: Box<str>,
+    pub how: Reference,
+    class: Box<str>,
+    name: Box<str>,
+    descriptor: Box<str>,
+}
+
+impl Lambda {
+    /// The method that is called.
+    pub fn member(&self) -> Member<'_> {
+        Member { class: &self.class, name: &self.name, descriptor: &self.descriptor }
+    }
+}
+
+/// A method, as the class declares it.
+#[derive(Debug)]
+pub struct Declared {
+    pub name: Arc<str>,
+    pub descriptor: Arc<str>,
+    pub is_static: bool,
+    pub body: Body,
+    /// From which bci on is which line, in the order of the file.
+    lines: Box<[(u16, u16)]>,
+}
+
+/// Magic and version stand before the constants, and their number.
+const POOL: usize = 10;
+/// The sizes of the stack and of the locals, and the length, stand before a method's code.
+const CODE: usize = 8;
+
+impl ClassFile {
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let raw = Raw::new(bytes).map_err(|error| error.to_string())?;
+        let pool = raw.pool();
+        let name = pool.retrieve(raw.this_class()).map_err(|error| error.to_string())?.name;
+        let name = text(name).ok_or("its name is no UTF-8")?;
+        let superclass = raw.super_class().and_then(|class| text(pool.retrieve(class).ok()?.name));
+        let count =
+            bytes.get(POOL - 2..POOL).and_then(|count| count.try_into().ok()).map_or(0, u16::from_be_bytes);
+        let class = Class::new(name);
+        class.bring_pool(|| Pool::new(bytes.get(POOL..).unwrap_or_default().to_vec(), count));
+        let source =
+            raw.attributes().iter().flatten().find_map(|attribute| match attribute.read_content(pool) {
+                Ok(AttributeContent::SourceFile(file)) => text(pool.retrieve(file.source_file()).ok()?),
+                _ => None,
+            });
+        Ok(Self {
+            class: Arc::new(class),
+            superclass: superclass.map(Into::into),
+            is_interface: raw.access_flags().contains(noak::AccessFlags::INTERFACE),
+            source: source.map(Into::into),
+            lambdas: lambdas(&raw).collect(),
+            methods: raw.methods().iter().flatten().filter_map(|method| declared(&raw, &method)).collect(),
+        })
+    }
+
+    /// The method of this name and descriptor.
+    pub fn method(&self, name: &str, descriptor: &str) -> Option<&Declared> {
+        self.methods.iter().find(|method| &*method.name == name && &*method.descriptor == descriptor)
+    }
+}
+
+impl Declared {
+    /// The line of a bci: of the entry that is for it, or of the last one before.
+    pub fn line(&self, bci: u16) -> Option<u16> {
+        let exact = self.lines.iter().find(|(from, _)| *from == bci);
+        let before = || self.lines.iter().filter(|(from, _)| *from < bci).max_by_key(|(from, _)| *from);
+        exact.or_else(before).map(|(_, line)| *line)
+    }
+
+    /// True if a bci is on a line, by this table however it is read: entries need not stand in order, and a profiler may take
+    /// the first that is beyond for the end.
+    pub fn is_on(&self, bci: u16, line: u16) -> bool {
+        let beyond = self.lines.iter().skip(1).position(|(from, _)| *from > bci);
+        let in_order = self.lines.get(beyond.unwrap_or(self.lines.len().saturating_sub(1)));
+        self.line(bci) == Some(line) || in_order.is_some_and(|(_, theirs)| *theirs == line)
+    }
+
+    pub fn has_lines(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// The first of its lines.
+    pub fn first_line(&self) -> Option<u16> {
+        self.lines.iter().map(|(_, line)| *line).min()
+    }
+}
+
+fn declared(class: &Raw<'_>, raw: &RawMethod<'_>) -> Option<Declared> {
+    let pool = class.pool();
+    let name = text(pool.retrieve(raw.name()).ok()?)?;
+    let descriptor = text(pool.retrieve(raw.descriptor()).ok()?)?;
+    let flags = raw.access_flags();
+    let mut body =
+        if flags.contains(noak::AccessFlags::NATIVE) { Body::Native } else { Body::Gone(Gone::Unread) };
+    let mut lines = Vec::new();
+    for attribute in raw.attributes().iter().flatten() {
+        let Ok(AttributeContent::Code(code)) = attribute.read_content(pool) else { continue };
+        let bytes = attribute.content();
+        let length =
+            bytes.get(CODE - 4..CODE).and_then(|length| length.try_into().ok()).map(u32::from_be_bytes);
+        let end = length.and_then(|length| CODE.checked_add(usize::try_from(length).ok()?));
+        let Some(bytes) = end.and_then(|end| bytes.get(CODE..end)) else { continue };
+        body = Body::Code(Code::new(bytes.to_vec()));
+        for inner in code.attributes().iter().flatten() {
+            if pool.retrieve(inner.name()).is_ok_and(|name| name.as_bytes() == b"LineNumberTable") {
+                lines.extend(table_of_lines(inner.content()));
+            }
+        }
+    }
+    Some(Declared {
+        name: name.into(),
+        descriptor: descriptor.into(),
+        is_static: flags.contains(noak::AccessFlags::STATIC),
+        body,
+        lines: lines.into(),
+    })
+}
+
+/// From which bci on is which line. (noak 0.7 takes a bci here for four bytes, which has two.)
+fn table_of_lines(bytes: &[u8]) -> impl Iterator<Item = (u16, u16)> + '_ {
+    let entries = bytes.get(2..).unwrap_or_default().chunks_exact(4);
+    entries.map(|entry| (u16::from_be_bytes([entry[0], entry[1]]), u16::from_be_bytes([entry[2], entry[3]])))
+}
+
+/// All calls of `invokedynamic` whose linking is given a method: that is the second of what it is given.
+fn lambdas<'r>(class: &'r Raw<'_>) -> impl Iterator<Item = Lambda> + 'r {
+    let pool = class.pool();
+    let methods =
+        class.attributes().iter().flatten().find_map(|attribute| match attribute.read_content(pool) {
+            Ok(AttributeContent::BootstrapMethods(methods)) => {
+                Some(methods.methods().iter().flatten().collect::<Vec<_>>())
+            }
+            _ => None,
+        });
+    let methods = methods.unwrap_or_default();
+    pool.iter().filter_map(move |item| {
+        let Item::InvokeDynamic(site) = item else { return None };
+        let method = methods.get(usize::from(site.bootstrap_method_attr))?;
+        let given = method.arguments().iter().nth(1)?.ok()?;
+        let Item::MethodHandle(handle) = pool.get(given).ok()? else { return None };
+        let (class, named) = member(pool, handle.reference)?;
+        let (how, named) = (how(handle.kind)?, pool.get(named).ok()?);
+        Some(Lambda {
+            caller: text(pool.retrieve(pool.get(site.name_and_type).ok()?.name).ok()?)?.into(),
+            how,
+            class: text(pool.retrieve(class).ok()?.name)?.into(),
+            name: text(pool.retrieve(named.name).ok()?)?.into(),
+            descriptor: text(pool.retrieve(named.descriptor).ok()?)?.into(),
+        })
+    })
+}
+
+fn how(kind: MethodKind) -> Option<Reference> {
+    Some(match kind {
+        MethodKind::InvokeVirtual => Reference::Virtual,
+        MethodKind::InvokeStatic => Reference::Static,
+        MethodKind::InvokeSpecial => Reference::Special,
+        MethodKind::InvokeInterface => Reference::Interface,
+        MethodKind::NewInvokeSpecial => Reference::New,
+        _ => return None,
+    })
+}
+
+fn member<'p>(
+    pool: &ConstantPool<'p>,
+    at: cpool::Index<Item<'p>>,
+) -> Option<(cpool::Index<cpool::Class<'p>>, cpool::Index<cpool::NameAndType<'p>>)> {
+    match pool.get(at).ok()? {
+        Item::MethodRef(member) => Some((member.class, member.name_and_type)),
+        Item::InterfaceMethodRef(member) => Some((member.class, member.name_and_type)),
+        _ => None,
+    }
+}
+
+/// Names that are no UTF-8 in the JVM's own encoding are not there, as in `vouch_proof::Pool`.
+fn text(text: &MStr) -> Option<&str> {
+    text.to_str()
+}

@@ -1,0 +1,70 @@
+//! A JDK's own classes: in its image of modules, in the archives of those, or, before JDK 9, in `rt.jar` and those beside it.
+
+use std::path::Path;
+
+use crate::image::Image;
+use crate::shelf::Shelves;
+
+/// What a JDK says of itself is no longer.
+const MOST_OF_A_RELEASE: u64 = 64 << 10;
+
+/// A JDK, opened.
+#[derive(Debug)]
+pub struct Jdk {
+    /// As in `25.0.3+9-LTS`, if it says so.
+    pub version: Option<String>,
+    pub place: String,
+    pub image: Option<Image>,
+    pub shelves: Shelves,
+}
+
+impl Jdk {
+    pub fn open(home: &Path) -> Result<Self, String> {
+        let mut jdk = Self {
+            version: version(home),
+            place: home.display().to_string(),
+            image: None,
+            shelves: Shelves::default(),
+        };
+        let folders = [home.to_owned(), home.join("jre")];
+        let find = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|path| path.exists());
+        if let Some(modules) = find("lib/modules") {
+            let image = Image::open(&modules).map_err(|why| format!("{} {why}", modules.display()))?;
+            jdk.image = Some(image);
+            // With this one a compiler looks into another JDK's image: classes of the JDK's own, and not the same.
+            let own = modules.with_file_name("jrt-fs.jar");
+            if own.exists() {
+                jdk.shelves.add(&own);
+            }
+        } else if let Some(runtime) = find("lib/rt.jar") {
+            jdk.shelves.add(&runtime);
+            // Beside it, and, of a JDK's own tools, around the JRE within it.
+            let jre = runtime.ancestors().nth(2).unwrap_or(home);
+            let around = jre.parent().filter(|_| jre.ends_with("jre"));
+            for lib in
+                [jre].into_iter().chain(around).map(|folder| folder.join("lib")).filter(|lib| lib.exists())
+            {
+                jdk.shelves.add(&lib);
+            }
+        } else if let Some(modules) = find("jmods") {
+            jdk.shelves.add(&modules);
+        } else {
+            return Err(format!(
+                "{} is no JDK: it has neither lib/modules nor jmods nor lib/rt.jar",
+                home.display()
+            ));
+        }
+        Ok(jdk)
+    }
+}
+
+/// The version that the JVM says, too; older JDKs' files have the short one alone.
+fn version(home: &Path) -> Option<String> {
+    let release = vouch_archive::read_file(&home.join("release"), MOST_OF_A_RELEASE).ok()?;
+    let release = String::from_utf8_lossy(&release);
+    let value = |key: &str| {
+        release.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim_matches('"'))
+    };
+    let version = value("JAVA_RUNTIME_VERSION=").or_else(|| value("JAVA_VERSION="))?;
+    (!version.is_empty()).then(|| version.to_owned())
+}

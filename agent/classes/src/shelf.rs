@@ -1,0 +1,213 @@
+//! A place where classes lie, with the names of those that lie there: the files below a folder, an archive, an archive within it.
+//!
+//! It must never follow a link to a folder, keep an archive open, or stop at what cannot be read.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use vouch_archive::{Entry, Listing};
+use walkdir::WalkDir;
+
+/// No class is longer.
+pub const MOST_OF_A_CLASS: u64 = 16 << 20;
+/// Archives within others are kept in memory: all of them together take no more.
+const MOST_OF_ARCHIVES: u64 = 1 << 30;
+/// Below all places together no more files than this are looked at.
+const MOST_FILES: usize = 1_000_000;
+/// What stands before a class's own name in the archives of servers, of Spring's, and of modules.
+const BEFORE: [&str; 3] = ["WEB-INF/classes/", "BOOT-INF/classes/", "classes/"];
+/// Of several releases of Java an archive may have classes.
+const RELEASES: &str = "META-INF/versions/";
+/// How deep archives stand in each other.
+const DEEPEST: usize = 3;
+
+/// Classes by their names, as in `java/lang/String`.
+#[derive(Debug)]
+pub enum Shelf {
+    /// By the last part of the name, since nobody knows where among the folders a package begins.
+    Folder(HashMap<String, Vec<PathBuf>>),
+    /// Packages are folders in it.
+    Root(PathBuf),
+    Archive {
+        path: PathBuf,
+        entries: Entries,
+    },
+    Within {
+        place: String,
+        bytes: Vec<u8>,
+        entries: Entries,
+    },
+}
+
+type Entries = HashMap<String, Vec<Entry>>;
+
+/// Where shelves are put, and what could not be read.
+#[derive(Debug, Default)]
+pub struct Shelves {
+    pub all: Vec<Shelf>,
+    /// A sentence for each.
+    pub unreadable: Vec<String>,
+    looked_at: usize,
+    /// What archives within others take.
+    kept: u64,
+}
+
+impl Shelves {
+    /// All that lies at a path: a class, an archive, or a folder with any of them below it.
+    pub fn add(&mut self, path: &Path) {
+        if !path.is_dir() {
+            return self.archive(path);
+        }
+        let mut folder: HashMap<String, Vec<PathBuf>> = HashMap::new();
+        let mut archives = Vec::new();
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            self.looked_at += 1;
+            if self.looked_at > MOST_FILES {
+                self.unreadable.push(format!(
+                    "{}: not all of it was looked at, but {MOST_FILES} files: name a folder further down",
+                    path.display()
+                ));
+                break;
+            }
+            match entry {
+                Ok(entry) if entry.file_type().is_dir() => {}
+                Ok(entry) => match ending(entry.path()) {
+                    "class" => {
+                        let name = stem(entry.path());
+                        folder.entry(name).or_default().push(entry.into_path());
+                    }
+                    "jar" | "war" | "ear" | "jmod" => archives.push(entry.into_path()),
+                    _ => {}
+                },
+                Err(error) => {
+                    let place = error.path().unwrap_or(path).display().to_string();
+                    let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                    self.unreadable.push(format!("{place}: {why}"));
+                }
+            }
+        }
+        if !folder.is_empty() {
+            self.all.push(Shelf::Folder(folder));
+        }
+        for archive in archives {
+            self.archive(&archive);
+        }
+    }
+
+    /// What a JVM sees at an entry of its class path.
+    pub fn entry(&mut self, path: &Path) {
+        if path.is_dir() {
+            self.all.push(Shelf::Root(path.to_owned()));
+        } else {
+            self.archive(path);
+        }
+    }
+
+    fn archive(&mut self, path: &Path) {
+        if ending(path) == "class" {
+            self.all.push(Shelf::Folder(HashMap::from([(stem(path), vec![path.to_owned()])])));
+            return;
+        }
+        let place = path.display().to_string();
+        let Some(listing) = self.told(&place, vouch_archive::list(path, is_wanted)) else { return };
+        let (entries, inner) = self.sorted(&place, listing);
+        for entry in inner {
+            let bytes = vouch_archive::read(path, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
+            self.within(format!("{place}!/{}", entry.name), bytes, 1);
+        }
+        self.all.push(Shelf::Archive { path: path.to_owned(), entries });
+    }
+
+    fn within(&mut self, place: String, bytes: Result<Vec<u8>, String>, depth: usize) {
+        let Some(bytes) = self.told(&place, bytes) else { return };
+        self.kept += bytes.len() as u64;
+        let listing = vouch_archive::list_within(&bytes, is_wanted);
+        let Some(listing) = self.told(&place, listing) else { return };
+        let (entries, inner) = self.sorted(&place, listing);
+        for entry in inner.into_iter().filter(|_| depth < DEEPEST) {
+            let bytes =
+                vouch_archive::read_within(&bytes, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
+            self.within(format!("{place}!/{}", entry.name), bytes, depth + 1);
+        }
+        self.all.push(Shelf::Within { place, bytes, entries });
+    }
+
+    /// The classes, by name, and the archives.
+    fn sorted(&mut self, place: &str, Listing { entries, damage }: Listing) -> (Entries, Vec<Entry>) {
+        if let Some(damage) = damage {
+            self.unreadable.push(format!("{place}: not all of it can be read: {damage}"));
+        }
+        let (mut classes, mut archives) = (Entries::new(), Vec::new());
+        for entry in entries {
+            match class_of(&entry.name) {
+                Some(class) => classes.entry(class.to_owned()).or_default().push(entry),
+                None => archives.push(entry),
+            }
+        }
+        (classes, archives)
+    }
+
+    fn told<T>(&mut self, place: &str, result: Result<T, String>) -> Option<T> {
+        result.map_err(|why| self.unreadable.push(format!("{place}: {why}"))).ok()
+    }
+}
+
+impl Shelf {
+    /// All copies of a class that lie here, with where that is.
+    pub fn copies(&self, class: &str) -> Vec<(String, Result<Vec<u8>, String>)> {
+        match self {
+            Self::Folder(files) => {
+                let last = class.rsplit('/').next().unwrap_or(class);
+                let named = format!("/{class}.class");
+                let of_name = || files.get(last).into_iter().flatten();
+                let in_its_package: Vec<_> =
+                    of_name().filter(|file| file.to_string_lossy().ends_with(&named)).collect();
+                // One that lies in no package's folders says itself what it is.
+                let files = if in_its_package.is_empty() { of_name().collect() } else { in_its_package };
+                files
+                    .into_iter()
+                    .map(|file| (file.display().to_string(), vouch_archive::read_file(file, MOST_OF_A_CLASS)))
+                    .collect()
+            }
+            Self::Root(root) => {
+                let file = root.join(format!("{class}.class"));
+                let found = file.is_file().then(|| vouch_archive::read_file(&file, MOST_OF_A_CLASS));
+                found.into_iter().map(|bytes| (root.display().to_string(), bytes)).collect()
+            }
+            Self::Archive { path, entries } => {
+                let entries = entries.get(class).into_iter().flatten();
+                entries
+                    .map(|entry| {
+                        (path.display().to_string(), vouch_archive::read(path, entry, MOST_OF_A_CLASS))
+                    })
+                    .collect()
+            }
+            Self::Within { place, bytes, entries } => {
+                let entries = entries.get(class).into_iter().flatten();
+                entries
+                    .map(|entry| (place.clone(), vouch_archive::read_within(bytes, entry, MOST_OF_A_CLASS)))
+                    .collect()
+            }
+        }
+    }
+}
+
+fn is_wanted(name: &str) -> bool {
+    name.ends_with(".class") || name.ends_with(".jar") || name.ends_with(".war")
+}
+
+/// The class that a file of an archive is.
+fn class_of(name: &str) -> Option<&str> {
+    let class = name.strip_suffix(".class")?;
+    let class = BEFORE.iter().find_map(|before| class.strip_prefix(before)).unwrap_or(class);
+    let of_a_release = class.strip_prefix(RELEASES).and_then(|rest| rest.split_once('/'));
+    Some(of_a_release.map_or(class, |(_, class)| class))
+}
+
+fn ending(path: &Path) -> &str {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,104 @@
+//! Class files made by hand, for tests: methods that call others, a line each.
+//!
+//! It must never be used outside of tests.
+
+use vouch_proof::testing::PoolBuilder;
+
+/// A class.
+#[derive(Debug, Clone, Copy)]
+pub struct Written<'a> {
+    pub name: &'a str,
+    pub superclass: &'a str,
+    pub methods: &'a [WrittenMethod<'a>],
+}
+
+/// A method: static, or not.
+#[derive(Debug, Clone, Copy)]
+pub struct WrittenMethod<'a> {
+    pub name: &'a str,
+    pub descriptor: &'a str,
+    pub is_static: bool,
+    /// The line of its first call; each further one is in the next.
+    pub line: u16,
+    pub calls: &'a [Call<'a>],
+}
+
+/// A call: its instruction, and what it names.
+pub type Call<'a> = (u8, [&'a str; 3]);
+
+pub const INVOKEVIRTUAL: u8 = 0xb6;
+pub const INVOKESTATIC: u8 = 0xb8;
+/// Made of a lambda: the name of the method that calls, and the static method that it calls.
+pub const LAMBDA: u8 = 0xba;
+/// What each of them takes of a method's code.
+pub const LENGTH: u16 = 5;
+const NOP: u8 = 0;
+const RETURN: u8 = 0xb1;
+
+impl Written<'_> {
+    /// The bytes of its file.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut pool = PoolBuilder::default();
+        let names = [pool.class(self.name), pool.class(self.superclass)];
+        let words = [pool.text("Code"), pool.text("LineNumberTable"), pool.text("SourceFile")];
+        let file = pool.text("Written.java");
+        let bootstrap = pool.text("BootstrapMethods");
+        let mut lambdas = Vec::new();
+        let methods: Vec<Vec<u8>> =
+            self.methods.iter().map(|method| method.bytes(&mut pool, words, &mut lambdas)).collect();
+        let linker = pool.method_handle("java/lang/invoke/LambdaMetafactory", "metafactory", "()V");
+        let kind = pool.method_type("()V");
+        let mut bytes = 0xCAFE_BABE_u32.to_be_bytes().to_vec();
+        let (constants, count) = pool.parts();
+        let shorts =
+            |shorts: &[u16]| shorts.iter().flat_map(|short| short.to_be_bytes()).collect::<Vec<u8>>();
+        bytes.extend(shorts(&[0, 52, count]));
+        bytes.extend(constants);
+        bytes.extend(shorts(&[0x21, names[0], names[1], 0, 0, short(methods.len())]));
+        bytes.extend(methods.concat());
+        bytes.extend(shorts(&[2]));
+        bytes.extend(attribute(words[2], &shorts(&[file])));
+        let each = |handle: &u16| shorts(&[linker, 3, kind, *handle, kind]);
+        let links: Vec<u8> = lambdas.iter().flat_map(each).collect();
+        bytes.extend(attribute(bootstrap, &[shorts(&[short(lambdas.len())]), links].concat()));
+        bytes
+    }
+}
+
+impl WrittenMethod<'_> {
+    fn bytes(&self, pool: &mut PoolBuilder, words: [u16; 3], lambdas: &mut Vec<u16>) -> Vec<u8> {
+        let (mut code, mut lines) = (Vec::new(), Vec::new());
+        for (at, (opcode, [class, name, descriptor])) in (0..).zip(self.calls) {
+            lines.extend(short(code.len()).to_be_bytes());
+            lines.extend((self.line + at).to_be_bytes());
+            let number = if *opcode == LAMBDA {
+                let target = pool.method_handle(class, descriptor, "()V");
+                lambdas.push(target);
+                pool.invoke_dynamic_of(short(lambdas.len() - 1), name, "()Ljava/lang/Runnable;")
+            } else {
+                pool.method(class, name, descriptor)
+            };
+            code.push(*opcode);
+            code.extend(number.to_be_bytes());
+            code.extend([NOP, NOP]);
+        }
+        code.push(RETURN);
+        let table = [short(self.calls.len()).to_be_bytes().to_vec(), lines].concat();
+        let table = attribute(words[1], &table);
+        let length = u32::try_from(code.len()).unwrap().to_be_bytes();
+        // The sizes of stack and locals before it; no handlers behind it, and one attribute.
+        let body = [&[0, 9, 0, 9], &length[..], &code, &[0, 0, 0, 1], &table].concat();
+        let access: u16 = if self.is_static { 9 } else { 1 };
+        let numbers = [access, pool.text(self.name), pool.text(self.descriptor), 1];
+        let head: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+        [head, attribute(words[0], &body)].concat()
+    }
+}
+
+fn attribute(name: u16, content: &[u8]) -> Vec<u8> {
+    [&name.to_be_bytes()[..], &u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
+}
+
+fn short(of: usize) -> u16 {
+    u16::try_from(of).unwrap()
+}

@@ -1,0 +1,198 @@
+/*
+ * A program that tells Flight Recorder where it is, over and over: what it says is true, so `vouch audit` must refute none of it. Then one
+ * of its classes is called by another's name in the recording, in a known number of stacks: these and no others are refuted. And no
+ * recording, however bad, makes `vouch audit` do anything but answer.
+ *
+ * @test
+ * @summary Recordings of Flight Recorder's, held to the bytecode
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Audited
+ */
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+import java.util.stream.IntStream;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Vm;
+import jdk.jfr.Event;
+import jdk.jfr.Name;
+
+public class Audited {
+    private static final int ROUNDS = 300;
+    /** One in so many goes by the class that is called by another's name. */
+    private static final int ONE_IN = 5;
+    /** Ways to come to an event, of which each round takes all. */
+    private static final int WAYS = 6;
+    private static final int DAMAGED = 40;
+    private static final String KIND = "shop.Order";
+
+    public static void main(String[] args) throws Exception {
+        try {
+            Class.forName("jdk.jfr.Event");
+        } catch (ClassNotFoundException none) {
+            Skip.unless(false, "this JDK has no Flight Recorder");
+        }
+        Run run = Vm.without().flags("-Xmx256m", "-XX:StartFlightRecording=filename=app.jfr").run(Program.class).ok();
+        Path dir = run.dir;
+        JsonObject report = audited(dir, "app.jfr");
+        truth(report);
+        lie(dir);
+        mistakes(dir);
+        damaged(dir);
+    }
+
+    private static JsonObject audited(Path dir, String recording) throws Exception {
+        String said = Tool.vouch(dir, "audit", recording, "--report", "audit.json").ok();
+        System.out.println(said);
+        Check.atMost(8, said.split("\n").length, "lines of the summary");
+        return new Gson().fromJson(new String(Files.readAllBytes(dir.resolve("audit.json")), StandardCharsets.UTF_8), JsonObject.class);
+    }
+
+    private static long figure(JsonObject of, String... keys) {
+        JsonElement figure = of;
+        for (String key : keys) {
+            figure = figure.getAsJsonObject().get(key);
+        }
+        return figure.getAsLong();
+    }
+
+    /** What is true is not refuted, and nearly all of it can be judged. */
+    private static void truth(JsonObject report) {
+        Check.equal(WAYS * ROUNDS, figure(report, "kinds", KIND, "fates", "signals"), "orders");
+        Check.equal(0L, figure(report, "kinds", KIND, "fates", "refuted"), "orders that are refuted");
+        Check.equal(0L, figure(report, "edges", "refuted"), "edges that are refuted: " + report.get("refutations"));
+        // By reflection and by a method handle the method is called by classes that no file has.
+        Check.atLeast(0.9 * figure(report, "edges", "checked"), figure(report, "edges", "judged"), "edges that were judged");
+        Check.atLeast((WAYS - 2) * ROUNDS, figure(report, "kinds", KIND, "fates", "proven"), "orders that are proven");
+        for (String corruption : new String[] {"dropped_frames", "foreign_frames", "moved_bcis"}) {
+            long tried = figure(report, "power", corruption, "tried");
+            Check.atLeast(100, tried, "trials of " + corruption);
+            Check.atLeast(0.5 * tried, figure(report, "power", corruption, "noticed"), corruption + " that are noticed");
+        }
+    }
+
+    /** Where the recording says `Off` the program was in `One`: the call that led there is to a method of what `Off` is none of. */
+    private static void lie(Path dir) throws Exception {
+        byte[] bytes = Files.readAllBytes(dir.resolve("app.jfr"));
+        String one = Program.class.getName() + "$One";
+        int renamed = 0;
+        for (int at = 0; at + 1 + one.length() <= bytes.length; at++) {
+            if (bytes[at] == one.length() && new String(bytes, at + 1, one.length(), StandardCharsets.ISO_8859_1).equals(one)) {
+                System.arraycopy("Off".getBytes(StandardCharsets.ISO_8859_1), 0, bytes, at + 1 + one.length() - 3, 3);
+                renamed++;
+            }
+        }
+        Check.atLeast(1, renamed, "places where the class's name stands");
+        Files.write(dir.resolve("lie.jfr"), bytes);
+        JsonObject report = audited(dir, "lie.jfr");
+        Check.equal(ROUNDS / ONE_IN, figure(report, "kinds", KIND, "fates", "refuted"), "orders that went by the class");
+        Check.equal(1L, figure(report, "edges", "refuted"), "edges that are refuted");
+        JsonArray refutations = report.getAsJsonArray("refutations");
+        Check.equal("other_callee", refutations.get(0).getAsJsonObject().get("kind").getAsString(), "how");
+        String explained = Tool.vouch(dir, "explain", "audit.json", "1").ok();
+        Check.contains(explained, "invokevirtual Audited$Program$Way.go(int)", "what the bytecode calls");
+        Check.contains(explained, "Audited$Program$Off.go(int)", "what the recording has");
+        String compared = Tool.vouch(dir, "audit", "--compare", "app.jfr", "lie.jfr").ok();
+        Check.contains(compared, "lie.jfr", "two recordings side by side");
+    }
+
+    private static void mistakes(Path dir) throws Exception {
+        Check.contains(refused(dir, "audit", "nowhere.jfr"), "nowhere.jfr cannot be read", "a file that is not there");
+        Check.contains(refused(dir, "audit", "audit.json"), "cannot be audited", "a file of another kind");
+        Check.contains(refused(dir, "audit", "app.jfr", "--jdk", "."), "is no JDK", "a folder that is no JDK");
+        Check.contains(refused(dir, "audit", "app.jfr", "--classes", "nowhere"), "is not there", "classes that are not there");
+        Check.contains(refused(dir, "audit", "app.jfr", "--report", "app.jfr"), ".json", "a report in the recording's place");
+    }
+
+    private static String refused(Path dir, String... arguments) throws Exception {
+        Tool tool = Tool.vouch(dir, arguments);
+        Check.equal(1, tool.exit, "exit code: " + tool.text);
+        return tool.text;
+    }
+
+    private static void damaged(Path dir) throws Exception {
+        byte[] whole = Files.readAllBytes(dir.resolve("app.jfr"));
+        Random random = new Random(42);
+        for (int i = 0; i < DAMAGED; i++) {
+            byte[] bytes = whole.clone();
+            int length = i % 2 == 0 ? bytes.length : random.nextInt(bytes.length);
+            for (int j = 0; j < 20; j++) {
+                bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
+            }
+            Files.write(dir.resolve("damaged.jfr"), java.util.Arrays.copyOf(bytes, length));
+            Tool.vouch(dir, "audit", "damaged.jfr");
+        }
+    }
+
+    public static class Program {
+        @Name(KIND)
+        static class Order extends Event {
+            int number;
+        }
+
+        interface Seller {
+            void sell(int number);
+        }
+
+        abstract static class Way {
+            abstract void go(int number);
+        }
+
+        static class Two extends Way {
+            void go(int number) {
+                order(number);
+            }
+        }
+
+        // In one line: nothing tells them apart but whose call leads there.
+        static class One extends Way { void go(int number) { order(number); } } static class Off { void go(int number) { order(number); } }
+
+        static void order(int number) {
+            Order order = new Order();
+            order.number = number;
+            order.commit();
+        }
+
+        static void deep(int depth, int number) {
+            if (depth == 0) {
+                order(number);
+            } else {
+                deep(depth - 1, number);
+            }
+        }
+
+        static void sell(Seller seller, int number) {
+            seller.sell(number);
+        }
+
+        public static void main(String[] args) throws Throwable {
+            Method method = Program.class.getDeclaredMethod("order", int.class);
+            MethodHandle handle = MethodHandles.lookup().findStatic(Program.class, "order", MethodType.methodType(void.class, int.class));
+            for (int round = 0; round < ROUNDS; round++) {
+                Way way = round % ONE_IN == 0 ? new One() : new Two();
+                way.go(round);
+                deep(20, round);
+                sell(number -> order(number), round);
+                IntStream.of(round).forEach(Program::order);
+                method.invoke(null, round);
+                handle.invokeExact(round);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Profilers on trial: what became of the samples of each, as audits and Vouch's own reports have it.
+//!
+//! It must never put a run into a sum that it does not name, or a share where nothing was counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use vouch_report::grouped;
+
+use crate::report::{kinds, share, table};
+
+/// The recorder whose stacks are true.
+const TRUE: &str = "true";
+
+/// A run: `MAJOR-RECORDER-PROGRAM.json`.
+#[derive(Debug)]
+struct Run {
+    major: u32,
+    recorder: String,
+    program: String,
+    /// Samples; of true stacks all events.
+    fates: Fates,
+    edges: u64,
+    refuted_edges: u64,
+    kinds: BTreeMap<String, u64>,
+    broken: u64,
+    cut: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Fates {
+    proven: u64,
+    plausible: u64,
+    refuted: u64,
+    unwalked: u64,
+    outside: u64,
+    dropped: u64,
+}
+
+impl Fates {
+    fn of(value: &Value) -> Self {
+        let figure = |key: &str| value[key].as_u64().unwrap_or(0);
+        Self {
+            proven: figure("proven"),
+            plausible: figure("plausible"),
+            refuted: figure("refuted"),
+            unwalked: figure("unwalked"),
+            outside: figure("outside"),
+            dropped: figure("dropped"),
+        }
+    }
+
+    fn plus(self, more: Self) -> Self {
+        Self {
+            proven: self.proven + more.proven,
+            plausible: self.plausible + more.plausible,
+            refuted: self.refuted + more.refuted,
+            unwalked: self.unwalked + more.unwalked,
+            outside: self.outside + more.outside,
+            dropped: self.dropped + more.dropped,
+        }
+    }
+
+    fn java(self) -> u64 {
+        self.proven + self.plausible + self.refuted + self.unwalked
+    }
+}
+
+impl Run {
+    fn read(file: &Path) -> Result<Self, String> {
+        let name = file.display();
+        let text = fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+        let report: Value = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let mut parts = stem.splitn(3, '-');
+        let (Some(major), Some(recorder), Some(program)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(format!("{name}: no MAJOR-RECORDER-PROGRAM"));
+        };
+        let of_kinds = || report["kinds"].as_object().into_iter().flat_map(|kinds| kinds.values());
+        let all = of_kinds().map(|kind| Fates::of(&kind["fates"])).fold(Fates::default(), Fates::plus);
+        let sum = |key: &str| of_kinds().filter_map(|kind| kind[key].as_u64()).sum();
+        let counts = report["refuted"].as_object().into_iter().flatten();
+        Ok(Self {
+            major: major.parse().map_err(|_| format!("{name} begins with no number of a JDK"))?,
+            fates: if recorder == TRUE { all } else { Fates::of(&report["samples"]) },
+            recorder: recorder.to_owned(),
+            program: program.to_owned(),
+            edges: report["edges"]["checked"].as_u64().unwrap_or(0),
+            refuted_edges: report["edges"]["refuted"].as_u64().unwrap_or(0),
+            kinds: counts.filter_map(|(kind, count)| Some((kind.clone(), count.as_u64()?))).collect(),
+            broken: sum("broken"),
+            cut: sum("cut"),
+        })
+    }
+}
+
+/// A line for each run.
+pub fn lines(files: &[PathBuf]) -> Result<String, String> {
+    let mut text = String::new();
+    for file in files {
+        let Run { major, recorder, program, fates, edges, .. } = Run::read(file)?;
+        let _ = writeln!(
+            text,
+            "{major:<3} {program:<9} {recorder:<6} {} samples of Java, {} without a stack, {} calls, {} refuted",
+            grouped(fates.java()),
+            share(fates.unwalked, fates.java()),
+            grouped(edges),
+            grouped(fates.refuted),
+        );
+    }
+    Ok(text)
+}
+
+/// The tables: by recorder, by recorder and JDK, and the kinds.
+pub fn page(files: &[PathBuf]) -> Result<String, String> {
+    let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
+    let order = [TRUE, "jfr", "vm", "fp", "no", "vouch"];
+    let of = |recorder: &str| runs.iter().filter(|run| run.recorder == recorder).collect::<Vec<_>>();
+    let present: Vec<&str> = order.into_iter().filter(|recorder| !of(recorder).is_empty()).collect();
+    let samplers = || present.iter().copied().filter(|recorder| *recorder != TRUE);
+    let mut text = String::new();
+    let truth = of(TRUE);
+    if !truth.is_empty() {
+        let sum = |figure: fn(&Run) -> u64| grouped(truth.iter().map(|run| figure(run)).sum());
+        let _ = write!(
+            text,
+            "True stacks: {} runs, {} events, {} calls, of which {} are refuted.\n\n",
+            truth.len(),
+            sum(|run| run.fates.java()),
+            sum(|run| run.edges),
+            sum(|run| run.refuted_edges),
+        );
+    }
+    let rows = samplers().map(|recorder| {
+        let runs = of(recorder);
+        let fates = runs.iter().map(|run| run.fates).fold(Fates::default(), Fates::plus);
+        let marked: u64 = runs.iter().map(|run| run.broken + run.cut).sum();
+        let of_java = |part| share(part, fates.java());
+        vec![
+            words(recorder).to_owned(),
+            runs.len().to_string(),
+            grouped(fates.java()),
+            of_java(fates.proven),
+            of_java(fates.plausible),
+            of_java(fates.refuted),
+            of_java(fates.unwalked),
+            of_java(marked),
+            share(fates.dropped, fates.java() + fates.dropped),
+        ]
+    });
+    let head = [
+        "recorder",
+        "runs",
+        "samples of Java",
+        "proven",
+        "plausible",
+        "**refuted**",
+        "no stack",
+        "marked as incomplete",
+        "lost",
+    ];
+    text.push_str(&table(&head, rows));
+    let mut majors: Vec<u32> = runs.iter().map(|run| run.major).collect();
+    majors.sort_unstable();
+    majors.dedup();
+    let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
+    let head: Vec<&str> = ["refuted, no stack"].into_iter().chain(head.iter().map(String::as_str)).collect();
+    let rows = samplers().map(|recorder| {
+        let cells = majors.iter().map(|major| {
+            let of_jdk = of(recorder).into_iter().filter(|run| run.major == *major);
+            let fates = of_jdk.map(|run| run.fates).fold(Fates::default(), Fates::plus);
+            match fates.java() {
+                0 => "-".to_owned(),
+                java => format!("{}, {}", share(fates.refuted, java), share(fates.unwalked, java)),
+            }
+        });
+        [words(recorder).to_owned()].into_iter().chain(cells).collect()
+    });
+    text.push('\n');
+    text.push_str(&table(&head, rows));
+    let rows = samplers().map(|recorder| {
+        let mut counts = BTreeMap::new();
+        for (kind, count) in of(recorder).into_iter().flat_map(|run| &run.kinds) {
+            *counts.entry(kind.clone()).or_default() += count;
+        }
+        vec![words(recorder).to_owned(), kinds(&counts)]
+    });
+    text.push('\n');
+    text.push_str(&table(&["recorder", "how its stacks are refuted"], rows));
+    Ok(text)
+}
+
+fn words(recorder: &str) -> &str {
+    match recorder {
+        "jfr" => "Flight Recorder's samplers",
+        "vm" => "async-profiler, its own walker (`cstack=vm`, its default)",
+        "fp" => "async-profiler, AsyncGetCallTrace (`cstack=fp`)",
+        "no" => "async-profiler, AsyncGetCallTrace (`cstack=no`)",
+        "vouch" => "Vouch",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_added_up_and_what_is_not_has_no_share() {
+        let folder = std::env::temp_dir().join(format!("vouch-trial-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: &str| {
+            let file = folder.join(name);
+            fs::write(&file, text).unwrap();
+            file
+        };
+        let samples = r#"{"signals": 110, "proven": 80, "plausible": 10, "refuted": 5, "unwalked": 5, "outside": 10, "dropped": 0}"#;
+        let files = [
+            write(
+                "17-vm-mix.json",
+                &format!(
+                    r#"{{"samples": {samples}, "refuted": {{"wrong_root": 5}}, "edges": {{"checked": 900}}}}"#
+                ),
+            ),
+            write(
+                "25-true-mix.json",
+                &format!(
+                    r#"{{"kinds": {{"jdk.ThreadPark": {{"fates": {samples}, "cut": 3, "broken": 0}}}}, "edges": {{"checked": 77, "refuted": 2}}}}"#
+                ),
+            ),
+        ];
+        let told = page(&files).unwrap();
+        assert!(
+            told.contains("True stacks: 1 runs, 100 events, 77 calls, of which 2 are refuted."),
+            "{told}"
+        );
+        assert!(told.contains("| 1 | 100 | 80 % | 10 % | 5 % | 5 % | 0 % | 0 % |"), "{told}");
+        assert!(told.contains("| 5 %, 5 % | - |"), "{told}");
+        assert!(told.contains("wrong_root 5") && !told.contains("Vouch |"), "{told}");
+        assert!(
+            lines(&files).unwrap().contains(
+                "17  mix       vm     100 samples of Java, 5 % without a stack, 900 calls, 5 refuted"
+            )
+        );
+        assert!(page(&[folder.join("none.json")]).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
