@@ -16,14 +16,13 @@ use crate::seen::{
 use crate::told::Told;
 
 /// The kinds that are samples: each of their events was to have a stack. All others have one if their thread had one to show.
-const SAMPLES: [&str; 7] = [
+const SAMPLES: [&str; 6] = [
     "jdk.ExecutionSample",
     "jdk.CPUTimeSample",
     "jdk.NativeMethodSample",
     "profiler.WallClockSample",
     "datadog.ExecutionSample",
     "datadog.MethodSample",
-    "vouch.Sample",
 ];
 /// The kinds of whose stacks Flight Recorder leaves some methods out, wherever they stand, from JDK 22 on (`jdk.jfr.events.StackFilter`): the
 /// recording does not say so.

@@ -38,6 +38,8 @@ struct Standing {
     refuted: Option<(Refutation, Against)>,
     explained: bool,
     unjudged: bool,
+    /// Frames are lacking in it, so its own calls are none.
+    holed: bool,
 }
 
 /// What became of the events of a kind.
@@ -109,7 +111,8 @@ pub fn judge(seen: &Seen, judge: &mut Judge<'_>, launched: bool) -> Verdicts {
 fn stand(seen: &Seen, judge: &Judge<'_>) -> Vec<Standing> {
     let mut nodes: Vec<Standing> = Vec::with_capacity(seen.nodes.len());
     for node in &seen.nodes {
-        let standing = node.above.map_or_else(Standing::default, |above| nodes[above.row()]);
+        let mut standing = node.above.map_or_else(Standing::default, |above| nodes[above.row()]);
+        standing.holed |= node.gap || node.filtered;
         let standing = match judge.edge(seen, *node) {
             Some(((caller, callee), judged)) => standing.and(judged, Against::Edge { caller, callee }),
             None => standing,
@@ -121,7 +124,8 @@ fn stand(seen: &Seen, judge: &Judge<'_>) -> Vec<Standing> {
 
 fn whole(seen: &Seen, nodes: &[Standing]) -> Vec<NodeId> {
     let stacks = seen.stacks.iter().filter(|stack| stack.end == End::Whole).filter_map(|stack| stack.leaf);
-    stacks.filter(|leaf| nodes[leaf.row()].refuted.is_none()).collect()
+    let stands = |standing: &Standing| standing.refuted.is_none() && !standing.holed;
+    stacks.filter(|leaf| stands(&nodes[leaf.row()])).collect()
 }
 
 impl Standing {
