@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use vouch_report::grouped;
+use vouch_recording::ByFate;
+use vouch_report::{Signals, grouped};
 
 use crate::report::{kinds, share, table};
 
@@ -22,7 +23,7 @@ struct Run {
     recorder: String,
     program: String,
     /// Samples; of true stacks all events.
-    fates: Fates,
+    fates: ByFate<u64>,
     edges: u64,
     refuted_edges: u64,
     kinds: BTreeMap<String, u64>,
@@ -30,43 +31,9 @@ struct Run {
     cut: u64,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
-struct Fates {
-    proven: u64,
-    plausible: u64,
-    refuted: u64,
-    unwalked: u64,
-    outside: u64,
-    dropped: u64,
-}
-
-impl Fates {
-    fn of(value: &Value) -> Self {
-        let figure = |key: &str| value[key].as_u64().unwrap_or(0);
-        Self {
-            proven: figure("proven"),
-            plausible: figure("plausible"),
-            refuted: figure("refuted"),
-            unwalked: figure("unwalked"),
-            outside: figure("outside"),
-            dropped: figure("dropped"),
-        }
-    }
-
-    fn plus(self, more: Self) -> Self {
-        Self {
-            proven: self.proven + more.proven,
-            plausible: self.plausible + more.plausible,
-            refuted: self.refuted + more.refuted,
-            unwalked: self.unwalked + more.unwalked,
-            outside: self.outside + more.outside,
-            dropped: self.dropped + more.dropped,
-        }
-    }
-
-    fn java(self) -> u64 {
-        self.proven + self.plausible + self.refuted + self.unwalked
-    }
+/// As a report has them; none where it has not.
+fn fates(value: &Value) -> ByFate<u64> {
+    serde_json::from_value::<Signals<u64>>(value.clone()).unwrap_or_default().fates
 }
 
 impl Run {
@@ -80,12 +47,12 @@ impl Run {
             return Err(format!("{name}: no MAJOR-RECORDER-PROGRAM"));
         };
         let of_kinds = || report["kinds"].as_object().into_iter().flat_map(|kinds| kinds.values());
-        let all = of_kinds().map(|kind| Fates::of(&kind["fates"])).fold(Fates::default(), Fates::plus);
+        let all = of_kinds().map(|kind| fates(&kind["fates"])).fold(ByFate::default(), ByFate::<u64>::plus);
         let sum = |key: &str| of_kinds().filter_map(|kind| kind[key].as_u64()).sum();
         let counts = report["refuted"].as_object().into_iter().flatten();
         Ok(Self {
             major: major.parse().map_err(|_| format!("{name} begins with no number of a JDK"))?,
-            fates: if recorder == TRUE { all } else { Fates::of(&report["samples"]) },
+            fates: if recorder == TRUE { all } else { fates(&report["samples"]) },
             recorder: recorder.to_owned(),
             program: program.to_owned(),
             edges: report["edges"]["checked"].as_u64().unwrap_or(0),
@@ -136,7 +103,7 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
     }
     let rows = samplers().map(|recorder| {
         let runs = of(recorder);
-        let fates = runs.iter().map(|run| run.fates).fold(Fates::default(), Fates::plus);
+        let fates = runs.iter().map(|run| run.fates).fold(ByFate::default(), ByFate::<u64>::plus);
         let marked: u64 = runs.iter().map(|run| run.broken + run.cut).sum();
         let of_java = |part| share(part, fates.java());
         vec![
@@ -171,7 +138,7 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
     let rows = samplers().map(|recorder| {
         let cells = majors.iter().map(|major| {
             let of_jdk = of(recorder).into_iter().filter(|run| run.major == *major);
-            let fates = of_jdk.map(|run| run.fates).fold(Fates::default(), Fates::plus);
+            let fates = of_jdk.map(|run| run.fates).fold(ByFate::default(), ByFate::<u64>::plus);
             match fates.java() {
                 0 => "-".to_owned(),
                 java => format!("{}, {}", share(fates.refuted, java), share(fates.unwalked, java)),

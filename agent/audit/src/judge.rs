@@ -10,7 +10,6 @@ use vouch_classes::Library;
 use vouch_proof::{
     Body, Class, Explanation, Gone, Method, Refutation, Relation, Verdict, without_hidden_part,
 };
-
 use vouch_sample::Meant;
 
 use crate::made::{self, Rule};
@@ -60,7 +59,7 @@ pub struct Judge<'a> {
     /// As proof has them, by number.
     methods: Vec<Method>,
     sure: Sure,
-    edges: HashMap<(PlaceId, MethodId), Judged>,
+    edges: HashMap<Edge, Judged>,
     leaves: HashMap<PlaceId, Judged>,
 }
 
@@ -130,10 +129,10 @@ impl<'a> Judge<'a> {
     /// Whether the method of this node can have been called by that of the node above.
     pub fn edge(&self, seen: &Seen, node: Node) -> Option<(Edge, Judged)> {
         let (caller, callee) = (seen.node(node.above?).place, seen.place(node.place).method);
-        let judged = self.edges.get(&(caller, callee)).copied().unwrap_or(Err(Unjudged::NotFound));
         if node.gap {
             return Some(((caller, callee), Err(Unjudged::Unnamed)));
         }
+        let judged = self.edges.get(&(caller, callee)).copied().unwrap_or(Err(Unjudged::NotFound));
         let judged = match self.sure(seen, caller, judged) {
             Ok(Verdict::Refuted(_)) if node.filtered => Err(Unjudged::Filtered),
             judged => judged,
@@ -200,18 +199,8 @@ impl<'a> Judge<'a> {
 
     /// True if a class is a `java.lang.Thread`, as far as that can be told.
     pub fn is_thread(&mut self, class: &str) -> Option<bool> {
-        let mut next = class.to_owned();
-        for _ in 0..DEEPEST {
-            if next == "java/lang/Thread" {
-                return Some(true);
-            }
-            let file = self.versions.file(&next, self.library)?;
-            match &file.superclass {
-                Some(above) => next = above.to_string(),
-                None => return Some(false),
-            }
-        }
-        None
+        let thread = above(&mut self.versions, self.library, class, "java/lang/Thread", None)?;
+        Some(matches!(thread, Above::Is))
     }
 }
 

@@ -135,7 +135,7 @@ impl AuditReport {
             vm_flags: told.flags.clone(),
             command: told.command.clone(),
             wall_ms: millis(told.until_ns.abs_diff(told.from_ns)),
-            samples: signals(samples.fold(ByFate::default(), plus)),
+            samples: signals(samples.fold(ByFate::default(), ByFate::<u64>::plus)),
             kinds,
             threads: threads(seen, verdicts),
             unwalked: verdicts.unwalked.clone(),
@@ -146,18 +146,6 @@ impl AuditReport {
             lost_bytes: told.lost_bytes,
             ..Self::default()
         }
-    }
-}
-
-/// The sums of two.
-pub fn plus(sum: ByFate<u64>, more: ByFate<u64>) -> ByFate<u64> {
-    ByFate {
-        proven: sum.proven.saturating_add(more.proven),
-        plausible: sum.plausible.saturating_add(more.plausible),
-        refuted: sum.refuted.saturating_add(more.refuted),
-        unwalked: sum.unwalked.saturating_add(more.unwalked),
-        outside: sum.outside.saturating_add(more.outside),
-        dropped: sum.dropped.saturating_add(more.dropped),
     }
 }
 
@@ -181,7 +169,7 @@ fn kinds(seen: &Seen, verdicts: &Verdicts) -> BTreeMap<String, KindReport> {
 fn threads(seen: &Seen, verdicts: &Verdicts) -> Vec<ThreadReport> {
     let rows = seen.threads.iter().enumerate();
     let told = rows.filter_map(|(row, thread)| {
-        let fates = verdicts.threads.get(&ThreadId::of(row))?.fates;
+        let fates = verdicts.threads.get(&ThreadId::of(row))?;
         let (name, tid) = (thread.name.to_string(), thread.tid);
         Some(ThreadReport {
             name,

@@ -53,17 +53,11 @@ pub struct KindTally {
     pub broken: u64,
 }
 
-/// What became of a thread's.
-#[derive(Debug, Clone, Default)]
-pub struct ThreadTally {
-    pub fates: ByFate<u64>,
-}
-
 /// What became of everything.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     pub kinds: HashMap<KindId, KindTally>,
-    pub threads: HashMap<ThreadId, ThreadTally>,
+    pub threads: HashMap<ThreadId, ByFate<u64>>,
     pub offences: IndexMap<(Refutation, Against), Offence>,
     pub refuted: BTreeMap<&'static str, u64>,
     /// By the recorder's own words: why there is no stack, and why one ends too early.
@@ -160,7 +154,7 @@ impl Verdicts {
     ) {
         let tally = self.kinds.entry(kind).or_default();
         add(tally.fates.of(fate), count);
-        add(self.threads.entry(thread).or_default().fates.of(fate), count);
+        add(self.threads.entry(thread).or_default().of(fate), count);
         if fate == Fate::Plausible && standing.unjudged {
             add(&mut tally.unjudged, count);
         }

@@ -2,18 +2,14 @@
 //!
 //! What is as it should be is left out; what could not be judged never is.
 
-use vouch_recording::{ByFate, Fate};
-use vouch_report::{LISTED, RefutationReport, duration, float, grouped, percent, readable};
+use vouch_recording::ByFate;
+use vouch_report::{FATES, duration, float, grouped, most_frequent, noticed, percent};
 
-use crate::report::{AuditReport, Stranger, plus};
+use crate::report::{AuditReport, Stranger};
 
 const LINES: usize = 8;
 /// So many of a list are named.
 const NAMED: usize = 3;
-
-/// The fates, the best first.
-const FATES: [Fate; 6] =
-    [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
 impl AuditReport {
     /// The summary, each line ended. `file` is what explains the refutations, if one was written.
@@ -66,7 +62,10 @@ impl AuditReport {
 
     fn of_kinds(&self, what: &str, samples: bool) -> Option<String> {
         let kinds: Vec<_> = self.kinds.iter().filter(|(_, kind)| kind.samples == samples).collect();
-        let sum = kinds.iter().map(|(_, kind)| kind.fates.fates).fold(ByFate::<u64>::default(), plus);
+        let sum = kinds
+            .iter()
+            .map(|(_, kind)| kind.fates.fates)
+            .fold(ByFate::<u64>::default(), ByFate::<u64>::plus);
         let names: Vec<&str> = kinds.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();
         let more =
             if kinds.len() > NAMED { format!(" and {} more", kinds.len() - NAMED) } else { String::new() };
@@ -91,21 +90,12 @@ impl AuditReport {
     }
 
     fn worst(&self, file: Option<&str>) -> Option<String> {
-        let RefutationReport { count, kind, caller, bci, expected, found, .. } = self.refutations.first()?;
-        let place =
-            if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
-        let others = match self.refutations.len() {
-            1 => String::new(),
-            many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
-        };
-        let claimed =
-            if found.is_empty() { String::new() } else { format!("; the recording has {}", readable(found)) };
+        let first = most_frequent(&self.refutations, "the recording has")?;
         let explain = file.map_or_else(
-            || "; --report FILE.json, and vouch explain FILE.json 1 shows it".to_owned(),
-            |file| format!("; vouch explain {file} 1 shows it"),
+            || "--report FILE.json, and vouch explain FILE.json 1 shows it".to_owned(),
+            |file| format!("vouch explain {file} 1 shows it"),
         );
-        let times = if *count == 1 { "once".to_owned() } else { format!("{} times", grouped(*count)) };
-        Some(format!("refuted #1 ({kind}, {times}{others}): {}{claimed}{explain}", readable(&place)))
+        Some(format!("refuted {first}; {explain}"))
     }
 
     /// What the recording itself leaves out.
@@ -160,13 +150,7 @@ impl AuditReport {
     }
 
     fn noticed(&self) -> Option<String> {
-        const SHOWN: [&str; 3] = ["dropped_frames", "foreign_frames", "moved_bcis"];
-        let noticed = SHOWN.iter().filter_map(|corruption| {
-            let power = self.power.get(*corruption)?;
-            Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
-        });
-        let noticed: Vec<String> = noticed.collect();
-        (!noticed.is_empty()).then(|| format!("an audit of these stacks notices {}", noticed.join(", ")))
+        Some(format!("an audit of these stacks notices {}", noticed(&self.power)?))
     }
 }
 
@@ -212,7 +196,7 @@ pub fn side_by_side(reports: &[AuditReport]) -> String {
             row(name, kind.fates.fates);
         }
         let others = report.kinds.values().filter(|kind| !kind.samples).map(|kind| kind.fates.fates);
-        row("other events", others.fold(ByFate::default(), plus));
+        row("other events", others.fold(ByFate::default(), ByFate::<u64>::plus));
     }
     table(&rows)
 }

@@ -93,6 +93,19 @@ impl ByFate<u64> {
         self.java().saturating_add(self.outside).saturating_add(self.dropped)
     }
 
+    /// The sums of two.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            proven: self.proven.saturating_add(more.proven),
+            plausible: self.plausible.saturating_add(more.plausible),
+            refuted: self.refuted.saturating_add(more.refuted),
+            unwalked: self.unwalked.saturating_add(more.unwalked),
+            outside: self.outside.saturating_add(more.outside),
+            dropped: self.dropped.saturating_add(more.dropped),
+        }
+    }
+
     /// Of threads that were running Java.
     pub fn java(&self) -> u64 {
         let Self { proven, plausible, refuted, unwalked, .. } = self;

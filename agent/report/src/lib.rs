@@ -24,7 +24,7 @@ pub use report::{
     SafepointReport, Signals, ThreadReport, TrustReport, WaitingReport, WitnessReport,
 };
 pub use several::{Renumbered, Several};
-pub use summary::Files;
+pub use summary::{FATES, Files, most_frequent, noticed};
 pub use text::{duration, grouped, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};
 pub use vouch_recording::Weighed;

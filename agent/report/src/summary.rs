@@ -4,11 +4,12 @@
 //! what became of it, what went wrong, and where the profile is; what is as it should be is left out.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use vouch_recording::Fate;
 
 use crate::events;
-use crate::proof::{LISTED, RefutationReport};
+use crate::proof::{LISTED, Power, RefutationReport};
 use crate::report::{GradeReport, TrustReport, WitnessReport};
 use crate::text::{duration, grouped, one_line, percent, readable, times};
 use crate::time::float;
@@ -16,7 +17,7 @@ use crate::time::float;
 const LINES: usize = 8;
 
 /// The fates, the best first.
-const FATES: [Fate; 6] =
+pub const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
 /// What stands before a fate's figures in the panel.
@@ -155,19 +156,7 @@ impl TrustReport {
             [] => &self.run.witness.contradictions,
             _ => &self.run.refutations,
         };
-        let RefutationReport { number, count, kind, caller, bci, expected, found, .. } = all.first()?;
-        let place =
-            if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
-        let others = match all.len() {
-            1 => String::new(),
-            many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
-        };
-        Some(format!(
-            "#{number} ({kind}, {}{others}): {}{}",
-            times(*count),
-            readable(&place),
-            if found.is_empty() { String::new() } else { format!("; the walk claimed {}", readable(found)) },
-        ))
+        most_frequent(all, "the walk claimed")
     }
 
     /// How far the checks themselves can be trusted: power, witness, conservation.
@@ -179,14 +168,7 @@ impl TrustReport {
 
     /// The power of proof.
     fn noticed(&self) -> Option<String> {
-        // What walks do wrong most often; the report has the others.
-        const SHOWN: [&str; 3] = ["dropped_frames", "foreign_frames", "moved_bcis"];
-        let noticed = SHOWN.iter().filter_map(|corruption| {
-            let power = self.run.power.get(*corruption)?;
-            Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
-        });
-        let noticed: Vec<String> = noticed.collect();
-        (!noticed.is_empty()).then(|| format!("proof notices {}", noticed.join(", ")))
+        Some(format!("proof notices {}", noticed(&self.run.power)?))
     }
 
     /// Whether the samples stand for all of the time.
@@ -252,6 +234,34 @@ impl TrustReport {
         }
         notes
     }
+}
+
+/// The first of some refutations, which is the most frequent. `claimed` says who has what cannot be.
+pub fn most_frequent(all: &[RefutationReport], claimed: &str) -> Option<String> {
+    let RefutationReport { number, count, kind, caller, bci, expected, found, .. } = all.first()?;
+    let place =
+        if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
+    let others = match all.len() {
+        1 => String::new(),
+        many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
+    };
+    Some(format!(
+        "#{number} ({kind}, {}{others}): {}{}",
+        times(*count),
+        readable(&place),
+        if found.is_empty() { String::new() } else { format!("; {claimed} {}", readable(found)) },
+    ))
+}
+
+/// How much is noticed of what walks do wrong most often; the report has the others.
+pub fn noticed(power: &BTreeMap<String, Power>) -> Option<String> {
+    const SHOWN: [&str; 3] = ["dropped_frames", "foreign_frames", "moved_bcis"];
+    let noticed = SHOWN.iter().filter_map(|corruption| {
+        let power = power.get(*corruption)?;
+        Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
+    });
+    let noticed: Vec<String> = noticed.collect();
+    (!noticed.is_empty()).then(|| noticed.join(", "))
 }
 
 impl Files<'_> {
