@@ -9,7 +9,6 @@ mod contexts;
 mod events;
 mod names;
 mod offences;
-mod outside;
 mod pairs;
 mod recovered;
 mod room;
@@ -44,7 +43,7 @@ use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
 use agreement::Agreement;
 use contexts::Met;
-use names::{Names, stand_in};
+use names::Names;
 use offences::{Contradiction, Disputed};
 use recovered::{Leaf, Recovered, Repair};
 use room::Room;
@@ -358,10 +357,10 @@ impl Recorder {
     fn take_none(&mut self, head: &Head, why: Reason) {
         let (track, outside) = self.tracks.of(head, &mut self.recording);
         let (fate, stack) = if why.is_outside() {
-            (Fate::Outside, stand_in(&mut self.recording, outside.name, outside.category))
+            (Fate::Outside, self.recording.stand_in(None, outside.name, outside.category))
         } else {
             *self.unwalked.entry(why.name().to_owned()).or_default() += 1;
-            let stack = stand_in(&mut self.recording, &no_stack(why.words()), Category::NoStack);
+            let stack = self.recording.stand_in(None, &no_stack(why.words()), Category::NoStack);
             (Fate::Unwalked, stack)
         };
         self.add(head, track, stack, fate);
@@ -434,7 +433,7 @@ impl Recorder {
                 let refuted = refuted.map(|(offence, _)| offence);
                 shown.stack(Judged { leaf, lost, fate, refuted, parts }, walks, recording, names, jvm)
             }
-            None => stand_in(recording, "[no frames]", Category::NoStack),
+            None => recording.stand_in(None, "[no frames]", Category::NoStack),
         };
         if let Some((_, how)) = refuted {
             let Head { time: time_ns, weight, .. } = *head;

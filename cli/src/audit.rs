@@ -7,9 +7,12 @@ use std::io::{BufReader, IsTerminal, Read, Write, stderr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_audit::{Audit, AuditReport, Places, Progress, side_by_side};
+use vouch_audit::{Audit, Audited, Places, Progress, side_by_side};
+use vouch_formats::Meta;
+use vouch_recording::Recording;
 
 use crate::document::{self, Kind};
+use crate::outputs::Outputs;
 
 #[derive(Args)]
 pub struct How {
@@ -23,6 +26,9 @@ pub struct How {
     /// All figures and refutations, for machines and for `vouch explain` (.json)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// The recording as a profile, its refuted stacks set apart, by its ending: .json, .json.gz, .folded or .html; may be given again
+    #[arg(long, value_name = "FILE")]
+    out: Vec<PathBuf>,
     /// Audits each recording by itself, and puts them side by side
     #[arg(long)]
     compare: bool,
@@ -45,16 +51,26 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
             ));
         }
     }
-    check(files, how)?;
+    check(how)?;
+    let first = files.first().map(|file| file.display().to_string()).unwrap_or_default();
+    let failed = |why: String| format!("{first} {why}");
+    let outputs = Outputs::check(&how.out, how.report.as_deref(), files).map_err(failed)?;
     let places = Places { classes: how.classes.clone(), jdk: how.jdk.clone() };
     if how.compare {
-        let one = |file: &PathBuf| judged(std::slice::from_ref(file), &places);
+        let one = |file: &PathBuf| Ok::<_, String>(judged(std::slice::from_ref(file), &places)?.report);
         let reports = files.iter().map(one).collect::<Result<Vec<_>, _>>()?;
         return Ok(side_by_side(&reports));
     }
-    let report = judged(files, &places)?;
-    let written = how.report.as_ref().map(|path| write(&report, path)).transpose()?;
-    Ok(report.summary(written.as_deref()))
+    let audited = judged(files, &places)?;
+    outputs
+        .write_report(|to| serde_json::to_writer_pretty(to, &audited.report).map_err(Into::into))
+        .map_err(failed)?;
+    let summary = outputs.told(|written| audited.report.summary(written));
+    if !how.out.is_empty() {
+        let (recording, meta) = profile(audited, files)?;
+        outputs.write(&recording, &meta).map_err(failed)?;
+    }
+    Ok(summary)
 }
 
 /// True if a file begins as gzip's do.
@@ -65,40 +81,40 @@ fn packed(file: &Path) -> bool {
         && first == [0x1f, 0x8b]
 }
 
-fn check(files: &[PathBuf], how: &How) -> Result<(), String> {
+fn check(how: &How) -> Result<(), String> {
     if let Some(path) = how.classes.iter().chain(&how.jdk).find(|path| !path.exists()) {
         return Err(format!("{} is not there", path.display()));
     }
-    let Some(report) = &how.report else { return Ok(()) };
-    if how.compare {
-        return Err("--report is of one audit: leave --compare out".to_owned());
+    if how.compare && (how.report.is_some() || !how.out.is_empty()) {
+        return Err("--report and --out are of one audit: leave --compare out".to_owned());
     }
-    if report.extension().is_none_or(|ending| ending != "json") {
-        return Err(format!("{} cannot be written: an audit's report is .json", report.display()));
-    }
-    if files.iter().any(|file| vouch_output::is_same(report, file)) {
-        return Err(format!("{} is the recording: name another file", report.display()));
-    }
-    vouch_output::check(report)
+    Ok(())
 }
 
-fn write(report: &AuditReport, path: &Path) -> Result<String, String> {
-    let unwritten = |error: std::io::Error| format!("{} cannot be written: {error}", path.display());
-    vouch_output::write_whole(path, false, |to| serde_json::to_writer_pretty(to, report).map_err(Into::into))
-        .map_err(unwritten)?;
-    Ok(path.display().to_string())
-}
-
-fn judged(files: &[PathBuf], places: &Places) -> Result<AuditReport, String> {
+fn judged(files: &[PathBuf], places: &Places) -> Result<Audited, String> {
     let mut audit = Audit::default();
+    each(files, |name, file, shown| audit.read(name, file, |progress| shown.show(name, progress)))?;
+    let mut shown = Shown::default();
+    audit.judge(places, |progress| shown.show("", progress))
+}
+
+fn profile(audited: Audited, files: &[PathBuf]) -> Result<(Recording, Meta), String> {
+    let mut profile = audited.profile();
+    each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
+    profile.finish()
+}
+
+/// Opens each of the files in turn.
+fn each(
+    files: &[PathBuf],
+    mut read: impl FnMut(&str, BufReader<File>, &mut Shown) -> Result<(), String>,
+) -> Result<(), String> {
     for path in files {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| format!("{name} cannot be read: {error}"))?;
-        let mut shown = Shown::default();
-        audit.read(&name, BufReader::with_capacity(1 << 20, file), |progress| shown.show(&name, progress))?;
+        read(&name, BufReader::with_capacity(1 << 20, file), &mut Shown::default())?;
     }
-    let mut shown = Shown::default();
-    audit.judge(places, |progress| shown.show("", progress))
+    Ok(())
 }
 
 /// How far it is, on a terminal: a line that is written over.

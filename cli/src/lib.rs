@@ -23,6 +23,7 @@ mod jvm;
 mod left;
 mod list;
 mod merge;
+mod outputs;
 mod profile;
 mod recover;
 mod rewrite;

@@ -6,10 +6,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_formats::Format;
 use vouch_log::{ENDING, Recovered, is_in_use};
-use vouch_report::{Files, plain};
 
+use crate::outputs::Outputs;
 use crate::rewrite::beside;
 
 #[derive(Args)]
@@ -51,45 +50,13 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
 
 /// Makes profiles of a recording; what there is to say, or what is wrong with it as the rest of a sentence.
 pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<String, String> {
-    let all = || outs.iter().map(PathBuf::as_path).chain(report);
-    let mut formats = Vec::new();
-    for out in outs {
-        let name = out.to_string_lossy();
-        let format = Format::of(&name);
-        formats.push(
-            format.ok_or_else(|| format!("cannot be made into {name}: name it {}", Format::endings()))?,
-        );
-    }
-    if let Some(report) = report.filter(|report| report.extension().is_none_or(|ending| ending != "json")) {
-        return Err(format!("cannot be told in {}: a trust report is .json", report.display()));
-    }
-    for out in all() {
-        vouch_output::check(out).map_err(|why| format!("cannot be recovered: {why}"))?;
-    }
-    if let Some(out) = all().find(|out| vouch_output::is_same(out, path)) {
-        return Err(format!("is the recording itself: name another file than {}", out.display()));
-    }
+    let outputs = Outputs::check(outs, report, &[path.to_owned()])?;
     let file = vouch_archive::open_file(path)?;
     let in_use = is_in_use(&file);
     let Recovered { recording, meta, found } = vouch_log::read(file)?;
-    let unwritten =
-        |out: &Path, error: std::io::Error| format!("cannot be written to {}: {error}", out.display());
-    for (out, format) in outs.iter().zip(formats) {
-        vouch_output::write_whole(out, format.gzip, |to| format.write(&recording, &meta, to))
-            .map_err(|error| unwritten(out, error))?;
-    }
-    if let Some(report) = report {
-        vouch_output::write_whole(report, false, |to| meta.report.write(to))
-            .map_err(|error| unwritten(report, error))?;
-    }
-    let names: Vec<_> = all().map(|out| plain(&out.to_string_lossy())).collect();
-    let files: Vec<&str> = names.iter().map(String::as_str).collect();
-    let opens = outs
-        .iter()
-        .zip(&names)
-        .find(|(out, _)| Format::of(&out.to_string_lossy()).is_some_and(|format| format.opens));
-    let opens = opens.map(|(_, name)| name.as_str());
-    let mut text = meta.report.summary(Files { all: &files, opens });
+    outputs.write(&recording, &meta)?;
+    outputs.write_report(|to| meta.report.write(to))?;
+    let mut text = outputs.told(|files| meta.report.summary(files));
     let mut say = |line: &str| {
         text.push_str("[vouch] ");
         text.push_str(line);

@@ -150,7 +150,7 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
     for (arguments, says) in [
         (vec!["a.json", "--out", "a.json"], "is the recording itself"),
         (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded or .html"),
-        (vec!["a.vouch", "--report", "a.vouch"], "a trust report is .json"),
+        (vec!["a.vouch", "--report", "a.vouch"], "a report is .json"),
         (vec!["a.vouch", "--out", "no/a.json"], "create it first"),
         (vec!["a.vouch", "a.json", "--out", "b.json"], "name one of them alone"),
         (vec!["b.vouch"], "No such file"),

@@ -17,6 +17,7 @@ import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Random;
 import java.util.stream.IntStream;
 
@@ -26,6 +27,8 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 
 import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
+import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
@@ -52,13 +55,15 @@ public class Audited {
         Path dir = run.dir;
         JsonObject report = audited(dir, "app.jfr");
         truth(report);
+        shown(dir, report);
         lie(dir);
         mistakes(dir);
         damaged(dir);
     }
 
     private static JsonObject audited(Path dir, String recording) throws Exception {
-        String said = Tool.vouch(dir, "audit", recording, "--report", "audit.json").ok();
+        String said = Tool.vouch(dir, "audit", recording, "--report", "audit.json", "--out", "audit.json.gz", "--out", "audit.html").ok();
+        Check.contains(said, "open audit.json.gz at", "what to do with it");
         System.out.println(said);
         Check.atMost(8, said.split("\n").length, "lines of the summary");
         return new Gson().fromJson(new String(Files.readAllBytes(dir.resolve("audit.json")), StandardCharsets.UTF_8), JsonObject.class);
@@ -87,6 +92,23 @@ public class Audited {
         }
     }
 
+    /** In the profile are the samples that the report tells of, each with its fate, and all orders with their stacks. */
+    private static void shown(Path dir, JsonObject report) {
+        Profile profile = Profile.read(dir.resolve("audit.json.gz"));
+        long lost = figure(report, "samples", "dropped");
+        Check.equal(figure(report, "samples", "signals") - lost, (long) profile.samples().size(), "samples");
+        Check.equal(report.get("samples"), profile.meta.getAsJsonObject("vouch").get("samples"), "their fates");
+        List<Mark> orders = profile.marks(KIND);
+        Check.equal(WAYS * ROUNDS, orders.size(), "orders in the timeline");
+        double lasted = report.get("wall_ms").getAsDouble();
+        for (Mark order : orders) {
+            Check.that(order.has("Audited$Program.order"), "its stack: " + order);
+            Check.equal("main", order.track.name, "its thread");
+            Check.between(0.0, order.startMs, lasted, "when it was");
+        }
+        Check.equal(0, profile.markers("refuted").size(), "what is refuted");
+    }
+
     /** Where the recording says `Off` the program was in `One`: the call that led there is to a method of what `Off` is none of. */
     private static void lie(Path dir) throws Exception {
         byte[] bytes = Files.readAllBytes(dir.resolve("app.jfr"));
@@ -108,6 +130,17 @@ public class Audited {
         String explained = Tool.vouch(dir, "explain", "audit.json", "1").ok();
         Check.contains(explained, "invokevirtual Audited$Program$Way.go(int)", "what the bytecode calls");
         Check.contains(explained, "Audited$Program$Off.go(int)", "what the recording has");
+        Profile profile = Profile.read(dir.resolve("audit.json.gz"));
+        List<Mark> orders = profile.marks(KIND);
+        Check.equal(WAYS * ROUNDS, orders.size(), "orders in the timeline");
+        orders.removeIf(order -> !order.has("[refuted: other_callee]"));
+        Check.equal(ROUNDS / ONE_IN, orders.size(), "orders that stand apart");
+        for (Mark order : orders) {
+            Check.that(order.has("[✗ no such call: the bytecode calls Audited$Program$Way.go(int)]"), "the place: " + order);
+        }
+        Check.equal(ROUNDS / ONE_IN, profile.markers("refuted").size(), "markers of what is refuted");
+        Check.equal(explained, Tool.vouch(dir, "explain", "audit.json.gz", "1").ok().replace("audit.json.gz", "audit.json"),
+                "the profile explains it as the report does");
         String compared = Tool.vouch(dir, "audit", "--compare", "app.jfr", "lie.jfr").ok();
         Check.contains(compared, "lie.jfr", "two recordings side by side");
     }

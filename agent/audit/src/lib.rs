@@ -5,11 +5,14 @@
 //! What this crate never does: refute by a class that may not be the one that ran, keep an event, or believe a file.
 #![forbid(unsafe_code)]
 
+mod chunks;
 mod foreign;
 mod judge;
 mod made;
 mod names;
+mod naming;
 mod power;
+mod profile;
 mod read;
 mod report;
 mod seen;
@@ -22,19 +25,23 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 use vouch_classes::Library;
-use vouch_jfr::Reader;
+use vouch_report::LISTED;
 
+use chunks::Chunks;
 use judge::Judge;
-use read::Reading;
+use naming::Names;
+use profile::Found;
+use read::{Moment, Reading};
 use seen::Seen;
+use stacks::Verdicts;
 use told::Told;
 use versions::Versions;
 
+pub use profile::Profile;
 pub use report::{AuditReport, ClassReport, EdgeReport, KindReport, Stranger, ThreadReport};
 pub use summary::side_by_side;
 
@@ -60,14 +67,20 @@ pub struct Audit {
     seen: Seen,
     told: Told,
     files: Vec<String>,
-    chunks: usize,
+    chunks: Chunks,
+    /// How many could be read.
+    whole: usize,
     unreadable: u64,
     damage: Vec<String>,
-    /// By when they began and how long they are: a chunk may lie in several files.
-    begun: HashSet<(i64, u64)>,
-    twice: u64,
     /// How many chunks more are damaged.
     more_damage: u64,
+}
+
+/// A recording that was audited.
+#[derive(Debug)]
+pub struct Audited {
+    pub report: AuditReport,
+    found: Found,
 }
 
 /// So much damage is told.
@@ -79,28 +92,20 @@ impl Audit {
         &mut self,
         name: &str,
         file: impl Read + Seek,
-        mut progress: impl FnMut(Progress),
+        progress: impl FnMut(Progress),
     ) -> Result<(), String> {
-        let unreadable = |error| format!("{name} cannot be read: {error}");
-        let mut reader = Reader::new(file).map_err(unreadable)?;
         self.files.push(name.to_owned());
-        while let Some(chunk) = reader.next_chunk().map_err(unreadable)? {
-            match chunk {
-                Ok(chunk) => {
-                    if !self.begun.insert((chunk.header.start_unix_ns, chunk.bytes())) {
-                        self.twice += 1;
-                        continue;
-                    }
-                    self.chunks += 1;
-                    self.told.chunk(&chunk);
-                    self.chunk(name, &chunk);
-                }
-                Err(wrong) => self.damaged(name, &wrong),
+        let mut chunks = std::mem::take(&mut self.chunks);
+        let read = chunks.each(name, file, progress, |chunk| match chunk {
+            Ok(chunk) => {
+                self.whole += 1;
+                self.told.chunk(chunk);
+                self.chunk(name, chunk);
             }
-            let (done, of) = reader.progress();
-            progress(Progress::Reading(done, of));
-        }
-        Ok(())
+            Err(wrong) => self.damaged(name, &wrong),
+        });
+        self.chunks = chunks;
+        read
     }
 
     fn chunk(&mut self, name: &str, chunk: &vouch_jfr::Chunk) {
@@ -111,7 +116,14 @@ impl Audit {
         let mut reading = Reading::new(chunk, &mut self.seen, &mut self.told);
         for event in chunk.events() {
             match event {
-                Ok(event) => self.unreadable += u64::from(!reading.event(&event)),
+                Ok(event) => {
+                    let read = reading.event(&event, |seen, told, moment| {
+                        let Moment { kind, thread, stack, events, period_ns, .. } = moment;
+                        seen.count(kind, thread, stack, events);
+                        told.period(seen.name(kind), period_ns);
+                    });
+                    self.unreadable += u64::from(!read);
+                }
                 Err(what) => damage = Some(what),
             }
         }
@@ -130,9 +142,10 @@ impl Audit {
     }
 
     /// Judges what was read.
-    pub fn judge(self, places: &Places, mut progress: impl FnMut(Progress)) -> Result<AuditReport, String> {
-        let Self { seen, told, files, chunks, unreadable, mut damage, more_damage, twice, .. } = self;
-        if chunks == 0 {
+    pub fn judge(self, places: &Places, mut progress: impl FnMut(Progress)) -> Result<Audited, String> {
+        let Self { seen, told, files, chunks, whole, unreadable, mut damage, more_damage } = self;
+        let twice = chunks.twice;
+        if whole == 0 {
             let why = damage.into_iter().next().unwrap_or_else(|| "it is empty".to_owned());
             return Err(format!("nothing could be read of {}: {why}", files.join(", ")));
         }
@@ -159,14 +172,18 @@ impl Audit {
         let mut report = AuditReport::of(&seen, &told, &judge, &verdicts);
         env!("CARGO_PKG_VERSION").clone_into(&mut report.vouch);
         report.audited = files;
-        report.refutations = tell::refutations(&seen, &judge, &verdicts);
+        let listed = tell::refutations(&seen, &judge, &verdicts);
+        report.refutations = listed.values().take(LISTED).cloned().collect();
         report.power = power;
         report.classes.places = library.places().map(str::to_owned).collect();
         report.classes.unreadable = library.unreadable().map(str::to_owned).collect();
         report.unreadable_events = unreadable;
         report.damage = damage;
         report.notes = notes;
-        Ok(report)
+        let names = Names::of(&seen, &judge, &told);
+        let Verdicts { outcomes, offences, .. } = verdicts;
+        let offences = offences.into_keys().collect();
+        Ok(Audited { report, found: Found { seen, told, names, outcomes, offences, listed } })
     }
 }
 

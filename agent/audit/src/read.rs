@@ -50,6 +50,21 @@ const UNNAMED: &str = "unnamed_method";
 /// In its place where there are native frames alone, and not all of them.
 const FOREIGN: &str = "native_frames_alone";
 
+/// An event with a stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub kind: KindId,
+    pub thread: ThreadId,
+    pub stack: Stack,
+    /// For so many events it stands.
+    pub events: u64,
+    /// When it began, since 1970, and how long it took.
+    pub unix_ns: i64,
+    pub took_ns: u64,
+    /// Of a sample that says so: what it stands for.
+    pub period_ns: Option<u64>,
+}
+
 /// The fields of a kind that matter, in the order in which they stand.
 #[derive(Debug)]
 struct Fields {
@@ -59,6 +74,9 @@ struct Fields {
     stack: usize,
     thread: Option<usize>,
     count: Option<usize>,
+    began: Option<usize>,
+    took: Option<usize>,
+    period: Option<usize>,
     filtered: bool,
 }
 
@@ -121,8 +139,8 @@ impl<'c, 's> Reading<'c, 's> {
         }
     }
 
-    /// Takes an event in. False: its own bytes cannot be read.
-    pub fn event(&mut self, event: &Event<'_>) -> bool {
+    /// Takes an event in, and passes on what there is of it if it has a stack. False: its own bytes cannot be read.
+    pub fn event(&mut self, event: &Event<'_>, take: impl FnOnce(&mut Seen, &mut Told, Moment)) -> bool {
         let seen = &mut *self.seen;
         let role = self.kinds.entry(event.kind.id).or_insert_with(|| match Fields::of(event.kind, seen) {
             Some(fields) => Role::Stacks(fields),
@@ -135,6 +153,14 @@ impl<'c, 's> Reading<'c, 's> {
             Role::None => return true,
         };
         let Ok(values) = event.some(&fields.rows) else { return false };
+        let chunk = self.chunk;
+        // They stand among those that are wanted, in the same order.
+        let field = |at: usize| (&event.kind.fields[fields.rows[at]], &values[at]);
+        let lasted =
+            |at: Option<usize>| at.map(field).and_then(|(field, value)| chunk.lasted_ns(field, value));
+        let began = fields.began.map(field).and_then(|(field, value)| chunk.unix_ns(field, value));
+        let unix_ns = began.unwrap_or(chunk.header.start_unix_ns);
+        let (took_ns, period_ns) = (lasted(fields.took).unwrap_or(0), lasted(fields.period));
         let (kind, count, filtered) = (fields.kind, fields.count, fields.filtered);
         let (stack, thread) = (values[fields.stack].clone(), fields.thread.map(|row| values[row].clone()));
         let (thread, is_java) = self.thread(thread.as_ref());
@@ -158,7 +184,8 @@ impl<'c, 's> Reading<'c, 's> {
                 Stack { leaf: None, end: End::None(self.seen.reason(why)) }
             }
         };
-        self.seen.count(kind, thread, stack, events.unwrap_or(1));
+        let events = events.unwrap_or(1);
+        take(self.seen, self.told, Moment { kind, thread, stack, events, unix_ns, took_ns, period_ns });
         true
     }
 
@@ -326,7 +353,10 @@ impl Fields {
         let samples = SAMPLES.contains(&kind.name.as_str());
         // A thread that did nothing was looked at so often.
         let count = kind.field("samples").filter(|_| kind.name == "profiler.WallClockSample");
-        let mut rows: Vec<usize> = [Some(stack), thread, count].into_iter().flatten().collect();
+        let (began, took) = (kind.field("startTime"), kind.field("duration"));
+        let period = kind.field("samplingPeriod").filter(|_| samples);
+        let mut rows: Vec<usize> =
+            [Some(stack), thread, count, began, took, period].into_iter().flatten().collect();
         rows.sort_unstable();
         let at = |row: usize| rows.iter().position(|known| *known == row);
         Some(Self {
@@ -334,6 +364,9 @@ impl Fields {
             stack: at(stack)?,
             thread: thread.and_then(at),
             count: count.and_then(at),
+            began: began.and_then(at),
+            took: took.and_then(at),
+            period: period.and_then(at),
             filtered: FILTERED.contains(&kind.name.as_str()),
             rows,
         })

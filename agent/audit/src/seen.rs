@@ -166,6 +166,11 @@ impl Seen {
         }))
     }
 
+    /// What the recording calls a kind.
+    pub fn name(&self, kind: KindId) -> &str {
+        self.kinds.get_index(kind.row()).map_or("", |(name, _)| name)
+    }
+
     pub fn method(&self, method: MethodId) -> &Method {
         &self.methods[method.row()]
     }

@@ -53,12 +53,21 @@ pub struct KindTally {
     pub broken: u64,
 }
 
+/// What became of the events of a thread that have one stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome {
+    pub fate: Fate,
+    /// Which of the offences refutes it.
+    pub offence: Option<usize>,
+}
+
 /// What became of everything.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     pub kinds: HashMap<KindId, KindTally>,
     pub threads: HashMap<ThreadId, ByFate<u64>>,
     pub offences: IndexMap<(Refutation, Against), Offence>,
+    pub outcomes: HashMap<(ThreadId, StackId), Outcome>,
     pub refuted: BTreeMap<&'static str, u64>,
     /// By the recorder's own words: why there is no stack, and why one ends too early.
     pub unwalked: BTreeMap<String, u64>,
@@ -167,11 +176,14 @@ impl Verdicts {
             End::None(why) => add(self.unwalked.entry(seen.reasons[why.row()].clone()).or_default(), count),
             End::Whole | End::Outside => {}
         }
-        if let Some(offence) = standing.refuted.filter(|_| fate == Fate::Refuted) {
+        let offence = standing.refuted.filter(|_| fate == Fate::Refuted).map(|offence| {
             add(self.refuted.entry(offence.0.name()).or_default(), count);
-            let offence = self.offences.entry(offence).or_insert(Offence { count: 0, stack, thread });
-            add(&mut offence.count, count);
-        }
+            let offence = self.offences.entry(offence);
+            let number = offence.index();
+            add(&mut offence.or_insert(Offence { count: 0, stack, thread }).count, count);
+            number
+        });
+        self.outcomes.insert((thread, stack), Outcome { fate, offence });
     }
 
     /// Counts each edge as often as stacks go through it, and each that is distinct once.

@@ -3,7 +3,7 @@
 //! What is as it should be is left out; what could not be judged never is.
 
 use vouch_recording::ByFate;
-use vouch_report::{FATES, duration, float, grouped, most_frequent, noticed, percent};
+use vouch_report::{FATES, Files, duration, float, grouped, most_frequent, noticed, percent};
 
 use crate::report::{AuditReport, Stranger};
 
@@ -12,22 +12,25 @@ const LINES: usize = 8;
 const NAMED: usize = 3;
 
 impl AuditReport {
-    /// The summary, each line ended. `file` is what explains the refutations, if one was written.
-    pub fn summary(&self, file: Option<&str>) -> String {
+    /// The summary, each line ended.
+    pub fn summary(&self, files: Files<'_>) -> String {
         let mut lines = vec![self.whose()];
         lines.extend(self.damaged());
         lines.extend(self.of_kinds("samples", true));
         lines.extend(self.of_kinds("other events with a stack", false));
         lines.push(self.judged());
-        lines.extend(self.worst(file));
+        // A report and a profile explain a refutation alike.
+        lines.extend(self.worst(files.all.iter().copied().find(|name| name.contains(".json"))));
         lines.extend(self.hidden());
         lines.extend(self.lacking());
         lines.extend(self.noticed());
         let remarks = self.damage.iter().skip(1).chain(&self.notes).chain(&self.classes.unreadable);
         let mut remarks: Vec<String> = remarks.cloned().collect();
+        let last = files.line();
+        let most = LINES - usize::from(last.is_some());
         // There is always room for one.
-        lines.truncate(LINES - usize::from(!remarks.is_empty()));
-        let room = LINES - lines.len();
+        lines.truncate(most - usize::from(!remarks.is_empty()));
+        let room = most - lines.len();
         if remarks.len() > room {
             let more = remarks.len() - room;
             remarks.truncate(room);
@@ -36,6 +39,7 @@ impl AuditReport {
             }
         }
         lines.extend(remarks);
+        lines.extend(last);
         lines.iter().flat_map(|line| [vouch_report::plain(line), "\n".to_owned()]).collect()
     }
 

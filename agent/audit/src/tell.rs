@@ -4,8 +4,9 @@
 
 use std::cmp::Reverse;
 
+use indexmap::IndexMap;
 use vouch_proof::{called, listing};
-use vouch_report::{LISTED, RefutationReport};
+use vouch_report::RefutationReport;
 
 use crate::judge::Judge;
 use crate::seen::{MethodId, PlaceId, Seen};
@@ -17,13 +18,16 @@ const FRAMES: usize = 60;
 /// and so many instructions before it and after it.
 const AROUND: usize = 5;
 
-/// The most frequent refutations, each with a number.
-pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Vec<RefutationReport> {
-    let mut all: Vec<_> = verdicts.offences.iter().collect();
-    all.sort_by_key(|(_, offence)| Reverse(offence.count));
-    all.truncate(LISTED);
+/// So many refutations are told apart.
+const MOST: usize = 500;
+
+/// The most frequent refutations, each with a number, by which of the offences it is.
+pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> IndexMap<usize, RefutationReport> {
+    let mut all: Vec<_> = verdicts.offences.iter().enumerate().collect();
+    all.sort_by_key(|(_, (_, offence))| Reverse(offence.count));
+    all.truncate(MOST);
     let numbered = all.into_iter().enumerate();
-    let told = numbered.map(|(place, ((kind, against), offence))| {
+    let told = numbered.map(|(place, (number, ((kind, against), offence)))| {
         let leaf = seen.stacks[offence.stack.row()].leaf;
         let frames: Vec<PlaceId> = seen.places_from(leaf).collect();
         let method = |method: MethodId| judge.method(method).to_string();
@@ -47,7 +51,7 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Vec<R
             let Placed { of, bci } = Placed::of(seen, stands);
             listing(judge.method(of), bci, AROUND)
         });
-        RefutationReport {
+        let report = RefutationReport {
             number: place + 1,
             count: offence.count,
             kind: *kind,
@@ -59,7 +63,8 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Vec<R
             at,
             code: code.unwrap_or_default(),
             witness: None,
-        }
+        };
+        (number, report)
     });
     told.collect()
 }
@@ -77,7 +82,7 @@ impl Placed {
 }
 
 /// Where in a stack the refuted frame stands: an edge's caller under its callee, the outermost of several.
-fn place_in(seen: &Seen, frames: &[PlaceId], against: Against) -> Option<usize> {
+pub fn place_in(seen: &Seen, frames: &[PlaceId], against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
             let is_edge = |pair: &[PlaceId]| seen.place(pair[0]).method == callee && pair[1] == caller;

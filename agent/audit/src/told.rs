@@ -17,6 +17,7 @@ pub struct Told {
     pub version: String,
     pub flags: String,
     pub command: String,
+    pub pid: u32,
     pub properties: BTreeMap<String, String>,
     /// What recordings were called: async-profiler's says what it is.
     pub recordings: Vec<String>,
@@ -24,6 +25,8 @@ pub struct Told {
     runs: BTreeSet<String>,
     /// At so many frames async-profiler ends a stack.
     pub deepest: Option<usize>,
+    /// How often there is a sample, in nanoseconds, by its kind.
+    pub periods: BTreeMap<String, u64>,
     pub changes: Changes,
     /// Bytes of events for which the recorder had no room.
     pub lost_bytes: u64,
@@ -89,10 +92,9 @@ impl Told {
                     told.recordings.push(name);
                 }
             }),
-            "jdk.ActiveSetting" => self.read(chunk, event, |told, text, _| {
-                if text("name") == "jstackdepth" {
-                    told.deepest = Some(text("value").parse().unwrap_or(DEPTH));
-                }
+            "jdk.ActiveSetting" => self.read(chunk, event, |told, text, number| {
+                let of = i64::try_from(number("id")).ok().and_then(|id| chunk.type_of(id));
+                told.setting(&text("name"), &text("value"), of.map_or("", |of| &of.name));
             }),
             name if REDEFINES.contains(&name) => {
                 self.changes = Changes::Meanwhile;
@@ -114,6 +116,29 @@ impl Told {
         }
     }
 
+    /// `of` is the kind of events that it is about; async-profiler has one for all that is its own.
+    fn setting(&mut self, name: &str, value: &str, of: &str) {
+        match name {
+            "jstackdepth" => self.deepest = Some(value.parse().unwrap_or(DEPTH)),
+            "period" => {
+                let period = humantime::parse_duration(value).ok().map(|period| period.as_nanos());
+                self.period(of, period.and_then(|ns| u64::try_from(ns).ok()));
+            }
+            "interval" => self.period("jdk.ExecutionSample", value.parse().ok()),
+            "wall" => self.period("profiler.WallClockSample", value.parse().ok()),
+            _ => {}
+        }
+    }
+
+    /// A sample of this kind stands for so long; the shortest holds.
+    pub fn period(&mut self, kind: &str, ns: Option<u64>) {
+        let Some(ns) = ns.filter(|ns| *ns > 0) else { return };
+        match self.periods.get_mut(kind) {
+            Some(known) => *known = ns.min(*known),
+            None => drop(self.periods.insert(kind.to_owned(), ns)),
+        }
+    }
+
     fn jvm(&mut self, text: &dyn Fn(&str) -> String, number: &dyn Fn(&str) -> u64) {
         let run = format!("{} {} {}", text("jvmVersion"), text("javaArguments"), number("pid"));
         self.runs.insert(run);
@@ -121,6 +146,7 @@ impl Told {
         self.version = text("jvmVersion");
         self.flags = text("jvmArguments");
         self.command = text("javaArguments");
+        self.pid = u32::try_from(number("pid")).unwrap_or(0);
         if ["-javaagent:", "-agentlib:jdwp"].iter().any(|agent| self.flags.contains(agent)) {
             self.changes = self.changes.max(Changes::Loading);
         }
@@ -160,6 +186,22 @@ impl Told {
                 self.runs.len()
             )
         })
+    }
+
+    /// The class that was started, as a class file has it; None: it is a jar's, or not told.
+    pub fn main_class(&self) -> Option<String> {
+        let first = self.command.split(' ').next().filter(|first| !first.is_empty())?;
+        // `module/class` or `class`.
+        let class = first.rsplit('/').next().filter(|_| !first.ends_with(".jar"))?;
+        Some(class.replace('.', "/"))
+    }
+
+    /// What the program is called: its main class without a package, or its jar.
+    pub fn program(&self) -> String {
+        let first = self.command.split(' ').next().unwrap_or_default();
+        let last = first.rsplit('/').next().unwrap_or_default();
+        let name = if last.ends_with(".jar") { last } else { last.rsplit('.').next().unwrap_or_default() };
+        if name.is_empty() { "java" } else { name }.to_owned()
     }
 
     /// True if the `java` command has made the JVM, and no program that calls it.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::bytes::{Bytes, Damage};
-use crate::metadata::{Type, Types};
+use crate::metadata::{Field, Type, Types, Unit};
 use crate::value::{Decoder, Value};
 
 const MAGIC: &[u8; 4] = b"FLR\0";
@@ -155,6 +155,34 @@ impl Chunk {
         chunk.constants = found;
         chunk.damage = damage;
         Ok(chunk)
+    }
+
+    /// When it was, in nanoseconds since 1970, by a field that is a time; None: it is none.
+    pub fn unix_ns(&self, field: &Field, value: &Value) -> Option<i64> {
+        let Value::Whole(number) = value else { return None };
+        match field.unit {
+            Unit::TimeTicks => {
+                let since = self.nanos(number.wrapping_sub(self.header.start_ticks));
+                Some(self.header.start_unix_ns.saturating_add(since))
+            }
+            Unit::Time(ns) => Some(number.saturating_mul(i64::try_from(ns).unwrap_or(i64::MAX))),
+            _ => None,
+        }
+    }
+
+    /// How long it took, in nanoseconds, by a field that is a duration; None: it is none.
+    pub fn lasted_ns(&self, field: &Field, value: &Value) -> Option<u64> {
+        let Value::Whole(number) = value else { return None };
+        match field.unit {
+            Unit::SpanTicks => u64::try_from(self.nanos(*number)).ok(),
+            Unit::Span(ns) => Some(u64::try_from(*number).ok()?.saturating_mul(ns)),
+            _ => None,
+        }
+    }
+
+    fn nanos(&self, ticks: i64) -> i64 {
+        let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.header.ticks_per_second);
+        i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
     }
 
     fn bytes_at(&self, at: usize) -> Bytes<'_> {

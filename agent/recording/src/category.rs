@@ -34,6 +34,11 @@ pub fn no_stack(why: &str) -> String {
     format!("{before}{why}{behind}")
 }
 
+/// What stands as the root of the stacks that are refuted in this way, apart from all others.
+pub fn refuted_root(kind: &str) -> String {
+    format!("[refuted: {kind}]")
+}
+
 /// The reason again.
 pub fn why_no_stack(name: &str) -> Option<&str> {
     let (before, behind) = NO_STACK;

@@ -17,15 +17,17 @@ mod fate;
 mod ids;
 pub mod kinds;
 mod marks;
+mod outside;
 mod recording;
 mod refutations;
 mod rows;
+mod stand_ins;
 mod strings;
 mod table;
 mod thread;
 
 pub use apart::{Apart, VIRTUAL};
-pub use category::{Category, LEFT_OUT, VmPart, no_stack, why_no_stack};
+pub use category::{Category, LEFT_OUT, VmPart, no_stack, refuted_root, why_no_stack};
 pub use contexts::{
     ContextField, ContextKind, ContextRow, Contexts, OTHERS, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
 };
@@ -36,6 +38,7 @@ pub use ids::{
     StackId, StringId, ThreadId,
 };
 pub use marks::{Figure, FigureRow, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
+pub use outside::{Outside, outside};
 pub use recording::Recording;
 pub use refutations::{Refutation, RefutationRow, RefutationTable};
 pub use rows::{FrameRow, Func, FuncRow, StackRow};

@@ -18,7 +18,7 @@ mod time;
 
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use interval::{share, wilson};
-pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
+pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower, sign};
 pub use report::{
     AgreementReport, Delivered, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run,
     SafepointReport, Signals, ThreadReport, TrustReport, WaitingReport, WitnessReport,

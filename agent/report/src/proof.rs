@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use vouch_proof::Refutation;
+use vouch_recording::{Recording, RefutationId};
 
+use crate::text::readable;
 use crate::time::float;
 
 /// The edges of all stacks. The verdicts are on distinct ones, and add up to them.
@@ -19,6 +21,20 @@ pub struct EdgeReport {
     pub refuted: u64,
     /// What proof took of the agent's CPU time.
     pub took_ms: f64,
+}
+
+/// The instructions that name a method.
+const CALLS: [&str; 4] = ["invokevirtual", "invokespecial", "invokestatic", "invokeinterface"];
+
+/// What there is to read in a refuted stack at the place where it breaks; `expected` is what stands there in the bytecode.
+pub fn sign(kind: Refutation, expected: &str) -> String {
+    let words = kind.words();
+    match expected.split_once(' ').filter(|(code, _)| CALLS.contains(code)) {
+        Some((_, callee)) if kind == Refutation::OtherCallee => {
+            format!("[✗ {words}: the bytecode calls {}]", readable(callee))
+        }
+        _ => format!("[✗ {words}]"),
+    }
 }
 
 /// How many refutations the report lists at most.
@@ -48,6 +64,22 @@ pub struct RefutationReport {
     /// Where the JVM itself contradicts the stack: what GetStackTrace said at the same moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Account>,
+}
+
+impl RefutationReport {
+    /// Adds it to a recording's refutations, in words that a person reads. The number is that of the recording.
+    pub fn add_to(&self, recording: &mut Recording) -> RefutationId {
+        let [caller, expected, found] =
+            [&self.caller, &self.expected, &self.found].map(|text| readable(text));
+        recording.refutation(vouch_recording::Refutation {
+            kind: self.kind.name(),
+            words: self.kind.words(),
+            caller: &caller,
+            bci: self.bci,
+            expected: &expected,
+            found: &found,
+        })
+    }
 }
 
 /// GetStackTrace's account of a stack.

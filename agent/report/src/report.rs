@@ -33,6 +33,9 @@ pub struct TrustReport {
 pub struct Run {
     /// Vouch's own version.
     pub vouch: String,
+    /// Whose samples these are, which Vouch has only audited; none: its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorder: Option<String>,
     pub jdk: String,
     pub vm_flags: Vec<String>,
     pub command: String,

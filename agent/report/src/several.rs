@@ -242,6 +242,7 @@ impl Add for Run {
     fn add(&mut self, more: Self) {
         let Self {
             vouch,
+            recorder,
             jdk,
             vm_flags,
             command,
@@ -273,6 +274,11 @@ impl Add for Run {
             contexts_left_out: _,
         } = more;
         say(&mut self.vouch, &vouch, ", ");
+        // With one of Vouch's own among them they are not another's.
+        self.recorder = self.recorder.take().zip(recorder).map(|(mut all, more)| {
+            say(&mut all, &more, ", ");
+            all
+        });
         say(&mut self.jdk, &jdk, ", ");
         union(&mut self.vm_flags, vm_flags);
         say(&mut self.command, &command, "; ");

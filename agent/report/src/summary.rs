@@ -95,6 +95,10 @@ impl TrustReport {
     }
 
     fn size(&self) -> String {
+        if let Some(recorder) = &self.run.recorder {
+            let (signals, wall) = (grouped(self.samples.signals), duration(self.run.wall_ms));
+            return format!("{signals} samples in {wall} of wall time, by {recorder}; audited by Vouch");
+        }
         let stride = if self.run.sampled_interval_us > float(self.run.interval_ns) / 1000.0 {
             format!(" every {:.0} us", self.run.sampled_interval_us)
         } else {
@@ -265,7 +269,8 @@ pub fn noticed(power: &BTreeMap<String, Power>) -> Option<String> {
 }
 
 impl Files<'_> {
-    fn line(self) -> Option<String> {
+    /// What was written, and what to do with it.
+    pub fn line(self) -> Option<String> {
         let written = format!("wrote {}", self.all.join(", "));
         match self.opens {
             _ if self.all.is_empty() => None,

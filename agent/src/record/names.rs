@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording, StackId};
+use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording};
 use vouch_sample::{Meaning, Meant, NATIVE};
 
 use crate::jvm::Jvm;
@@ -36,7 +36,7 @@ impl Names {
         }
         let Some(method) = jvm.method(frame.method()) else {
             self.nameless.insert(frame.method());
-            return (special(recording, "[unknown method]", Category::Other), None);
+            return (recording.special("[unknown method]", Category::Other), None);
         };
         let category = if native { Category::Native } else { method.class.origin.category };
         let func = self.func_of(recording, &method, category);
@@ -48,7 +48,7 @@ impl Names {
     /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken for the true one.
     pub fn refuted_frame(&self, recording: &mut Recording, frame: Meant, jvm: &mut dyn Jvm) -> FrameId {
         let Some(method) = jvm.method(frame.method()) else {
-            let func = special(recording, "[unknown method]", Category::Refuted);
+            let func = recording.special("[unknown method]", Category::Refuted);
             return recording.frame(func, None);
         };
         let func = self.func_of(recording, &method, Category::Refuted);
@@ -84,35 +84,4 @@ impl Names {
     pub fn lost(&self) -> u64 {
         self.nameless.len() as u64
     }
-}
-
-/// A stack of one frame that stands for something other than a method.
-pub fn stand_in(recording: &mut Recording, name: &str, category: Category) -> StackId {
-    stand_in_under(recording, None, name, category)
-}
-
-/// The same with what has called it.
-pub fn stand_in_under(
-    recording: &mut Recording,
-    caller: Option<StackId>,
-    name: &str,
-    category: Category,
-) -> StackId {
-    let func = special(recording, name, category);
-    let frame = recording.frame(func, None);
-    recording.stack(caller, frame)
-}
-
-/// A stack with something other than a method on top, whose time counts as that of its caller's category.
-pub fn under(recording: &mut Recording, caller: StackId, name: &str, fate: Fate) -> StackId {
-    let frame = recording.stacks().get(caller).frame;
-    let func = recording.frames().get(frame).func;
-    let category = recording.funcs().get(func).category;
-    let func = special(recording, name, category);
-    let frame = recording.leaf_frame(func, None, fate);
-    recording.stack(Some(caller), frame)
-}
-
-fn special(recording: &mut Recording, name: &str, category: Category) -> FuncId {
-    recording.func(Func { name, category, source: None, line: None, resource: None, java: false })
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
 use vouch_proof::{Refutation as Kind, called, listing};
-use vouch_recording::{LEFT_OUT, Recording, Refutation, RefutationId, ThreadId};
-use vouch_report::{Account, LISTED, RefutationReport, readable};
+use vouch_recording::{LEFT_OUT, Recording, RefutationId, ThreadId};
+use vouch_report::{Account, LISTED, RefutationReport, sign};
 use vouch_sample::{Bci, ENTRY, Meaning, Meant, Stack};
 
 use super::tree::{OffenceId, Standing};
@@ -18,8 +18,6 @@ use crate::witness;
 const MOST: usize = 500;
 /// How many frames of a stack are told, around the place.
 const FRAMES: usize = 60;
-/// The instructions that name a method.
-const CALLS: [&str; 4] = ["invokevirtual", "invokespecial", "invokestatic", "invokeinterface"];
 /// How many instructions are shown before and after the place.
 const AROUND: usize = 5;
 
@@ -137,15 +135,9 @@ impl Offences {
             Against::Edge { .. } => at.saturating_sub(1),
             Against::Leaf(_) | Against::Root(_) | Against::Others => at,
         };
-        let words = kind.words();
-        let expected = told.as_ref().map_or("", |(_, report)| report.expected.as_str());
-        let calls = expected.split_once(' ').filter(|(code, _)| CALLS.contains(code));
-        let text = match (kind, against, calls) {
-            (_, Against::Others, _) => format!("[✗ somewhere in this stack: {words}]"),
-            (Kind::OtherCallee, _, Some((_, callee))) => {
-                format!("[✗ {words}: the bytecode calls {}]", readable(callee))
-            }
-            _ => format!("[✗ {words}]"),
+        let text = match against {
+            Against::Others => format!("[✗ somewhere in this stack: {}]", kind.words()),
+            _ => sign(*kind, told.as_ref().map_or("", |(_, report)| &report.expected)),
         };
         Edge { below, text }
     }
@@ -166,17 +158,7 @@ impl Offences {
             return *told;
         }
         let report = tell(offence, recording.thread_name(track), stack, prover, jvm);
-        let RefutationReport { kind, bci, .. } = report;
-        let [caller, expected, found] =
-            [&report.caller, &report.expected, &report.found].map(|text| readable(text));
-        let told = recording.refutation(Refutation {
-            kind: kind.name(),
-            words: kind.words(),
-            caller: &caller,
-            bci,
-            expected: &expected,
-            found: &found,
-        });
+        let told = report.add_to(recording);
         let report = RefutationReport { number: told.number(), ..report };
         offence.told = Some((told, report));
         told

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use vouch_recording::{Category, Fate, LEFT_OUT, Recording, StackId};
+use vouch_recording::{Category, Fate, LEFT_OUT, Recording, StackId, refuted_root};
 use vouch_sample::{Cut, Meant, Stack};
 
-use super::names::{Names, stand_in, under};
+use super::names::Names;
 use super::tree::{NodeId, OffenceId};
 use super::walks::Walks;
 use crate::jvm::Jvm;
@@ -75,10 +75,10 @@ impl Shown {
                     None => node.stack,
                 }
             }
-            As::WithoutLeaf(fate) => under(recording, tree.get(leaf).stack, LOST_LEAF, fate),
+            As::WithoutLeaf(fate) => recording.under(tree.get(leaf).stack, LOST_LEAF, fate),
             As::Refuted(offence, parts) => {
-                let root = format!("[refuted: {}]", offences.kind(offence));
-                let mut stack = stand_in(recording, &root, Category::Refuted);
+                let root = refuted_root(offences.kind(offence).name());
+                let mut stack = recording.stand_in(None, &root, Category::Refuted);
                 if self.wish == Refuted::Isolate {
                     let places: Vec<Option<Meant>> = tree.frames(leaf).collect();
                     let frames: Vec<Meant> = places.iter().copied().flatten().collect();
@@ -88,12 +88,12 @@ impl Shown {
                     let mut left = frames.len();
                     for place in places.into_iter().rev() {
                         let Some(frame) = place else {
-                            stack = under(recording, stack, LEFT_OUT, fate);
+                            stack = recording.under(stack, LEFT_OUT, fate);
                             continue;
                         };
                         left -= 1;
                         if edge.below == left {
-                            stack = under(recording, stack, &edge.text, fate);
+                            stack = recording.under(stack, &edge.text, fate);
                         }
                         let frame = names.refuted_frame(recording, frame, jvm);
                         stack = recording.stack(Some(stack), frame);

@@ -4,10 +4,9 @@
 
 use std::collections::HashMap;
 
-use vouch_recording::{Category, Recording, ThreadId};
+use vouch_recording::{Category, Outside, Recording, ThreadId, outside};
 use vouch_sample::{Event, Head};
 
-use super::outside::{Outside, outside};
 use crate::threads::{Life, NameId, Registry, scan};
 
 /// The tracks of all threads that have any.

@@ -8,7 +8,7 @@ use vouch_report::{Power, WitnessPower};
 use vouch_sample::{Cut, Meaning, Meant, Stack};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::names::{Names, stand_in_under};
+use super::names::Names;
 use super::offences::{Against, Offences};
 use super::pairs::Pairs;
 use super::room::Room;
@@ -177,7 +177,7 @@ impl Walks {
         let Self { tree, cuts, .. } = self;
         *cuts.entry(parent).or_insert_with(|| {
             let above = parent.map(|parent| *tree.get(parent));
-            let stack = stand_in_under(recording, above.map(|above| above.stack), LEFT_OUT, Category::Other);
+            let stack = recording.stand_in(above.map(|above| above.stack), LEFT_OUT, Category::Other);
             let standing = match above.map(|above| above.standing) {
                 Some(refuted @ Standing::Refuted(_)) => refuted,
                 _ => Standing::Explained,

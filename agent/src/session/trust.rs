@@ -75,6 +75,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     let story = governor::story();
     let (histogram, total) = session.recorder.handler_ns();
     Run {
+        recorder: None,
         vouch: crate::VERSION.to_owned(),
         jdk: program.jdk.clone(),
         vm_flags: program.vm_flags.clone(),

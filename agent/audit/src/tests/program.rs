@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use vouch_classes::testing::{Call, INVOKESTATIC, LAMBDA, LENGTH, Written, WrittenMethod};
 use vouch_jfr::testing::{Constants, Declared, DeclaredField, chunk, constant, event, long, plain, text};
 
-use crate::{Audit, AuditReport, Places};
+use crate::{Audit, AuditReport, Audited, Places};
 
 const VOID: &str = "()V";
 
@@ -142,6 +142,7 @@ const STACK: i64 = 44;
 pub const SAMPLE: i64 = 100;
 pub const PARK: i64 = 101;
 pub const READ: i64 = 102;
+pub const WALL: i64 = 108;
 const LOST: i64 = 103;
 const PROPERTY: i64 = 104;
 const SETTING: i64 = 105;
@@ -199,6 +200,7 @@ const TYPES: &[Declared<'_>] = &[
     ),
     kind(SAMPLE, "jdk.ExecutionSample", true, EVENT),
     kind(PARK, "jdk.ThreadPark", true, EVENT),
+    kind(WALL, "profiler.WallClockSample", true, EVENT),
     kind(READ, "jdk.FileRead", true, EVENT),
     kind(
         PROPERTY,
@@ -336,14 +338,19 @@ pub fn jdk(name: &str) -> Folder {
 pub fn audited_by_jdk(bytes: Vec<u8>, jdk: &Folder) -> Result<AuditReport, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
-    audit.judge(&Places { classes: Vec::new(), jdk: Some(jdk.0.clone()) }, |_| {})
+    Ok(audit.judge(&Places { classes: Vec::new(), jdk: Some(jdk.0.clone()) }, |_| {})?.report)
+}
+
+/// An audit of a recording, by these classes.
+pub fn whole_audit(bytes: Vec<u8>, folder: &Folder) -> Result<Audited, String> {
+    let mut audit = Audit::default();
+    audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
+    audit.judge(&Places { classes: vec![folder.0.clone()], jdk: None }, |_| {})
 }
 
 /// What an audit of a recording says, by these classes.
 pub fn audited(bytes: Vec<u8>, folder: &Folder) -> Result<AuditReport, String> {
-    let mut audit = Audit::default();
-    audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
-    audit.judge(&Places { classes: vec![folder.0.clone()], jdk: None }, |_| {})
+    Ok(whole_audit(bytes, folder)?.report)
 }
 
 /// The same of stacks behind events that tell of the run, by the classes that ran.

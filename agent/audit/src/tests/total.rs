@@ -15,7 +15,7 @@ fn stacks() -> Vec<Shown> {
     ]
 }
 
-fn any_stack() -> impl Strategy<Value = Shown> {
+pub fn any_stack() -> impl Strategy<Value = Shown> {
     let frame = (1..15_i64, -4..30_i64, 0..60_i64);
     let frames = proptest::collection::vec(frame, 0..9);
     (1..5_i64, frames, any::<bool>(), 1..4_usize).prop_map(|(thread, frames, cut, times)| Shown {
@@ -41,7 +41,7 @@ fn a_recording_that_is_cut_short_gives_what_is_whole() {
 /// An audit measures its power each time, which is most of its work on a recording so small.
 const CASES: u32 = 64;
 
-fn always<S: Strategy>(
+pub fn always<S: Strategy>(
     strategy: S,
     holds: impl Fn(S::Value, &Folder) -> Result<(), TestCaseError>,
     name: &str,
@@ -61,7 +61,7 @@ fn each_event_has_one_fate() {
         let edges = &report.edges;
         let others: u64 = edges.explained.values().chain(edges.unjudged.values()).sum();
         prop_assert_eq!(edges.distinct, edges.proven + edges.refuted + others);
-        prop_assert!(report.summary(None).lines().count() <= 8);
+        prop_assert!(report.summary(vouch_report::Files::default()).lines().count() <= 8);
         Ok(())
     };
     always(proptest::collection::vec(any_stack(), 1..12), holds, "any");

@@ -90,7 +90,7 @@ fn of_two_loaders_classes_of_one_name_are_two() {
     let mut audit = crate::Audit::default();
     audit.read("test.jfr", std::io::Cursor::new(recording(&stacks, 0)), |_| {}).unwrap();
     let classes = vec![app.0.clone(), plug_in.0.clone()];
-    let report = audit.judge(&crate::Places { classes, jdk: None }, |_| {}).unwrap();
+    let report = audit.judge(&crate::Places { classes, jdk: None }, |_| {}).unwrap().report;
     assert_eq!(report.samples.fates.refuted, 0, "{:?}", report.refutations);
 }
 
@@ -123,7 +123,7 @@ fn recordings_of_two_runs_are_not_one() {
         audit.judge(&crate::Places::default(), |_| {})
     };
     assert!(read(&["17", "25.0.3"]).unwrap_err().contains("of 2 runs"));
-    let twice = read(&["17", "17"]).unwrap();
+    let twice = read(&["17", "17"]).unwrap().report;
     assert_eq!(twice.kinds["jdk.ExecutionSample"].fates.signals, 10, "a chunk is counted once");
     assert!(twice.notes[0].contains("1 chunks are there more than once"), "{:?}", twice.notes);
 }
@@ -138,7 +138,10 @@ fn a_class_that_is_not_there_is_named() {
         report.kinds["jdk.ExecutionSample"].fates.fates.refuted, 4,
         "Shop.open calls no Gone.away there"
     );
-    assert!(report.summary(None).contains("1 classes were not found (Gone)"), "{}", report.summary(None));
+    assert!(
+        report.summary(vouch_report::Files::default()).contains("1 classes were not found (Gone)"),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -148,6 +151,6 @@ fn of_two_copies_the_one_that_fits_is_taken() {
     let mut audit = crate::Audit::default();
     audit.read("test.jfr", std::io::Cursor::new(recording(&[truth()], 0)), |_| {}).unwrap();
     let classes = vec![other.0.clone(), right.0.clone()];
-    let report = audit.judge(&crate::Places { classes, jdk: None }, |_| {}).unwrap();
+    let report = audit.judge(&crate::Places { classes, jdk: None }, |_| {}).unwrap().report;
     assert_eq!(report.samples.fates.proven, 10, "{:?}", report.classes);
 }

@@ -116,14 +116,19 @@ impl Serialize for SampleColumns {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let weights = Column(|| self.rows.iter().map(|row| row.weight));
         let in_contexts = self.rows.iter().any(|row| row.context.is_some());
-        let mut table = serializer.serialize_struct("samples", 6 + usize::from(in_contexts))?;
+        // Another profiler's samples may not say what CPU time their threads had: without the column nobody takes that for none.
+        let timed = self.rows.is_empty() || self.rows.iter().any(|row| row.cpu_us > 0);
+        let columns = 5 + usize::from(timed) + usize::from(in_contexts);
+        let mut table = serializer.serialize_struct("samples", columns)?;
         table.serialize_field("length", &self.rows.len())?;
         table.serialize_field("stack", &Column(|| self.rows.iter().map(|row| row.stack.map(Numbered))))?;
         table.serialize_field("timeDeltas", &Column(|| self.time_deltas()))?;
         // Without the column, every sample weighs 1.
         table.serialize_field("weight", &self.rows.iter().any(|row| row.weight != 1).then_some(weights))?;
         table.serialize_field("weightType", self.unit)?;
-        table.serialize_field("threadCPUDelta", &Column(|| self.rows.iter().map(|row| row.cpu_us)))?;
+        if timed {
+            table.serialize_field("threadCPUDelta", &Column(|| self.rows.iter().map(|row| row.cpu_us)))?;
+        }
         if in_contexts {
             // No column of the front-end's: see `meta.vouchContexts`.
             table.serialize_field(

@@ -37,7 +37,8 @@ public final class Track {
         int count = table.get("length").getAsInt();
         JsonArray stacks = table.getAsJsonArray("stack");
         Check.equal(count, stacks.size(), "cells in column stack");
-        int[] cpu = Profile.ints(table, "threadCPUDelta", count);
+        // Another profiler's samples say nothing of it.
+        int[] cpu = table.has("threadCPUDelta") ? Profile.ints(table, "threadCPUDelta", count) : new int[count];
         JsonArray deltas = table.getAsJsonArray("timeDeltas");
         Check.equal(count, deltas.size(), "cells in column timeDeltas");
         JsonElement weights = table.get("weight");

@@ -1,6 +1,6 @@
 //! What a thread does that runs no Java, by its name: the VM names its threads after their work.
 
-use vouch_recording::{Category, VmPart};
+use crate::category::{Category, VmPart};
 
 /// What stands in a profile in the place of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

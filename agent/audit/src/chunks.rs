@@ -1,0 +1,43 @@
+//! The chunks of several files of one run, each once: one may lie in several files.
+
+use std::collections::HashSet;
+use std::io::{Read, Seek};
+
+use vouch_jfr::{Chunk, Reader};
+
+use crate::Progress;
+
+/// Which of them were there.
+#[derive(Debug, Default)]
+pub struct Chunks {
+    /// By when they began and how long they are.
+    begun: HashSet<(i64, u64)>,
+    /// How many were there again.
+    pub twice: u64,
+}
+
+impl Chunks {
+    /// Goes through a file; what is damaged is passed on as a sentence. An error is one of the disk's.
+    pub fn each(
+        &mut self,
+        name: &str,
+        file: impl Read + Seek,
+        mut progress: impl FnMut(Progress),
+        mut take: impl FnMut(Result<&Chunk, String>),
+    ) -> Result<(), String> {
+        let unreadable = |error| format!("{name} cannot be read: {error}");
+        let mut reader = Reader::new(file).map_err(unreadable)?;
+        while let Some(chunk) = reader.next_chunk().map_err(unreadable)? {
+            match chunk {
+                Ok(chunk) if self.begun.insert((chunk.header.start_unix_ns, chunk.bytes())) => {
+                    take(Ok(&chunk));
+                }
+                Ok(_) => self.twice += 1,
+                Err(wrong) => take(Err(wrong)),
+            }
+            let (done, of) = reader.progress();
+            progress(Progress::Reading(done, of));
+        }
+        Ok(())
+    }
+}

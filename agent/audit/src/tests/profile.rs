@@ -1,0 +1,156 @@
+//! An audited recording as a profile: what stands where in it.
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+use vouch_formats::Meta;
+use vouch_recording::{Category, Recording, StackId};
+
+use super::program::{
+    BROKEN, CLASSES, CLEAR, COLLECTOR, FIRST, Folder, MAIN, MAIN_THREAD, NATIVE, OPEN, PARK, SUM, Shown,
+    UNKNOWN, WALL, WORKER, at, audit, depth, recording, recording_of, shown, whole_audit,
+};
+use super::total::{always, any_stack};
+
+const TRUE: [(i64, i64); 3] = [(SUM, FIRST), (OPEN, FIRST), (MAIN, FIRST)];
+
+fn truth(times: usize) -> Shown {
+    shown(MAIN_THREAD, times, &TRUE.map(|(method, bci)| at(method, bci)))
+}
+
+fn wrong(times: usize) -> Shown {
+    shown(MAIN_THREAD, times, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
+}
+
+/// The profile of a recording, read a second time from other bytes if there are any.
+fn profile(bytes: Vec<u8>, again: Option<Vec<u8>>, folder: &Folder) -> Result<(Recording, Meta), String> {
+    let mut profile = whole_audit(bytes.clone(), folder)?.profile();
+    profile.read("test.jfr", Cursor::new(again.unwrap_or(bytes)), |_| {})?;
+    profile.finish()
+}
+
+fn of(name: &str, stacks: &[Shown]) -> (Recording, Meta) {
+    profile(recording(stacks, 0), None, &Folder::of(name, &CLASSES)).unwrap()
+}
+
+/// The names of a stack's frames, the outermost first.
+fn names(recording: &Recording, stack: StackId) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut next = Some(stack);
+    while let Some(stack) = next {
+        let row = recording.stacks().get(stack);
+        let func = recording.funcs().get(recording.frames().get(row.frame).func);
+        names.push(recording.strings().get(func.name).to_owned());
+        next = row.parent;
+    }
+    names.reverse();
+    names
+}
+
+/// The stacks of a track's samples, each once, in the order in which they come.
+fn stacks(recording: &Recording, track: &str) -> Vec<String> {
+    let thread = recording.threads().iter().find(|thread| thread.name() == track).unwrap();
+    let mut all: Vec<_> =
+        thread.samples().iter().map(|sample| names(recording, sample.stack).join(";")).collect();
+    all.dedup();
+    all
+}
+
+#[test]
+fn a_refuted_stack_stands_apart_and_shows_where_it_breaks() {
+    let (recording, meta) = of("apart", &[truth(10), wrong(3)]);
+    let apart = "[refuted: other_callee];Main.main;Shop.open;[✗ no such call: the bytecode calls Cart.sum()];Cart.clear";
+    assert_eq!(stacks(&recording, "main"), ["Main.main;Shop.open;Cart.sum", apart]);
+    let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
+    let refuted = thread.refuted();
+    assert_eq!(refuted.len(), 3);
+    let told = recording.refutations().get(refuted[0].how);
+    assert_eq!(recording.strings().get(told.expected), "invokestatic Cart.sum()");
+    // What the profile cites explains it, too.
+    let report = &meta.report.run.refutations[refuted[0].how.number() - 1];
+    assert_eq!((&*report.found, report.count), ("Cart.clear:()V", 3));
+    // No function of it is one of the true stacks.
+    let category = |stack: StackId| {
+        recording.funcs().get(recording.frames().get(recording.stacks().get(stack).frame).func).category
+    };
+    assert_eq!(category(refuted[0].stack), Category::Refuted);
+    assert_eq!(category(thread.samples()[0].stack), Category::Application);
+}
+
+#[test]
+fn what_is_lacking_of_a_stack_is_shown_as_lacking() {
+    let cut = Shown { cut: true, ..shown(WORKER, 2, &[at(SUM, FIRST), at(OPEN, FIRST)]) };
+    let broken = shown(MAIN_THREAD, 3, &[at(SUM, FIRST), at(OPEN, FIRST), at(BROKEN, 0)]);
+    let unknown = shown(MAIN_THREAD, 2, &[at(UNKNOWN, 0)]);
+    let collector = shown(COLLECTOR, 4, &[at(NATIVE, 0)]);
+    let (recording, _) = of("lacking", &[truth(9), cut, broken, unknown, collector]);
+    assert_eq!(stacks(&recording, "worker"), ["[frames left out];Shop.open;Cart.sum"]);
+    assert_eq!(
+        stacks(&recording, "main"),
+        [
+            "Main.main;Shop.open;Cart.sum",
+            "[the walk ended: break_deopt];Shop.open;Cart.sum",
+            "[no stack: unknown_Java]"
+        ]
+    );
+    assert_eq!(stacks(&recording, "GC Thread#0"), ["[GC]"]);
+}
+
+#[test]
+fn samples_that_tell_the_same_time_again_have_a_track_of_their_own() {
+    let wall = Shown { kind: WALL, ..truth(2) };
+    let (recording, _) = of("clocks", &[truth(5), wall]);
+    let tracks: Vec<_> =
+        recording.threads().iter().map(|thread| (thread.name(), thread.samples().len())).collect();
+    assert_eq!(tracks, [("main", 5), ("main [profiler.WallClockSample]", 2)]);
+}
+
+#[test]
+fn other_events_are_marks_with_their_stacks() {
+    let park = |shown: Shown| Shown { kind: PARK, ..shown };
+    let (recording, meta) = of("marks", &[truth(5), park(truth(2)), park(wrong(1))]);
+    let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
+    let [first, second, third] = thread.marks() else { panic!("{:?}", thread.marks()) };
+    let stack = |mark: &vouch_recording::Mark| names(&recording, mark.stack.unwrap())[0].clone();
+    assert_eq!(
+        [stack(first), stack(second), stack(third)],
+        ["Main.main", "Main.main", "[refuted: other_callee]"]
+    );
+    assert_eq!((thread.refuted().len(), thread.samples().len()), (1, 5));
+    // They are no samples, of whose fates the report tells.
+    assert_eq!((meta.report.samples.signals, meta.report.run.refuted.len()), (5, 0));
+}
+
+#[test]
+fn a_recording_that_has_changed_since_is_refused() {
+    let folder = Folder::of("changed", &CLASSES);
+    let (before, after) = (recording(&[truth(5)], 0), recording(&[truth(5), wrong(1)], 0));
+    let refused = profile(before, Some(after), &folder).unwrap_err();
+    assert!(refused.contains("has changed"), "{refused}");
+}
+
+#[test]
+fn a_profile_has_each_sample_with_the_fate_that_the_audit_tells() {
+    let holds = |stacks: Vec<Shown>, folder: &Folder| {
+        let bytes = recording_of(vec![depth("5")], &stacks, 7);
+        let told = whole_audit(bytes.clone(), folder).unwrap().report.samples;
+        let (recording, meta) = profile(bytes, None, folder).unwrap();
+        prop_assert_eq!(recording.tally().samples, told.fates);
+        prop_assert_eq!(meta.report.samples, told);
+        let refuted: usize = recording.threads().iter().map(|thread| thread.refuted().len()).sum();
+        prop_assert_eq!(refuted as u64, told.fates.refuted);
+        Ok(())
+    };
+    always(proptest::collection::vec(any_stack(), 1..12), holds, "profiled");
+}
+
+#[test]
+fn the_report_of_an_audit_names_whose_samples_they_are() {
+    let (_, meta) = of("whose", &[truth(5)]);
+    let size = meta.report.panel().next().unwrap().1;
+    assert!(
+        size.starts_with("5 samples in") && size.ends_with("by Flight Recorder; audited by Vouch"),
+        "{size}"
+    );
+    assert_eq!(audit("same", &[truth(5)]).samples, meta.report.samples);
+}

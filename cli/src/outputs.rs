@@ -1,0 +1,77 @@
+//! The files that a recording is to be made into: held to be possible before the work, written after it.
+//!
+//! It must never write over what it is made of. What is wrong is said as the rest of a sentence that begins with the input.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use vouch_formats::{Format, Meta};
+use vouch_recording::Recording;
+use vouch_report::{Files, plain};
+
+/// Profiles and a report.
+pub struct Outputs<'a> {
+    profiles: Vec<(&'a Path, &'static Format)>,
+    report: Option<&'a Path>,
+}
+
+impl<'a> Outputs<'a> {
+    /// Finds out whether all of them can be written, and none of them is an input.
+    pub fn check(outs: &'a [PathBuf], report: Option<&'a Path>, inputs: &[PathBuf]) -> Result<Self, String> {
+        let mut profiles = Vec::new();
+        for out in outs {
+            let name = out.to_string_lossy();
+            let format = Format::of(&name);
+            let format =
+                format.ok_or_else(|| format!("cannot be made into {name}: name it {}", Format::endings()))?;
+            profiles.push((out.as_path(), format));
+        }
+        if let Some(report) = report.filter(|report| report.extension().is_none_or(|ending| ending != "json"))
+        {
+            return Err(format!("cannot be told in {}: a report is .json", report.display()));
+        }
+        let all: Vec<&Path> = outs.iter().map(PathBuf::as_path).chain(report).collect();
+        for (place, out) in all.iter().enumerate() {
+            vouch_output::check(out).map_err(|why| format!("cannot be written to {why}"))?;
+            if inputs.iter().any(|input| vouch_output::is_same(out, input)) {
+                return Err(format!("is the recording itself: name another file than {}", out.display()));
+            }
+            if all[..place].iter().any(|other| vouch_output::is_same(out, other)) {
+                return Err(format!("cannot be written twice to {}: name two files", out.display()));
+            }
+        }
+        Ok(Self { profiles, report })
+    }
+
+    /// Writes the profiles.
+    pub fn write(&self, recording: &Recording, meta: &Meta) -> Result<(), String> {
+        for (out, format) in &self.profiles {
+            vouch_output::write_whole(out, format.gzip, |to| format.write(recording, meta, to))
+                .map_err(|error| unwritten(out, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the report, if one is wanted.
+    pub fn write_report(
+        &self,
+        write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<(), String> {
+        let Some(report) = self.report else { return Ok(()) };
+        vouch_output::write_whole(report, false, write).map_err(|error| unwritten(report, &error))
+    }
+
+    /// Passes their names on, as they are told.
+    pub fn told<T>(&self, tell: impl FnOnce(Files<'_>) -> T) -> T {
+        let name = |path: &Path| plain(&path.to_string_lossy());
+        let names: Vec<String> =
+            self.profiles.iter().map(|(out, _)| *out).chain(self.report).map(name).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let opens = self.profiles.iter().position(|(_, format)| format.opens).map(|place| all[place]);
+        tell(Files { all: &all, opens })
+    }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> String {
+    format!("cannot be written to {}: {error}", path.display())
+}
