@@ -113,7 +113,7 @@ impl Audit {
             self.damaged(name, &format!("not all constants can be read: {what}"));
         }
         let mut damage = None;
-        let mut reading = Reading::new(chunk, &mut self.seen, &mut self.told);
+        let mut reading = Reading::new(chunk, &mut self.seen, &mut self.told, false);
         for event in chunk.events() {
             match event {
                 Ok(event) => {

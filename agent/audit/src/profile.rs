@@ -162,7 +162,7 @@ impl Profile {
         let read = chunks.each(name, file, progress, |chunk| {
             let Ok(chunk) = chunk else { return };
             let Found { seen, told, .. } = &mut self.found;
-            let mut reading = Reading::new(chunk, seen, told);
+            let mut reading = Reading::new(chunk, seen, told, true);
             for event in chunk.events().flatten() {
                 reading.event(&event, |seen, _, moment| {
                     let (stack, _) = seen.stacks.insert_full(moment.stack);

@@ -2,16 +2,14 @@
 //!
 //! It must never believe a stack more than the recording does: what that says is cut, or failed, stays so.
 
-use std::collections::HashMap;
-use std::rc::Rc;
-
-use vouch_jfr::{Chunk, Event, Type, Value};
+use foldhash::{HashMap, HashMapExt};
+use vouch_jfr::{Chunk, Event, Table, Type, Value};
 use vouch_sample::{ENTRY, NATIVE};
 
 use crate::foreign::{Foreign, meaning};
 use crate::names;
 use crate::seen::{
-    End, KindId, Method, MethodId, Node, NodeId, Place, PlaceId, Seen, Stack, Thread, ThreadId,
+    End, KindId, Method, MethodId, Node, NodeId, Place, PlaceId, ReasonId, Seen, Stack, Thread, ThreadId,
 };
 use crate::told::Told;
 
@@ -93,30 +91,31 @@ enum Role {
 #[derive(Debug)]
 pub struct Reading<'c, 's> {
     chunk: &'c Chunk,
+    timed: bool,
     seen: &'s mut Seen,
     told: &'s mut Told,
     kinds: HashMap<i64, Role>,
     stacks: HashMap<(i64, i64, bool), Option<Foot>>,
     methods: HashMap<(i64, i64), Known>,
     threads: HashMap<(i64, i64), (ThreadId, bool)>,
-    /// Where the fields of a frame are, by its type.
-    frames: HashMap<i64, Option<FrameRows>>,
+    /// Where the frames of a stack are, by its type.
+    tables: HashMap<i64, Option<Table<3>>>,
+    nodes: HashMap<Step, NodeId>,
+    /// Those of the stack at hand.
+    frames: Vec<[i64; 3]>,
 }
 
-/// Where the fields of a frame are.
+/// A frame's method, as far as it is one; else what stands there.
 #[derive(Debug, Clone, Copy)]
-struct FrameRows {
-    method: usize,
-    line: Option<usize>,
-    bci: Option<usize>,
-}
-
-/// A frame's method, as far as it is one.
-#[derive(Debug, Clone)]
 enum Known {
     Java(MethodId),
-    Foreign(Foreign, Rc<str>),
+    /// What the recorder calls it.
+    Failed(ReasonId),
+    Foreign(Foreign),
 }
+
+/// A frame under another, as the chunk has it, and how it is shown there.
+type Step = (Option<NodeId>, [i64; 3], bool, bool);
 
 /// A stack, without what its thread has to say about it.
 #[derive(Debug, Clone, Copy)]
@@ -126,26 +125,32 @@ struct Foot {
 }
 
 impl<'c, 's> Reading<'c, 's> {
-    pub fn new(chunk: &'c Chunk, seen: &'s mut Seen, told: &'s mut Told) -> Self {
+    /// `timed`: it is to be known when events were.
+    pub fn new(chunk: &'c Chunk, seen: &'s mut Seen, told: &'s mut Told, timed: bool) -> Self {
         Self {
             chunk,
+            timed,
             seen,
             told,
             kinds: HashMap::new(),
             stacks: HashMap::new(),
             methods: HashMap::new(),
             threads: HashMap::new(),
-            frames: HashMap::new(),
+            tables: HashMap::new(),
+            nodes: HashMap::new(),
+            frames: Vec::new(),
         }
     }
 
     /// Takes an event in, and passes on what there is of it if it has a stack. False: its own bytes cannot be read.
     pub fn event(&mut self, event: &Event<'_>, take: impl FnOnce(&mut Seen, &mut Told, Moment)) -> bool {
         let seen = &mut *self.seen;
-        let role = self.kinds.entry(event.kind.id).or_insert_with(|| match Fields::of(event.kind, seen) {
-            Some(fields) => Role::Stacks(fields),
-            None if Told::tells(&event.kind.name) => Role::Tells,
-            None => Role::None,
+        let role = self.kinds.entry(event.kind.id).or_insert_with(|| {
+            match Fields::of(event.kind, seen, self.timed) {
+                Some(fields) => Role::Stacks(fields),
+                None if Told::tells(&event.kind.name) => Role::Tells,
+                None => Role::None,
+            }
         });
         let fields = match role {
             Role::Stacks(fields) => fields,
@@ -224,32 +229,40 @@ impl<'c, 's> Reading<'c, 's> {
     }
 
     fn read_stack(&mut self, value: &Value, filtered: bool) -> Option<Foot> {
-        let Value::Object(type_id, mut values) = self.chunk.resolve(value) else { return None };
-        let of = self.chunk.type_of(type_id)?;
-        // Taken out, and not copied: stacks are most of many recordings.
-        let frames = std::mem::replace(values.get_mut(of.field("frames")?)?, Value::Nothing);
-        let Value::List(frames) = frames else { return None };
-        let cut = of.field("truncated").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
-        // (async-profiler cuts at its own limit, and does not say so.)
-        let cut = cut || frames.len() >= self.told.deepest.unwrap_or(DEEPEST);
+        let Value::Constant(type_id, index) = *value else { return None };
+        let chunk = self.chunk;
+        let table = *self.tables.entry(type_id).or_insert_with(|| {
+            chunk.table(type_id, "frames", "truncated", ["method", "lineNumber", "bytecodeIndex"])
+        });
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.clear();
+        let foot = table.and_then(|table| {
+            let (cut, count) = chunk.rows(&table, index, DEEPEST, &mut frames)?;
+            // (async-profiler cuts at its own limit, and does not say so.)
+            let cut = cut || count >= self.told.deepest.unwrap_or(DEEPEST);
+            self.foot(table.constants(0)?, &frames, cut, filtered)
+        });
+        self.frames = frames;
+        foot
+    }
+
+    /// The stack of these frames, the innermost first: method, line, bci.
+    fn foot(&mut self, methods: i64, frames: &[[i64; 3]], cut: bool, filtered: bool) -> Option<Foot> {
         let (mut leaf, mut broken, mut begins, mut no_java, mut gap) = (None, None, false, false, false);
-        // A recording begins with the innermost.
-        for frame in frames.iter().take(DEEPEST).rev() {
-            match self.frame(frame) {
-                Some(Ok(place)) => {
+        for frame in frames.iter().rev() {
+            match self.method(methods, frame[0]) {
+                Known::Java(method) => {
                     if leaf.is_none() && gap {
                         // Its root is not known.
                         broken = Some(self.seen.reason(UNNAMED));
                     }
-                    let gap = std::mem::take(&mut gap);
-                    let (node, _) = self.seen.nodes.insert_full(Node { above: leaf, place, filtered, gap });
-                    leaf = Some(NodeId::of(node));
+                    leaf = Some(self.node(leaf, method, *frame, filtered, std::mem::take(&mut gap)));
                 }
-                Some(Err((Foreign::Failed, name))) => broken = Some(self.seen.reason(&name)),
-                Some(Err((Foreign::NoJava, _))) => no_java = true,
-                Some(Err((Foreign::Beginning, _))) => begins = true,
-                Some(Err((Foreign::Native, _))) => {}
-                Some(Err((Foreign::Unnamed, _))) | None => gap = true,
+                Known::Failed(why) => broken = Some(why),
+                Known::Foreign(Foreign::NoJava) => no_java = true,
+                Known::Foreign(Foreign::Beginning) => begins = true,
+                Known::Foreign(Foreign::Native | Foreign::Failed) => {}
+                Known::Foreign(Foreign::Unnamed) => gap = true,
             }
         }
         let end = match (leaf, broken) {
@@ -264,48 +277,44 @@ impl<'c, 's> Reading<'c, 's> {
         Some(Foot { leaf, end })
     }
 
-    /// The place of a frame, or what stands there that is no Java.
-    fn frame(&mut self, value: &Value) -> Option<Result<PlaceId, (Foreign, Rc<str>)>> {
-        // They stand in their stack: one that stood elsewhere could stand in any number of them.
-        let Value::Object(type_id, values) = value else { return None };
-        let chunk = self.chunk;
-        let rows = self.frames.entry(*type_id).or_insert_with(|| FrameRows::of(chunk.type_of(*type_id)?));
-        let rows = (*rows)?;
-        let method = match self.method(values.get(rows.method)?) {
-            Known::Java(method) => method,
-            Known::Foreign(foreign, name) => return Some(Err((foreign, name))),
-        };
-        let whole = |row: Option<usize>| match values.get(row?)? {
-            Value::Whole(number) => Some(*number),
-            _ => None,
-        };
-        let native = self.seen.method(method).is_native;
-        let bci = whole(rows.bci).and_then(|bci| i32::try_from(bci).ok());
-        let bci = match bci {
-            // Recorders write 0, or nothing, for a native method.
-            _ if native => NATIVE,
-            Some(bci) if bci >= 0 => bci,
-            _ => ENTRY,
-        };
-        let line = whole(rows.line).and_then(|line| u16::try_from(line).ok()).unwrap_or(0);
-        let (place, _) = self.seen.places.insert_full(Place { method, bci, line });
-        Some(Ok(PlaceId::of(place)))
+    /// The node of a frame under another: most frames of a chunk stand in many of its stacks.
+    fn node(
+        &mut self,
+        above: Option<NodeId>,
+        method: MethodId,
+        frame: [i64; 3],
+        filtered: bool,
+        gap: bool,
+    ) -> NodeId {
+        let Self { seen, nodes, .. } = self;
+        *nodes.entry((above, frame, filtered, gap)).or_insert_with(|| {
+            let [_, line, bci] = frame;
+            let bci = match i32::try_from(bci) {
+                // Recorders write 0, or nothing, for a native method.
+                _ if seen.method(method).is_native => NATIVE,
+                Ok(bci) if bci >= 0 => bci,
+                _ => ENTRY,
+            };
+            let line = u16::try_from(line).unwrap_or(0);
+            let (place, _) = seen.places.insert_full(Place { method, bci, line });
+            let (node, _) = seen.nodes.insert_full(Node { above, place: PlaceId::of(place), filtered, gap });
+            NodeId::of(node)
+        })
     }
 
-    fn method(&mut self, value: &Value) -> Known {
-        let key = if let Value::Constant(type_id, index) = value { Some((*type_id, *index)) } else { None };
-        if let Some(known) = key.and_then(|key| self.methods.get(&key)) {
-            return known.clone();
+    fn method(&mut self, type_id: i64, index: i64) -> Known {
+        if let Some(known) = self.methods.get(&(type_id, index)) {
+            return *known;
         }
-        let known = self.read_method(value).unwrap_or_else(|| Known::Foreign(Foreign::Unnamed, "".into()));
-        if let Some(key) = key {
-            self.methods.insert(key, known.clone());
-        }
+        let known = self.read_method(type_id, index);
+        let known = known.unwrap_or(Known::Foreign(Foreign::Unnamed));
+        self.methods.insert((type_id, index), known);
         known
     }
 
-    fn read_method(&mut self, value: &Value) -> Option<Known> {
-        let Value::Object(type_id, values) = self.chunk.resolve(value) else { return None };
+    fn read_method(&mut self, type_id: i64, index: i64) -> Option<Known> {
+        let constant = Value::Constant(type_id, index);
+        let Value::Object(type_id, values) = self.chunk.resolve(&constant) else { return None };
         let of = self.chunk.type_of(type_id)?;
         let name = names::text(self.chunk, values.get(of.field("name")?)?)?;
         let descriptor = of.field("descriptor").and_then(|row| names::text(self.chunk, values.get(row)?));
@@ -314,7 +323,10 @@ impl<'c, 's> Reading<'c, 's> {
         let modifiers = of.whole(&values, "modifiers").unwrap_or(0);
         let descriptor = descriptor?;
         if !names::is_descriptor(&descriptor) {
-            return Some(Known::Foreign(meaning(&class, &name), self.seen.text(&name)));
+            return Some(match meaning(&class, &name) {
+                Foreign::Failed => Known::Failed(self.seen.reason(&name)),
+                foreign => Known::Foreign(foreign),
+            });
         }
         if class.is_empty() {
             return None;
@@ -334,16 +346,9 @@ impl<'c, 's> Reading<'c, 's> {
     }
 }
 
-impl FrameRows {
-    fn of(frame: &Type) -> Option<Self> {
-        let (line, bci) = (frame.field("lineNumber"), frame.field("bytecodeIndex"));
-        Some(Self { method: frame.field("method")?, line, bci })
-    }
-}
-
 impl Fields {
     /// None: its events have no stack.
-    fn of(kind: &Type, seen: &mut Seen) -> Option<Self> {
+    fn of(kind: &Type, seen: &mut Seen, timed: bool) -> Option<Self> {
         let stack = kind.field("stackTrace")?;
         // Of a thread that begins the stack is that of the thread which has begun it.
         let thread = kind
@@ -353,7 +358,7 @@ impl Fields {
         let samples = SAMPLES.contains(&kind.name.as_str());
         // A thread that did nothing was looked at so often.
         let count = kind.field("samples").filter(|_| kind.name == "profiler.WallClockSample");
-        let (began, took) = (kind.field("startTime"), kind.field("duration"));
+        let [began, took] = ["startTime", "duration"].map(|name| kind.field(name).filter(|_| timed));
         let period = kind.field("samplingPeriod").filter(|_| samples);
         let mut rows: Vec<usize> =
             [Some(stack), thread, count, began, took, period].into_iter().flatten().collect();

@@ -2,9 +2,10 @@
 //!
 //! It must never keep an event: its memory goes by what is unlike, and not by how long the recording is.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
 use vouch_sample::{Bci, Meaning, Meant};
 
@@ -129,11 +130,11 @@ pub struct Kind {
 /// A recording, gone through.
 #[derive(Debug, Default)]
 pub struct Seen {
-    pub methods: IndexSet<Method>,
-    pub places: IndexSet<Place>,
-    pub nodes: IndexSet<Node>,
-    pub stacks: IndexSet<Stack>,
-    pub threads: IndexSet<Thread>,
+    pub methods: IndexSet<Method, RandomState>,
+    pub places: IndexSet<Place, RandomState>,
+    pub nodes: IndexSet<Node, RandomState>,
+    pub stacks: IndexSet<Stack, RandomState>,
+    pub threads: IndexSet<Thread, RandomState>,
     pub kinds: IndexMap<String, Kind>,
     /// Why stacks are not there, or end too early, in the recorder's own words.
     pub reasons: IndexSet<String>,

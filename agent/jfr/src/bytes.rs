@@ -25,6 +25,9 @@ pub enum Text {
     Constant(i64),
 }
 
+/// No packed number has more bytes.
+const LONGEST: usize = 9;
+
 /// A place in the bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes<'a> {
@@ -49,6 +52,11 @@ impl<'a> Bytes<'a> {
         Self { data: &self.data[..end.min(self.data.len())], ..self }
     }
 
+    /// Whole numbers are packed.
+    pub fn is_compressed(&self) -> bool {
+        self.compressed
+    }
+
     pub fn at(&self) -> usize {
         self.at
     }
@@ -61,6 +69,7 @@ impl<'a> Bytes<'a> {
         Damage { what, at: self.at }
     }
 
+    #[inline]
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
         let rest = self.data.get(self.at..).and_then(|rest| rest.first_chunk());
         let taken = *rest.ok_or_else(|| self.damage("the bytes end"))?;
@@ -75,18 +84,22 @@ impl<'a> Bytes<'a> {
         Ok(taken)
     }
 
+    #[inline]
     pub fn byte(&mut self) -> Result<u8, Damage> {
         Ok(u8::from_be_bytes(self.take()?))
     }
 
+    #[inline]
     pub fn short(&mut self) -> Result<i64, Damage> {
         if self.compressed { self.packed() } else { Ok(i16::from_be_bytes(self.take()?).into()) }
     }
 
+    #[inline]
     pub fn int(&mut self) -> Result<i64, Damage> {
         if self.compressed { self.packed() } else { Ok(i32::from_be_bytes(self.take()?).into()) }
     }
 
+    #[inline]
     pub fn long(&mut self) -> Result<i64, Damage> {
         if self.compressed { self.packed() } else { Ok(i64::from_be_bytes(self.take()?)) }
     }
@@ -99,8 +112,30 @@ impl<'a> Bytes<'a> {
         Ok(f64::from_be_bytes(self.take()?))
     }
 
+    /// Goes over so many packed numbers.
+    pub fn pass_packed(&mut self, count: usize) -> Result<(), Damage> {
+        let mut rest = self.data.get(self.at..).unwrap_or_default();
+        for _ in 0..count {
+            let length =
+                rest.iter().take(LONGEST).position(|byte| byte & 0x80 == 0).map_or(LONGEST, |last| last + 1);
+            rest = rest.get(length..).ok_or_else(|| self.damage("the bytes end"))?;
+        }
+        self.at = self.data.len() - rest.len();
+        Ok(())
+    }
+
     /// Seven bits to a byte, the lowest first; a ninth byte has eight.
+    #[inline]
     fn packed(&mut self) -> Result<i64, Damage> {
+        // Most are small.
+        if let Some(byte) = self.data.get(self.at).filter(|byte| **byte & 0x80 == 0) {
+            self.at += 1;
+            return Ok((*byte).into());
+        }
+        self.long_packed()
+    }
+
+    fn long_packed(&mut self) -> Result<i64, Damage> {
         let mut number = 0;
         for shift in (0..56).step_by(7) {
             let byte = self.byte()?;
@@ -113,6 +148,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// How many follow: each takes a byte at least.
+    #[inline]
     pub fn count(&mut self) -> Result<usize, Damage> {
         let count = usize::try_from(self.int()?).ok().filter(|count| *count <= self.left());
         count.ok_or_else(|| self.damage("a number of things that cannot be"))
@@ -179,6 +215,13 @@ mod tests {
         assert_eq!(read(&[0x85, 0xb0, 0x03]), Ok(55_301));
         assert_eq!(read(&[0xff; 9]), Ok(-1));
         assert_eq!(read(&[0x80, 0x80]), Err(Damage { what: "the bytes end", at: 2 }));
+        let all = [0x85, 0xb0, 0x03, 0x07, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+        let passed = |count| {
+            let mut bytes = Bytes::new(&all, true);
+            bytes.pass_packed(count).map(|()| bytes.at())
+        };
+        assert_eq!([passed(0), passed(1), passed(2), passed(3), passed(4)], [0, 3, 4, 13, 14].map(Ok));
+        assert!(passed(5).is_err());
         assert_eq!(Bytes::new(&[0, 0, 1, 2], false).int(), Ok(258));
     }
 

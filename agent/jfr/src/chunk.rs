@@ -3,8 +3,9 @@
 //! A chunk that was not finished (the process was killed) is as good as its header says, which the JVM writes anew each second from JDK 14
 //! on.
 
-use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::bytes::{Bytes, Damage};
 use crate::metadata::{Field, Type, Types, Unit};
@@ -268,10 +269,14 @@ impl Chunk {
 
     /// A constant, itself perhaps with references to others. None: it is not in the file.
     pub fn constant(&self, type_id: i64, index: i64) -> Option<Value> {
-        let at = *self.constants.get(&(type_id, index))?;
-        let mut bytes = self.bytes_at(at);
-        let mut decoder = Decoder { types: &self.types, room: room(&bytes) };
+        let (mut bytes, mut decoder) = self.reading(type_id, index)?;
         decoder.value(&mut bytes, type_id, 0).ok()
+    }
+
+    /// The bytes of a constant, and what reads them.
+    pub(crate) fn reading(&self, type_id: i64, index: i64) -> Option<(Bytes<'_>, Decoder<'_>)> {
+        let bytes = self.bytes_at(*self.constants.get(&(type_id, index))?);
+        Some((bytes, Decoder { types: &self.types, room: room(&bytes) }))
     }
 
     /// What a value stands for: constants may lead to others, in a damaged file in a circle.

@@ -7,6 +7,7 @@
 mod bytes;
 mod chunk;
 mod metadata;
+mod table;
 mod value;
 
 #[cfg(any(test, feature = "testing"))]
@@ -17,4 +18,5 @@ mod tests;
 pub use bytes::Damage;
 pub use chunk::{Chunk, Event, Header, Reader, is_recording};
 pub use metadata::{Field, Type, Unit};
+pub use table::Table;
 pub use value::Value;

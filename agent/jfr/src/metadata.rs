@@ -3,7 +3,7 @@
 //! It stands in the file as a tree of elements with attributes, all of them texts. What is not known of it is passed over: each JDK adds
 //! to it.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::bytes::{Bytes, Damage, Text};
 use crate::value::Value;
@@ -93,6 +93,8 @@ pub struct Type {
     /// From the widest to the narrowest.
     pub category: Vec<String>,
     pub fields: Vec<Field>,
+    /// All of its values are whole numbers and constants, so many: where numbers are packed nothing else must be known to pass over one.
+    pub(crate) packed: Option<usize>,
     /// It is a type of events.
     pub event: bool,
 }
@@ -125,6 +127,10 @@ impl Type {
 }
 
 impl Field {
+    fn is_packed(&self) -> bool {
+        !self.list && (self.constant || matches!(self.form, Form::Short | Form::Int | Form::Long))
+    }
+
     /// How a person should read its name.
     pub fn title(&self) -> &str {
         if self.label.is_empty() { &self.name } else { &self.label }
@@ -214,13 +220,16 @@ fn element<'s>(bytes: &mut Bytes<'_>, strings: &'s [String], depth: usize) -> Re
 
 fn declared(class: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Type> {
     let name = class.attribute("name")?.to_owned();
+    let fields: Vec<Field> =
+        class.children("field").filter_map(|field| declared_field(field, names)).collect();
     let mut declared = Type {
         id: class.number("id")?,
         form: Form::of(&name),
         label: String::new(),
         description: String::new(),
         category: Vec::new(),
-        fields: class.children("field").filter_map(|field| declared_field(field, names)).collect(),
+        packed: fields.iter().all(Field::is_packed).then_some(fields.len()).filter(|count| *count > 0),
+        fields,
         event: class.attribute("superType") == Some("jdk.jfr.Event"),
         name,
     };

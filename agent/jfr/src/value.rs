@@ -41,17 +41,33 @@ impl Decoder<'_> {
 
     /// Goes over a field that nobody wants to see.
     pub fn pass(&mut self, bytes: &mut Bytes<'_>, field: &Field, depth: usize) -> Result<(), Damage> {
-        for _ in 0..if field.list { bytes.count()? } else { 1 } {
+        let count = if field.list { bytes.count()? } else { 1 };
+        if !field.constant && field.form == Form::Object {
+            return self.pass_objects(bytes, field.type_id, count, depth + 1);
+        }
+        for _ in 0..count {
             if field.constant {
                 bytes.long()?;
             } else {
-                match field.form {
-                    Form::Object => self.pass_value(bytes, field.type_id, depth + 1)?,
-                    form => self.pass_plain(bytes, form)?,
-                }
+                self.pass_plain(bytes, field.form)?;
             }
         }
         Ok(())
+    }
+
+    fn pass_objects(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        type_id: i64,
+        count: usize,
+        depth: usize,
+    ) -> Result<(), Damage> {
+        let packed = self.types.get(type_id).and_then(|of| of.packed).filter(|_| bytes.is_compressed());
+        if let Some(numbers) = packed.filter(|_| depth <= DEEPEST) {
+            // Each takes a byte at least, so there are no more than bytes.
+            return bytes.pass_packed(count.saturating_mul(numbers));
+        }
+        (0..count).try_for_each(|_| self.pass_value(bytes, type_id, depth))
     }
 
     /// The same of a value of a type.
@@ -100,6 +116,16 @@ impl Decoder<'_> {
         Ok(Value::List(values))
     }
 
+    /// A whole number, or that of a constant.
+    pub fn number(&mut self, bytes: &mut Bytes<'_>, field: &Field) -> Result<i64, Damage> {
+        if field.constant {
+            return bytes.long();
+        }
+        self.take_room(bytes)?;
+        let number = whole(bytes, field.form)?;
+        Ok(if field.unsigned { without_sign(number, field.form) } else { number })
+    }
+
     fn single(&mut self, bytes: &mut Bytes<'_>, field: &Field, depth: usize) -> Result<Value, Damage> {
         if field.constant {
             return Ok(Value::Constant(field.type_id, bytes.long()?));
@@ -132,10 +158,7 @@ impl Decoder<'_> {
         self.take_room(bytes)?;
         Ok(match form {
             Form::Truth => Value::Truth(bytes.byte()? != 0),
-            Form::Byte => Value::Whole(i64::from(bytes.byte()?.cast_signed())),
-            Form::Short => Value::Whole(narrow(bytes.short()?, 16)),
-            Form::Int => Value::Whole(narrow(bytes.int()?, 32)),
-            Form::Long => Value::Whole(bytes.long()?),
+            Form::Byte | Form::Short | Form::Int | Form::Long => Value::Whole(whole(bytes, form)?),
             Form::Float => Value::Number(bytes.float()?.into()),
             Form::Double => Value::Number(bytes.double()?),
             Form::Letter => Value::Text(String::from_utf16_lossy(&[bytes.letter()?])),
@@ -147,6 +170,17 @@ impl Decoder<'_> {
             Form::Object => Value::Nothing,
         })
     }
+}
+
+/// What stands there, with its sign; of what is no whole number nothing.
+fn whole(bytes: &mut Bytes<'_>, form: Form) -> Result<i64, Damage> {
+    Ok(match form {
+        Form::Byte => i64::from(bytes.byte()?.cast_signed()),
+        Form::Short => narrow(bytes.short()?, 16),
+        Form::Int => narrow(bytes.int()?, 32),
+        Form::Long => bytes.long()?,
+        _ => return Err(bytes.damage("no whole number")),
+    })
 }
 
 /// A long keeps its bits, and is read by who knows of it.

@@ -1,0 +1,104 @@
+//! A list of like objects in a constant, of each some whole numbers: stacks are that, and are most of many files, so no value is made of
+//! each frame.
+
+use crate::bytes::{Bytes, Damage};
+use crate::chunk::Chunk;
+use crate::metadata::{Field, Form, Type};
+use crate::value::Decoder;
+
+/// Which numbers are wanted: where in the objects of a type a list is, and where in each of its objects they stand.
+#[derive(Debug, Clone, Copy)]
+pub struct Table<const N: usize> {
+    type_id: i64,
+    list: usize,
+    flag: Option<usize>,
+    columns: [usize; N],
+    /// The types of those that are constants.
+    constants: [Option<i64>; N],
+}
+
+impl<const N: usize> Table<N> {
+    /// Of what type a column's constants are; None: its numbers stand for themselves.
+    pub fn constants(&self, column: usize) -> Option<i64> {
+        self.constants[column]
+    }
+}
+
+impl Chunk {
+    /// The list of this name in objects of a type, with a truth beside it; None if there is none, or if a column is no number.
+    pub fn table<const N: usize>(
+        &self,
+        type_id: i64,
+        list: &str,
+        flag: &str,
+        columns: [&str; N],
+    ) -> Option<Table<N>> {
+        let of = self.type_of(type_id)?;
+        let list = of.field(list).filter(|row| of.fields[*row].list)?;
+        let rows = self.type_of(of.fields[list].type_id)?;
+        let is_number = |field: &Field| {
+            !field.list
+                && (field.constant || matches!(field.form, Form::Byte | Form::Short | Form::Int | Form::Long))
+        };
+        let found = columns.map(|name| rows.field(name).filter(|row| is_number(&rows.fields[*row])));
+        if found.contains(&None) {
+            return None;
+        }
+        let columns = found.map(|row| row.unwrap_or(0));
+        let constants =
+            columns.map(|row| Some(rows.fields[row].type_id).filter(|_| rows.fields[row].constant));
+        let flag = of.field(flag).filter(|row| of.fields[*row].form == Form::Truth && !of.fields[*row].list);
+        Some(Table { type_id, list, flag, columns, constants })
+    }
+
+    /// Adds the rows of a constant, no more than `most`; with the truth beside them, and how many there are. None: it is not in the
+    /// file, or damaged.
+    pub fn rows<const N: usize>(
+        &self,
+        table: &Table<N>,
+        index: i64,
+        most: usize,
+        rows: &mut Vec<[i64; N]>,
+    ) -> Option<(bool, usize)> {
+        let (mut bytes, mut decoder) = self.reading(table.type_id, index)?;
+        let (mut truth, mut count) = (false, 0);
+        for (row, field) in self.type_of(table.type_id)?.fields.iter().enumerate() {
+            if row == table.list {
+                count = bytes.count().ok()?;
+                let of = self.type_of(field.type_id)?;
+                for _ in 0..count.min(most) {
+                    rows.push(if field.constant {
+                        let (mut bytes, mut decoder) = self.reading(field.type_id, bytes.long().ok()?)?;
+                        numbers(table, of, &mut bytes, &mut decoder).ok()?
+                    } else {
+                        numbers(table, of, &mut bytes, &mut decoder).ok()?
+                    });
+                }
+                if count > most {
+                    return Some((truth, count));
+                }
+            } else if table.flag == Some(row) {
+                truth = bytes.byte().ok()? != 0;
+            } else {
+                decoder.pass(&mut bytes, field, 0).ok()?;
+            }
+        }
+        Some((truth, count))
+    }
+}
+
+fn numbers<const N: usize>(
+    table: &Table<N>,
+    of: &Type,
+    bytes: &mut Bytes<'_>,
+    decoder: &mut Decoder<'_>,
+) -> Result<[i64; N], Damage> {
+    let mut found = [0; N];
+    for (row, field) in of.fields.iter().enumerate() {
+        match table.columns.iter().position(|column| *column == row) {
+            Some(column) => found[column] = decoder.number(bytes, field)?,
+            None => decoder.pass(bytes, field, 1)?,
+        }
+    }
+    Ok(found)
+}
