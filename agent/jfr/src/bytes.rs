@@ -114,13 +114,20 @@ impl<'a> Bytes<'a> {
 
     /// Goes over so many packed numbers.
     pub fn pass_packed(&mut self, count: usize) -> Result<(), Damage> {
-        let mut rest = self.data.get(self.at..).unwrap_or_default();
-        for _ in 0..count {
-            let length =
-                rest.iter().take(LONGEST).position(|byte| byte & 0x80 == 0).map_or(LONGEST, |last| last + 1);
-            rest = rest.get(length..).ok_or_else(|| self.damage("the bytes end"))?;
+        let rest = self.data.get(self.at..).unwrap_or_default();
+        let (mut left, mut run, mut end) = (count, 0, 0);
+        for byte in rest {
+            if left == 0 {
+                break;
+            }
+            end += 1;
+            run = if *byte & 0x80 == 0 || run + 1 == LONGEST { 0 } else { run + 1 };
+            left -= usize::from(run == 0);
         }
-        self.at = self.data.len() - rest.len();
+        if left > 0 {
+            return Err(self.damage("the bytes end"));
+        }
+        self.at += end;
         Ok(())
     }
 

@@ -94,6 +94,15 @@ fn numbers<const N: usize>(
     decoder: &mut Decoder<'_>,
 ) -> Result<[i64; N], Damage> {
     let mut found = [0; N];
+    if let Some(all) = of.packed.filter(|_| bytes.is_compressed()) {
+        for row in 0..all {
+            let number = bytes.long()?;
+            if let Some(column) = table.columns.iter().position(|column| *column == row) {
+                found[column] = of.fields[row].fit(number);
+            }
+        }
+        return Ok(found);
+    }
     for (row, field) in of.fields.iter().enumerate() {
         match table.columns.iter().position(|column| *column == row) {
             Some(column) => found[column] = decoder.number(bytes, field)?,

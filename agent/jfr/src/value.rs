@@ -122,8 +122,7 @@ impl Decoder<'_> {
             return bytes.long();
         }
         self.take_room(bytes)?;
-        let number = whole(bytes, field.form)?;
-        Ok(if field.unsigned { without_sign(number, field.form) } else { number })
+        Ok(field.fit(whole(bytes, field.form)?))
     }
 
     fn single(&mut self, bytes: &mut Bytes<'_>, field: &Field, depth: usize) -> Result<Value, Damage> {
@@ -135,7 +134,7 @@ impl Decoder<'_> {
             form => self.plain(bytes, form, field.type_id)?,
         };
         Ok(match value {
-            Value::Whole(number) if field.unsigned => Value::Whole(without_sign(number, field.form)),
+            Value::Whole(number) => Value::Whole(field.fit(number)),
             value => value,
         })
     }
@@ -183,13 +182,18 @@ fn whole(bytes: &mut Bytes<'_>, form: Form) -> Result<i64, Damage> {
     })
 }
 
-/// A long keeps its bits, and is read by who knows of it.
-fn without_sign(number: i64, form: Form) -> i64 {
-    match form {
-        Form::Byte => number & 0xff,
-        Form::Short => number & 0xffff,
-        Form::Int => number & 0xffff_ffff,
-        _ => number,
+impl Field {
+    /// What a whole number is in this field, which has so many bits, and perhaps no sign. A long keeps its bits, and is read by who knows of
+    /// it; so does the number of a constant.
+    pub fn fit(&self, number: i64) -> i64 {
+        let bits = match self.form {
+            _ if self.constant => return number,
+            Form::Byte => 8,
+            Form::Short => 16,
+            Form::Int => 32,
+            _ => return number,
+        };
+        if self.unsigned { number & !(-1 << bits) } else { narrow(number, bits) }
     }
 }
 
