@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod chunks;
+mod cpu;
 mod foreign;
 mod judge;
 mod made;
@@ -32,6 +33,7 @@ use vouch_classes::Library;
 use vouch_report::LISTED;
 
 use chunks::Chunks;
+use cpu::Cpu;
 use judge::Judge;
 use naming::Names;
 use profile::Found;
@@ -66,6 +68,7 @@ pub enum Progress {
 pub struct Audit {
     seen: Seen,
     told: Told,
+    cpu: Cpu,
     files: Vec<String>,
     chunks: Chunks,
     /// How many could be read.
@@ -113,7 +116,7 @@ impl Audit {
             self.damaged(name, &format!("not all constants can be read: {what}"));
         }
         let mut damage = None;
-        let mut reading = Reading::new(chunk, &mut self.seen, &mut self.told, false);
+        let mut reading = Reading::new(chunk, &mut self.seen, &mut self.told, Some(&mut self.cpu));
         for event in chunk.events() {
             match event {
                 Ok(event) => {
@@ -127,6 +130,7 @@ impl Audit {
                 Err(what) => damage = Some(what),
             }
         }
+        self.cpu.chunk_ends(&self.told);
         if let Some(what) = damage {
             self.damaged(name, &what.to_string());
         }
@@ -143,7 +147,7 @@ impl Audit {
 
     /// Judges what was read.
     pub fn judge(self, places: &Places, mut progress: impl FnMut(Progress)) -> Result<Audited, String> {
-        let Self { seen, told, files, chunks, whole, unreadable, mut damage, more_damage } = self;
+        let Self { seen, told, cpu, files, chunks, whole, unreadable, mut damage, more_damage } = self;
         let twice = chunks.twice;
         if whole == 0 {
             let why = damage.into_iter().next().unwrap_or_else(|| "it is empty".to_owned());
@@ -169,7 +173,7 @@ impl Audit {
         let mut judge = Judge::new(&seen, &library, versions, told.changes);
         let verdicts = stacks::judge(&seen, &mut judge, told.is_launched());
         let power = power::power(&seen, &mut judge, &verdicts.whole);
-        let mut report = AuditReport::of(&seen, &told, &judge, &verdicts);
+        let mut report = AuditReport::of(&seen, &told, &cpu, &judge, &verdicts);
         env!("CARGO_PKG_VERSION").clone_into(&mut report.vouch);
         report.audited = files;
         let listed = tell::refutations(&seen, &judge, &verdicts);

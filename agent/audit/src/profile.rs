@@ -162,7 +162,7 @@ impl Profile {
         let read = chunks.each(name, file, progress, |chunk| {
             let Ok(chunk) = chunk else { return };
             let Found { seen, told, .. } = &mut self.found;
-            let mut reading = Reading::new(chunk, seen, told, true);
+            let mut reading = Reading::new(chunk, seen, told, None);
             for event in chunk.events().flatten() {
                 reading.event(&event, |seen, _, moment| {
                     let (stack, _) = seen.stacks.insert_full(moment.stack);
@@ -364,7 +364,6 @@ impl Profile {
         if strange > 0 {
             return Err("the recording has changed while it was read: audit a copy of it".to_owned());
         }
-        // As they were told when it was audited: read twice, the recording tells of them twice.
         for (name, kind) in &report.kinds {
             let shown = found.seen.kinds.get_index_of(name).and_then(|row| kinds.get(row));
             if let Some(Shown::Samples(_, each)) = shown {

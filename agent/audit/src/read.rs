@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Table, Type, Value};
 use vouch_sample::{ENTRY, NATIVE};
 
+use crate::cpu::{Cpu, Tells};
 use crate::foreign::{Foreign, meaning};
 use crate::names;
 use crate::seen::{
@@ -76,13 +77,17 @@ struct Fields {
     took: Option<usize>,
     period: Option<usize>,
     filtered: bool,
+    /// What it says besides.
+    tells: Option<Tells>,
 }
 
 /// What is to be had of the events of a kind.
 #[derive(Debug)]
 enum Role {
     Stacks(Fields),
-    /// They say something of the run.
+    /// They say something of a thread's CPU time,
+    Cpu(Tells),
+    /// or of the run.
     Tells,
     None,
 }
@@ -91,9 +96,9 @@ enum Role {
 #[derive(Debug)]
 pub struct Reading<'c, 's> {
     chunk: &'c Chunk,
-    timed: bool,
     seen: &'s mut Seen,
     told: &'s mut Told,
+    cpu: Option<&'s mut Cpu>,
     kinds: HashMap<i64, Role>,
     stacks: HashMap<(i64, i64, bool), Option<Foot>>,
     methods: HashMap<(i64, i64), Known>,
@@ -125,13 +130,13 @@ struct Foot {
 }
 
 impl<'c, 's> Reading<'c, 's> {
-    /// `timed`: it is to be known when events were.
-    pub fn new(chunk: &'c Chunk, seen: &'s mut Seen, told: &'s mut Told, timed: bool) -> Self {
+    /// Without `cpu` it is read once more, for when events were; what they tell of the run is known.
+    pub fn new(chunk: &'c Chunk, seen: &'s mut Seen, told: &'s mut Told, cpu: Option<&'s mut Cpu>) -> Self {
         Self {
             chunk,
-            timed,
             seen,
             told,
+            cpu,
             kinds: HashMap::new(),
             stacks: HashMap::new(),
             methods: HashMap::new(),
@@ -144,16 +149,25 @@ impl<'c, 's> Reading<'c, 's> {
 
     /// Takes an event in, and passes on what there is of it if it has a stack. False: its own bytes cannot be read.
     pub fn event(&mut self, event: &Event<'_>, take: impl FnOnce(&mut Seen, &mut Told, Moment)) -> bool {
-        let seen = &mut *self.seen;
+        let (seen, first) = (&mut *self.seen, self.cpu.is_some());
         let role = self.kinds.entry(event.kind.id).or_insert_with(|| {
-            match Fields::of(event.kind, seen, self.timed) {
-                Some(fields) => Role::Stacks(fields),
-                None if Told::tells(&event.kind.name) => Role::Tells,
-                None => Role::None,
+            let tells = Tells::of(event.kind).filter(|_| first);
+            // Up to JDK 17 some of these have a field for a stack, in which there is none.
+            if Told::tells(&event.kind.name) {
+                return if first { Role::Tells } else { Role::None };
+            }
+            match (Fields::of(event.kind, seen, !first), tells) {
+                (Some(fields), tells) => Role::Stacks(Fields { tells, ..fields }),
+                (None, Some(tells)) => Role::Cpu(tells),
+                (None, None) => Role::None,
             }
         });
         let fields = match role {
             Role::Stacks(fields) => fields,
+            Role::Cpu(tells) => {
+                let tells = *tells;
+                return self.tells_of_cpu(tells, event);
+            }
             Role::Tells => return self.told.event(self.chunk, event, seen),
             Role::None => return true,
         };
@@ -166,8 +180,11 @@ impl<'c, 's> Reading<'c, 's> {
         let began = fields.began.map(field).and_then(|(field, value)| chunk.unix_ns(field, value));
         let unix_ns = began.unwrap_or(chunk.header.start_unix_ns);
         let (took_ns, period_ns) = (lasted(fields.took).unwrap_or(0), lasted(fields.period));
-        let (kind, count, filtered) = (fields.kind, fields.count, fields.filtered);
+        let Fields { kind, count, filtered, tells, .. } = *fields;
         let (stack, thread) = (values[fields.stack].clone(), fields.thread.map(|row| values[row].clone()));
+        if let Some(tells) = tells {
+            self.tells_of_cpu(tells, event);
+        }
         let (thread, is_java) = self.thread(thread.as_ref());
         let events = count.and_then(|row| {
             if let Value::Whole(count) = values[row] { u64::try_from(count).ok() } else { None }
@@ -190,8 +207,20 @@ impl<'c, 's> Reading<'c, 's> {
             }
         };
         let events = events.unwrap_or(1);
+        if let Some(cpu) = &mut self.cpu {
+            cpu.sample(thread, period_ns, events);
+        }
         take(self.seen, self.told, Moment { kind, thread, stack, events, unix_ns, took_ns, period_ns });
         true
+    }
+
+    /// Takes in what an event tells of the CPU time of a thread.
+    fn tells_of_cpu(&mut self, tells: Tells, event: &Event<'_>) -> bool {
+        let Some(row) = event.kind.field(tells.thread()) else { return true };
+        let Ok(values) = event.some(&[row]) else { return false };
+        let (thread, _) = self.thread(values.first());
+        let chunk = self.chunk;
+        self.cpu.as_mut().is_none_or(|cpu| cpu.event(tells, chunk, event, thread))
     }
 
     fn thread(&mut self, value: Option<&Value>) -> (ThreadId, bool) {
@@ -372,6 +401,7 @@ impl Fields {
             began: began.and_then(at),
             took: took.and_then(at),
             period: period.and_then(at),
+            tells: None,
             filtered: FILTERED.contains(&kind.name.as_str()),
             rows,
         })

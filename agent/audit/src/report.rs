@@ -5,11 +5,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use foldhash::HashMap;
 use serde::Serialize;
 use vouch_proof::Verdict;
 use vouch_recording::ByFate;
 use vouch_report::{Power, RefutationReport, Signals, millis};
 
+use crate::cpu::{Cpu, Time};
 use crate::judge::Judge;
 use crate::seen::{KindId, Seen, ThreadId};
 use crate::stacks::{KindTally, Verdicts};
@@ -79,6 +81,11 @@ pub struct ThreadReport {
     pub stacks: u64,
     pub refuted: u64,
     pub unwalked: u64,
+    /// What CPU time it had, by the recording's own events, and for how much its samples stand; null where that is not told.
+    pub cpu_ms: Option<f64>,
+    pub sampled_ms: Option<f64>,
+    /// Of that no sample tells: it is more than half, and more than chance; null where it is not.
+    pub gap_ms: Option<f64>,
 }
 
 /// The edges of all stacks. The verdicts are on distinct ones, and add up to them.
@@ -126,7 +133,7 @@ pub struct Stranger {
 
 impl AuditReport {
     /// What became of all events of the recording.
-    pub fn of(seen: &Seen, told: &Told, judge: &Judge<'_>, verdicts: &Verdicts) -> Self {
+    pub fn of(seen: &Seen, told: &Told, cpu: &Cpu, judge: &Judge<'_>, verdicts: &Verdicts) -> Self {
         let kinds = kinds(seen, verdicts);
         let samples = kinds.values().filter(|kind| kind.samples).map(|kind| kind.fates.fates);
         Self {
@@ -137,7 +144,7 @@ impl AuditReport {
             wall_ms: millis(told.until_ns.abs_diff(told.from_ns)),
             samples: signals(samples.fold(ByFate::default(), ByFate::<u64>::plus)),
             kinds,
-            threads: threads(seen, verdicts),
+            threads: threads(seen, verdicts, &cpu.times(seen, told)),
             unwalked: verdicts.unwalked.clone(),
             broken: verdicts.broken.clone(),
             refuted: verdicts.refuted.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect(),
@@ -166,10 +173,14 @@ fn kinds(seen: &Seen, verdicts: &Verdicts) -> BTreeMap<String, KindReport> {
     told.collect()
 }
 
-fn threads(seen: &Seen, verdicts: &Verdicts) -> Vec<ThreadReport> {
+fn threads(seen: &Seen, verdicts: &Verdicts, times: &HashMap<ThreadId, Time>) -> Vec<ThreadReport> {
     let rows = seen.threads.iter().enumerate();
     let told = rows.filter_map(|(row, thread)| {
-        let fates = verdicts.threads.get(&ThreadId::of(row))?;
+        let time = times.get(&ThreadId::of(row));
+        let gap_ms = time.and_then(|time| time.gap_ms());
+        let fates = verdicts.threads.get(&ThreadId::of(row)).copied();
+        // One without any stack is there if it should have had some.
+        let fates = fates.or_else(|| gap_ms.map(|_| ByFate::default()))?;
         let (name, tid) = (thread.name.to_string(), thread.tid);
         Some(ThreadReport {
             name,
@@ -177,6 +188,9 @@ fn threads(seen: &Seen, verdicts: &Verdicts) -> Vec<ThreadReport> {
             stacks: fates.sum(),
             refuted: fates.refuted,
             unwalked: fates.unwalked,
+            cpu_ms: time.map(|time| time.cpu_ms),
+            sampled_ms: time.map(|time| time.sampled_ms),
+            gap_ms,
         })
     });
     let mut told: Vec<_> = told.collect();

@@ -167,6 +167,13 @@ impl Seen {
         }))
     }
 
+    /// How many events of a kind each thread had.
+    pub fn counts_of(&self, kind: &str) -> impl Iterator<Item = (ThreadId, u64)> {
+        let kind = self.kinds.get_index_of(kind).map(KindId::of);
+        let counts = self.counts.iter().filter(move |((of, _, _), _)| Some(*of) == kind);
+        counts.map(|((_, thread, _), count)| (*thread, *count))
+    }
+
     /// What the recording calls a kind.
     pub fn name(&self, kind: KindId) -> &str {
         self.kinds.get_index(kind.row()).map_or("", |(name, _)| name)

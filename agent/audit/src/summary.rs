@@ -113,6 +113,7 @@ impl AuditReport {
             named.join(", ")
         };
         let parts = [
+            self.gaps(),
             (cut > 0).then(|| format!("{} stacks are cut at its depth limit", grouped(cut))),
             (!self.broken.is_empty()).then(|| format!("walks that broke off: {}", reasons(&self.broken))),
             (!self.unwalked.is_empty()).then(|| format!("unwalked because: {}", reasons(&self.unwalked))),
@@ -120,6 +121,21 @@ impl AuditReport {
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The threads that used CPU of which the samples do not tell.
+    fn gaps(&self) -> Option<String> {
+        let mut gaps: Vec<_> = self.threads.iter().filter(|thread| thread.gap_ms.is_some()).collect();
+        gaps.sort_by(|one, other| other.gap_ms.unwrap_or(0.0).total_cmp(&one.gap_ms.unwrap_or(0.0)));
+        let worst = gaps.first()?;
+        let more =
+            if gaps.len() > 1 { format!(", and {} threads more", gaps.len() - 1) } else { String::new() };
+        Some(format!(
+            "no samples tell of {} of the {} of CPU that thread {} had{more}",
+            duration(worst.gap_ms?),
+            duration(worst.cpu_ms?),
+            worst.name
+        ))
     }
 
     /// The classes that were not to be had.

@@ -18,6 +18,9 @@ pub struct Told {
     pub flags: String,
     pub command: String,
     pub pid: u32,
+    /// The machine's processors, and those that the JVM may use.
+    hardware_threads: u64,
+    effective_processors: u64,
     pub properties: BTreeMap<String, String>,
     /// What recordings were called: async-profiler's says what it is.
     pub recordings: Vec<String>,
@@ -50,7 +53,9 @@ pub enum Changes {
 const LOST: [(&str, &str, &str); 1] = [("jdk.CPUTimeSamplesLost", "lostSamples", "jdk.CPUTimeSample")];
 
 /// The kinds that tell of the run besides.
-const TELLERS: [&str; 5] = [
+const TELLERS: [&str; 7] = [
+    "jdk.CPUInformation",
+    "jdk.ContainerConfiguration",
     "jdk.JVMInformation",
     "jdk.InitialSystemProperty",
     "jdk.ActiveRecording",
@@ -83,6 +88,12 @@ impl Told {
     pub fn event(&mut self, chunk: &Chunk, event: &Event<'_>, seen: &mut Seen) -> bool {
         match event.kind.name.as_str() {
             "jdk.JVMInformation" => self.read(chunk, event, Self::jvm),
+            "jdk.CPUInformation" => {
+                self.read(chunk, event, |told, _, number| told.hardware_threads = number("hwThreads"))
+            }
+            "jdk.ContainerConfiguration" => self.read(chunk, event, |told, _, number| {
+                told.effective_processors = number("effectiveCpuCount");
+            }),
             "jdk.InitialSystemProperty" => self.read(chunk, event, |told, text, _| {
                 told.properties.insert(text("key"), text("value"));
             }),
@@ -186,6 +197,14 @@ impl Told {
                 self.runs.len()
             )
         })
+    }
+
+    /// How many processors the JVM counts with, as far as that is told.
+    pub fn processors(&self) -> Option<u64> {
+        let flag =
+            self.flags.split_whitespace().find_map(|flag| flag.strip_prefix("-XX:ActiveProcessorCount="));
+        let asked = flag.and_then(|count| count.parse().ok());
+        asked.into_iter().chain([self.effective_processors, self.hardware_threads]).find(|count| *count > 0)
     }
 
     /// The class that was started, as a class file has it; None: it is a jar's, or not told.

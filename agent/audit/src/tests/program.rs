@@ -148,6 +148,11 @@ const PROPERTY: i64 = 104;
 const SETTING: i64 = 105;
 const REDEFINED: i64 = 106;
 const JVM: i64 = 107;
+pub const LOAD: i64 = 109;
+const START: i64 = 110;
+const PROCESSORS: i64 = 111;
+const FLOAT: i64 = 24;
+const TIMESTAMP: i64 = 30;
 
 pub const MAIN_THREAD: i64 = 1;
 pub const WORKER: i64 = 2;
@@ -159,12 +164,13 @@ const fn kind<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredFiel
     Declared { id, name, annotations: &[], event, fields }
 }
 
-const EVENT: &[DeclaredField<'_>] =
-    &[plain("startTime", LONG), constant("eventThread", THREAD), constant("stackTrace", STACK)];
+const EVENT: &[DeclaredField<'_>] = &[TIME, constant("eventThread", THREAD), constant("stackTrace", STACK)];
 
 const TYPES: &[Declared<'_>] = &[
     kind(LONG, "long", false, &[]),
     kind(INT, "int", false, &[]),
+    kind(FLOAT, "float", false, &[]),
+    kind(TIMESTAMP, "jdk.jfr.Timestamp", false, &[]),
     kind(STRING, "java.lang.String", false, &[]),
     kind(BOOLEAN, "boolean", false, &[]),
     kind(
@@ -212,8 +218,22 @@ const TYPES: &[Declared<'_>] = &[
         SETTING,
         "jdk.ActiveSetting",
         true,
-        &[plain("startTime", LONG), plain("name", STRING), plain("value", STRING)],
+        &[
+            plain("startTime", LONG),
+            plain("name", STRING),
+            plain("value", STRING),
+            plain("id", LONG),
+            constant("stackTrace", STACK),
+        ],
     ),
+    kind(
+        LOAD,
+        "jdk.ThreadCPULoad",
+        true,
+        &[TIME, constant("eventThread", THREAD), plain("user", FLOAT), plain("system", FLOAT)],
+    ),
+    kind(START, "jdk.ThreadStart", true, &[TIME, constant("thread", THREAD), constant("stackTrace", STACK)]),
+    kind(PROCESSORS, "jdk.CPUInformation", true, &[TIME, plain("hwThreads", INT)]),
     kind(JVM, "jdk.JVMInformation", true, &[plain("startTime", LONG), plain("jvmVersion", STRING)]),
     kind(REDEFINED, "jdk.RedefineClasses", true, &[plain("startTime", LONG)]),
     kind(LOST, "jdk.CPUTimeSamplesLost", true, &[plain("startTime", LONG), plain("lostSamples", INT)]),
@@ -271,7 +291,32 @@ pub fn launched() -> Vec<u8> {
 
 /// At how many frames async-profiler ends a stack.
 pub fn depth(frames: &str) -> Vec<u8> {
-    event(SETTING, &[long(1), text("jstackdepth"), text(frames)])
+    event(SETTING, &[long(1), text("jstackdepth"), text(frames), long(0), long(0)])
+}
+
+/// When something was, by the chunk's own clock.
+const TIME: DeclaredField<'_> =
+    DeclaredField { annotations: &[(TIMESTAMP, "TICKS")], ..plain("startTime", LONG) };
+
+/// A setting of a kind of events.
+pub fn period(kind: i64, period: &str) -> Vec<u8> {
+    event(SETTING, &[long(1), text("period"), text(period), long(kind), long(0)])
+}
+
+/// How many processors there are.
+pub fn processors(count: i64) -> Vec<u8> {
+    event(PROCESSORS, &[long(1), long(count)])
+}
+
+/// What part of them a thread has had, in user code and in the kernel.
+pub fn load(at: i64, thread: i64, user: f32, system: f32) -> Vec<u8> {
+    let part = |part: f32| part.to_be_bytes().to_vec();
+    event(LOAD, &[long(at), long(thread), part(user), part(system)])
+}
+
+/// That a thread has begun.
+pub fn start(at: i64, thread: i64) -> Vec<u8> {
+    event(START, &[long(at), long(thread), long(0)])
 }
 
 /// Which JVM it was.
