@@ -3,13 +3,12 @@
 //! It must never write over a recording, or judge what carries no place in the bytecode.
 
 use std::fs::File;
-use std::io::{BufReader, IsTerminal, Read, Write, stderr};
+use std::io::{BufReader, IsTerminal, Read, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use vouch_audit::{Audit, Audited, Places, Progress, side_by_side};
-use vouch_formats::Meta;
-use vouch_recording::Recording;
+use vouch_report::Files;
 
 use crate::document::{self, Kind};
 use crate::outputs::Outputs;
@@ -29,6 +28,10 @@ pub struct How {
     /// The recording as a profile, its refuted stacks set apart, by its ending: .json, .json.gz, .folded or .html; may be given again
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
+    /// Of which samples the profile is, where the recording has some by several clocks: 'profiler.WallClockSample' [default: CPU time before others,
+    /// wall clock last]
+    #[arg(long, value_name = "KIND", requires = "out")]
+    samples: Option<String>,
     /// Audits each recording by itself, and puts them side by side
     #[arg(long)]
     compare: bool,
@@ -65,12 +68,31 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
     outputs
         .write_report(|to| serde_json::to_writer_pretty(to, &audited.report).map_err(Into::into))
         .map_err(failed)?;
-    let summary = outputs.told(|written| audited.report.summary(written));
-    if !how.out.is_empty() {
-        let (recording, meta) = profile(audited, files)?;
-        outputs.write(&recording, &meta).map_err(failed)?;
+    let report = audited.report.clone();
+    let remarks = profile(audited, files, how.samples.as_deref(), &outputs).map_err(|why| {
+        // What the audit has found is told all the same; whoever has seen enough is no mistake.
+        let _ = stdout().write_all(report.summary(Files::default(), &[]).as_bytes());
+        failed(why)
+    })?;
+    Ok(outputs.told(|written| report.summary(written, &remarks)))
+}
+
+/// Writes the profiles that are asked for; what there is to say of them.
+fn profile(
+    audited: Audited,
+    files: &[PathBuf],
+    samples: Option<&str>,
+    outputs: &Outputs<'_>,
+) -> Result<Vec<String>, String> {
+    if !outputs.has_profiles() {
+        return Ok(Vec::new());
     }
-    Ok(summary)
+    let mut profile = audited.profile(samples)?;
+    each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
+    let remarks = profile.remarks().to_vec();
+    let (recording, meta) = profile.finish()?;
+    outputs.write(&recording, &meta)?;
+    Ok(remarks)
 }
 
 /// True if a file begins as gzip's do.
@@ -96,12 +118,6 @@ fn judged(files: &[PathBuf], places: &Places) -> Result<Audited, String> {
     each(files, |name, file, shown| audit.read(name, file, |progress| shown.show(name, progress)))?;
     let mut shown = Shown::default();
     audit.judge(places, |progress| shown.show("", progress))
-}
-
-fn profile(audited: Audited, files: &[PathBuf]) -> Result<(Recording, Meta), String> {
-    let mut profile = audited.profile();
-    each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
-    profile.finish()
 }
 
 /// Opens each of the files in turn.

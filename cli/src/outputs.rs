@@ -32,7 +32,7 @@ impl<'a> Outputs<'a> {
         }
         let all: Vec<&Path> = outs.iter().map(PathBuf::as_path).chain(report).collect();
         for (place, out) in all.iter().enumerate() {
-            vouch_output::check(out).map_err(|why| format!("cannot be written to {why}"))?;
+            vouch_output::check(out).map_err(|why| format!("cannot be made into {why}"))?;
             if inputs.iter().any(|input| vouch_output::is_same(out, input)) {
                 return Err(format!("is the recording itself: name another file than {}", out.display()));
             }
@@ -43,11 +43,24 @@ impl<'a> Outputs<'a> {
         Ok(Self { profiles, report })
     }
 
+    /// True if anything but a report is to be written.
+    pub fn has_profiles(&self) -> bool {
+        !self.profiles.is_empty()
+    }
+
     /// Writes the profiles.
     pub fn write(&self, recording: &Recording, meta: &Meta) -> Result<(), String> {
-        for (out, format) in &self.profiles {
-            vouch_output::write_whole(out, format.gzip, |to| format.write(recording, meta, to))
-                .map_err(|error| unwritten(out, &error))?;
+        for (place, (out, format)) in self.profiles.iter().enumerate() {
+            vouch_output::write_whole(out, format.gzip, |to| format.write(recording, meta, to)).map_err(
+                |error| {
+                    let written = self.profiles[..place].iter().map(|(out, _)| *out).chain(self.report);
+                    let written: Vec<String> = written.map(|path| path.display().to_string()).collect();
+                    match written.as_slice() {
+                        [] => unwritten(out, &error),
+                        _ => format!("{}; {} is written", unwritten(out, &error), written.join(", ")),
+                    }
+                },
+            )?;
         }
         Ok(())
     }

@@ -98,7 +98,7 @@ public class Audited {
         long lost = figure(report, "samples", "dropped");
         Check.equal(figure(report, "samples", "signals") - lost, (long) profile.samples().size(), "samples");
         Check.equal(report.get("samples"), profile.meta.getAsJsonObject("vouch").get("samples"), "their fates");
-        List<Mark> orders = profile.marks(KIND);
+        List<Mark> orders = profile.marks("jfr." + KIND);
         Check.equal(WAYS * ROUNDS, orders.size(), "orders in the timeline");
         double lasted = report.get("wall_ms").getAsDouble();
         for (Mark order : orders) {
@@ -131,14 +131,15 @@ public class Audited {
         Check.contains(explained, "invokevirtual Audited$Program$Way.go(int)", "what the bytecode calls");
         Check.contains(explained, "Audited$Program$Off.go(int)", "what the recording has");
         Profile profile = Profile.read(dir.resolve("audit.json.gz"));
-        List<Mark> orders = profile.marks(KIND);
+        List<Mark> orders = profile.marks("jfr." + KIND);
         Check.equal(WAYS * ROUNDS, orders.size(), "orders in the timeline");
         orders.removeIf(order -> !order.has("[refuted: other_callee]"));
         Check.equal(ROUNDS / ONE_IN, orders.size(), "orders that stand apart");
         for (Mark order : orders) {
             Check.that(order.has("[✗ no such call: the bytecode calls Audited$Program$Way.go(int)]"), "the place: " + order);
         }
-        Check.equal(ROUNDS / ONE_IN, profile.markers("refuted").size(), "markers of what is refuted");
+        // A sample of the JVM's own may have met the same call.
+        Check.equal(figure(report, "refuted", "other_callee"), (long) profile.markers("refuted").size(), "markers of what is refuted");
         Check.equal(explained, Tool.vouch(dir, "explain", "audit.json.gz", "1").ok().replace("audit.json.gz", "audit.json"),
                 "the profile explains it as the report does");
         String compared = Tool.vouch(dir, "audit", "--compare", "app.jfr", "lie.jfr").ok();

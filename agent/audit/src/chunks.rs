@@ -6,6 +6,7 @@ use std::io::{Read, Seek};
 use vouch_jfr::{Chunk, Reader};
 
 use crate::Progress;
+use crate::told::Told;
 
 /// Which of them were there.
 #[derive(Debug, Default)]
@@ -14,23 +15,26 @@ pub struct Chunks {
     begun: HashSet<(i64, u64)>,
     /// How many were there again.
     pub twice: u64,
+    /// At so many frames a stack was cut, as far as was told: it holds for the chunks behind, too.
+    deepest: Option<usize>,
 }
 
 impl Chunks {
-    /// Goes through a file; what is damaged is passed on as a sentence. An error is one of the disk's.
+    /// Goes through a file, chunk by chunk, each with how deep its stacks can be; what is damaged is passed on as a sentence. An error is one of the disk's.
     pub fn each(
         &mut self,
         name: &str,
         file: impl Read + Seek,
         mut progress: impl FnMut(Progress),
-        mut take: impl FnMut(Result<&Chunk, String>),
+        mut take: impl FnMut(Result<(&Chunk, Option<usize>), String>),
     ) -> Result<(), String> {
         let unreadable = |error| format!("{name} cannot be read: {error}");
         let mut reader = Reader::new(file).map_err(unreadable)?;
         while let Some(chunk) = reader.next_chunk().map_err(unreadable)? {
             match chunk {
                 Ok(chunk) if self.begun.insert((chunk.header.start_unix_ns, chunk.bytes())) => {
-                    take(Ok(&chunk));
+                    self.deepest = Told::deepest(&chunk).or(self.deepest);
+                    take(Ok((&chunk, self.deepest)));
                 }
                 Ok(_) => self.twice += 1,
                 Err(wrong) => take(Err(wrong)),

@@ -114,7 +114,7 @@ impl Cpu {
 
     /// The chunk is over: a load is that since the last time that there could have been one, or since the thread began.
     pub fn chunk_ends(&mut self, told: &Told) {
-        let period = told.periods.get("jdk.ThreadCPULoad").copied().unwrap_or(PERIOD_NS);
+        let period = told.periods.get("jdk.ThreadCPULoad").map_or(PERIOD_NS, |period| period.least_ns);
         let period = i64::try_from(period).unwrap_or(i64::MAX);
         self.loads.sort_by_key(|(_, at, _)| *at);
         for (thread, at, share) in self.loads.drain(..) {
@@ -135,12 +135,12 @@ impl Cpu {
         let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && !WAITING.contains(&name.as_str()));
         let mut known = false;
         for (name, _) in cpu {
-            let Some(period_ns) = told.periods.get(name) else { continue };
+            let Some(period) = told.periods.get(name) else { continue };
             known = true;
             for (thread, count) in seen.counts_of(name) {
                 let Some(time) = times.get_mut(&thread) else { continue };
                 time.samples = time.samples.saturating_add(count);
-                time.sampled_ms += millis(count.saturating_mul(*period_ns));
+                time.sampled_ms += millis(count.saturating_mul(period.least_ns));
             }
         }
         for (thread, ns) in &self.stated {

@@ -12,6 +12,7 @@ mod judge;
 mod made;
 mod names;
 mod naming;
+mod plan;
 mod power;
 mod profile;
 mod read;
@@ -100,10 +101,10 @@ impl Audit {
         self.files.push(name.to_owned());
         let mut chunks = std::mem::take(&mut self.chunks);
         let read = chunks.each(name, file, progress, |chunk| match chunk {
-            Ok(chunk) => {
+            Ok((chunk, deepest)) => {
                 self.whole += 1;
                 self.told.chunk(chunk);
-                self.chunk(name, chunk);
+                self.chunk(name, chunk, deepest);
             }
             Err(wrong) => self.damaged(name, &wrong),
         });
@@ -111,12 +112,12 @@ impl Audit {
         read
     }
 
-    fn chunk(&mut self, name: &str, chunk: &vouch_jfr::Chunk) {
+    fn chunk(&mut self, name: &str, chunk: &vouch_jfr::Chunk, deepest: Option<usize>) {
         if let Some(what) = chunk.damage {
             self.damaged(name, &format!("not all constants can be read: {what}"));
         }
         let mut damage = None;
-        let mut reading = Reading::new(chunk, &mut self.seen, &mut self.told, Some(&mut self.cpu));
+        let mut reading = Reading::new(chunk, deepest, &mut self.seen, &mut self.told, Some(&mut self.cpu));
         for event in chunk.events() {
             match event {
                 Ok(event) => {

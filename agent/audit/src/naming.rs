@@ -68,8 +68,6 @@ impl Named {
             _ => Category::Application,
         };
         let resource = ran.map(|ran| last_part(home(ran, class)).to_owned());
-        // Where there is no file nothing else would tell two of one name apart.
-        let class = if source.is_some() { class.rsplit('/').next().unwrap_or(class) } else { class };
         let declared = ran.and_then(|ran| ran.file.method(name, &method.descriptor));
         Self {
             name: format!("{}.{name}", class.replace('/', ".")),

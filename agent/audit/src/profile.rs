@@ -13,28 +13,19 @@ use vouch_recording::{
     self as rec, Category, Fate, LEFT_OUT, Mark, MarkKind, MarkKindId, Recording, RefutationId, Sample,
     no_stack, outside, refuted_root,
 };
-use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, sign};
+use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in_template, sign};
 use vouch_sample::VALUES;
 
 use crate::chunks::Chunks;
 use crate::naming::Names;
+use crate::plan::{Plan, Shown};
 use crate::read::{Moment, Reading};
 use crate::report::AuditReport;
-use crate::seen::{End, KindId, NodeId, PlaceId, Seen, Stack, StackId, ThreadId};
+use crate::seen::{End, KindId, Node, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
 use crate::stacks::{Against, Outcome};
 use crate::tell::place_in;
 use crate::told::Told;
 use crate::{Audited, Progress};
-
-/// Where nobody says how often there was a sample.
-const INTERVAL_NS: u64 = 10_000_000;
-/// Of a kind of events of which there are more only those are shown whose stack is refuted.
-const MOST_MARKS: u64 = 20_000;
-/// Samples of these kinds complement each other: of a thread in Java, and in native code. All others tell the same time once more.
-const TOGETHER: [&str; 2] = ["jdk.ExecutionSample", "jdk.NativeMethodSample"];
-
-/// Samples of threads that need not have run: where there are others, these have the threads' own tracks.
-const LAST: [&str; 1] = ["profiler.WallClockSample"];
 
 /// What an audit knows when it is over.
 #[derive(Debug)]
@@ -55,10 +46,11 @@ pub struct Profile {
     report: AuditReport,
     chunks: Chunks,
     recording: Recording,
-    interval_ns: u64,
-    /// By the kind, whose samples they are.
-    kinds: Vec<Shown>,
-    tracks: HashMap<(ThreadId, usize), rec::ThreadId>,
+    plan: Plan,
+    kinds: HashMap<KindId, MarkKindId>,
+    /// How many events of each kind there were this time.
+    events: HashMap<KindId, u64>,
+    tracks: HashMap<ThreadId, rec::ThreadId>,
     nodes: HashMap<(Option<rec::StackId>, NodeId), rec::StackId>,
     stacks: HashMap<(ThreadId, StackId), rec::StackId>,
     /// The number of each offence, and of those of a kind that are not told one by one.
@@ -67,61 +59,27 @@ pub struct Profile {
     /// Why samples have no stack, and how they are refuted: those of other events are not among them.
     unwalked: BTreeMap<String, u64>,
     refuted: BTreeMap<String, u64>,
-    /// Stacks that were not there when the recording was audited.
-    strange: u64,
-}
-
-/// How the events of a kind are shown.
-#[derive(Debug, Clone, Copy)]
-enum Shown {
-    /// On the track of this number of a thread's, of so many intervals each.
-    Samples(usize, u32),
-    Marks(MarkKindId),
-    /// There are too many of them.
-    Refuted,
+    /// There is a stack that was not there when the recording was audited.
+    strange: bool,
 }
 
 impl Audited {
-    /// The recording as a profile; its files are to be read into it once more.
-    pub fn profile(self) -> Profile {
+    /// The recording as a profile, with the samples of this kind, or else those of the clock that says most; its files are to be read into
+    /// it once more.
+    pub fn profile(self, samples: Option<&str>) -> Result<Profile, String> {
         let Self { report, found } = self;
+        let plan = Plan::of(&report, &found.seen, &found.told, samples)?;
         let mut recording = Recording::new();
         let refutations =
             found.listed.iter().map(|(offence, report)| (*offence, report.add_to(&mut recording))).collect();
-        let periods = |name: &str| found.told.periods.get(name).copied();
-        let sampled = found.seen.kinds.iter().filter(|(_, kind)| kind.samples);
-        let interval_ns = sampled.filter_map(|(name, _)| periods(name)).min().unwrap_or(INTERVAL_NS);
-        let sampled = report.kinds.iter().filter(|(_, kind)| kind.samples);
-        let mut groups: Vec<&str> = sampled.map(|(name, _)| group(name)).collect();
-        groups.sort_by_key(|group| (LAST.contains(group), *group));
-        groups.dedup();
-        let kinds = found.seen.kinds.iter().map(|(name, kind)| {
-            if kind.samples {
-                let track = groups.iter().position(|known| *known == group(name)).unwrap_or(0);
-                Shown::Samples(track, intervals(periods(name), interval_ns))
-            } else if report.kinds.get(name).is_some_and(|kind| kind.fates.signals <= MOST_MARKS) {
-                let description = "An event of the recording's, with the stack that it claims.";
-                let key = name.as_str();
-                let (label, category) = (kind.label.as_str(), category(name));
-                Shown::Marks(recording.mark_kind(MarkKind {
-                    key,
-                    label,
-                    description,
-                    category,
-                    figures: &[],
-                }))
-            } else {
-                Shown::Refuted
-            }
-        });
-        let kinds = kinds.collect();
-        Profile {
+        Ok(Profile {
             found,
             report,
+            plan,
             chunks: Chunks::default(),
             recording,
-            interval_ns,
-            kinds,
+            kinds: HashMap::new(),
+            events: HashMap::new(),
             tracks: HashMap::new(),
             nodes: HashMap::new(),
             stacks: HashMap::new(),
@@ -129,24 +87,9 @@ impl Audited {
             others: HashMap::new(),
             unwalked: BTreeMap::new(),
             refuted: BTreeMap::new(),
-            strange: 0,
-        }
+            strange: false,
+        })
     }
-}
-
-/// Under what name the samples of a kind share a thread's track.
-fn group(kind: &str) -> &str {
-    if TOGETHER.contains(&kind) { TOGETHER[0] } else { kind }
-}
-
-fn category(kind: &str) -> Category {
-    if kind.starts_with("jdk.") { Category::Jdk } else { Category::Application }
-}
-
-/// How many intervals a sample stands for that comes so often.
-fn intervals(period_ns: Option<u64>, interval_ns: u64) -> u32 {
-    let period_ns = period_ns.unwrap_or(interval_ns).saturating_add(interval_ns / 2);
-    u32::try_from(period_ns / interval_ns.max(1)).unwrap_or(u32::MAX).max(1)
 }
 
 impl Profile {
@@ -160,58 +103,52 @@ impl Profile {
         let mut chunks = std::mem::take(&mut self.chunks);
         let mut moments = Vec::new();
         let read = chunks.each(name, file, progress, |chunk| {
-            let Ok(chunk) = chunk else { return };
-            let Found { seen, told, .. } = &mut self.found;
-            let mut reading = Reading::new(chunk, seen, told, None);
+            let Ok((chunk, deepest)) = chunk else { return };
+            let Self { found: Found { seen, told, outcomes, .. }, plan, events, strange, .. } = &mut *self;
+            let mut reading = Reading::new(chunk, deepest, seen, told, None);
             for event in chunk.events().flatten() {
                 reading.event(&event, |seen, _, moment| {
                     let (stack, _) = seen.stacks.insert_full(moment.stack);
-                    moments.push((moment, StackId::of(stack)));
+                    let outcome = outcomes.get(&(moment.thread, StackId::of(stack))).copied();
+                    let Some((shown, outcome)) = plan.shown(moment.kind).zip(outcome) else {
+                        *strange = true;
+                        return;
+                    };
+                    add(events.entry(moment.kind).or_default(), moment.events);
+                    if shown.is_shown(outcome.offence.is_some()) {
+                        moments.push((moment, StackId::of(stack), outcome));
+                    }
                 });
             }
-            for (moment, stack) in moments.drain(..) {
-                self.add(moment, stack);
+            for (moment, stack, outcome) in moments.drain(..) {
+                self.add(moment, stack, outcome);
             }
         });
         self.chunks = chunks;
         read
     }
 
-    fn add(&mut self, moment: Moment, stack: StackId) {
+    fn add(&mut self, moment: Moment, stack: StackId, outcome: Outcome) {
         let Moment { kind, thread, .. } = moment;
-        let Some(shown) = self.kinds.get(kind.row()).copied() else {
-            self.strange += 1;
-            return;
-        };
-        let Some(outcome) = self.found.outcomes.get(&(thread, stack)).copied() else {
-            self.strange += 1;
-            return;
-        };
-        if let (Shown::Refuted, None) = (shown, outcome.offence) {
-            return;
-        }
         let since = moment.unix_ns.saturating_sub(self.found.told.from_ns);
         let time_ns = u64::try_from(since).unwrap_or(0);
-        let on = if let Shown::Samples(track, _) = shown { track } else { 0 };
-        let track = self.track(thread, on, kind);
+        let track = self.track(thread);
         let stack = self.stack(thread, stack, outcome);
         let mut weight = 0;
-        match shown {
-            Shown::Samples(_, each) => {
-                let each = moment.period_ns.map_or(each, |ns| intervals(Some(ns), self.interval_ns));
-                weight = u32::try_from(moment.events).unwrap_or(u32::MAX).saturating_mul(each);
-                let fate = outcome.fate;
-                let sample = Sample { time_ns, cpu_ns: 0, stack, weight, fate, context: None };
-                self.recording.sample(track, sample);
-                self.count(moment.stack, outcome);
-            }
-            Shown::Marks(kind) => {
-                let ended_ns = time_ns.saturating_add(moment.took_ns);
-                let values = [0; VALUES];
-                let mark = Mark { kind, began_ns: time_ns, ended_ns, values, stack: Some(stack) };
-                self.recording.mark(Some(track), mark);
-            }
-            Shown::Refuted => {}
+        if let Some(Shown::Samples(period_ns)) = self.plan.shown(kind) {
+            let each = self.plan.intervals(moment.period_ns.unwrap_or(period_ns));
+            weight = u32::try_from(moment.events.max(1)).unwrap_or(u32::MAX).saturating_mul(each);
+            let fate = outcome.fate;
+            let sample = Sample { time_ns, cpu_ns: 0, stack, weight, fate, context: None };
+            self.recording.sample(track, sample);
+            self.count(moment.stack, outcome);
+        } else {
+            // It may have begun before the recording did.
+            let ended = i128::from(since) + i128::from(moment.took_ns);
+            let ended_ns = u64::try_from(ended).unwrap_or(0);
+            let (kind, values) = (self.kind(kind), [0; VALUES]);
+            let mark = Mark { kind, began_ns: time_ns, ended_ns, values, stack: Some(stack) };
+            self.recording.mark(Some(track), mark);
         }
         if let Some(offence) = outcome.offence {
             let how = self.refutation(offence);
@@ -230,16 +167,28 @@ impl Profile {
         }
     }
 
-    /// A thread's track; on further ones of it are samples that tell its time once more.
-    fn track(&mut self, thread: ThreadId, on: usize, kind: KindId) -> rec::ThreadId {
+    /// How the markers of a kind of events are shown.
+    fn kind(&mut self, kind: KindId) -> MarkKindId {
+        let Self { found, recording, kinds, .. } = self;
+        *kinds.entry(kind).or_insert_with(|| {
+            let name = found.seen.name(kind);
+            // No other kind of markers begins so; `vouch merge` calls its markers that, too.
+            let key = format!("jfr.{name}");
+            recording.mark_kind(MarkKind {
+                key: &key,
+                label: &in_template(&found.seen.kinds[kind.row()].label),
+                description: "An event of the recording's, with the stack that it claims.",
+                category: if name.starts_with("jdk.") { Category::Jdk } else { Category::Application },
+                figures: &[],
+            })
+        })
+    }
+
+    fn track(&mut self, thread: ThreadId) -> rec::ThreadId {
         let Self { found, recording, tracks, .. } = self;
-        *tracks.entry((thread, on)).or_insert_with(|| {
+        *tracks.entry(thread).or_insert_with(|| {
             let known = &found.seen.threads[thread.row()];
-            let name = match on {
-                0 => known.name.to_string(),
-                _ => format!("{} [{}]", known.name, found.seen.kinds[kind.row()].label),
-            };
-            recording.add_thread(&name, known.tid, 0)
+            recording.add_thread(&known.name, known.tid, 0)
         })
     }
 
@@ -281,17 +230,16 @@ impl Profile {
     }
 
     /// What stands above the outermost frame, if the recorder says that there were more.
-    fn lacking(&mut self, end: End, category: Category) -> Option<rec::StackId> {
-        let name = match end {
-            End::Cut => LEFT_OUT.to_owned(),
-            End::Broken(why) => format!("[the walk ended: {}]", self.found.seen.reasons[why.row()]),
-            _ => return None,
-        };
-        Some(self.recording.stand_in(None, &name, category))
+    fn lacking(&self, end: End) -> Option<String> {
+        match end {
+            End::Cut => Some(LEFT_OUT.to_owned()),
+            End::Broken(why) => Some(format!("[the walk ended: {}]", self.found.seen.reasons[why.row()])),
+            _ => None,
+        }
     }
 
     fn sound(&mut self, leaf: NodeId, end: End, fate: Fate) -> rec::StackId {
-        let root = self.lacking(end, Category::Other);
+        let root = self.lacking(end).map(|name| self.recording.stand_in(None, &name, Category::Other));
         let node = self.found.seen.node(leaf);
         let above = match node.above {
             Some(above) => Some(self.node(root, above)),
@@ -335,40 +283,58 @@ impl Profile {
 
     /// A refuted stack's frames are functions of their own, under a root of their own, with a sign where it breaks.
     fn refuted(&mut self, leaf: NodeId, end: End, offence: usize) -> rec::StackId {
+        let lacking = self.lacking(end);
         let Self { found, recording, .. } = self;
         let (kind, against) = found.offences[offence];
         let mut stack = recording.stand_in(None, &refuted_root(kind.name()), Category::Refuted);
-        if end == End::Cut {
-            stack = recording.under(stack, LEFT_OUT, Fate::Refuted);
+        if let Some(lacking) = lacking {
+            stack = recording.under(stack, &lacking, Fate::Refuted);
         }
-        let frames: Vec<PlaceId> = found.seen.places_from(Some(leaf)).collect();
+        let frames: Vec<Node> = found.seen.nodes_from(Some(leaf)).collect();
         let at = place_in(&found.seen, &frames, against).unwrap_or(frames.len().saturating_sub(1));
         // What cannot stand there is whom the caller is said to have called.
         let below = if let Against::Edge { .. } = against { at.saturating_sub(1) } else { at };
         let expected = found.listed.get(&offence).map_or("", |report| report.expected.as_str());
         let sign = sign(kind, expected);
-        for (row, place) in frames.iter().enumerate().rev() {
+        for (row, node) in frames.iter().enumerate().rev() {
+            if node.gap {
+                stack = recording.under(stack, LEFT_OUT, Fate::Refuted);
+            }
             if row == below {
                 stack = recording.under(stack, &sign, Fate::Refuted);
             }
-            let (func, line) = function(found, recording, *place, true);
+            let (func, line) = function(found, recording, node.place, true);
             let frame = recording.frame(func, line);
             stack = recording.stack(Some(stack), frame);
         }
         stack
     }
 
+    /// What is not shown, in sentences.
+    pub fn remarks(&self) -> &[String] {
+        &self.plan.remarks
+    }
+
     /// The profile, with what there is to say of it.
     pub fn finish(self) -> Result<(Recording, Meta), String> {
-        let Self { found, report, mut recording, interval_ns, strange, kinds, unwalked, refuted, .. } = self;
-        if strange > 0 {
-            return Err("the recording has changed while it was read: audit a copy of it".to_owned());
+        let Self { found, report, mut recording, plan, strange, events, unwalked, refuted, .. } = self;
+        let changed = report.kinds.iter().any(|(name, kind)| {
+            let fates = kind.fates;
+            let now = found.seen.kinds.get_index_of(name).and_then(|row| events.get(&KindId::of(row)));
+            now.copied().unwrap_or(0) != fates.signals.saturating_sub(fates.fates.dropped)
+        });
+        if strange || changed {
+            return Err("has changed while it was read: audit a copy of it".to_owned());
         }
+        // What was lost is taken to have been like what is there.
+        let kept = recording.tally();
+        let each = kept.weight.sum().checked_div(kept.samples.sum());
         for (name, kind) in &report.kinds {
-            let shown = found.seen.kinds.get_index_of(name).and_then(|row| kinds.get(row));
-            if let Some(Shown::Samples(_, each)) = shown {
+            let row = found.seen.kinds.get_index_of(name).map(KindId::of);
+            if let Some(Shown::Samples(period_ns)) = row.and_then(|row| plan.shown(row)) {
                 let lost = kind.fates.fates.dropped;
-                recording.dropped(lost, lost.saturating_mul((*each).into()));
+                let each = each.unwrap_or_else(|| plan.intervals(period_ns).into());
+                recording.dropped(lost, lost.saturating_mul(each));
             }
         }
         let tally = recording.tally();
@@ -381,8 +347,8 @@ impl Profile {
             vm_flags: told.flags.split_whitespace().map(str::to_owned).collect(),
             command: report.command.clone(),
             engine: report.recorder,
-            engine_notes: report.damage.into_iter().chain(report.notes).collect(),
-            interval_ns,
+            engine_notes: report.damage.into_iter().chain(report.notes).chain(plan.remarks).collect(),
+            interval_ns: plan.interval_ns,
             wall_ms: report.wall_ms,
             delivered,
             unwalked,

@@ -57,7 +57,7 @@ pub struct Moment {
     pub stack: Stack,
     /// For so many events it stands.
     pub events: u64,
-    /// When it began, since 1970, and how long it took.
+    /// When it began, since 1970, and how long it took, if the recording is read for that.
     pub unix_ns: i64,
     pub took_ns: u64,
     /// Of a sample that says so: what it stands for.
@@ -73,8 +73,6 @@ struct Fields {
     stack: usize,
     thread: Option<usize>,
     count: Option<usize>,
-    began: Option<usize>,
-    took: Option<usize>,
     period: Option<usize>,
     filtered: bool,
     /// What it says besides.
@@ -96,6 +94,8 @@ enum Role {
 #[derive(Debug)]
 pub struct Reading<'c, 's> {
     chunk: &'c Chunk,
+    /// A stack of so many frames was cut.
+    deepest: usize,
     seen: &'s mut Seen,
     told: &'s mut Told,
     cpu: Option<&'s mut Cpu>,
@@ -120,7 +120,7 @@ enum Known {
 }
 
 /// A frame under another, as the chunk has it, and how it is shown there.
-type Step = (Option<NodeId>, [i64; 3], bool, bool);
+type Step = (Option<NodeId>, MethodId, [i64; 2], bool, bool);
 
 /// A stack, without what its thread has to say about it.
 #[derive(Debug, Clone, Copy)]
@@ -131,9 +131,16 @@ struct Foot {
 
 impl<'c, 's> Reading<'c, 's> {
     /// Without `cpu` it is read once more, for when events were; what they tell of the run is known.
-    pub fn new(chunk: &'c Chunk, seen: &'s mut Seen, told: &'s mut Told, cpu: Option<&'s mut Cpu>) -> Self {
+    pub fn new(
+        chunk: &'c Chunk,
+        deepest: Option<usize>,
+        seen: &'s mut Seen,
+        told: &'s mut Told,
+        cpu: Option<&'s mut Cpu>,
+    ) -> Self {
         Self {
             chunk,
+            deepest: deepest.unwrap_or(usize::MAX),
             seen,
             told,
             cpu,
@@ -156,7 +163,7 @@ impl<'c, 's> Reading<'c, 's> {
             if Told::tells(&event.kind.name) {
                 return if first { Role::Tells } else { Role::None };
             }
-            match (Fields::of(event.kind, seen, !first), tells) {
+            match (Fields::of(event.kind, seen), tells) {
                 (Some(fields), tells) => Role::Stacks(Fields { tells, ..fields }),
                 (None, Some(tells)) => Role::Cpu(tells),
                 (None, None) => Role::None,
@@ -175,11 +182,9 @@ impl<'c, 's> Reading<'c, 's> {
         let chunk = self.chunk;
         // They stand among those that are wanted, in the same order.
         let field = |at: usize| (&event.kind.fields[fields.rows[at]], &values[at]);
-        let lasted =
-            |at: Option<usize>| at.map(field).and_then(|(field, value)| chunk.lasted_ns(field, value));
-        let began = fields.began.map(field).and_then(|(field, value)| chunk.unix_ns(field, value));
-        let unix_ns = began.unwrap_or(chunk.header.start_unix_ns);
-        let (took_ns, period_ns) = (lasted(fields.took).unwrap_or(0), lasted(fields.period));
+        let period = fields.period.map(field);
+        let period_ns = period.and_then(|(field, value)| chunk.lasted_ns(field, value));
+        let (unix_ns, took_ns) = if first { (0, 0) } else { time(chunk, event) };
         let Fields { kind, count, filtered, tells, .. } = *fields;
         let (stack, thread) = (values[fields.stack].clone(), fields.thread.map(|row| values[row].clone()));
         if let Some(tells) = tells {
@@ -268,7 +273,7 @@ impl<'c, 's> Reading<'c, 's> {
         let foot = table.and_then(|table| {
             let (cut, count) = chunk.rows(&table, index, DEEPEST, &mut frames)?;
             // (async-profiler cuts at its own limit, and does not say so.)
-            let cut = cut || count >= self.told.deepest.unwrap_or(DEEPEST);
+            let cut = cut || count > DEEPEST || count >= self.deepest;
             self.foot(table.constants(0)?, &frames, cut, filtered)
         });
         self.frames = frames;
@@ -285,7 +290,8 @@ impl<'c, 's> Reading<'c, 's> {
                         // Its root is not known.
                         broken = Some(self.seen.reason(UNNAMED));
                     }
-                    leaf = Some(self.node(leaf, method, *frame, filtered, std::mem::take(&mut gap)));
+                    let step = (leaf, method, [frame[1], frame[2]], filtered, std::mem::take(&mut gap));
+                    leaf = Some(self.node(step));
                 }
                 Known::Failed(why) => broken = Some(why),
                 Known::Foreign(Foreign::NoJava) => no_java = true,
@@ -307,17 +313,10 @@ impl<'c, 's> Reading<'c, 's> {
     }
 
     /// The node of a frame under another: most frames of a chunk stand in many of its stacks.
-    fn node(
-        &mut self,
-        above: Option<NodeId>,
-        method: MethodId,
-        frame: [i64; 3],
-        filtered: bool,
-        gap: bool,
-    ) -> NodeId {
+    fn node(&mut self, step: Step) -> NodeId {
         let Self { seen, nodes, .. } = self;
-        *nodes.entry((above, frame, filtered, gap)).or_insert_with(|| {
-            let [_, line, bci] = frame;
+        *nodes.entry(step).or_insert_with(|| {
+            let (above, method, [line, bci], filtered, gap) = step;
             let bci = match i32::try_from(bci) {
                 // Recorders write 0, or nothing, for a native method.
                 _ if seen.method(method).is_native => NATIVE,
@@ -377,7 +376,7 @@ impl<'c, 's> Reading<'c, 's> {
 
 impl Fields {
     /// None: its events have no stack.
-    fn of(kind: &Type, seen: &mut Seen, timed: bool) -> Option<Self> {
+    fn of(kind: &Type, seen: &mut Seen) -> Option<Self> {
         let stack = kind.field("stackTrace")?;
         // Of a thread that begins the stack is that of the thread which has begun it.
         let thread = kind
@@ -387,10 +386,8 @@ impl Fields {
         let samples = SAMPLES.contains(&kind.name.as_str());
         // A thread that did nothing was looked at so often.
         let count = kind.field("samples").filter(|_| kind.name == "profiler.WallClockSample");
-        let [began, took] = ["startTime", "duration"].map(|name| kind.field(name).filter(|_| timed));
         let period = kind.field("samplingPeriod").filter(|_| samples);
-        let mut rows: Vec<usize> =
-            [Some(stack), thread, count, began, took, period].into_iter().flatten().collect();
+        let mut rows: Vec<usize> = [Some(stack), thread, count, period].into_iter().flatten().collect();
         rows.sort_unstable();
         let at = |row: usize| rows.iter().position(|known| *known == row);
         Some(Self {
@@ -398,12 +395,21 @@ impl Fields {
             stack: at(stack)?,
             thread: thread.and_then(at),
             count: count.and_then(at),
-            began: began.and_then(at),
-            took: took.and_then(at),
             period: period.and_then(at),
             tells: None,
             filtered: FILTERED.contains(&kind.name.as_str()),
             rows,
         })
     }
+}
+
+/// When an event was, since 1970, and how long it took. It is there whether or not that can be read.
+fn time(chunk: &Chunk, event: &Event<'_>) -> (i64, u64) {
+    let one = |name: &str| {
+        let row = event.kind.field(name)?;
+        Some((&event.kind.fields[row], event.some(&[row]).ok()?.pop()?))
+    };
+    let began = one("startTime").and_then(|(field, value)| chunk.unix_ns(field, &value));
+    let took = one("duration").and_then(|(field, value)| chunk.lasted_ns(field, &value));
+    (began.unwrap_or(chunk.header.start_unix_ns), took.unwrap_or(0))
 }

@@ -193,11 +193,16 @@ impl Seen {
 
     /// The places from a node on, the innermost first.
     pub fn places_from(&self, leaf: Option<NodeId>) -> impl Iterator<Item = PlaceId> {
+        self.nodes_from(leaf).map(|node| node.place)
+    }
+
+    /// The frames from a node on, the innermost first.
+    pub fn nodes_from(&self, leaf: Option<NodeId>) -> impl Iterator<Item = Node> {
         let mut next = leaf;
         std::iter::from_fn(move || {
             let node = self.node(next?);
             next = node.above;
-            Some(node.place)
+            Some(node)
         })
     }
 

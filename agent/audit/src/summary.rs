@@ -13,18 +13,20 @@ const NAMED: usize = 3;
 
 impl AuditReport {
     /// The summary, each line ended.
-    pub fn summary(&self, files: Files<'_>) -> String {
+    /// `more` is what there is to say of the files.
+    pub fn summary(&self, files: Files<'_>, more: &[String]) -> String {
         let mut lines = vec![self.whose()];
         lines.extend(self.damaged());
         lines.extend(self.of_kinds("samples", true));
         lines.extend(self.of_kinds("other events with a stack", false));
         lines.push(self.judged());
         // A report and a profile explain a refutation alike.
-        lines.extend(self.worst(files.all.iter().copied().find(|name| name.contains(".json"))));
+        lines.extend(self.worst(files.all.iter().copied().find(|name| is_json(name))));
         lines.extend(self.hidden());
         lines.extend(self.lacking());
         lines.extend(self.noticed());
-        let remarks = self.damage.iter().skip(1).chain(&self.notes).chain(&self.classes.unreadable);
+        let remarks = more.iter().chain(self.damage.iter().skip(1)).chain(&self.notes);
+        let remarks = remarks.chain(&self.classes.unreadable);
         let mut remarks: Vec<String> = remarks.cloned().collect();
         let last = files.line();
         let most = LINES - usize::from(last.is_some());
@@ -129,7 +131,7 @@ impl AuditReport {
         gaps.sort_by(|one, other| other.gap_ms.unwrap_or(0.0).total_cmp(&one.gap_ms.unwrap_or(0.0)));
         let worst = gaps.first()?;
         let more =
-            if gaps.len() > 1 { format!(", and {} threads more", gaps.len() - 1) } else { String::new() };
+            if gaps.len() > 1 { format!(" (and of {} threads more)", gaps.len() - 1) } else { String::new() };
         Some(format!(
             "no samples tell of {} of the {} of CPU that thread {} had{more}",
             duration(worst.gap_ms?),
@@ -172,6 +174,10 @@ impl AuditReport {
     fn noticed(&self) -> Option<String> {
         Some(format!("an audit of these stacks notices {}", noticed(&self.power)?))
     }
+}
+
+fn is_json(name: &str) -> bool {
+    [".json", ".json.gz"].iter().any(|ending| name.ends_with(ending))
 }
 
 /// So much of so many, in percent.

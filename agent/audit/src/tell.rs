@@ -9,7 +9,7 @@ use vouch_proof::{called, listing};
 use vouch_report::RefutationReport;
 
 use crate::judge::Judge;
-use crate::seen::{MethodId, PlaceId, Seen};
+use crate::seen::{MethodId, Node, PlaceId, Seen};
 use crate::stacks::{Against, Verdicts};
 use crate::versions::{Ran, Version};
 
@@ -29,7 +29,8 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
     let numbered = all.into_iter().enumerate();
     let told = numbered.map(|(place, (number, ((kind, against), offence)))| {
         let leaf = seen.stacks[offence.stack.row()].leaf;
-        let frames: Vec<PlaceId> = seen.places_from(leaf).collect();
+        let nodes: Vec<Node> = seen.nodes_from(leaf).collect();
+        let frames: Vec<PlaceId> = nodes.iter().map(|node| node.place).collect();
         let method = |method: MethodId| judge.method(method).to_string();
         let (caller, found, expected, stands) = match *against {
             Against::Edge { caller, callee } => {
@@ -45,7 +46,7 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
                 (String::new(), method(root), format!("the beginning of thread \"{thread}\""), None)
             }
         };
-        let at = place_in(seen, &frames, *against);
+        let at = place_in(seen, &nodes, *against);
         let (stack, at) = around(seen, judge, &frames, at);
         let code = stands.map(|stands| {
             let Placed { of, bci } = Placed::of(seen, stands);
@@ -82,10 +83,14 @@ impl Placed {
 }
 
 /// Where in a stack the refuted frame stands: an edge's caller under its callee, the outermost of several.
-pub fn place_in(seen: &Seen, frames: &[PlaceId], against: Against) -> Option<usize> {
+pub fn place_in(seen: &Seen, frames: &[Node], against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
-            let is_edge = |pair: &[PlaceId]| seen.place(pair[0]).method == callee && pair[1] == caller;
+            // Where frames are lacking between two the one is not said to have called the other.
+            let is_edge = |pair: &[Node]| {
+                let [inner, outer] = [pair[0], pair[1]];
+                !inner.gap && seen.place(inner.place).method == callee && outer.place == caller
+            };
             frames.windows(2).rposition(is_edge).map(|inner| inner + 1)
         }
         Against::Leaf(_) => Some(0),

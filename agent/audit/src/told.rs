@@ -26,16 +26,40 @@ pub struct Told {
     pub recordings: Vec<String>,
     /// What tells one run from another.
     runs: BTreeSet<String>,
-    /// At so many frames async-profiler ends a stack.
-    pub deepest: Option<usize>,
+    /// What async-profiler was to sample, and how often.
+    event: String,
+    interval: Option<u64>,
     /// How often there is a sample, in nanoseconds, by its kind.
-    pub periods: BTreeMap<String, u64>,
+    pub periods: BTreeMap<String, Period>,
     pub changes: Changes,
     /// Bytes of events for which the recorder had no room.
     pub lost_bytes: u64,
     /// From when to when, since 1970.
     pub from_ns: i64,
     pub until_ns: i64,
+}
+
+/// What samples stand for, which need not be the same for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    pub least_ns: u64,
+    /// The largest that each of them is a multiple of.
+    pub common_ns: u64,
+}
+
+impl Period {
+    pub fn of(ns: u64) -> Self {
+        Self { least_ns: ns, common_ns: ns }
+    }
+
+    /// That of the samples of both.
+    pub fn and(self, other: Self) -> Self {
+        let (mut one, mut rest) = (self.common_ns, other.common_ns);
+        while rest > 0 {
+            (one, rest) = (rest, one % rest);
+        }
+        Self { least_ns: self.least_ns.min(other.least_ns), common_ns: one }
+    }
 }
 
 /// Whether classes are as their files have them.
@@ -59,11 +83,17 @@ const TELLERS: [&str; 7] = [
     "jdk.JVMInformation",
     "jdk.InitialSystemProperty",
     "jdk.ActiveRecording",
-    "jdk.ActiveSetting",
+    SETTING,
     "jdk.DataLoss",
 ];
 /// What tells that classes are not what they were.
 const REDEFINES: [&str; 3] = ["jdk.RedefineClasses", "jdk.RetransformClasses", "jdk.ClassRedefinition"];
+/// The kind of the settings.
+const SETTING: &str = "jdk.ActiveSetting";
+/// async-profiler writes its own before all else; Flight Recorder has none of these, and many events.
+const SETTINGS_WITHIN: usize = 10_000;
+/// What async-profiler calls its clocks.
+const BY_TIME: [&str; 4] = ["cpu", "itimer", "ctimer", "wall"];
 /// async-profiler's limit, unless it says another one.
 const DEPTH: usize = 2_048;
 
@@ -103,7 +133,7 @@ impl Told {
                     told.recordings.push(name);
                 }
             }),
-            "jdk.ActiveSetting" => self.read(chunk, event, |told, text, number| {
+            SETTING => self.read(chunk, event, |told, text, number| {
                 let of = i64::try_from(number("id")).ok().and_then(|id| chunk.type_of(id));
                 told.setting(&text("name"), &text("value"), of.map_or("", |of| &of.name));
             }),
@@ -130,23 +160,40 @@ impl Told {
     /// `of` is the kind of events that it is about; async-profiler has one for all that is its own.
     fn setting(&mut self, name: &str, value: &str, of: &str) {
         match name {
-            "jstackdepth" => self.deepest = Some(value.parse().unwrap_or(DEPTH)),
             "period" => {
                 let period = humantime::parse_duration(value).ok().map(|period| period.as_nanos());
                 self.period(of, period.and_then(|ns| u64::try_from(ns).ok()));
             }
-            "interval" => self.period("jdk.ExecutionSample", value.parse().ok()),
+            "event" => value.clone_into(&mut self.event),
+            "interval" => self.interval = value.parse().ok(),
             "wall" => self.period("profiler.WallClockSample", value.parse().ok()),
             _ => {}
         }
+        // Of other events it says how many of them there are to a sample.
+        if BY_TIME.contains(&self.event.as_str()) {
+            self.period("jdk.ExecutionSample", self.interval);
+        }
     }
 
-    /// A sample of this kind stands for so long; the shortest holds.
+    /// At so many frames async-profiler ends a stack, by a chunk's settings.
+    pub fn deepest(chunk: &Chunk) -> Option<usize> {
+        let setting = chunk.types().find(|kind| kind.name == SETTING)?;
+        let first = chunk.events().flatten().take(SETTINGS_WITHIN);
+        let settings = first.filter(|event| event.kind.id == setting.id);
+        let depths = settings.filter_map(|event| {
+            let values = event.values().ok()?;
+            let text = |name: &str| names::text(chunk, values.get(setting.field(name)?)?);
+            (text("name")? == "jstackdepth").then(|| text("value")?.parse().ok())
+        });
+        depths.last().map(|depth| depth.unwrap_or(DEPTH))
+    }
+
+    /// A sample of this kind stands for so long.
     pub fn period(&mut self, kind: &str, ns: Option<u64>) {
-        let Some(ns) = ns.filter(|ns| *ns > 0) else { return };
+        let Some(period) = ns.filter(|ns| *ns > 0).map(Period::of) else { return };
         match self.periods.get_mut(kind) {
-            Some(known) => *known = ns.min(*known),
-            None => drop(self.periods.insert(kind.to_owned(), ns)),
+            Some(known) => *known = known.and(period),
+            None => drop(self.periods.insert(kind.to_owned(), period)),
         }
     }
 

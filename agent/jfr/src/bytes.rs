@@ -168,8 +168,10 @@ impl<'a> Bytes<'a> {
             2 => Text::Constant(self.long()?),
             3 => {
                 let length = self.count()?;
+                let bytes = self.slice(length)?;
                 // What the JVM wrote is its own UTF-8, which is not all of it everybody's.
-                Text::Here(String::from_utf8_lossy(self.slice(length)?).into_owned())
+                let text = cesu8::from_java_cesu8(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes));
+                Text::Here(text.into_owned())
             }
             4 => {
                 let length = self.count()?;
@@ -239,6 +241,9 @@ mod tests {
         assert_eq!(read(&[1]), Ok(Text::Here(String::new())));
         assert_eq!(read(&[2, 7]), Ok(Text::Constant(7)));
         assert_eq!(read(&[3, 3, b'a', 0xc3, 0xa9]), Ok(Text::Here("aé".to_owned())));
+        let smile = [3, 6, 0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80];
+        assert_eq!(read(&smile), Ok(Text::Here("😀".to_owned())));
+        assert_eq!(read(&[3, 2, b'a', 0xff]), Ok(Text::Here("a\u{fffd}".to_owned())));
         assert_eq!(read(&[4, 2, b'a', 0xe9, 0x01]), Ok(Text::Here("aé".to_owned())));
         assert_eq!(read(&[5, 2, b'a', 0xe9]), Ok(Text::Here("aé".to_owned())));
         assert!(read(&[9]).is_err());

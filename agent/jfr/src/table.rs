@@ -34,7 +34,8 @@ impl Chunk {
         columns: [&str; N],
     ) -> Option<Table<N>> {
         let of = self.type_of(type_id)?;
-        let list = of.field(list).filter(|row| of.fields[*row].list)?;
+        // Constants could stand in any number of lists: none of them is read again for each.
+        let list = of.field(list).filter(|row| of.fields[*row].list && !of.fields[*row].constant)?;
         let rows = self.type_of(of.fields[list].type_id)?;
         let is_number = |field: &Field| {
             !field.list
@@ -67,12 +68,7 @@ impl Chunk {
                 count = bytes.count().ok()?;
                 let of = self.type_of(field.type_id)?;
                 for _ in 0..count.min(most) {
-                    rows.push(if field.constant {
-                        let (mut bytes, mut decoder) = self.reading(field.type_id, bytes.long().ok()?)?;
-                        numbers(table, of, &mut bytes, &mut decoder).ok()?
-                    } else {
-                        numbers(table, of, &mut bytes, &mut decoder).ok()?
-                    });
+                    rows.push(numbers(table, of, &mut bytes, &mut decoder).ok()?);
                 }
                 if count > most {
                     return Some((truth, count));
@@ -111,3 +107,6 @@ fn numbers<const N: usize>(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

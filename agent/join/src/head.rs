@@ -57,6 +57,11 @@ impl Head {
         let report: TrustReport = meta
             .get("vouch")
             .map_err(|wrong| format!("it carries no trust report that this vouch knows: {wrong}"))?;
+        if let Some(recorder) = &report.run.recorder {
+            return Err(format!(
+                "its samples are {recorder}'s, which Vouch has audited: they cannot be put together with others"
+            ));
+        }
         let fates = report.samples.fates;
         Ok((
             fates.proven.saturating_add(fates.plausible).saturating_add(fates.refuted),

@@ -230,6 +230,22 @@ fn the_minutes_of_a_process_are_one_track_and_none_counts_twice() {
 }
 
 #[test]
+fn what_another_profiler_has_recorded_is_not_put_together_with_others() {
+    let process = |file, pid, recorder: Option<&str>| {
+        let mut source = Process::new(file, pid).thread("main", u64::from(pid), &[(&["main"], 2)]).source();
+        if let Some(recorder) = recorder {
+            let mut meta: Value = source.document.get("meta").unwrap();
+            meta["vouch"]["recorder"] = recorder.into();
+            source.document.set("meta", &meta).unwrap();
+        }
+        source
+    };
+    assert!(join(vec![process("a", 1, None), process("b", 2, None)]).is_ok());
+    let why = join(vec![process("a", 1, None), process("b", 2, Some("Flight Recorder"))]).unwrap_err();
+    assert!(why.starts_with("b: its samples are Flight Recorder's"), "{why}");
+}
+
+#[test]
 fn what_lies_between_two_times_of_a_merged_process_is_refused() {
     let minute = |file, from_ms| {
         Process { from_ms, ..Process::new(file, 10) }.thread("main", 10, &[(&["main"], 2)]).source()

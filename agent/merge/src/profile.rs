@@ -34,6 +34,10 @@ pub struct Profile {
 impl Profile {
     pub fn new(mut document: Part) -> Result<Self, Wrong> {
         let (meta, shared): (Part, Part) = (document.take("meta")?, document.take("shared")?);
+        let report: Option<Part> = meta.find("vouch")?;
+        if report.is_some_and(|report| report.find::<String>("recorder").is_ok_and(|name| name.is_some())) {
+            return Err("it is a recording that was audited: its events are in it already".to_owned());
+        }
         let threads = document.take("threads")?;
         let texts: Vec<String> = shared.get("stringArray")?;
         let old_strings = texts.len();

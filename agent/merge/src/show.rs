@@ -8,6 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Field, Header, Type, Unit, Value};
+use vouch_report::in_template;
 
 use crate::names;
 use crate::profile::Profile;
@@ -146,11 +147,6 @@ impl Shown {
     pub fn schema(&self) -> Json {
         json!({ "key": &*self.key, "label": self.label, "format": self.format() })
     }
-}
-
-/// A text of the recording's in one of the front-end's templates, in which braces have a meaning.
-pub fn in_template(text: &str) -> String {
-    text.replace('{', "(").replace('}', ")")
 }
 
 /// The clock of a chunk.

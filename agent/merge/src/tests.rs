@@ -490,6 +490,15 @@ fn two_kinds_of_one_name_keep_their_fields_apart() {
 }
 
 #[test]
+fn a_recording_that_was_audited_has_its_events_already() {
+    let mut audited = profile();
+    audited["meta"]["vouch"]["recorder"] = "Flight Recorder".into();
+    let file = recording(&[order(500_000, 0, 1, "moe")], 0);
+    let mistake = try_merged(&audited, &file, &choice(&[])).unwrap_err();
+    assert!(mistake.contains("its events are in it already"), "{mistake}");
+}
+
+#[test]
 fn what_was_merged_in_part_is_not_taken_for_all_of_it() {
     let events: Vec<_> = (0..10).map(|row| order(500_000 + row, 0, 1, "moe")).collect();
     let (some, all) = (recording(&events[..4], 0), recording(&events, 0));

@@ -242,7 +242,8 @@ impl Add for Run {
     fn add(&mut self, more: Self) {
         let Self {
             vouch,
-            recorder,
+            // What others have recorded is not put together.
+            recorder: _,
             jdk,
             vm_flags,
             command,
@@ -274,11 +275,6 @@ impl Add for Run {
             contexts_left_out: _,
         } = more;
         say(&mut self.vouch, &vouch, ", ");
-        // With one of Vouch's own among them they are not another's.
-        self.recorder = self.recorder.take().zip(recorder).map(|(mut all, more)| {
-            say(&mut all, &more, ", ");
-            all
-        });
         say(&mut self.jdk, &jdk, ", ");
         union(&mut self.vm_flags, vm_flags);
         say(&mut self.command, &command, "; ");

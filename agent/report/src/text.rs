@@ -39,6 +39,11 @@ pub(crate) fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
 
+/// A text of somebody else's in one of the front-end's templates, in which braces have a meaning.
+pub fn in_template(text: &str) -> String {
+    text.replace('{', "(").replace('}', ")")
+}
+
 /// A text with methods in it, each as a person writes it: `a/b/C.d:(ILjava/lang/String;)V` as `a.b.C.d(int, String)`.
 pub fn readable(text: &str) -> String {
     text.split(' ').map(|word| method(word).unwrap_or_else(|| word.to_owned())).collect::<Vec<_>>().join(" ")

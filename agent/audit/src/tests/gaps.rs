@@ -46,10 +46,10 @@ fn time_that_no_sample_tells_of_is_a_gap() {
     // One without any stack is there for its gap.
     let collector = thread(&report, "GC Thread#0");
     assert!(near(collector.gap_ms, 500.0) && collector.stacks == 0, "{collector:?}");
-    let summary = report.summary(vouch_report::Files::default());
+    let summary = report.summary(vouch_report::Files::default(), &[]);
     assert!(
         summary.contains(
-            "no samples tell of 8.00 s of the 10.00 s of CPU that thread main had, and 1 threads more"
+            "no samples tell of 8.00 s of the 10.00 s of CPU that thread main had (and of 1 threads more)"
         ),
         "{summary}"
     );

@@ -7,8 +7,9 @@ use vouch_formats::Meta;
 use vouch_recording::{Category, Recording, StackId};
 
 use super::program::{
-    BROKEN, CLASSES, CLEAR, COLLECTOR, FIRST, Folder, MAIN, MAIN_THREAD, NATIVE, OPEN, PARK, SUM, Shown,
-    UNKNOWN, WALL, WORKER, at, audit, depth, recording, recording_of, shown, whole_audit,
+    BROKEN, CLASSES, CLEAR, COLLECTOR, CPU_SAMPLE, FIRST, Folder, MAIN, MAIN_THREAD, NATIVE, NATIVE_SAMPLE,
+    OPEN, PARK, SAMPLE, STALE, SUM, Shown, UNKNOWN, WALL, WORKER, at, audit, depth, period, recording,
+    recording_behind, recording_of, shown, whole_audit,
 };
 use super::total::{always, any_stack};
 
@@ -24,7 +25,7 @@ fn wrong(times: usize) -> Shown {
 
 /// The profile of a recording, read a second time from other bytes if there are any.
 fn profile(bytes: Vec<u8>, again: Option<Vec<u8>>, folder: &Folder) -> Result<(Recording, Meta), String> {
-    let mut profile = whole_audit(bytes.clone(), folder)?.profile();
+    let mut profile = whole_audit(bytes.clone(), folder)?.profile(None)?;
     profile.read("test.jfr", Cursor::new(again.unwrap_or(bytes)), |_| {})?;
     profile.finish()
 }
@@ -48,7 +49,7 @@ fn names(recording: &Recording, stack: StackId) -> Vec<String> {
 }
 
 /// The stacks of a track's samples, each once, in the order in which they come.
-fn stacks(recording: &Recording, track: &str) -> Vec<String> {
+fn stacks_of(recording: &Recording, track: &str) -> Vec<String> {
     let thread = recording.threads().iter().find(|thread| thread.name() == track).unwrap();
     let mut all: Vec<_> =
         thread.samples().iter().map(|sample| names(recording, sample.stack).join(";")).collect();
@@ -60,7 +61,7 @@ fn stacks(recording: &Recording, track: &str) -> Vec<String> {
 fn a_refuted_stack_stands_apart_and_shows_where_it_breaks() {
     let (recording, meta) = of("apart", &[truth(10), wrong(3)]);
     let apart = "[refuted: other_callee];Main.main;Shop.open;[✗ no such call: the bytecode calls Cart.sum()];Cart.clear";
-    assert_eq!(stacks(&recording, "main"), ["Main.main;Shop.open;Cart.sum", apart]);
+    assert_eq!(stacks_of(&recording, "main"), ["Main.main;Shop.open;Cart.sum", apart]);
     let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
     let refuted = thread.refuted();
     assert_eq!(refuted.len(), 3);
@@ -84,25 +85,53 @@ fn what_is_lacking_of_a_stack_is_shown_as_lacking() {
     let unknown = shown(MAIN_THREAD, 2, &[at(UNKNOWN, 0)]);
     let collector = shown(COLLECTOR, 4, &[at(NATIVE, 0)]);
     let (recording, _) = of("lacking", &[truth(9), cut, broken, unknown, collector]);
-    assert_eq!(stacks(&recording, "worker"), ["[frames left out];Shop.open;Cart.sum"]);
+    assert_eq!(stacks_of(&recording, "worker"), ["[frames left out];Shop.open;Cart.sum"]);
     assert_eq!(
-        stacks(&recording, "main"),
+        stacks_of(&recording, "main"),
         [
             "Main.main;Shop.open;Cart.sum",
             "[the walk ended: break_deopt];Shop.open;Cart.sum",
             "[no stack: unknown_Java]"
         ]
     );
-    assert_eq!(stacks(&recording, "GC Thread#0"), ["[GC]"]);
+    assert_eq!(stacks_of(&recording, "GC Thread#0"), ["[GC]"]);
 }
 
 #[test]
-fn samples_that_tell_the_same_time_again_have_a_track_of_their_own() {
+fn a_profile_has_the_samples_of_one_clock() {
     let wall = Shown { kind: WALL, ..truth(2) };
-    let (recording, _) = of("clocks", &[truth(5), wall]);
-    let tracks: Vec<_> =
-        recording.threads().iter().map(|thread| (thread.name(), thread.samples().len())).collect();
-    assert_eq!(tracks, [("main", 5), ("main [profiler.WallClockSample]", 2)]);
+    let (bytes, folder) = (recording(&[truth(5), wall], 0), Folder::of("clocks", &CLASSES));
+    let of = |samples: Option<&str>| {
+        let mut profile = whole_audit(bytes.clone(), &folder).unwrap().profile(samples)?;
+        let remarks = profile.remarks().join("; ");
+        profile.read("test.jfr", Cursor::new(bytes.clone()), |_| {})?;
+        let (recording, meta) = profile.finish()?;
+        let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
+        Ok::<_, String>((thread.samples().len(), meta.report.samples.signals, remarks))
+    };
+    let (samples, told, remarks) = of(None).unwrap();
+    assert_eq!((samples, told), (5, 5));
+    assert!(remarks.contains("--samples profiler.WallClockSample makes it of those"), "{remarks}");
+    let (samples, _, remarks) = of(Some("profiler.WallClockSample")).unwrap();
+    assert!(samples == 2 && remarks.contains("--samples jdk.ExecutionSample"), "{remarks}");
+    let refused = of(Some("jdk.CPUTimeSample")).unwrap_err();
+    assert!(refused.ends_with("but jdk.ExecutionSample, profiler.WallClockSample"), "{refused}");
+}
+
+#[test]
+fn samples_weigh_what_they_stand_for() {
+    let native = Shown { kind: NATIVE_SAMPLE, ..truth(4) };
+    let weighed = |told: Vec<Vec<u8>>| {
+        let bytes = recording_of(told, &[truth(5), native.clone()], 0);
+        let (recording, meta) = profile(bytes, None, &Folder::of("weights", &CLASSES)).unwrap();
+        let weight = recording.threads()[0].weight();
+        (meta.report.run.interval_ns / 1_000_000, weight)
+    };
+    let both = vec![period(SAMPLE, "30 ms"), period(NATIVE_SAMPLE, "20 ms")];
+    // 5 x 30 ms and 4 x 20 ms.
+    assert_eq!(weighed(both), (10, 23));
+    assert_eq!(weighed(vec![period(SAMPLE, "30 ms")]), (10, 5 * 3 + 4), "10 ms where nobody says");
+    assert_eq!(weighed(Vec::new()), (10, 9));
 }
 
 #[test]
@@ -122,16 +151,61 @@ fn other_events_are_marks_with_their_stacks() {
 }
 
 #[test]
+fn what_is_lacking_of_a_refuted_stack_is_shown_as_lacking() {
+    let frames = [at(CLEAR, FIRST), at(OPEN, FIRST), at(STALE, 0), at(CLEAR, FIRST), at(OPEN, FIRST)];
+    let broken = [&frames[..2], &[at(BROKEN, 0)]].concat();
+    let stacks = [truth(9), shown(WORKER, 1, &frames), shown(COLLECTOR, 1, &broken)];
+    let (recording, _) = of("gaps-apart", &stacks);
+    let sign = "[✗ no such call: the bytecode calls Cart.sum()]";
+    assert_eq!(
+        stacks_of(&recording, "worker"),
+        [format!(
+            "[refuted: other_callee];Shop.open;{sign};Cart.clear;[frames left out];Shop.open;Cart.clear"
+        )]
+    );
+    assert_eq!(
+        stacks_of(&recording, "GC Thread#0"),
+        [format!("[refuted: other_callee];[the walk ended: break_deopt];Shop.open;{sign};Cart.clear")]
+    );
+}
+
+#[test]
 fn a_recording_that_has_changed_since_is_refused() {
     let folder = Folder::of("changed", &CLASSES);
-    let (before, after) = (recording(&[truth(5)], 0), recording(&[truth(5), wrong(1)], 0));
-    let refused = profile(before, Some(after), &folder).unwrap_err();
-    assert!(refused.contains("has changed"), "{refused}");
+    let before = recording(&[truth(5)], 0);
+    for after in [recording(&[truth(5), wrong(1)], 0), recording(&[truth(6)], 0), recording(&[truth(4)], 0)] {
+        let refused = profile(before.clone(), Some(after), &folder).unwrap_err();
+        assert!(refused.contains("has changed"), "{refused}");
+    }
+}
+
+#[test]
+fn a_limit_holds_for_its_own_file_both_times() {
+    let folder = Folder::of("limits", &CLASSES);
+    // The setting stands behind the stacks; and another file of the run has another one, and chunks of another length.
+    let file = |limit: &str, times: usize| recording_behind(&[truth(times)], vec![depth(limit)]);
+    let files = [file("3", 5), file("2048", 7)];
+    let mut audit = crate::Audit::default();
+    for bytes in &files {
+        audit.read("test.jfr", Cursor::new(bytes.clone()), |_| {}).unwrap();
+    }
+    let places = crate::Places { classes: vec![folder.0.clone()], jdk: None };
+    let audited = audit.judge(&places, |_| {}).unwrap();
+    assert_eq!(audited.report.kinds["jdk.ExecutionSample"].cut, 5);
+    let mut profile = audited.profile(None).unwrap();
+    for bytes in &files {
+        profile.read("test.jfr", Cursor::new(bytes.clone()), |_| {}).unwrap();
+    }
+    let (recording, _) = profile.finish().unwrap();
+    let whole = "Main.main;Shop.open;Cart.sum";
+    assert_eq!(stacks_of(&recording, "main"), [format!("[frames left out];{whole}"), whole.to_owned()]);
 }
 
 #[test]
 fn a_profile_has_each_sample_with_the_fate_that_the_audit_tells() {
     let holds = |stacks: Vec<Shown>, folder: &Folder| {
+        let stacks: Vec<Shown> =
+            stacks.into_iter().map(|shown| Shown { kind: CPU_SAMPLE, ..shown }).collect();
         let bytes = recording_of(vec![depth("5")], &stacks, 7);
         let told = whole_audit(bytes.clone(), folder).unwrap().report.samples;
         let (recording, meta) = profile(bytes, None, folder).unwrap();

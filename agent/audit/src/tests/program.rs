@@ -143,6 +143,8 @@ pub const SAMPLE: i64 = 100;
 pub const PARK: i64 = 101;
 pub const READ: i64 = 102;
 pub const WALL: i64 = 108;
+pub const NATIVE_SAMPLE: i64 = 112;
+pub const CPU_SAMPLE: i64 = 113;
 const LOST: i64 = 103;
 const PROPERTY: i64 = 104;
 const SETTING: i64 = 105;
@@ -207,6 +209,8 @@ const TYPES: &[Declared<'_>] = &[
     kind(SAMPLE, "jdk.ExecutionSample", true, EVENT),
     kind(PARK, "jdk.ThreadPark", true, EVENT),
     kind(WALL, "profiler.WallClockSample", true, EVENT),
+    kind(CPU_SAMPLE, "jdk.CPUTimeSample", true, EVENT),
+    kind(NATIVE_SAMPLE, "jdk.NativeMethodSample", true, EVENT),
     kind(READ, "jdk.FileRead", true, EVENT),
     kind(
         PROPERTY,
@@ -335,11 +339,27 @@ pub fn recording(stacks: &[Shown], lost: i64) -> Vec<u8> {
 
 /// The same behind events that tell of the run.
 pub fn recording_of(mut events: Vec<Vec<u8>>, stacks: &[Shown], lost: i64) -> Vec<u8> {
+    add(&mut events, stacks);
+    chunk_of(events, stacks, lost)
+}
+
+/// The same with such events behind the stacks.
+pub fn recording_behind(stacks: &[Shown], last: Vec<Vec<u8>>) -> Vec<u8> {
+    let mut events = Vec::new();
+    add(&mut events, stacks);
+    events.extend(last);
+    chunk_of(events, stacks, 0)
+}
+
+fn add(events: &mut Vec<Vec<u8>>, stacks: &[Shown]) {
     for (row, shown) in stacks.iter().enumerate() {
         let number = if shown.frames.is_empty() { 0 } else { i64::try_from(row).unwrap() + 1 };
         let one = event(shown.kind, &[long(5), long(shown.thread), long(number)]);
         events.extend(std::iter::repeat_n(one, shown.times));
     }
+}
+
+fn chunk_of(mut events: Vec<Vec<u8>>, stacks: &[Shown], lost: i64) -> Vec<u8> {
     if lost > 0 {
         events.push(event(LOST, &[long(5), long(lost)]));
     }

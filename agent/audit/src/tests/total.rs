@@ -61,7 +61,7 @@ fn each_event_has_one_fate() {
         let edges = &report.edges;
         let others: u64 = edges.explained.values().chain(edges.unjudged.values()).sum();
         prop_assert_eq!(edges.distinct, edges.proven + edges.refuted + others);
-        prop_assert!(report.summary(vouch_report::Files::default()).lines().count() <= 8);
+        prop_assert!(report.summary(vouch_report::Files::default(), &[]).lines().count() <= 8);
         Ok(())
     };
     always(proptest::collection::vec(any_stack(), 1..12), holds, "any");

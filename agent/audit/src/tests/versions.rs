@@ -139,7 +139,7 @@ fn a_class_that_is_not_there_is_named() {
         "Shop.open calls no Gone.away there"
     );
     assert!(
-        report.summary(vouch_report::Files::default()).contains("1 classes were not found (Gone)"),
+        report.summary(vouch_report::Files::default(), &[]).contains("1 classes were not found (Gone)"),
         "{report:?}"
     );
 }

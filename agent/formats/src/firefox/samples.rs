@@ -93,6 +93,8 @@ fn push_thread(rows: &mut Vec<Row>, thread: &Thread, interval_ns: u64) {
 fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64) -> Vec<Row> {
     let step_us = Micros::from_nanos(interval_ns).0.max(1);
     let mut filled = Vec::with_capacity(rows.len());
+    // Of whose samples nobody says what CPU time there was: each has what it stands for.
+    let timed = rows.iter().any(|row| row.cpu_us > 0);
     // Until when the last row's stack is to be drawn; before the first sample there is none.
     let mut drawn_us = start_us;
     let idle = |filled: &mut Vec<Row>, from_us: u64, to_us: u64| {
@@ -102,7 +104,8 @@ fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64
         }
     };
     for row in rows {
-        idle(&mut filled, drawn_us, row.time.0.saturating_sub(row.cpu_us));
+        let had_us = if timed { row.cpu_us } else { step_us.saturating_mul(row.weight.into()) };
+        idle(&mut filled, drawn_us, row.time.0.saturating_sub(had_us));
         drawn_us = row.time.0.saturating_add(step_us);
         filled.push(row);
     }

@@ -13,11 +13,12 @@ use super::{Met, Reading};
 use crate::clock::Relation;
 use crate::kept::{Kept, Whose};
 use crate::profile::{Marker, Profile};
-use crate::show::{Cell, Shown, in_template};
+use crate::show::{Cell, Shown};
 use crate::stacks::Categories;
 use crate::threads::Tracks;
 use crate::{Clock, Kind, Merged};
 use vouch_document::Wrong;
+use vouch_report::in_template;
 
 /// The field that says whose an event is in a track of many.
 const THREAD: &str = "vouchThread";

@@ -1,0 +1,137 @@
+//! What of a recording its profile shows: the samples of one clock, and of the other events as many as a timeline can bear.
+//!
+//! It must never add samples of two clocks: what a thread did by the one it did by the other, too.
+
+use vouch_report::grouped;
+
+use crate::report::AuditReport;
+use crate::seen::{KindId, Seen};
+use crate::told::{Period, Told};
+
+/// Where nobody says how often there was a sample.
+const INTERVAL_NS: u64 = 10_000_000;
+/// A weight may be off by one in so many, where periods have no common measure.
+const FINE: u64 = 20;
+/// Nobody samples more often.
+const LEAST_NS: u64 = 1_000;
+/// Of a kind of events of which there are more only those are shown whose stack is refuted.
+const MOST_MARKS: u64 = 20_000;
+/// Samples that complement each other: of a thread in Java, and in native code.
+const TOGETHER: [&str; 2] = ["jdk.ExecutionSample", "jdk.NativeMethodSample"];
+/// The clocks by which there are samples, the one that is shown first: a thread that waits has samples by the last.
+const CLOCKS: [&str; 3] = ["jdk.CPUTimeSample", TOGETHER[0], "profiler.WallClockSample"];
+
+/// How the events of a kind are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Each stands for so many nanoseconds, if it does not say itself for how many.
+    Samples(u64),
+    Marks,
+    /// As marks, and those alone that are refuted.
+    Refuted,
+    /// They are samples by another clock.
+    Not,
+}
+
+impl Shown {
+    /// Whether an event is, which is refuted or not.
+    pub fn is_shown(self, refuted: bool) -> bool {
+        match self {
+            Self::Samples(_) | Self::Marks => true,
+            Self::Refuted => refuted,
+            Self::Not => false,
+        }
+    }
+}
+
+/// What is shown.
+#[derive(Debug)]
+pub struct Plan {
+    kinds: Vec<Shown>,
+    /// In which samples are weighed.
+    pub interval_ns: u64,
+    /// What is not shown, in sentences.
+    pub remarks: Vec<String>,
+}
+
+/// The clock of a kind of samples, by the name of a kind.
+fn clock(kind: &str) -> &str {
+    if TOGETHER.contains(&kind) { TOGETHER[0] } else { kind }
+}
+
+impl Plan {
+    /// `wanted` are the samples of this kind; an error names those that there are.
+    pub fn of(report: &AuditReport, seen: &Seen, told: &Told, wanted: Option<&str>) -> Result<Self, String> {
+        // Of a kind of which all were lost there is nothing to show.
+        let sampled = report
+            .kinds
+            .iter()
+            .filter(|(_, kind)| kind.samples && kind.fates.signals > kind.fates.fates.dropped);
+        let mut clocks: Vec<&str> = sampled.map(|(name, _)| clock(name)).collect();
+        clocks.sort_by_key(|clock| CLOCKS.iter().position(|known| known == clock));
+        clocks.dedup();
+        let shown = match wanted {
+            Some(wanted) if !clocks.contains(&clock(wanted)) => {
+                return Err(format!(
+                    "it has no samples {wanted}, but {}",
+                    if clocks.is_empty() { "none at all".to_owned() } else { clocks.join(", ") }
+                ));
+            }
+            Some(wanted) => Some(clock(wanted)),
+            None => clocks.first().copied(),
+        };
+        let count = |name: &str| report.kinds.get(name).map_or(0, |kind| kind.fates.signals);
+        let mut interval: Option<Period> = None;
+        let (mut crowded, mut left_out) = (0_u64, 0);
+        let kinds = seen.kinds.iter().map(|(name, kind)| match kind.samples {
+            true if Some(clock(name)) == shown => {
+                let period = told.periods.get(name).copied().unwrap_or(Period::of(INTERVAL_NS));
+                interval = Some(interval.map_or(period, |known| known.and(period)));
+                Shown::Samples(period.least_ns)
+            }
+            true => Shown::Not,
+            false if count(name) <= MOST_MARKS => Shown::Marks,
+            false => {
+                crowded += 1;
+                left_out += count(name);
+                Shown::Refuted
+            }
+        });
+        let kinds = kinds.collect();
+        let mut remarks = Vec::new();
+        match shown {
+            None => {
+                remarks
+                    .push("there are no samples in the profile: the other events are its markers".to_owned());
+            }
+            Some(shown) => {
+                let others: Vec<&str> = clocks.iter().copied().filter(|clock| *clock != shown).collect();
+                if let Some(first) = others.first() {
+                    remarks.push(format!(
+                        "the profile has the samples of one clock, {shown}; --samples {first} makes it of those instead"
+                    ));
+                }
+            }
+        }
+        if crowded > 0 {
+            remarks.push(format!(
+                "of {} events of {crowded} kinds the profile has the refuted ones alone: there are more than {} of each",
+                grouped(left_out),
+                grouped(MOST_MARKS)
+            ));
+        }
+        let interval_ns =
+            interval.map_or(INTERVAL_NS, |all| all.common_ns.max(all.least_ns / FINE)).max(LEAST_NS);
+        Ok(Self { kinds, interval_ns, remarks })
+    }
+
+    /// How the events of a kind are shown; None: there was none when it was audited.
+    pub fn shown(&self, kind: KindId) -> Option<Shown> {
+        self.kinds.get(kind.row()).copied()
+    }
+
+    /// How many intervals a time is, one at least.
+    pub fn intervals(&self, ns: u64) -> u32 {
+        u32::try_from(ns.saturating_add(self.interval_ns / 2) / self.interval_ns).unwrap_or(u32::MAX).max(1)
+    }
+}
