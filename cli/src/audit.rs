@@ -69,30 +69,19 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
         .write_report(|to| serde_json::to_writer_pretty(to, &audited.report).map_err(Into::into))
         .map_err(failed)?;
     let report = audited.report.clone();
-    let remarks = profile(audited, files, how.samples.as_deref(), &outputs).map_err(|why| {
+    if !outputs.has_profiles() {
+        return Ok(outputs.told(|written| report.summary(written, &[])));
+    }
+    let mut profile = audited.profile(how.samples.as_deref()).map_err(failed)?;
+    each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
+    let remarks = profile.remarks().to_vec();
+    let (recording, meta) = profile.finish().map_err(failed)?;
+    outputs.write(&recording, &meta).map_err(|why| {
         // What the audit has found is told all the same; whoever has seen enough is no mistake.
-        let _ = stdout().write_all(report.summary(Files::default(), &[]).as_bytes());
+        let _ = stdout().write_all(report.summary(Files::default(), &remarks).as_bytes());
         failed(why)
     })?;
     Ok(outputs.told(|written| report.summary(written, &remarks)))
-}
-
-/// Writes the profiles that are asked for; what there is to say of them.
-fn profile(
-    audited: Audited,
-    files: &[PathBuf],
-    samples: Option<&str>,
-    outputs: &Outputs<'_>,
-) -> Result<Vec<String>, String> {
-    if !outputs.has_profiles() {
-        return Ok(Vec::new());
-    }
-    let mut profile = audited.profile(samples)?;
-    each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
-    let remarks = profile.remarks().to_vec();
-    let (recording, meta) = profile.finish()?;
-    outputs.write(&recording, &meta)?;
-    Ok(remarks)
 }
 
 /// True if a file begins as gzip's do.

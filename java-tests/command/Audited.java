@@ -152,6 +152,12 @@ public class Audited {
         Check.contains(refused(dir, "audit", "app.jfr", "--jdk", "."), "is no JDK", "a folder that is no JDK");
         Check.contains(refused(dir, "audit", "app.jfr", "--classes", "nowhere"), "is not there", "classes that are not there");
         Check.contains(refused(dir, "audit", "app.jfr", "--report", "app.jfr"), ".json", "a report in the recording's place");
+        Files.copy(dir.resolve("app.jfr"), dir.resolve("app.json"));
+        Check.contains(refused(dir, "audit", "app.json", "--out", "app.json"), "is the recording itself", "a profile in its place");
+        String twice = refused(dir, "audit", "app.jfr", "--out", "a.html", "--out", "./a.html");
+        Check.contains(twice, "app.jfr cannot be written twice to ./a.html", "two profiles in one place");
+        String nothing = refused(dir, "audit", "app.jfr", "--out", "a.html", "--samples", "jdk.Nothing");
+        Check.contains(nothing, "app.jfr has no samples jdk.Nothing, but", "samples that are not there");
     }
 
     private static String refused(Path dir, String... arguments) throws Exception {

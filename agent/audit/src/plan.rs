@@ -60,7 +60,7 @@ fn clock(kind: &str) -> &str {
 }
 
 impl Plan {
-    /// `wanted` are the samples of this kind; an error names those that there are.
+    /// `wanted` are the samples of this kind; an error is the rest of a sentence, and names those that there are.
     pub fn of(report: &AuditReport, seen: &Seen, told: &Told, wanted: Option<&str>) -> Result<Self, String> {
         // Of a kind of which all were lost there is nothing to show.
         let sampled = report
@@ -73,7 +73,7 @@ impl Plan {
         let shown = match wanted {
             Some(wanted) if !clocks.contains(&clock(wanted)) => {
                 return Err(format!(
-                    "it has no samples {wanted}, but {}",
+                    "has no samples {wanted}, but {}",
                     if clocks.is_empty() { "none at all".to_owned() } else { clocks.join(", ") }
                 ));
             }

@@ -9,7 +9,7 @@ use vouch_recording::{Category, Recording, StackId};
 use super::program::{
     BROKEN, CLASSES, CLEAR, COLLECTOR, CPU_SAMPLE, FIRST, Folder, MAIN, MAIN_THREAD, NATIVE, NATIVE_SAMPLE,
     OPEN, PARK, SAMPLE, STALE, SUM, Shown, UNKNOWN, WALL, WORKER, at, audit, depth, period, recording,
-    recording_behind, recording_of, shown, whole_audit,
+    recording_behind, recording_of, shown, waited, whole_audit,
 };
 use super::total::{always, any_stack};
 
@@ -148,6 +148,15 @@ fn other_events_are_marks_with_their_stacks() {
     assert_eq!((thread.refuted().len(), thread.samples().len()), (1, 5));
     // They are no samples, of whose fates the report tells.
     assert_eq!((meta.report.samples.signals, meta.report.run.refuted.len()), (5, 0));
+}
+
+#[test]
+fn what_began_before_the_recording_ends_when_it_did() {
+    let told = vec![waited(-50, 60, 1), waited(20, 5, 1), waited(-50, 20, 1)];
+    let bytes = recording_of(told, &[truth(1)], 0);
+    let (recording, _) = profile(bytes, None, &Folder::of("early", &CLASSES)).unwrap();
+    let marks = recording.threads()[0].marks().iter().map(|mark| [mark.began_ns, mark.ended_ns]);
+    assert_eq!(marks.collect::<Vec<_>>(), [[0, 10], [20, 25], [0, 0]]);
 }
 
 #[test]

@@ -153,6 +153,8 @@ const JVM: i64 = 107;
 pub const LOAD: i64 = 109;
 const START: i64 = 110;
 const PROCESSORS: i64 = 111;
+const WAIT: i64 = 114;
+const TIMESPAN: i64 = 31;
 const FLOAT: i64 = 24;
 const TIMESTAMP: i64 = 30;
 
@@ -173,6 +175,7 @@ const TYPES: &[Declared<'_>] = &[
     kind(INT, "int", false, &[]),
     kind(FLOAT, "float", false, &[]),
     kind(TIMESTAMP, "jdk.jfr.Timestamp", false, &[]),
+    kind(TIMESPAN, "jdk.jfr.Timespan", false, &[]),
     kind(STRING, "java.lang.String", false, &[]),
     kind(BOOLEAN, "boolean", false, &[]),
     kind(
@@ -237,6 +240,17 @@ const TYPES: &[Declared<'_>] = &[
         &[TIME, constant("eventThread", THREAD), plain("user", FLOAT), plain("system", FLOAT)],
     ),
     kind(START, "jdk.ThreadStart", true, &[TIME, constant("thread", THREAD), constant("stackTrace", STACK)]),
+    kind(
+        WAIT,
+        "jdk.JavaMonitorWait",
+        true,
+        &[
+            TIME,
+            DeclaredField { annotations: &[(TIMESPAN, "TICKS")], ..plain("duration", LONG) },
+            constant("eventThread", THREAD),
+            constant("stackTrace", STACK),
+        ],
+    ),
     kind(PROCESSORS, "jdk.CPUInformation", true, &[TIME, plain("hwThreads", INT)]),
     kind(JVM, "jdk.JVMInformation", true, &[plain("startTime", LONG), plain("jvmVersion", STRING)]),
     kind(REDEFINED, "jdk.RedefineClasses", true, &[plain("startTime", LONG)]),
@@ -316,6 +330,11 @@ pub fn processors(count: i64) -> Vec<u8> {
 pub fn load(at: i64, thread: i64, user: f32, system: f32) -> Vec<u8> {
     let part = |part: f32| part.to_be_bytes().to_vec();
     event(LOAD, &[long(at), long(thread), part(user), part(system)])
+}
+
+/// That a thread has waited so long, with a stack of these.
+pub fn waited(at: i64, took: i64, stack: i64) -> Vec<u8> {
+    event(WAIT, &[long(at), long(took), long(MAIN_THREAD), long(stack)])
 }
 
 /// That a thread has begun.
