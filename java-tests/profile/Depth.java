@@ -87,14 +87,20 @@ public class Depth {
     private static List<Sample> inTheDeep(Run run, int depth) {
         List<Sample> samples = new ArrayList<>(run.profile().track("deep-" + depth).samples);
         samples.removeIf(sample -> !sample.leaf().function.equals("dev.vouch.test.Burn.work"));
-        Check.atLeast(Program.BURN_MS / 2, samples.stream().mapToLong(sample -> sample.weight).sum(),
+        Check.atLeast(Program.burnMs(depth) / 2, samples.stream().mapToLong(sample -> sample.weight).sum(),
             "weight of the samples at the bottom of a recursion of " + depth + ", in ms");
         return samples;
     }
 
     /** Threads that recurse and burn CPU time at the bottom. */
     static class Program implements Runnable {
-        static final long BURN_MS = 200;
+        /**
+         * A thread rests ten times as long as its walk took, and the deeper it is the longer that takes: where it ends at rest, that time
+         * has no stack, and must be a small part of all.
+         */
+        static long burnMs(int depth) {
+            return 200 + depth / 20;
+        }
 
         private final int depth;
 
@@ -123,7 +129,7 @@ public class Depth {
             // Burn.work is called by Burn.millis, which is called here.
             int frames = new Throwable().getStackTrace().length + 2;
             System.out.println("frames-" + depth + "=" + frames);
-            return Burn.millis(BURN_MS);
+            return Burn.millis(burnMs(depth));
         }
     }
 }
