@@ -6,11 +6,10 @@ use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Type, Value};
 use vouch_report::{float, millis};
 
+use crate::kinds;
 use crate::seen::{Seen, ThreadId, add};
 use crate::told::Told;
 
-/// Samples of these kinds tell nothing of CPU time: a thread that waits has them, too.
-const WAITING: [&str; 1] = ["profiler.WallClockSample"];
 /// Flight Recorder's own, where its settings do not say.
 const PERIOD_NS: u64 = 10_000_000_000;
 /// Less is no gap,
@@ -128,15 +127,13 @@ impl Cpu {
     /// The CPU time of each thread of which both are told: by its events, and by its samples.
     pub fn times(&self, seen: &Seen, told: &Told) -> HashMap<ThreadId, Time> {
         let mut times: HashMap<ThreadId, Time> = HashMap::new();
-        let Some(processors) = told.processors() else { return times };
+        let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && *name != kinds::WALL);
+        let cpu: Vec<_> = cpu.filter_map(|(name, _)| Some((name, told.periods.get(name)?))).collect();
+        let Some(processors) = told.processors().filter(|_| !cpu.is_empty()) else { return times };
         for (thread, charged) in self.threads.iter().filter(|(_, charged)| charged.share_ns > 0.0) {
             times.entry(*thread).or_default().cpu_ms = charged.share_ns / 1e6 * float(processors);
         }
-        let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && !WAITING.contains(&name.as_str()));
-        let mut known = false;
-        for (name, _) in cpu {
-            let Some(period) = told.periods.get(name) else { continue };
-            known = true;
+        for (name, period) in cpu {
             for (thread, count) in seen.counts_of(name) {
                 let Some(time) = times.get_mut(&thread) else { continue };
                 time.samples = time.samples.saturating_add(count);
@@ -148,9 +145,6 @@ impl Cpu {
             if let Some(time) = times.get_mut(thread) {
                 time.sampled_ms = time.sampled_ms.max(millis(*ns));
             }
-        }
-        if !known {
-            times.clear();
         }
         times
     }

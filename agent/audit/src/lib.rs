@@ -9,6 +9,7 @@ mod chunks;
 mod cpu;
 mod foreign;
 mod judge;
+mod kinds;
 mod made;
 mod names;
 mod naming;

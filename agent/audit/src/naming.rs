@@ -2,15 +2,13 @@
 //!
 //! It must never show a source file that the class file does not name.
 
-use vouch_recording::{Category, Func, FuncId, Recording};
+use vouch_recording::{Category, Func, FuncId, Recording, source_path};
+use vouch_report::is_of_jdk;
 
 use crate::judge::Judge;
 use crate::seen::{Method, MethodId, Seen};
 use crate::told::Told;
 use crate::versions::{Ran, Version};
-
-/// How the packages of a JDK begin, of which the classes were not to be had.
-const JDK: [&str; 5] = ["java/", "javax/", "jdk/", "sun/", "com/sun/"];
 
 /// A method, as a profile shows it.
 #[derive(Debug)]
@@ -55,22 +53,19 @@ impl Named {
             Version::Ran(ran) => Some(ran),
             _ => None,
         };
-        let package = class.rsplit_once('/').map(|(package, _)| package);
-        let source = ran.and_then(|ran| ran.file.source.as_deref()).map(|file| match package {
-            Some(package) => format!("{package}/{file}"),
-            None => file.to_owned(),
-        });
+        let source = ran.and_then(|ran| ran.file.source.as_deref()).map(|file| source_path(class, file));
+        let dotted = class.replace('/', ".");
         let category = match ran {
             _ if method.is_native => Category::Native,
             Some(Ran { of_jdk: true, .. }) => Category::Jdk,
             Some(ran) if main.is_some_and(|main| main != home(ran, class)) => Category::Library,
-            None if JDK.iter().any(|package| class.starts_with(package)) => Category::Jdk,
+            None if is_of_jdk(&dotted) => Category::Jdk,
             _ => Category::Application,
         };
         let resource = ran.map(|ran| last_part(home(ran, class)).to_owned());
         let declared = ran.and_then(|ran| ran.file.method(name, &method.descriptor));
         Self {
-            name: format!("{}.{name}", class.replace('/', ".")),
+            name: format!("{dotted}.{name}"),
             category,
             source,
             line: declared.and_then(vouch_classes::Declared::first_line).map(u32::from),

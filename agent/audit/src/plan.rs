@@ -4,6 +4,7 @@
 
 use vouch_report::grouped;
 
+use crate::kinds::{CPU_TIME, EXECUTION, WALL, clock};
 use crate::report::AuditReport;
 use crate::seen::{KindId, Seen};
 use crate::told::{Period, Told};
@@ -16,10 +17,8 @@ const FINE: u64 = 20;
 const LEAST_NS: u64 = 1_000;
 /// Of a kind of events of which there are more only those are shown whose stack is refuted.
 const MOST_MARKS: u64 = 20_000;
-/// Samples that complement each other: of a thread in Java, and in native code.
-const TOGETHER: [&str; 2] = ["jdk.ExecutionSample", "jdk.NativeMethodSample"];
 /// The clocks by which there are samples, the one that is shown first: a thread that waits has samples by the last.
-const CLOCKS: [&str; 3] = ["jdk.CPUTimeSample", TOGETHER[0], "profiler.WallClockSample"];
+const CLOCKS: [&str; 3] = [CPU_TIME, EXECUTION, WALL];
 
 /// How the events of a kind are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +51,6 @@ pub struct Plan {
     pub interval_ns: u64,
     /// What is not shown, in sentences.
     pub remarks: Vec<String>,
-}
-
-/// The clock of a kind of samples, by the name of a kind.
-fn clock(kind: &str) -> &str {
-    if TOGETHER.contains(&kind) { TOGETHER[0] } else { kind }
 }
 
 impl Plan {

@@ -240,18 +240,15 @@ impl Profile {
 
     fn sound(&mut self, leaf: NodeId, end: End, fate: Fate) -> rec::StackId {
         let root = self.lacking(end).map(|name| self.recording.stand_in(None, &name, Category::Other));
-        let node = self.found.seen.node(leaf);
-        let above = match node.above {
-            Some(above) => Some(self.node(root, above)),
-            None => root,
-        };
+        let above = self.found.seen.node(leaf).above;
+        let above = self.callers(root, above);
         self.frame(above, leaf, Some(fate))
     }
 
-    /// The stack of a node, under this root.
-    fn node(&mut self, root: Option<rec::StackId>, wanted: NodeId) -> rec::StackId {
+    /// The stack of a node, under this root; of none it is the root.
+    fn callers(&mut self, root: Option<rec::StackId>, node: Option<NodeId>) -> Option<rec::StackId> {
         let mut lacking = Vec::new();
-        let (mut next, mut stack) = (Some(wanted), root);
+        let (mut next, mut stack) = (node, root);
         while let Some(node) = next {
             if let Some(known) = self.nodes.get(&(root, node)) {
                 stack = Some(*known);
@@ -266,7 +263,7 @@ impl Profile {
             self.nodes.insert((root, *node), shown);
             stack = Some(shown);
         }
-        stack.unwrap_or_else(|| self.frame(root, wanted, None))
+        stack
     }
 
     fn frame(&mut self, above: Option<rec::StackId>, node: NodeId, fate: Option<Fate>) -> rec::StackId {

@@ -8,21 +8,13 @@ use vouch_sample::{ENTRY, NATIVE};
 
 use crate::cpu::{Cpu, Tells};
 use crate::foreign::{Foreign, meaning};
+use crate::kinds;
 use crate::names;
 use crate::seen::{
     End, KindId, Method, MethodId, Node, NodeId, Place, PlaceId, ReasonId, Seen, Stack, Thread, ThreadId,
 };
 use crate::told::Told;
 
-/// The kinds that are samples: each of their events was to have a stack. All others have one if their thread had one to show.
-const SAMPLES: [&str; 6] = [
-    "jdk.ExecutionSample",
-    "jdk.CPUTimeSample",
-    "jdk.NativeMethodSample",
-    "profiler.WallClockSample",
-    "datadog.ExecutionSample",
-    "datadog.MethodSample",
-];
 /// The kinds of whose stacks Flight Recorder leaves some methods out, wherever they stand, from JDK 22 on (`jdk.jfr.events.StackFilter`): the
 /// recording does not say so.
 const FILTERED: [&str; 11] = [
@@ -74,6 +66,9 @@ struct Fields {
     thread: Option<usize>,
     count: Option<usize>,
     period: Option<usize>,
+    /// Where among all: when it was, and how long it took.
+    began: Option<usize>,
+    took: Option<usize>,
     filtered: bool,
     /// What it says besides.
     tells: Option<Tells>,
@@ -184,7 +179,7 @@ impl<'c, 's> Reading<'c, 's> {
         let field = |at: usize| (&event.kind.fields[fields.rows[at]], &values[at]);
         let period = fields.period.map(field);
         let period_ns = period.and_then(|(field, value)| chunk.lasted_ns(field, value));
-        let (unix_ns, took_ns) = if first { (0, 0) } else { time(chunk, event) };
+        let (unix_ns, took_ns) = if first { (0, 0) } else { fields.time(chunk, event) };
         let Fields { kind, count, filtered, tells, .. } = *fields;
         let (stack, thread) = (values[fields.stack].clone(), fields.thread.map(|row| values[row].clone()));
         if let Some(tells) = tells {
@@ -383,9 +378,9 @@ impl Fields {
             .field("parentThread")
             .or_else(|| kind.field("sampledThread"))
             .or_else(|| kind.field("eventThread"));
-        let samples = SAMPLES.contains(&kind.name.as_str());
+        let samples = kinds::is_sample(&kind.name);
         // A thread that did nothing was looked at so often.
-        let count = kind.field("samples").filter(|_| kind.name == "profiler.WallClockSample");
+        let count = kind.field("samples").filter(|_| kind.name == kinds::WALL);
         let period = kind.field("samplingPeriod").filter(|_| samples);
         let mut rows: Vec<usize> = [Some(stack), thread, count, period].into_iter().flatten().collect();
         rows.sort_unstable();
@@ -396,20 +391,22 @@ impl Fields {
             thread: thread.and_then(at),
             count: count.and_then(at),
             period: period.and_then(at),
+            began: kind.field("startTime"),
+            took: kind.field("duration"),
             tells: None,
             filtered: FILTERED.contains(&kind.name.as_str()),
             rows,
         })
     }
-}
 
-/// When an event was, since 1970, and how long it took. It is there whether or not that can be read.
-fn time(chunk: &Chunk, event: &Event<'_>) -> (i64, u64) {
-    let one = |name: &str| {
-        let row = event.kind.field(name)?;
-        Some((&event.kind.fields[row], event.some(&[row]).ok()?.pop()?))
-    };
-    let began = one("startTime").and_then(|(field, value)| chunk.unix_ns(field, &value));
-    let took = one("duration").and_then(|(field, value)| chunk.lasted_ns(field, &value));
-    (began.unwrap_or(chunk.header.start_unix_ns), took.unwrap_or(0))
+    /// When an event was, since 1970, and how long it took. It is there whether or not that can be read.
+    fn time(&self, chunk: &Chunk, event: &Event<'_>) -> (i64, u64) {
+        let one = |row: Option<usize>| {
+            let row = row?;
+            Some((&event.kind.fields[row], event.some(&[row]).ok()?.pop()?))
+        };
+        let began = one(self.began).and_then(|(field, value)| chunk.unix_ns(field, &value));
+        let took = one(self.took).and_then(|(field, value)| chunk.lasted_ns(field, &value));
+        (began.unwrap_or(chunk.header.start_unix_ns), took.unwrap_or(0))
+    }
 }

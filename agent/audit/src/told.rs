@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vouch_jfr::{Chunk, Event, Value};
 
+use crate::kinds;
 use crate::names;
 use crate::seen::{Seen, add};
 
@@ -74,7 +75,7 @@ pub enum Changes {
 }
 
 /// Whose samples are told to be lost, by the kind that tells it.
-const LOST: [(&str, &str, &str); 1] = [("jdk.CPUTimeSamplesLost", "lostSamples", "jdk.CPUTimeSample")];
+const LOST: [(&str, &str, &str); 1] = [("jdk.CPUTimeSamplesLost", "lostSamples", kinds::CPU_TIME)];
 
 /// The kinds that tell of the run besides.
 const TELLERS: [&str; 7] = [
@@ -166,12 +167,12 @@ impl Told {
             }
             "event" => value.clone_into(&mut self.event),
             "interval" => self.interval = value.parse().ok(),
-            "wall" => self.period("profiler.WallClockSample", value.parse().ok()),
+            "wall" => self.period(kinds::WALL, value.parse().ok()),
             _ => {}
         }
         // Of other events it says how many of them there are to a sample.
         if BY_TIME.contains(&self.event.as_str()) {
-            self.period("jdk.ExecutionSample", self.interval);
+            self.period(kinds::EXECUTION, self.interval);
         }
     }
 

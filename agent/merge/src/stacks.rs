@@ -12,6 +12,7 @@ use crate::names;
 use crate::profile::Profile;
 use crate::show::Words;
 use vouch_document::Wrong;
+use vouch_report::is_of_jdk;
 
 const WHOSE: &str = "[JFR's stack, not checked]";
 /// JFR has no deeper ones.
@@ -175,9 +176,7 @@ impl Categories {
     }
 
     fn of_method(&self, name: &str) -> usize {
-        let jdk =
-            ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|package| name.starts_with(package));
-        if jdk { self.jdk } else { self.application }
+        if is_of_jdk(name) { self.jdk } else { self.application }
     }
 
     /// By a kind's name, and by where the recording puts it.

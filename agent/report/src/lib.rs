@@ -25,6 +25,6 @@ pub use report::{
 };
 pub use several::{Renumbered, Several};
 pub use summary::{FATES, Files, most_frequent, noticed};
-pub use text::{duration, grouped, in_template, percent, plain, readable, shortened};
+pub use text::{duration, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};
 pub use vouch_recording::Weighed;

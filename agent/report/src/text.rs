@@ -39,6 +39,14 @@ pub(crate) fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
 
+/// How the packages of a JDK begin.
+const JDK: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+
+/// True if a class of this name, or a method, is a JDK's, where nothing but the name is known.
+pub fn is_of_jdk(name: &str) -> bool {
+    JDK.iter().any(|package| name.starts_with(package))
+}
+
 /// A text of somebody else's in one of the front-end's templates, in which braces have a meaning.
 pub fn in_template(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")

@@ -32,10 +32,7 @@ pub fn is_hidden(signature: &str) -> bool {
 
 /// The source file with its package's path: `com/foo/Bar.java`.
 pub fn source_path(signature: &str, file: &str) -> String {
-    match without_hidden_part(binary_name(signature)).rsplit_once('/') {
-        Some((package, _)) if !file.contains('/') => format!("{package}/{file}"),
-        _ => file.to_owned(),
-    }
+    vouch_recording::source_path(without_hidden_part(binary_name(signature)), file)
 }
 
 /// The name as a class file has it: `com/foo/Bar$Inner`.

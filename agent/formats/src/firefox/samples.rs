@@ -40,6 +40,8 @@ pub struct SampleColumns {
     rows: Vec<Row>,
     /// What a weight counts: where an interval is a millisecond the front-end can tell running time.
     unit: &'static str,
+    /// It is known what CPU time there was: another profiler's samples may not say, and nobody must take that for none.
+    timed: bool,
 }
 
 impl SampleColumns {
@@ -49,15 +51,16 @@ impl SampleColumns {
         for thread in threads {
             push_thread(&mut rows, thread, interval_ns);
         }
+        let timed = rows.is_empty() || rows.iter().any(|row| row.cpu_us > 0);
         // Where threads share a track, one works while another sleeps.
         if let [thread] = threads {
             let life = [thread.started_ns(), thread.ended_ns().unwrap_or(until_ns)];
-            rows = with_idle_rows(rows, life.map(|ns| Micros::from_nanos(ns).0), interval_ns);
+            rows = with_idle_rows(rows, life.map(|ns| Micros::from_nanos(ns).0), interval_ns, timed);
         }
         // Stable, and linear where the rows are in order already.
         rows.sort_by_key(|row| row.time);
         let unit = if interval_ns == 1_000_000 { "tracing-ms" } else { "samples" };
-        Self { rows, unit }
+        Self { rows, unit, timed }
     }
 
     fn time_deltas(&self) -> impl Iterator<Item = Micros> {
@@ -90,11 +93,10 @@ fn push_thread(rows: &mut Vec<Row>, thread: &Thread, interval_ns: u64) {
 }
 
 /// The rows of one thread that lived from one time to another, with its idle times between them.
-fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64) -> Vec<Row> {
+/// Where they are not `timed` each sample had the time that it stands for.
+fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64, timed: bool) -> Vec<Row> {
     let step_us = Micros::from_nanos(interval_ns).0.max(1);
     let mut filled = Vec::with_capacity(rows.len());
-    // Of whose samples nobody says what CPU time there was: each has what it stands for.
-    let timed = rows.iter().any(|row| row.cpu_us > 0);
     // Until when the last row's stack is to be drawn; before the first sample there is none.
     let mut drawn_us = start_us;
     let idle = |filled: &mut Vec<Row>, from_us: u64, to_us: u64| {
@@ -119,9 +121,7 @@ impl Serialize for SampleColumns {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let weights = Column(|| self.rows.iter().map(|row| row.weight));
         let in_contexts = self.rows.iter().any(|row| row.context.is_some());
-        // Another profiler's samples may not say what CPU time their threads had: without the column nobody takes that for none.
-        let timed = self.rows.is_empty() || self.rows.iter().any(|row| row.cpu_us > 0);
-        let columns = 5 + usize::from(timed) + usize::from(in_contexts);
+        let columns = 5 + usize::from(self.timed) + usize::from(in_contexts);
         let mut table = serializer.serialize_struct("samples", columns)?;
         table.serialize_field("length", &self.rows.len())?;
         table.serialize_field("stack", &Column(|| self.rows.iter().map(|row| row.stack.map(Numbered))))?;
@@ -129,7 +129,7 @@ impl Serialize for SampleColumns {
         // Without the column, every sample weighs 1.
         table.serialize_field("weight", &self.rows.iter().any(|row| row.weight != 1).then_some(weights))?;
         table.serialize_field("weightType", self.unit)?;
-        if timed {
+        if self.timed {
             table.serialize_field("threadCPUDelta", &Column(|| self.rows.iter().map(|row| row.cpu_us)))?;
         }
         if in_contexts {
