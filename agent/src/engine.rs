@@ -5,11 +5,13 @@
 //! | `perf` | a cpu-clock event per thread, on a high-resolution timer | one interval |
 //! | `timer` | a POSIX CPU timer per thread, looked at once a kernel tick | one, and its overrun |
 //! | `itimer` | ITIMER_PROF, one for the process | what the thread that it met ran since its last sample |
+//! | `hammer` | for the soak: a thread that signals whoever has run | the same |
 //!
 //! An engine knows nothing of the JVM, and what it armed it disarms when it is dropped.
 
 mod choose;
 pub mod cost;
+mod hammer;
 mod itimer;
 mod kernel;
 mod perf;
@@ -20,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use choose::{Choice, choose};
+pub use hammer::cpu;
 
 /// How many perf events were replaced by timers, in the life of the process.
 static REPLACED: AtomicU64 = AtomicU64::new(0);
@@ -38,6 +41,7 @@ pub enum Engine {
     },
     Timer,
     Itimer,
+    Hammer,
 }
 
 /// The engine of one thread. Dropping it disarms.
@@ -45,7 +49,7 @@ pub enum Engine {
 pub enum Armed {
     Perf(perf::Event),
     Timer(timer::Timer),
-    /// The process's own timer meets the thread now and then.
+    /// What there is for the whole process meets the thread now and then.
     Process,
 }
 
@@ -56,12 +60,18 @@ impl Engine {
             Self::Perf { .. } => "perf",
             Self::Timer => "timer",
             Self::Itimer => "itimer",
+            Self::Hammer => "hammer",
         }
     }
 
     /// True if it does not see the time that a thread spends inside the kernel.
     pub fn user_only(self) -> bool {
         matches!(self, Self::Perf { user_only: true })
+    }
+
+    /// True if its threads rest after a walk that is dear, so that the program goes on as if nothing was.
+    pub fn rests(self) -> bool {
+        self != Self::Hammer
     }
 
     /// Makes the engine of thread `tid`, which does nothing yet. A perf event that cannot be had for want of descriptors is
@@ -77,19 +87,25 @@ impl Engine {
                 Err(error) => Err(error),
             },
             Self::Timer => Ok(Armed::Timer(timer::Timer::make(tid)?)),
-            Self::Itimer => Ok(Armed::Process),
+            Self::Itimer | Self::Hammer => Ok(Armed::Process),
         }
     }
 
     /// Starts what the engine has for the whole process.
     pub fn arm_process(self, interval: Duration) -> io::Result<()> {
-        if self == Self::Itimer { itimer::start(interval) } else { Ok(()) }
+        match self {
+            Self::Perf { .. } | Self::Timer => Ok(()),
+            Self::Itimer => itimer::start(interval),
+            Self::Hammer => hammer::start(interval),
+        }
     }
 
     /// Ends it.
     pub fn disarm_process(self) {
-        if self == Self::Itimer {
-            itimer::stop();
+        match self {
+            Self::Perf { .. } | Self::Timer => {}
+            Self::Itimer => itimer::stop(),
+            Self::Hammer => hammer::stop(),
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::clock::{self, seconds};
 use crate::engine::Engine;
 use crate::engine::cost::Meter;
 use crate::fault::guard;
-use crate::own_thread::{Blocked, OwnThread};
+use crate::own_thread::{self, Blocked, OwnThread};
 use crate::say::say;
 use crate::threads::registry;
 use policy::{Order, Policy, Seen};
@@ -174,7 +174,7 @@ pub fn cpu() -> u64 {
 
 fn body() {
     let _running = THREAD.begin(Blocked::All);
-    take_priority();
+    own_thread::take_priority();
     loop {
         let mut desk = DESK.lock();
         while desk.task.is_none() {
@@ -350,18 +350,6 @@ fn timer_interrupts(table: &str) -> Vec<u64> {
 
 fn nanos(time: libc::timeval) -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1_000
-}
-
-/// Before all others, if the system allows it: among those of real time, else among the ordinary.
-fn take_priority() {
-    const FIRST: i32 = -20;
-    let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: both calls are about the calling thread; the first reads one parameter. Refusals change nothing.
-    unsafe {
-        if libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) != 0 {
-            libc::setpriority(libc::PRIO_PROCESS, clock::own_tid(), FIRST);
-        }
-    }
 }
 
 #[cfg(test)]

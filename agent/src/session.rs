@@ -28,6 +28,7 @@ use vouch_walk::recover::Ground;
 use crate::anchors::Anchors;
 use crate::clock;
 use crate::contexts::contexts;
+use crate::engine;
 use crate::events;
 use crate::events::heap::Heap;
 use crate::facade::Jvmti;
@@ -130,12 +131,12 @@ impl Session {
         places: &Places,
     ) -> io::Result<Self> {
         let options = &plan.options;
-        let user_only = plan.choice.engine.user_only();
         let (recovery, unrecovered) = match recovery::of(places.ground.as_ref(), options.recovery) {
             Ok(recovery) => (recovery, None),
             Err(why) => (None, Some(why)),
         };
-        let rig = Rig::new(&walkers, recovery, options.depth, options.interval, user_only, places.polls);
+        let rig =
+            Rig::new(&walkers, recovery, options.depth, options.interval, plan.choice.engine, places.polls);
         let witness = Witness::new(options.witness);
         let recorder =
             Recorder::new(options.depth, options.showing, witness, registry(), contexts(), events::ROWS);
@@ -442,7 +443,7 @@ impl Moment {
             monotonic: clock::monotonic(),
             epoch: clock::epoch(),
             process_cpu: clock::process_cpu(),
-            agent_cpu: worker::cpu() + governor::cpu(),
+            agent_cpu: worker::cpu() + governor::cpu() + engine::cpu(),
         }
     }
 }

@@ -23,6 +23,13 @@
  * @build dev.vouch.test.*
  * @run main Shares itimer
  */
+/*
+ * @test id=hammer
+ * @summary hammer: each thread's weight is its CPU time
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Shares hammer
+ */
 
 import java.util.concurrent.CountDownLatch;
 

@@ -2,12 +2,21 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::handler::STRIDE;
+use crate::handler::{GATE, STRIDE};
 
 /// `si_code` of a POSIX timer; `libc` has no name for it.
 const SI_TIMER: i32 = -2;
 
+/// Where a siginfo of SI_QUEUE has its value, in words.
+pub const VALUE_AT: usize = 3;
+
+/// The value by which the agent's own signals are known: no program has it by accident.
+pub fn mark() -> usize {
+    (&raw const GATE).addr()
+}
+
 /// Why the signal came, as far as its weight depends on it.
+#[derive(Debug)]
 pub enum Cause {
     /// A perf event.
     Perf,
@@ -15,6 +24,8 @@ pub enum Cause {
     Timer { overrun: u32 },
     /// ITIMER_PROF, which met this thread.
     Process,
+    /// The agent, which saw that this thread ran.
+    Seen,
     /// The thread itself, at its end: what the agent said that it owes.
     Own,
     /// Somebody else's SIGPROF: no sample.
@@ -36,6 +47,8 @@ impl Cause {
             }
             libc::SI_KERNEL => Self::Process,
             libc::SI_TKILL => Self::Own,
+            // SAFETY: as above; SI_QUEUE says that the value is set.
+            libc::SI_QUEUE if unsafe { info.cast::<usize>().add(VALUE_AT).read() } == mark() => Self::Seen,
             // perf signals through the descriptor's owner: POLL_IN and its like, all positive.
             code if code > 0 => Self::Perf,
             // The kernel had no room for the rest of what it had to say: then the sender's pid is 0 as well.
@@ -51,7 +64,7 @@ impl Cause {
         match self {
             Self::Perf => Some(STRIDE.load(Ordering::Relaxed)),
             Self::Timer { overrun } => Some(overrun.saturating_add(1)),
-            Self::Process | Self::Own | Self::Foreign => None,
+            Self::Process | Self::Seen | Self::Own | Self::Foreign => None,
         }
     }
 }

@@ -26,7 +26,7 @@
 #[cfg(not(loom))]
 pub mod ask;
 #[cfg(not(loom))]
-mod cause;
+pub mod cause;
 #[cfg(not(loom))]
 pub mod dues;
 #[cfg(not(loom))]

@@ -24,7 +24,7 @@ impl Choice {
     fn of(engine: Engine, notes: Vec<String>) -> Self {
         let (cost, most) = match engine {
             Engine::Perf { user_only } => (least_cost(user_only), kernel::most_samples()),
-            Engine::Timer | Engine::Itimer => (None, None),
+            Engine::Timer | Engine::Itimer | Engine::Hammer => (None, None),
         };
         Self { engine, notes, cost, most, warning: None }
     }
@@ -53,6 +53,10 @@ pub fn choose(wish: EngineWish) -> Result<Choice, String> {
         }
         EngineWish::Timer => try_timer().map_err(|why| refused("timer", &why)),
         EngineWish::Itimer => Ok(Choice::of(Engine::Itimer, Vec::new())),
+        EngineWish::Hammer => {
+            let note = "engine=hammer walks as often as it can, and slows the program several times: it is for scripts/soak";
+            Ok(Choice::of(Engine::Hammer, vec![note.to_owned()]))
+        }
         EngineWish::Auto => Ok(safe_perf().unwrap_or_else(|no_perf| {
             let no_perf = format!("perf was not taken: {no_perf}");
             match try_timer() {

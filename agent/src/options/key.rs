@@ -65,6 +65,7 @@ pub fn apply(
                 ("perf", EngineWish::Perf),
                 ("timer", EngineWish::Timer),
                 ("itimer", EngineWish::Itimer),
+                ("hammer", EngineWish::Hammer),
             ];
             options.engine = choice(value, &engines).map_err(named)?;
         }

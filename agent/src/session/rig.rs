@@ -16,6 +16,7 @@ use vouch_walk::recover::Recovery;
 
 use super::lanes::Lanes;
 use crate::clock;
+use crate::engine::Engine;
 use crate::threads::registry;
 use crate::wake;
 use crate::walkers::Walkers;
@@ -53,7 +54,7 @@ impl Rig {
         recovery: Option<Recovery>,
         depth: usize,
         interval: Duration,
-        user_only: bool,
+        engine: Engine,
         polls: Option<Polls>,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
@@ -66,7 +67,8 @@ impl Rig {
             recovery,
             depth: depth.max(LEAST_WALKED),
             interval: clock::nanos(interval),
-            user_only,
+            user_only: engine.user_only(),
+            rests: engine.rests(),
             slots: registry().slots(),
             outlet: Outlet { lanes: &[], wake: wake::semaphore() },
             counters: Counters::default(),
@@ -197,7 +199,7 @@ mod tests {
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
         let nobody = Walkers { list: &[], compare: 1, own: None, reads: None, missing: None };
-        let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), false, None);
+        let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), Engine::Timer, None);
         publish(&event, More::default());
         rig.open();
         rig.open_events();

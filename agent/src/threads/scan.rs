@@ -8,10 +8,7 @@ use super::Registry;
 /// Enters the threads that are new, names those that have only the kernel's name, and drops those that are gone.
 pub fn scan(registry: &Registry) {
     let youngest = registry.youngest();
-    let Ok(list) = fs::read_dir("/proc/self/task") else { return };
-    // In the order of their ids, which is that in which they were made.
-    let present: BTreeSet<u32> =
-        list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let Some(present) = present() else { return };
     for tid in &present {
         if !registry.known(*tid) {
             registry.enter(*tid);
@@ -19,6 +16,12 @@ pub fn scan(registry: &Registry) {
         }
     }
     registry.retain(youngest, |tid| present.contains(&tid));
+}
+
+/// Their ids, in the order in which they were made; `None` if the kernel does not tell.
+pub fn present() -> Option<BTreeSet<u32>> {
+    let list = fs::read_dir("/proc/self/task").ok()?;
+    Some(list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 /// Gives a thread its kernel name, if it still exists.
