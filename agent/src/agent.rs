@@ -177,6 +177,9 @@ impl Agent {
                 (Some(ground), Some(code)) => layout::of(&self.hotspot, ground, code),
                 _ => Err("this JVM does not tell where its code and its threads' stacks lie".to_owned()),
             };
+            if let Ok(layout) = &layout {
+                self.resolver.learn(layout.method);
+            }
             let own = layout.map(|layout| &*Box::leak(Box::new(Own::new(layout))));
             Places { polls, ground, own, code }
         });

@@ -3,7 +3,8 @@
 //! Names must outlive their classes. A class of the boot loader's, or of the system loader and its parents, is
 //! never unloaded: its methods are named when a sample first needs it. Any other class may be gone by then, so it
 //! is named soon after it was prepared, and held by a reference until that has been done. A method id is never
-//! asked about unless its class is of the first kind, or held.
+//! asked about unless its class is of the first kind, or held. A walk may also give for an id what is none, and up to JDK 25 the JVM
+//! would follow that wherever it leads: so of one that nobody has named its memory is asked first.
 
 mod class;
 mod loaders;
@@ -19,6 +20,9 @@ use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, MutexGuard};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_walk::memory::Peeked;
+use vouch_walk::own::layout::MethodLayout;
+use vouch_walk::own::method::is_id;
 
 use crate::clock;
 use crate::facade::{Jvmti, MethodName};
@@ -41,6 +45,8 @@ pub struct Resolver {
     pending: Mutex<Vec<Pending>>,
     table: Mutex<Table>,
     met_obsolete: AtomicBool,
+    /// How ids are known; empty where that cannot be told.
+    layout: OnceCell<MethodLayout>,
 }
 
 /// A class that waits to be named, kept alive until then.
@@ -61,7 +67,19 @@ impl Resolver {
             pending: Mutex::default(),
             table: Mutex::default(),
             met_obsolete: AtomicBool::new(false),
+            layout: OnceCell::new(),
         }
+    }
+
+    /// From here on it is known how this JVM's methods lie in its memory.
+    pub fn learn(&self, layout: MethodLayout) {
+        let _ = self.layout.set(layout);
+    }
+
+    /// True if the JVM may be asked about what a walk gave for an id.
+    fn may_ask(&self, id: MethodId) -> bool {
+        let known = self.layout.get().zip(Peeked::allowed());
+        known.is_none_or(|(layout, memory)| is_id(&memory, layout, id.0))
     }
 
     /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already; each class is shown with its
@@ -148,7 +166,7 @@ impl Resolver {
         if let Some(found) = self.table.lock().find(meaning) {
             return Some(found);
         }
-        let id = id_of(meaning)?;
+        let id = id_of(meaning).filter(|id| self.may_ask(*id))?;
         let named = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
             if let Ok(class) = self.jvmti.declaring_class(id.0 as jmethodID) {
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.

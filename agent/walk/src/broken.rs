@@ -20,6 +20,8 @@ pub enum Break {
     WrongMethod,
     WrongBci,
     NullMethod,
+    /// What is no method's id: the address of something else.
+    ForeignMethod,
     Nativeness,
     Unwalked,
     /// It faults, in four ways by turns.
@@ -37,13 +39,14 @@ impl Break {
 }
 
 /// Every way, by its name.
-pub const WAYS: [(&str, Break); 10] = [
+pub const WAYS: [(&str, Break); 11] = [
     ("truncated", Break::Truncated),
     ("gap", Break::Gap),
     ("extra", Break::Extra),
     ("wrong_method", Break::WrongMethod),
     ("wrong_bci", Break::WrongBci),
     ("null_method", Break::NullMethod),
+    ("foreign_method", Break::ForeignMethod),
     ("nativeness", Break::Nativeness),
     ("unwalked", Break::Unwalked),
     ("crashed", Break::Crashed),
@@ -176,6 +179,7 @@ fn spoil_frame(frame: &mut RawFrame, leaf: usize, how: Break) {
     match how {
         Break::WrongMethod => frame.method = leaf,
         Break::NullMethod => frame.method = 0,
+        Break::ForeignMethod => frame.method = core::ptr::from_mut(frame).addr(),
         Break::WrongBci => frame.bci = if frame.bci == 1 { 2 } else { 1 },
         Break::Nativeness => frame.bci = if frame.bci == NATIVE { 0 } else { NATIVE },
         _ => {}

@@ -23,7 +23,7 @@ mod frames;
 pub mod heap;
 mod interpreted;
 pub mod layout;
-mod method;
+pub mod method;
 #[cfg_attr(target_arch = "x86_64", path = "own/x86_64.rs")]
 #[cfg_attr(not(target_arch = "x86_64"), path = "own/other.rs")]
 mod processor;

@@ -9,6 +9,13 @@ use crate::walker::RawFrame;
 /// The flag of a native method, as class files have it.
 const IS_NATIVE: u16 = 0x100;
 
+/// True if this may be a method's id: where an id leads to its method, it is one that has it. Anything may be asked about, so the memory must be
+/// one that answers whatever the address is.
+pub fn is_id(memory: &impl Memory, layout: &MethodLayout, id: usize) -> bool {
+    let its = || Method::at(memory, layout, memory.word(id)?)?.id(memory, layout);
+    !layout.leads_back || its() == Some(id)
+}
+
 /// A method that was found somewhere.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {

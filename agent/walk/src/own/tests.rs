@@ -766,6 +766,24 @@ fn a_method_whose_class_was_redefined_has_no_id_and_never_another_ones() {
 }
 
 #[test]
+fn what_is_no_methods_id_is_told_apart_from_what_is_one() {
+    let thread = thread();
+    let (jvm, layout) = (&thread.jvm, thread.jvm.layout.method);
+    let memory = |at: usize| jvm.words.borrow().get(&at).copied();
+    let is_id = |id| super::method::is_id(&memory, &layout, id);
+    assert!(is_id(thread.leaf.id) && is_id(thread.interpreted.id));
+    // What an id leads to, a piece of it, what is no address, nothing.
+    for none in [thread.leaf.at, thread.leaf.at + PART, 0x25, thread.leaf.id + 8, 0] {
+        assert!(!is_id(none), "{none:#x}");
+    }
+    // Another method's, which has one of its own.
+    jvm.put(thread.leaf.id + 0x10_0000, thread.leaf.at);
+    assert!(!is_id(thread.leaf.id + 0x10_0000));
+    // Where an id is a number, the JVM finds out.
+    assert!(super::method::is_id(&memory, &MethodLayout { leads_back: false, ..layout }, 0x25));
+}
+
+#[test]
 fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
     let mut random: u64 = told("VOUCH_WALK_SEED").unwrap_or(7);
     let mut next = move || {
