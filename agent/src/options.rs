@@ -257,7 +257,7 @@ Into a running JVM:  vouch attach PID, or jcmd PID JVMTI.agent_load …/libvouch
   dump               write what there is so far and go on
   status             say on the JVM's stderr what is being recorded
 
-For the truth lab (java-tests/README.md):  lab, lab=late-ids, lab=true-stacks, break=KIND/N, engine=hammer
+For the truth lab (java-tests/README.md):  lab, lab=late-ids, lab=true-stacks, break=KIND/N
 ";
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub struct Sampler {
     /// The engine is blind while a thread is in the kernel: what signals say is then all that there is, and the clock
     /// would charge the kernel's time to whatever the thread does next.
     pub user_only: bool,
-    /// A thread rests after a walk that is dear.
+    /// A thread rests after a walk that is dear; else just until it has run for an interval.
     pub rests: bool,
     pub outlet: Outlet,
     pub slots: Slots<'static>,
@@ -156,7 +156,10 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
-    if let Some(slot) = slot.filter(|_| sampler.rests) {
+    if let Some(slot) = slot.filter(|_| !sampler.rests) {
+        // A signal that came meanwhile would find the thread where this one did.
+        slot.rest(now.saturating_add(sampler.interval));
+    } else if let Some(slot) = slot {
         let read = sample.words().saturating_sub(FREE_WORDS) as u64;
         let costs = took.saturating_add(sampler.price.load(Ordering::Relaxed).saturating_mul(read));
         rest_if_dear(slot, sampler.interval.saturating_mul(slot.dues.stride().into()), now, costs);

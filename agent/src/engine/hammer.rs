@@ -1,13 +1,13 @@
 //! The hammer: a thread that signals whatever thread has run since it looked last, without any timer.
 //!
 //! It is there for the soak (`scripts/soak`), whose walks are to be as many as the machine can make, and is no engine for a profile:
-//! nothing rests under it, and the program is slowed several times. What a signal weighs is told by the thread's clock, as ever.
-//! It must never signal a thread that has not run: its system calls would be interrupted for nothing.
+//! a thread rests under it for an interval alone, and the program is slowed several times. What a signal weighs is told by the thread's
+//! clock, as ever. It must never signal a thread that has not run: its system calls would be interrupted for nothing.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The one that is at work.
 static HAMMER: Mutex<Option<Hammer>> = Mutex::new(None);
 static THREAD: OwnThread = OwnThread::new();
+/// The CPU time of those that have ended.
+static SPENT: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
 struct Hammer {
@@ -53,35 +55,36 @@ pub fn stop() {
 
 /// The CPU time that it has had, in nanoseconds.
 pub fn cpu() -> u64 {
-    THREAD.cpu()
+    SPENT.load(Ordering::Relaxed).saturating_add(THREAD.cpu())
 }
 
 fn body(interval: Duration, ending: &AtomicBool) {
     let _running = THREAD.begin(Blocked::All);
     // What it signals would else have every core to itself until its slice ends.
     own_thread::take_priority();
-    // Of each thread its CPU clock when it was signalled last.
+    // Of each thread its CPU clock when it was signalled last, or found.
     let mut threads: BTreeMap<u32, u64> = BTreeMap::new();
     let mut next_look = Instant::now();
     while !ending.load(Ordering::Relaxed) {
         let now = Instant::now();
         if now >= next_look {
-            let present = scan::present().unwrap_or_default();
-            threads.retain(|tid, _| present.contains(tid));
-            for tid in present {
-                threads.entry(tid).or_insert(0);
+            // The list may leave out a thread that lives, while others end.
+            for tid in scan::present().unwrap_or_default() {
+                threads.entry(tid).or_insert_with(|| clock::thread_cpu(tid).unwrap_or(0));
             }
             next_look = now + LOOK;
         }
-        for (tid, before) in &mut threads {
-            let cpu = clock::thread_cpu(*tid).unwrap_or(0);
+        threads.retain(|tid, before| {
+            let Some(cpu) = clock::thread_cpu(*tid) else { return false };
             if cpu.saturating_sub(*before) >= clock::nanos(interval) {
                 *before = cpu;
                 strike(*tid);
             }
-        }
-        sleep(interval);
+            true
+        });
+        sleep(interval.min(LOOK));
     }
+    SPENT.fetch_add(clock::own_cpu(), Ordering::Relaxed);
 }
 
 /// Signals a thread of this process in such a way that the handler knows by whom it was.

@@ -9,9 +9,10 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use vouch_sample::{Answer, NATIVE, Reason};
 
 use crate::context;
+use crate::kernel::peek;
 use crate::walker::{RawFrame, Room, Subject, Walker};
 
-/// A way to be broken. The names are those of the differences that it makes.
+/// A way to be broken. The names are those of the differences that it makes, where it makes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Break {
     Truncated,
@@ -20,7 +21,7 @@ pub enum Break {
     WrongMethod,
     WrongBci,
     NullMethod,
-    /// What is no method's id: the address of something else.
+    /// What is no method's id, by turns: the address of something else, a small number, the method itself.
     ForeignMethod,
     Nativeness,
     Unwalked,
@@ -105,7 +106,8 @@ unsafe impl Walker for Broken {
         let frames = unsafe { core::slice::from_raw_parts_mut(room.frames, length) };
         let Some(number) = self.turn() else { return Ok(count) };
         let place = if self.every == 1 { length / 2 } else { anywhere(number, length) };
-        spoil(frames, self.how, usize::try_from(room.depth).unwrap_or(0), place)
+        let turn = number.checked_div(self.every).unwrap_or(0);
+        spoil(frames, self.how, usize::try_from(room.depth).unwrap_or(0), (place, turn))
     }
 }
 
@@ -141,7 +143,7 @@ fn anywhere(number: u32, length: usize) -> usize {
 }
 
 /// Spoils one frame of a walk, or its root.
-fn spoil(frames: &mut [RawFrame], how: Break, depth: usize, middle: usize) -> Answer {
+fn spoil(frames: &mut [RawFrame], how: Break, depth: usize, (middle, turn): (usize, u32)) -> Answer {
     let length = frames.len();
     let all = u32::try_from(length).unwrap_or(u32::MAX);
     let one_less = || Ok(all.saturating_sub(u32::from(length > 1)));
@@ -168,18 +170,24 @@ fn spoil(frames: &mut [RawFrame], how: Break, depth: usize, middle: usize) -> An
         how => {
             let leaf = frames.first().map_or(0, |leaf| leaf.method);
             if let Some(frame) = frames.get_mut(middle) {
-                spoil_frame(frame, leaf, how);
+                spoil_frame(frame, leaf, how, turn);
             }
             Ok(all)
         }
     }
 }
 
-fn spoil_frame(frame: &mut RawFrame, leaf: usize, how: Break) {
+fn spoil_frame(frame: &mut RawFrame, leaf: usize, how: Break, turn: u32) {
     match how {
         Break::WrongMethod => frame.method = leaf,
         Break::NullMethod => frame.method = 0,
-        Break::ForeignMethod => frame.method = core::ptr::from_mut(frame).addr(),
+        Break::ForeignMethod => {
+            frame.method = match turn % 3 {
+                0 => core::ptr::from_mut(frame).addr(),
+                1 => 0x25,
+                _ => peek::<1>(frame.method).map_or(0x25, |[method]| method),
+            }
+        }
         Break::WrongBci => frame.bci = if frame.bci == 1 { 2 } else { 1 },
         Break::Nativeness => frame.bci = if frame.bci == NATIVE { 0 } else { NATIVE },
         _ => {}
