@@ -30,7 +30,8 @@ public class DeepCost {
 
     private static void together() {
         Report report = inTheDeep("together", DEEP);
-        Check.atMost(0.02, report.weightMs("dropped") / report.weightMs("signals"), "share of the time that found no room");
+        // Each thread owes a few milliseconds at its end, when the others have filled the lanes.
+        Check.atMost(0.01, report.weightMs("dropped") / report.weightMs("signals"), "share of the time that found no room");
         Check.between(0.97, report.conserved(), 1.03, "weight of all samples, of what the kernel charged");
     }
 

@@ -15,7 +15,7 @@ use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::own::Own;
 use vouch_walk::own::carried::{Name, Whom};
 use vouch_walk::recover::Recovery;
-use vouch_walk::walker::{FRAME_WORDS, Outset, Part, Room, Subject, Told, Walker};
+use vouch_walk::walker::{FRAME_WORDS, Outset, Part, Subject, Told, Walker};
 
 use crate::ask;
 use crate::cause::Cause;
@@ -34,6 +34,9 @@ const PERF_EVENT_IOC_PERIOD: libc::c_ulong = 0x4008_2404;
 
 /// A thread does not rest for what the drain takes for so many words of a sample: most stacks are no longer.
 const FREE_WORDS: usize = 2_048;
+
+/// The most frames of a sample that has little room.
+const SHORT: usize = 128;
 
 /// How many intervals there are from one signal of a perf event to the next: threads take a longer stride up at their next
 /// signal. It only grows while a recording runs.
@@ -76,16 +79,16 @@ pub struct Sampler {
 unsafe impl Sync for Sampler {}
 
 impl Sampler {
-    /// The words that the longest sample can need: in each account room for one frame more than are kept.
+    /// The words that the longest sample can need of which so many frames are kept: in each account room for one more.
     #[must_use]
-    pub fn longest(&self) -> usize {
+    pub fn longest(&self, depth: usize) -> usize {
         let recovered = if self.recovery.is_some() { RECOVERED } else { 0 };
-        longest(self.walkers.len(), recovered, self.depth.saturating_add(1))
+        longest(self.walkers.len(), recovered, depth.saturating_add(1))
     }
 
-    /// The room that the claim has for one account.
-    fn room(&self, sample: &mut Sample<'_, '_>) -> Room {
-        Room { frames: sample.room(), depth: i32::try_from(self.depth).unwrap_or(i32::MAX) }
+    /// True if what the signals say is the weight: see `user_only`.
+    fn by_signals(&self, cause: &Cause) -> bool {
+        self.user_only && matches!(cause, Cause::Perf)
     }
 }
 
@@ -96,7 +99,7 @@ pub struct Counters {
     pub signals: AtomicU64,
     /// What they weigh together.
     pub weight: AtomicU64,
-    /// Samples for which no lane had room, and their weight.
+    /// Samples for which no lane had room and that could not come later, and their weight.
     pub dropped: AtomicU64,
     pub dropped_weight: AtomicU64,
     /// Signals that came while their thread rested: the next sample's weight has their time.
@@ -140,15 +143,23 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         return;
     }
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    if !asks_for_sample(sampler, slot, cause, cpu) {
+        return;
+    }
+    // Before what is due is taken: what finds no room stays due.
+    let sample = begin(sampler, tid, cause);
+    if sample.is_none() && slot.is_some() && !matches!(cause, Cause::Own) {
+        sampler.counters.crowded.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
     let Some(weight) = weight(sampler, slot, cause, cpu) else { return };
     let number = sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
     sampler.counters.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
-    let Some(claim) = sampler.outlet.claim(tid, sampler.longest()) else {
+    let Some(mut sample) = sample else {
         sampler.counters.dropped.fetch_add(1, Ordering::Relaxed);
         sampler.counters.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
         return;
     };
-    let mut sample = Sample::new(claim);
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
     let (walked, carried) = walk(sampler, slot, &mut sample, number, (at.pc, context));
@@ -156,13 +167,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
-    if let Some(slot) = slot.filter(|_| !sampler.rests) {
-        // A signal that came meanwhile would find the thread where this one did.
-        slot.rest(now.saturating_add(sampler.interval));
-    } else if let Some(slot) = slot {
-        let read = sample.words().saturating_sub(FREE_WORDS) as u64;
-        let costs = took.saturating_add(sampler.price.load(Ordering::Relaxed).saturating_mul(read));
-        rest_if_dear(slot, sampler.interval.saturating_mul(slot.dues.stride().into()), now, costs);
+    if let Some(slot) = slot {
+        rest(sampler, slot, now, (took, sample.words()));
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
     let asked = walked && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
@@ -200,32 +206,44 @@ fn take_wish(sampler: &Sampler) -> bool {
     wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::AcqRel)
 }
 
-/// What the sample weighs; `None` if the signal is none, or comes while its thread rests or there is no room for it, or before anything is due.
+/// False if the signal is none of ours, or comes while its thread rests.
+fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> bool {
+    let Some(slot) = slot else { return cause.weight_of_a_stranger().is_some() };
+    if sampler.by_signals(cause) {
+        slot.count_signal();
+    }
+    match cause {
+        Cause::Foreign => false,
+        Cause::Own => true,
+        _ if slot.resting(cpu) => {
+            sampler.counters.rested.fetch_add(1, Ordering::Relaxed);
+            false
+        }
+        _ => true,
+    }
+}
+
+/// A sample to be written. One that a thread owes at its end cannot come later, and a thread that ends is not deep: where there is no room for
+/// the longest it gets what a short one needs, which nearly always fits behind the long ones.
+fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, 'static>> {
+    let whole = sampler.depth;
+    let short = matches!(cause, Cause::Own).then(|| whole.min(SHORT));
+    Some(whole).into_iter().chain(short).find_map(|depth| {
+        let claim = sampler.outlet.claim(tid, sampler.longest(depth))?;
+        Some(Sample::new(claim, depth))
+    })
+}
+
+/// What the sample weighs; `None` if it comes before anything is due.
 ///
 /// It is what the thread ran since its last sample, by its CPU clock, whatever the signal says: one that comes while
 /// another is pending is lost, as when the kernel works for the thread for longer than the interval; and a perf event's
 /// timer also runs while the core serves others' interrupts, which the clock leaves out.
 fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Option<u32> {
     let Some(slot) = slot else { return cause.weight_of_a_stranger() };
-    if matches!(cause, Cause::Foreign) {
-        return None;
-    }
-    let by_signals = sampler.user_only && matches!(cause, Cause::Perf);
-    if by_signals {
-        slot.count_signal();
-    }
-    if slot.resting(cpu) && !matches!(cause, Cause::Own) {
-        sampler.counters.rested.fetch_add(1, Ordering::Relaxed);
-        return None;
-    }
-    // What is left to be due is not lost.
-    if !matches!(cause, Cause::Own) && !sampler.outlet.has_room(sampler.longest()) {
-        sampler.counters.crowded.fetch_add(1, Ordering::Relaxed);
-        return None;
-    }
     let weight = if matches!(cause, Cause::Own) {
         slot.take_owed()
-    } else if !by_signals {
+    } else if !sampler.by_signals(cause) {
         slot.dues.due(cpu, sampler.interval)
     } else if slot.beginning().is_none() {
         slot.take_signals()
@@ -246,9 +264,17 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
 /// A walk that is long against the period would leave the program no time: the next signal would be due when the
 /// handler returns. And what it has written has to be read: the drain would not be done with many deep stacks before the next ones come.
 /// So the thread rests until both are a tenth of its time; the next sample weighs as much more.
-fn rest_if_dear(slot: &Slot, period: u64, now: u64, costs: u64) {
+fn rest(sampler: &Sampler, slot: &Slot, now: u64, (took, words): (u64, usize)) {
     const SHARE: u64 = 10;
-    let lasts = slot.usual.lasting(costs);
+    if !sampler.rests {
+        // A signal that came meanwhile would find the thread where this one did.
+        slot.rest(now.saturating_add(sampler.interval));
+        return;
+    }
+    let period = sampler.interval.saturating_mul(slot.dues.stride().into());
+    let read = words.saturating_sub(FREE_WORDS) as u64;
+    let lasts =
+        slot.usual.lasting(took.saturating_add(sampler.price.load(Ordering::Relaxed).saturating_mul(read)));
     if lasts.saturating_mul(SHARE) > period {
         slot.rest(now.saturating_add(lasts.saturating_mul(SHARE - 1)));
     }
@@ -286,7 +312,7 @@ fn walk(
         } else {
             // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it dies; the claim has
             // room for depth + 1 frames in each account; the context is the kernel's.
-            unsafe { guard::walk(*walker, &subject, sampler.room(sample)) }
+            unsafe { guard::walk(*walker, &subject, sample.room()) }
         };
         let (answer, cut, torn) = own_part(sampler, *walker, sample, (answer, told.get().cut), walked);
         let Outset { pc: called, before } = told.get().outset;
@@ -369,7 +395,7 @@ unsafe fn recover(
     let mut recovered = 0;
     while recovered < RECOVERED {
         // SAFETY: as of its walk; the claim has room for so many more accounts.
-        let Some(it) = (unsafe { attempts.next(walker, subject, sampler.room(sample)) }) else { break };
+        let Some(it) = (unsafe { attempts.next(walker, subject, sample.room()) }) else { break };
         let (answer, cut, torn) =
             own_part(sampler, walker, sample, (it.answer, subject.told.get().cut), false);
         if torn.is_some() {

@@ -95,13 +95,6 @@ impl<'m> Lane<'m> {
         (size.saturating_sub(used) >= skip.saturating_add(longest)).then_some(skip)
     }
 
-    /// True if a claim would be granted, as far as can be told.
-    #[inline]
-    pub fn has_room(&self, longest: usize) -> bool {
-        !self.claimed.load(Ordering::Relaxed)
-            && self.skip(self.head.load(Ordering::Relaxed), longest).is_some()
-    }
-
     /// The writer's side of `claim`: finds a contiguous place.
     #[inline]
     fn reserve(&self, longest: usize) -> Option<Claim<'_, 'm>> {

@@ -25,16 +25,6 @@ impl Outlet {
         claim
     }
 
-    /// True if there is room for an entry of so many words, as far as can be told; else has the drain look at once.
-    #[inline]
-    pub fn has_room(&self, longest: usize) -> bool {
-        let has_room = self.lanes.iter().any(|lane| lane.has_room(longest));
-        if !has_room {
-            self.wake();
-        }
-        has_room
-    }
-
     /// Has the drain look at once.
     pub fn wake(&self) {
         // SAFETY: the semaphore is never destroyed; sem_post is async-signal-safe.

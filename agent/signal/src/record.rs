@@ -6,7 +6,7 @@
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_of, number_of};
 use vouch_walk::own::carried::{NAME_WORDS, Name};
-use vouch_walk::walker::{FRAME_WORDS, RawFrame};
+use vouch_walk::walker::{FRAME_WORDS, RawFrame, Room};
 
 use crate::lane::{Claim, Entry};
 
@@ -77,13 +77,15 @@ pub struct Sample<'l, 'm> {
     /// Where the next account begins.
     next: usize,
     named: Named,
+    /// The most frames of an account.
+    depth: usize,
 }
 
 impl<'l, 'm> Sample<'l, 'm> {
-    /// A sample without an account.
+    /// A sample without an account, each of which may have so many frames, and one more, by the claim's length.
     #[inline]
-    pub fn new(claim: Claim<'l, 'm>) -> Self {
-        Self { claim, next: HEAD_WORDS, named: Named::default() }
+    pub fn new(claim: Claim<'l, 'm>, depth: usize) -> Self {
+        Self { claim, next: HEAD_WORDS, named: Named::default(), depth }
     }
 
     /// Writes what the virtual thread is called; before any account.
@@ -96,10 +98,11 @@ impl<'l, 'm> Sample<'l, 'm> {
         }
     }
 
-    /// Where the next account's frames are to be written: as many as it may have, by the claim's length.
+    /// Where the next account's frames are to be written, and how many of them.
     #[inline]
-    pub fn room(&self) -> *mut RawFrame {
-        self.claim.pointer(self.next.wrapping_add(ACCOUNT_WORDS)).cast()
+    pub fn room(&self) -> Room {
+        let frames = self.claim.pointer(self.next.wrapping_add(ACCOUNT_WORDS)).cast();
+        Room { frames, depth: i32::try_from(self.depth).unwrap_or(i32::MAX) }
     }
 
     /// The first of those frames, before they are taken in.
@@ -109,7 +112,7 @@ impl<'l, 'm> Sample<'l, 'm> {
     #[inline]
     pub unsafe fn written(&self, count: u32) -> &[RawFrame] {
         // SAFETY: by the caller's promise; until the claim is published nobody else has its words.
-        unsafe { core::slice::from_raw_parts(self.room(), count as usize) }
+        unsafe { core::slice::from_raw_parts(self.room().frames, count as usize) }
     }
 
     /// Takes in the account whose frames were written, of a walk that began at this pc, and where it is cut.
@@ -131,7 +134,7 @@ impl<'l, 'm> Sample<'l, 'm> {
     /// Publishes it under this head.
     #[inline]
     pub fn publish(self, head: &Head) {
-        let Self { claim, next, named } = self;
+        let Self { claim, next, named, .. } = self;
         claim.set(1, head.time);
         claim.set(2, head.cpu);
         claim.set(3, pair(head.tid, head.serial));
@@ -290,11 +293,11 @@ mod tests {
 
     /// Writes a sample with these accounts.
     fn write(lane: &Lane<'_>, accounts: &[Result<&[RawFrame], Reason>]) {
-        let mut sample = Sample::new(lane.claim(longest(accounts.len(), 0, 4)).unwrap());
+        let mut sample = Sample::new(lane.claim(longest(accounts.len(), 0, 4)).unwrap(), 3);
         for account in accounts {
             for (at, frame) in account.iter().flat_map(|frames| frames.iter()).enumerate() {
                 // SAFETY: the claim has room for four frames in each account.
-                unsafe { sample.room().add(at).write(*frame) };
+                unsafe { sample.room().frames.add(at).write(*frame) };
             }
             sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()), None, Origin::FIRST, 7);
         }
@@ -339,10 +342,10 @@ mod tests {
                 *word = u64::from_le_bytes(all);
             }
             let write = || {
-                let mut sample = Sample::new(lane.claim(longest(1, 0, 4)).unwrap());
+                let mut sample = Sample::new(lane.claim(longest(1, 0, 4)).unwrap(), 3);
                 sample.name(&name);
                 // SAFETY: the claim has room for four frames.
-                unsafe { sample.room().write(RawFrame { bci: 17, method: 1 }) };
+                unsafe { sample.room().frames.write(RawFrame { bci: 17, method: 1 }) };
                 sample.add(Ok(1), None, Origin::FIRST, 7);
                 sample.publish(&HEAD);
             };
@@ -377,7 +380,7 @@ mod tests {
     fn an_account_says_whose_it_is_where_it_begins_and_where_it_is_cut() {
         let words = words();
         let lane = Lane::new(&words);
-        let mut sample = Sample::new(lane.claim(longest(1, 3, 4)).unwrap());
+        let mut sample = Sample::new(lane.claim(longest(1, 3, 4)).unwrap(), 3);
         sample.add(Err(Reason::UNKNOWN_JAVA), None, Origin::FIRST, 11);
         let recovered = Origin { strategy: Some(3), ..Origin::FIRST };
         let second = Origin { walker: 1, compared: true, ..Origin::FIRST };
@@ -385,7 +388,7 @@ mod tests {
         let called = Origin { begun: Some(false), strategy: Some(0), ..Origin::FIRST };
         for (origin, pc) in [(recovered, 12), (second, usize::MAX), (begun, 13), (called, 14)] {
             // SAFETY: the claim has room for four frames in each account.
-            unsafe { sample.room().write(RawFrame { bci: 0, method: 7 }) };
+            unsafe { sample.room().frames.write(RawFrame { bci: 0, method: 7 }) };
             sample.add(Ok(1), Some(Cut { at: 1, frames: 9 }), origin, pc);
         }
         sample.publish(&HEAD);
@@ -411,7 +414,7 @@ mod tests {
     fn what_is_torn_or_no_sample_is_read_as_far_as_it_goes() {
         let words = words();
         let lane = Lane::new(&words);
-        let mut sample = Sample::new(lane.claim(longest(1, 0, 4)).unwrap());
+        let mut sample = Sample::new(lane.claim(longest(1, 0, 4)).unwrap(), 3);
         // It says that it has a thousand frames, and has none.
         sample.claim.set(HEAD_WORDS, 1_000);
         sample.claim.set(HEAD_WORDS + 1, 0);

@@ -76,7 +76,7 @@ impl Rig {
             witness_wanted: AtomicBool::new(false),
             stay: Stay::new(polls),
         });
-        let size = LANE_WORDS.max(LANE_SAMPLES * sampler.longest());
+        let size = LANE_WORDS.max(LANE_SAMPLES * sampler.longest(sampler.depth));
         let (lanes, event_lanes) = (Lanes::new(count, size), Lanes::new(EVENT_LANES, EVENT_LANE_WORDS));
         // SAFETY: given back in `drop`, once the gate is closed and empty.
         sampler.outlet.lanes = unsafe { lanes.lent() };

@@ -133,14 +133,14 @@ impl Bench {
         accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
     ) {
         const MOST: usize = 4;
-        let mut sample = Sample::new(self.lane.claim(longest(3, MOST, DEPTH + 1)).unwrap());
+        let mut sample = Sample::new(self.lane.claim(longest(3, MOST, DEPTH + 1)).unwrap(), DEPTH);
         sample.name(name);
         for (account, origin, pc) in accounts {
             let frames = account.unwrap_or_default();
             let kept = frames.len().min(DEPTH);
             for (at, &(method, bci)) in frames[..kept].iter().enumerate() {
                 // SAFETY: the claim has room for as many.
-                unsafe { sample.room().add(at).write(RawFrame { bci, method }) };
+                unsafe { sample.room().frames.add(at).write(RawFrame { bci, method }) };
             }
             let [kept, depth] = [kept, DEPTH].map(|count| u32::try_from(count).unwrap());
             let answer: Answer = account.map(|_| kept);
