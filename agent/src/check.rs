@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::engine::choose;
+use crate::engine::{Engine, choose};
 use crate::governor::policy;
 use crate::guard;
 use crate::hotspot::vmstructs::flag;
@@ -66,6 +66,12 @@ fn engines() -> Vec<String> {
             ));
             lines.extend(why);
             lines.extend(choice.notes);
+            if matches!(choice.engine, Engine::Perf { .. }) {
+                lines.push(
+                    "without interval= it comes more rarely after 10 s of CPU time, where it takes more than a hundredth of that"
+                        .to_owned(),
+                );
+            }
         }
         Err(why) => lines.push(why),
     }

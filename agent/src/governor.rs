@@ -20,15 +20,17 @@ use parking_lot::{Condvar, Mutex};
 use vouch_report::float;
 use vouch_sample::VALUES;
 use vouch_signal::handler::STRIDE;
+use vouch_signal::spent::SPENT;
 
 use crate::clock::{self, seconds};
 use crate::engine::Engine;
 use crate::engine::cost::Meter;
 use crate::fault::guard;
 use crate::own_thread::{self, Blocked, OwnThread};
+use crate::plan::Plan;
 use crate::say::say;
 use crate::threads::registry;
-use policy::{Order, Policy, Seen};
+use policy::{Order, Policy, Seen, Spent};
 
 pub use acts::{LENGTHENED, PAUSED, STOPPED};
 
@@ -87,9 +89,8 @@ static DESK: Mutex<Desk> = Mutex::new(Desk {
 static CALL: Condvar = Condvar::new();
 static THREAD: OwnThread = OwnThread::new();
 
-/// A recording begins: with this stride, if the engine has interrupts of its own, of which one took `cost` when that was
-/// decided. `None`: with no engine.
-pub fn begin(engine: Option<Engine>, interval: Duration, stride: u32, cost: Option<Duration>) {
+/// A recording begins, as it was planned, with this engine. `None`: with none.
+pub fn begin(engine: Option<Engine>, plan: &Plan) {
     let mut desk = DESK.lock();
     desk.notes.clear();
     desk.stopped = false;
@@ -99,8 +100,10 @@ pub fn begin(engine: Option<Engine>, interval: Duration, stride: u32, cost: Opti
         STRIDE.store(1, Ordering::Relaxed);
         return;
     };
-    STRIDE.store(stride, Ordering::Relaxed);
-    desk.task = Some(Task { policy: Policy::new(interval, stride, cost), interval, user_only });
+    STRIDE.store(plan.stride, Ordering::Relaxed);
+    let interval = plan.options.interval;
+    let policy = Policy::new(interval, plan.stride, plan.choice.cost, plan.options.budget);
+    desk.task = Some(Task { policy, interval, user_only });
     let is_first = !desk.has_thread;
     if is_first {
         // Without a thread for it the machine has other troubles; the profile is as good.
@@ -203,6 +206,7 @@ fn govern(meter: Option<&Meter>) {
         let busy = now.busy_since(&before) > IDLE;
         if busy && number.is_multiple_of(MEASURE) {
             seen.cost = meter.and_then(|meter| meter.measure(INTERRUPTS));
+            seen.spent.switch = meter.map(Meter::measure_switch);
         }
         number = number.wrapping_add(1);
         before = now;
@@ -292,6 +296,8 @@ struct Look {
     process_cpu: u64,
     system: u64,
     switches: u64,
+    /// Signals, and the nanoseconds that their handlers took.
+    sampling: (u64, u64),
     /// Timer interrupts of each core since it was started.
     interrupts: Vec<u64>,
 }
@@ -307,6 +313,7 @@ impl Look {
             process_cpu: clock::process_cpu(),
             system: nanos(usage.ru_stime),
             switches: (usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned(),
+            sampling: SPENT.so_far(),
             interrupts: timer_interrupts(&fs::read_to_string("/proc/interrupts").unwrap_or_default()),
         }
     }
@@ -318,7 +325,19 @@ impl Look {
         Seen {
             interrupts: cores.map(|(now, before)| rate(*now, *before)).collect(),
             switches: rate(self.switches, before.switches),
+            spent: self.spent_since(before),
             ..Seen::default()
+        }
+    }
+
+    fn spent_since(&self, before: &Self) -> Spent {
+        let (signals, handlers) = self.sampling;
+        Spent {
+            cpu: Duration::from_nanos(self.process_cpu.saturating_sub(before.process_cpu)),
+            handlers: Duration::from_nanos(handlers - before.sampling.1),
+            signals: signals - before.sampling.0,
+            switches: self.switches.saturating_sub(before.switches),
+            switch: None,
         }
     }
 

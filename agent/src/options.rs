@@ -131,6 +131,8 @@ pub struct Options {
     /// No more than so many bytes of it.
     pub most_on_disk: u64,
     pub interval: Duration,
+    /// The part of the program's CPU time that sampling may take, or the interval becomes longer; `None` where one was asked for.
+    pub budget: Option<f64>,
     pub engine: EngineWish,
     pub depth: usize,
     pub threads: Option<Regex>,
@@ -166,6 +168,7 @@ impl Default for Options {
             on_disk: OnDisk::default(),
             most_on_disk: 1 << 30,
             interval: Duration::from_millis(1),
+            budget: Some(0.01),
             engine: EngineWish::Auto,
             depth: 65_536,
             threads: None,

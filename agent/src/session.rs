@@ -144,7 +144,7 @@ impl Session {
         let questions = Questions::new(jvmti, hotspot, registry(), places.code);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
-        governor::begin(engine, options.interval, plan.stride, plan.choice.cost);
+        governor::begin(engine, &plan);
         rig.open_events();
         rig.open();
         let mut told = options.events;

@@ -90,7 +90,12 @@ pub static KEYS: [Key; 22] = [
         ],
     ),
     of("recording-limit", "1GB", "SIZE", &["the most that it may take"]),
-    of("interval", "1ms", "TIME", &["CPU time between two samples of a thread (us, ms, s; 50us to 10s)"]),
+    of(
+        "interval",
+        "1ms",
+        "TIME",
+        &["CPU time between two samples of a thread (50us to 10s); not given, it takes 1 % at most"],
+    ),
     of("engine", "auto", "NAME", &["auto, perf, timer or itimer"]),
     of("depth", "65536", "N", &["most frames of a stack that are kept: its two ends (1 to 65536)"]),
     key("threads", "REGEX", &["sample only threads whose name matches"]),

@@ -23,6 +23,7 @@ use crate::gate::Gate;
 use crate::outlet::Outlet;
 use crate::record::{Origin, RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
+use crate::spent::SPENT;
 use crate::stay::{DEEPEST, Post, Stay};
 use crate::virtuals::VIRTUALS;
 
@@ -142,6 +143,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     if slot.is_some_and(Slot::excluded) {
         return;
     }
+    SPENT.signal();
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     if !asks_for_sample(sampler, slot, cause, cpu) {
         return;
@@ -167,6 +169,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
+    SPENT.took(took);
     if let Some(slot) = slot {
         rest(sampler, slot, now, (took, sample.words()));
     }

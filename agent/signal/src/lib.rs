@@ -43,6 +43,7 @@ pub mod phase;
 pub mod record;
 #[cfg(not(loom))]
 pub mod slots;
+pub mod spent;
 #[cfg(not(loom))]
 pub mod stay;
 mod sync;

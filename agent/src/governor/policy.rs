@@ -1,10 +1,13 @@
-//! When the engine is too dear for this machine, and what is done about it: a longer stride first, then its end.
+//! When the engine is too dear for this machine, and what is done about it: a longer stride first, then its end. And when it takes
+//! more of the program's time than somebody who did not ask for an interval would expect: then a longer stride, too.
 //!
 //! A machine may suffer from others' timers as well, so before the engine is blamed for that it has to pause for a moment: what
 //! goes on without it is not its own. Pure: it judges what was seen, and knows no kernel. It must never stop the engine without
 //! having lengthened the stride, nor blame it for what it was not asked about.
 
 use std::time::Duration;
+
+use vouch_report::float;
 
 /// The interrupts of a new recording may take this part of a core…
 const AFFORDED: u32 = 20;
@@ -31,6 +34,10 @@ const PATIENCE: u32 = 4;
 const MOST_PATIENCE: u32 = 48;
 /// After so many looks at a machine that is well, what was is forgotten: some five minutes.
 const CALM: u32 = 1_000;
+/// The budget is not for the first of a program's CPU time, so that the profile of one that is soon done has many samples…
+const FREE: Duration = Duration::from_secs(10);
+/// …and it is judged by so much of it.
+const JUDGED: Duration = Duration::from_secs(2);
 
 /// What was seen in one look.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +50,38 @@ pub struct Seen {
     pub interrupts: Vec<f64>,
     /// How often a second threads of the process got or lost a core: each time a timer may expire early.
     pub switches: f64,
+    /// What sampling has taken since the look before, and of what.
+    pub spent: Spent,
+}
+
+/// What sampling takes of the process's time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spent {
+    /// All CPU time of the process.
+    pub cpu: Duration,
+    /// That of the handlers.
+    pub handlers: Duration,
+    pub signals: u64,
+    pub switches: u64,
+    /// What a switch costs more for the engine's sake, if it was measured this time.
+    pub switch: Option<Duration>,
+}
+
+impl Spent {
+    /// The part of all CPU time that signals took, each of which costs an interrupt of `cost`, and switches.
+    fn share(&self, cost: Duration) -> f64 {
+        let times = |count: u64, each: Duration| float(count) * each.as_secs_f64();
+        let switches = times(self.switches, self.switch.unwrap_or_default());
+        (self.handlers.as_secs_f64() + times(self.signals, cost) + switches) / self.cpu.as_secs_f64()
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.cpu += more.cpu;
+        self.handlers += more.handlers;
+        self.signals += more.signals;
+        self.switches += more.switches;
+        self.switch = more.switch.or(self.switch);
+    }
 }
 
 /// What is to be done.
@@ -82,6 +121,11 @@ struct Surplus {
 pub struct Policy {
     interval: Duration,
     stride: u32,
+    /// The part of the program's CPU time that sampling may take.
+    budget: Option<f64>,
+    /// The CPU time that the program has had, and what sampling took of it since that was judged.
+    had: Duration,
+    spent: Spent,
     costs: Vec<Duration>,
     late: u32,
     too_many: u32,
@@ -98,10 +142,13 @@ pub struct Policy {
 }
 
 impl Policy {
-    pub fn new(interval: Duration, stride: u32, cost: Option<Duration>) -> Self {
+    pub fn new(interval: Duration, stride: u32, cost: Option<Duration>, budget: Option<f64>) -> Self {
         Self {
             interval,
             stride,
+            budget,
+            had: Duration::ZERO,
+            spent: Spent::default(),
             costs: cost.into_iter().collect(),
             late: 0,
             too_many: 0,
@@ -120,6 +167,8 @@ impl Policy {
             let surplus = self.costs.len().saturating_sub(KEPT);
             self.costs.drain(..surplus);
         }
+        self.had += seen.spent.cpu;
+        self.spent.add(&seen.spent);
         if let Some(suspicion) = self.asking.take() {
             return Some(self.verdict(suspicion, seen));
         }
@@ -140,7 +189,7 @@ impl Policy {
             self.warned = false;
             self.patience = TIMES;
         }
-        self.dearer()
+        self.dearer().or_else(|| self.over_budget())
     }
 
     /// The core with the most interrupts that are not known to be others'.
@@ -212,6 +261,30 @@ impl Policy {
         let stride = stride_for(cost, self.interval, self.stride);
         let why = format!("a timer interrupt costs {} now", micros(cost));
         if stride == self.stride { Some(Order::Stop { why }) } else { Some(self.lengthen(stride, why)) }
+    }
+
+    /// Nobody asked for so many samples, and they take more of the program's time than they may.
+    fn over_budget(&mut self) -> Option<Order> {
+        let budget = self.budget?;
+        if self.had < FREE || self.spent.cpu < JUDGED {
+            return None;
+        }
+        let share = self.spent.share(self.cost().unwrap_or_default());
+        self.spent = Spent { switch: self.spent.switch, ..Spent::default() };
+        let period = self.interval * self.stride;
+        // What a signal costs stays, and what a switch does gets less: an event that comes later need not be the timer's next.
+        let stride = doubled(self.stride, self.interval, |longer| {
+            share * period.as_secs_f64() <= budget * longer.as_secs_f64()
+        });
+        (stride > self.stride).then(|| {
+            let why = format!(
+                "each {} took {:.1} % of the program's time, and without interval= it is to be {} %",
+                micros(period),
+                share * 100.0,
+                budget * 100.0
+            );
+            self.lengthen(stride, why)
+        })
     }
 
     fn lengthen(&mut self, stride: u32, why: String) -> Order {
@@ -327,7 +400,7 @@ mod tests {
 
     #[test]
     fn dearer_interrupts_lengthen_the_stride_once_they_are_believed() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
         for _ in 0..100 {
             assert_eq!(policy.judge(&costing(90)), None);
         }
@@ -335,7 +408,7 @@ mod tests {
         let [Order::Lengthen { stride: 4, why }] = &orders[..] else { panic!("{orders:?}") };
         assert!(why.contains("150us"), "{why}");
         // One that was interrupted by somebody else is no cost.
-        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
         for round in 0..100 {
             assert_eq!(policy.judge(&costing(if round % 5 < 2 { 5_000 } else { 16 })), None);
         }
@@ -343,7 +416,7 @@ mod tests {
 
     #[test]
     fn interrupts_that_no_stride_can_pay_for_stop_the_engine() {
-        let mut policy = Policy::new(MS, 16, None);
+        let mut policy = Policy::new(MS, 16, None, None);
         let orders: Vec<Order> = (0..5).filter_map(|_| policy.judge(&costing(3_000))).collect();
         assert!(matches!(&orders[..], [Order::Stop { .. }]), "{orders:?}");
     }
@@ -372,7 +445,7 @@ mod tests {
     #[test]
     fn a_machine_that_suffers_gets_a_longer_stride_and_then_peace() {
         for (with, without) in [(storm(50_000.0), storm(300.0)), (late(), Seen::default())] {
-            let mut policy = Policy::new(MS, 1, Some(us(16)));
+            let mut policy = Policy::new(MS, 1, Some(us(16)), None);
             let orders = orders(&mut policy, 8, &with, &without);
             let expected = [
                 Order::Pause,
@@ -388,7 +461,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_while_the_engine_pauses_is_not_its_doing() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
         let orders_of = orders(&mut policy, 100, &storm(50_000.0), &storm(48_000.0));
         assert!(matches!(&orders_of[..], [Order::Pause, Order::GoOn { .. }]), "{orders_of:?}");
         // Beside it the engine's own is seen, on that core and on another, and the storm's end is no reason to trust it more.
@@ -401,7 +474,7 @@ mod tests {
 
     #[test]
     fn what_comes_and_goes_has_the_engine_pause_ever_more_rarely() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
         let pauses = |policy: &mut Policy, on: u32, off: u32| -> usize {
             (0..500 / (on + off))
                 .map(|_| {
@@ -414,7 +487,7 @@ mod tests {
         assert_eq!(pauses(&mut policy, 4, 2), 1);
         assert_eq!(pauses(&mut policy, 20, 2), 1);
         // A machine that hardly answers is asked as rarely.
-        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
         let orders = orders(&mut policy, 4 + 13 + 49 + 49, &late(), &late());
         assert_eq!(orders.len(), 8, "{orders:?}");
         assert!(orders.iter().all(|order| matches!(order, Order::Pause | Order::GoOn { .. })), "{orders:?}");
@@ -422,7 +495,7 @@ mod tests {
 
     #[test]
     fn what_was_is_forgotten_on_a_machine_that_is_well() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
         orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
         assert!(policy.warned);
         for _ in 0..CALM {
@@ -434,7 +507,7 @@ mod tests {
 
     #[test]
     fn what_passes_or_is_accounted_for_changes_nothing() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)));
+        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
         for round in 0..300 {
             let seen = match round % 3 {
                 0 => Seen { late: true, interrupts: vec![60_000.0], ..Seen::default() },
@@ -445,5 +518,32 @@ mod tests {
             };
             assert_eq!(policy.judge(&seen), None, "round {round}");
         }
+    }
+
+    /// Half a second of two cores, of which sampling takes this much.
+    fn spending(handlers: Duration, signals: u64, switches: u64) -> Seen {
+        let spent = Spent { cpu: Duration::from_secs(1), handlers, signals, switches, switch: Some(us(4)) };
+        Seen { spent, ..Seen::default() }
+    }
+
+    #[test]
+    fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
+        let orders_of = |budget, seen: &Seen| -> Vec<(usize, Order)> {
+            let mut policy = Policy::new(MS, 1, Some(us(10)), budget);
+            (0..40).filter_map(|look| Some((look, policy.judge(seen)?))).collect()
+        };
+        // Handlers for 2.4 %, interrupts for 1 %.
+        let dear = spending(us(24_000), 1_000, 0);
+        let orders = orders_of(Some(0.01), &dear);
+        let [(9, Order::Lengthen { stride: 4, why }), ..] = &orders[..] else { panic!("{orders:?}") };
+        assert!(why.contains("each 1000us took 3.4 % of"), "{why}");
+        assert_eq!(orders_of(None, &dear), []);
+        // Switches alone.
+        let switches = orders_of(Some(0.01), &spending(Duration::ZERO, 0, 4_000));
+        assert!(matches!(&switches[..], [(_, Order::Lengthen { stride: 2, .. }), ..]), "{switches:?}");
+        assert_eq!(orders_of(Some(0.01), &spending(us(4_000), 500, 0)), []);
+        // However dear, no longer than the longest.
+        let orders = orders_of(Some(0.01), &spending(us(900_000), 1_000, 0));
+        assert!(matches!(&orders[..], [(_, Order::Lengthen { stride: 16, .. })]), "{orders:?}");
     }
 }

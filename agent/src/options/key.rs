@@ -58,7 +58,10 @@ pub fn apply(
             options.on_disk = choice(value, &wishes).map_err(named)?;
         }
         "recording-limit" => options.most_on_disk = size(value, "64KB", "1000GB").map_err(named)?,
-        "interval" => options.interval = length(value, "50us", "10s").map_err(named)?,
+        "interval" => {
+            options.interval = length(value, "50us", "10s").map_err(named)?;
+            options.budget = None;
+        }
         "engine" => {
             let engines = [
                 ("auto", EngineWish::Auto),
