@@ -68,7 +68,7 @@ fn engines() -> Vec<String> {
             lines.extend(choice.notes);
             if matches!(choice.engine, Engine::Perf { .. }) {
                 lines.push(
-                    "without interval= it comes more rarely after 10 s of CPU time, where it takes more than a hundredth of that"
+                    "without interval= more rarely after 10 s of the program's CPU time, where samples take more than a hundredth of it"
                         .to_owned(),
                 );
             }

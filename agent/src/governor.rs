@@ -206,7 +206,6 @@ fn govern(meter: Option<&Meter>) {
         let busy = now.busy_since(&before) > IDLE;
         if busy && number.is_multiple_of(MEASURE) {
             seen.cost = meter.and_then(|meter| meter.measure(INTERRUPTS));
-            seen.spent.switch = meter.map(Meter::measure_switch);
         }
         number = number.wrapping_add(1);
         before = now;
@@ -336,8 +335,6 @@ impl Look {
             cpu: Duration::from_nanos(self.process_cpu.saturating_sub(before.process_cpu)),
             handlers: Duration::from_nanos(handlers - before.sampling.1),
             signals: signals - before.sampling.0,
-            switches: self.switches.saturating_sub(before.switches),
-            switch: None,
         }
     }
 

@@ -24,7 +24,7 @@ import dev.vouch.test.Vm;
 
 public class Budget {
     /** Deep enough that a walk takes more than a hundredth of a millisecond anywhere. */
-    private static final int DEEP = 1_000;
+    private static final int DEEP = 3_000;
     private static final int THREADS = 2;
     private static final int EACH_MS = 6_500;
     private static final double FREE_MS = 10_000;
@@ -39,6 +39,9 @@ public class Budget {
         Check.atLeast(1, marks.size(), "the trigger: times that the interval was made longer");
         Check.atLeast(2 * report.intervalUs(), report.sampledIntervalUs(), "what is between two signals in the end, in us");
         Check.equal(true, report.engineNotes().stream().anyMatch(Budget::isOfBudget), "told among " + report.engineNotes());
+        if (report.engineNotes().stream().anyMatch(note -> note.contains("a timer interrupt costs "))) {
+            return; // what the machine could not afford came before
+        }
         double longer = marks.stream().mapToDouble(mark -> mark.startMs).min().getAsDouble();
         double before = run.profile().samples().stream().filter(sample -> sample.timeMs <= longer)
             .mapToDouble((Sample sample) -> sample.weight).sum() * report.intervalUs() / 1e3;

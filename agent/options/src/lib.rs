@@ -94,7 +94,7 @@ pub static KEYS: [Key; 22] = [
         "interval",
         "1ms",
         "TIME",
-        &["CPU time between two samples of a thread (50us to 10s); not given, it takes 1 % at most"],
+        &["CPU time between two samples of a thread (50us to 10s; may grow if not given)"],
     ),
     of("engine", "auto", "NAME", &["auto, perf, timer or itimer"]),
     of("depth", "65536", "N", &["most frames of a stack that are kept: its two ends (1 to 65536)"]),

@@ -100,12 +100,12 @@ pub struct Counters {
     pub signals: AtomicU64,
     /// What they weigh together.
     pub weight: AtomicU64,
-    /// Samples for which no lane had room and that could not come later, and their weight.
+    /// Samples of threads without a slot for which no lane had room, and their weight: nobody knows later what they were due.
     pub dropped: AtomicU64,
     pub dropped_weight: AtomicU64,
     /// Signals that came while their thread rested: the next sample's weight has their time.
     pub rested: AtomicU64,
-    /// Signals that came while no lane had room: the same.
+    /// Signals that came while no lane had room: the same, or it stays owed.
     pub crowded: AtomicU64,
     /// Walks that faulted in the JVM's code.
     pub crashed: AtomicU64,
@@ -143,14 +143,13 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     if slot.is_some_and(Slot::excluded) {
         return;
     }
-    SPENT.signal();
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     if !asks_for_sample(sampler, slot, cause, cpu) {
         return;
     }
     // Before what is due is taken: what finds no room stays due.
     let sample = begin(sampler, tid, cause);
-    if sample.is_none() && slot.is_some() && !matches!(cause, Cause::Own) {
+    if sample.is_none() && slot.is_some() {
         sampler.counters.crowded.fetch_add(1, Ordering::Relaxed);
         return;
     }
@@ -169,7 +168,9 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
-    SPENT.took(took);
+    if matches!(cause, Cause::Perf) {
+        SPENT.took(took);
+    }
     if let Some(slot) = slot {
         rest(sampler, slot, now, (took, sample.words()));
     }
@@ -211,6 +212,9 @@ fn take_wish(sampler: &Sampler) -> bool {
 
 /// False if the signal is none of ours, or comes while its thread rests.
 fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> bool {
+    if matches!(cause, Cause::Perf) {
+        SPENT.signal();
+    }
     let Some(slot) = slot else { return cause.weight_of_a_stranger().is_some() };
     if sampler.by_signals(cause) {
         slot.count_signal();
@@ -226,8 +230,9 @@ fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u
     }
 }
 
-/// A sample to be written. One that a thread owes at its end cannot come later, and a thread that ends is not deep: where there is no room for
-/// the longest it gets what a short one needs, which nearly always fits behind the long ones.
+/// A sample to be written. One that a thread owes at its end cannot come later, and a thread that ends is not deep (one that leaves the filter by
+/// a new name may be, and its stack is cut): where there is no room for the longest it gets what a short one needs, which nearly always fits
+/// behind the long ones.
 fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, 'static>> {
     let whole = sampler.depth;
     let short = matches!(cause, Cause::Own).then(|| whole.min(SHORT));

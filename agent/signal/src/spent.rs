@@ -1,4 +1,4 @@
-//! What sampling has taken of the process's time so far, for the governor: how many signals came, and how long their handlers ran.
+//! What perf events have taken of the process's time so far, for the governor: how many signals came, and how long their handlers ran.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +19,7 @@ impl Spent {
         self.signals.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A handler has run for so long, by its thread's CPU clock.
+    /// A sample was taken for one, in so long, by its thread's CPU clock.
     #[inline]
     pub(crate) fn took(&self, nanos: u64) {
         self.nanos.fetch_add(nanos, Ordering::Relaxed);

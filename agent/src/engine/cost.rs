@@ -1,5 +1,4 @@
-//! What a timer interrupt costs on this machine, and that a thread which gets or loses a core takes its timer along: on a virtual
-//! one ten times what it does on iron, and more when it is busy.
+//! What a timer interrupt costs on this machine: on a virtual one ten times what it does on iron, and more when it is busy.
 //!
 //! An event of the calling thread's runs without a signal, while the thread does nothing but read the clock: each of
 //! its interrupts leaves a gap between two readings. It must take no longer than a person would not notice.
@@ -16,9 +15,6 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// A gap between two readings of the clock is so much longer than most are, and at least so long.
 const LONGER: u32 = 4;
 const GAP: Duration = Duration::from_nanos(500);
-
-/// How often the event is started and stopped, to see what that takes.
-const SWITCHES: usize = 9;
 
 /// Measures it for the thread that it was made on.
 #[derive(Debug)]
@@ -51,26 +47,5 @@ impl Meter {
         self.0.stop();
         gaps.sort_unstable();
         gaps.get(interrupts / 2).copied()
-    }
-
-    /// What one switch costs more for the event: it is stopped and started then, as here, but without a call for each.
-    pub fn measure_switch(&self) -> Duration {
-        let median = |act: &dyn Fn()| {
-            let mut times: Vec<Duration> = (0..SWITCHES)
-                .map(|_| {
-                    let begun = Instant::now();
-                    act();
-                    begun.elapsed()
-                })
-                .collect();
-            times.sort_unstable();
-            times[SWITCHES / 2]
-        };
-        let both = median(&|| {
-            drop(self.0.start());
-            self.0.stop();
-        });
-        // One that is stopped already.
-        both.saturating_sub(median(&|| self.0.stop()) * 2)
     }
 }

@@ -36,7 +36,7 @@ const MOST_PATIENCE: u32 = 48;
 const CALM: u32 = 1_000;
 /// The budget is not for the first of a program's CPU time, so that the profile of one that is soon done has many samples…
 const FREE: Duration = Duration::from_secs(10);
-/// …and it is judged by so much of it.
+/// …and what sampling takes is judged by so much of it.
 const JUDGED: Duration = Duration::from_secs(2);
 
 /// What was seen in one look.
@@ -62,25 +62,19 @@ pub struct Spent {
     /// That of the handlers.
     pub handlers: Duration,
     pub signals: u64,
-    pub switches: u64,
-    /// What a switch costs more for the engine's sake, if it was measured this time.
-    pub switch: Option<Duration>,
 }
 
 impl Spent {
-    /// The part of all CPU time that signals took, each of which costs an interrupt of `cost`, and switches.
+    /// The part of all CPU time that signals took, each of which costs an interrupt of `cost`, and as much for the signal itself.
     fn share(&self, cost: Duration) -> f64 {
-        let times = |count: u64, each: Duration| float(count) * each.as_secs_f64();
-        let switches = times(self.switches, self.switch.unwrap_or_default());
-        (self.handlers.as_secs_f64() + times(self.signals, cost) + switches) / self.cpu.as_secs_f64()
+        let signals = float(self.signals) * 2.0 * cost.as_secs_f64();
+        (self.handlers.as_secs_f64() + signals) / self.cpu.as_secs_f64()
     }
 
     fn add(&mut self, more: &Self) {
         self.cpu += more.cpu;
         self.handlers += more.handlers;
         self.signals += more.signals;
-        self.switches += more.switches;
-        self.switch = more.switch.or(self.switch);
     }
 }
 
@@ -123,7 +117,7 @@ pub struct Policy {
     stride: u32,
     /// The part of the program's CPU time that sampling may take.
     budget: Option<f64>,
-    /// The CPU time that the program has had, and what sampling took of it since that was judged.
+    /// The CPU time that the program has had, and what sampling took of that which is to be judged.
     had: Duration,
     spent: Spent,
     costs: Vec<Duration>,
@@ -168,7 +162,9 @@ impl Policy {
             self.costs.drain(..surplus);
         }
         self.had += seen.spent.cpu;
-        self.spent.add(&seen.spent);
+        if self.had > FREE {
+            self.spent.add(&seen.spent);
+        }
         if let Some(suspicion) = self.asking.take() {
             return Some(self.verdict(suspicion, seen));
         }
@@ -266,13 +262,12 @@ impl Policy {
     /// Nobody asked for so many samples, and they take more of the program's time than they may.
     fn over_budget(&mut self) -> Option<Order> {
         let budget = self.budget?;
-        if self.had < FREE || self.spent.cpu < JUDGED {
+        if self.spent.cpu < JUDGED {
             return None;
         }
-        let share = self.spent.share(self.cost().unwrap_or_default());
-        self.spent = Spent { switch: self.spent.switch, ..Spent::default() };
+        let cost = self.cost().filter(|_| self.costs.len() >= KEPT)?;
+        let share = std::mem::take(&mut self.spent).share(cost);
         let period = self.interval * self.stride;
-        // What a signal costs stays, and what a switch does gets less: an event that comes later need not be the timer's next.
         let stride = doubled(self.stride, self.interval, |longer| {
             share * period.as_secs_f64() <= budget * longer.as_secs_f64()
         });
@@ -288,6 +283,8 @@ impl Policy {
     }
 
     fn lengthen(&mut self, stride: u32, why: String) -> Order {
+        // What was spent until now was spent at another stride.
+        self.spent = Spent::default();
         self.stride = stride;
         Order::Lengthen { stride, why }
     }
@@ -520,30 +517,50 @@ mod tests {
         }
     }
 
-    /// Half a second of two cores, of which sampling takes this much.
-    fn spending(handlers: Duration, signals: u64, switches: u64) -> Seen {
-        let spent = Spent { cpu: Duration::from_secs(1), handlers, signals, switches, switch: Some(us(4)) };
-        Seen { spent, ..Seen::default() }
+    /// A second of CPU time at this stride, of which each handler takes so long.
+    fn second(handler: Duration, stride: u32) -> Seen {
+        let signals = 1_000 / stride;
+        let spent =
+            Spent { cpu: Duration::from_secs(1), handlers: handler * signals, signals: signals.into() };
+        Seen { cost: Some(us(5)), spent, ..Seen::default() }
+    }
+
+    /// At which second which stride was ordered, of a hundred.
+    fn strides(policy: &mut Policy, handler: Duration) -> Vec<(u32, u32)> {
+        (1..=100)
+            .filter_map(|at| match policy.judge(&second(handler, policy.stride))? {
+                Order::Lengthen { stride, .. } => Some((at, stride)),
+                order => panic!("{order:?}"),
+            })
+            .collect()
     }
 
     #[test]
     fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
-        let orders_of = |budget, seen: &Seen| -> Vec<(usize, Order)> {
-            let mut policy = Policy::new(MS, 1, Some(us(10)), budget);
-            (0..40).filter_map(|look| Some((look, policy.judge(seen)?))).collect()
-        };
-        // Handlers for 2.4 %, interrupts for 1 %.
-        let dear = spending(us(24_000), 1_000, 0);
-        let orders = orders_of(Some(0.01), &dear);
-        let [(9, Order::Lengthen { stride: 4, why }), ..] = &orders[..] else { panic!("{orders:?}") };
-        assert!(why.contains("each 1000us took 3.4 % of"), "{why}");
-        assert_eq!(orders_of(None, &dear), []);
-        // Switches alone.
-        let switches = orders_of(Some(0.01), &spending(Duration::ZERO, 0, 4_000));
-        assert!(matches!(&switches[..], [(_, Order::Lengthen { stride: 2, .. }), ..]), "{switches:?}");
-        assert_eq!(orders_of(Some(0.01), &spending(us(4_000), 500, 0)), []);
+        let spares = || Policy::new(MS, 1, Some(us(5)), Some(0.01));
+        // Handlers for 2.4 %, signals for 1 %.
+        assert_eq!(strides(&mut spares(), us(24)), [(12, 4)]);
+        assert_eq!(strides(&mut Policy::new(MS, 1, Some(us(5)), None), us(24)), []);
+        assert_eq!(strides(&mut spares(), Duration::ZERO), []);
+        assert_eq!(strides(&mut spares(), us(1)), [(12, 2)]);
         // However dear, no longer than the longest.
-        let orders = orders_of(Some(0.01), &spending(us(900_000), 1_000, 0));
-        assert!(matches!(&orders[..], [(_, Order::Lengthen { stride: 16, .. })]), "{orders:?}");
+        assert_eq!(strides(&mut spares(), us(900)), [(12, 16)]);
+        // A handler that gets dearer.
+        let mut policy = spares();
+        assert_eq!(strides(&mut policy, us(24)), [(12, 4)]);
+        assert_eq!(strides(&mut policy, us(60)), [(2, 8)]);
+    }
+
+    #[test]
+    fn a_budget_is_judged_by_what_was_spent_at_the_present_stride() {
+        let mut policy = Policy::new(MS, 1, Some(us(5)), Some(0.01));
+        for _ in 0..11 {
+            assert_eq!(policy.judge(&second(us(24), 1)), None);
+        }
+        // Interrupts get dear in the midst of it; at stride 4 it is within the budget.
+        policy.lengthen(4, String::new());
+        for _ in 0..20 {
+            assert_eq!(policy.judge(&second(us(24), 4)), None);
+        }
     }
 }
