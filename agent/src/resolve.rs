@@ -46,7 +46,7 @@ pub struct Resolver {
     table: Mutex<Table>,
     met_obsolete: AtomicBool,
     /// How ids are known; empty where that cannot be told.
-    layout: OnceCell<MethodLayout>,
+    layout: OnceCell<(MethodLayout, Peeked)>,
 }
 
 /// A class that waits to be named, kept alive until then.
@@ -71,16 +71,17 @@ impl Resolver {
         }
     }
 
-    /// From here on it is known how this JVM's methods lie in its memory.
+    /// From here on it is known how this JVM's methods lie in its memory, if that may be read at any address.
     pub fn learn(&self, layout: MethodLayout) {
-        let _ = self.layout.set(layout);
+        if let Some(memory) = Peeked::allowed() {
+            let _ = self.layout.set((layout, memory));
+        }
     }
 
     /// True if the JVM may be asked about what a walk gave for an id.
     fn may_ask(&self, id: MethodId) -> bool {
-        let known = self.layout.get().zip(Peeked::allowed());
         // Twice: the ids of its class may be moved to another place meanwhile.
-        known.is_none_or(|(layout, memory)| (0..2).any(|_| is_id(&memory, layout, id.0)))
+        self.layout.get().is_none_or(|(layout, memory)| (0..2).any(|_| is_id(memory, layout, id.0)))
     }
 
     /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already; each class is shown with its
