@@ -22,15 +22,15 @@ use crate::events;
 use crate::facade::Jvmti;
 use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
-use crate::hotspot::vmstructs::{CodeLayout, ThreadLayout, flag};
-use crate::hotspot::{HotSpot, continuations, layout, polls};
+use crate::hotspot::places::Places;
+use crate::hotspot::vmstructs::{ThreadLayout, flag};
+use crate::hotspot::{HotSpot, continuations};
 use crate::java;
 use crate::options::{Options, Verb, WalkerWish};
 use crate::plan::{Plan, places, plan};
-use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
-use crate::session::{Places, Program, Session};
+use crate::session::{Program, Session};
 use crate::sigprof;
 use crate::terminal;
 use crate::threads::{hook, late, registry, rename, scan};
@@ -164,35 +164,25 @@ impl Agent {
             let is_g1 = flag(&self.hotspot, "UseG1GC").unwrap_or(false);
             events::told_by(&data, is_g1);
         }
-        let own = java::own_java_thread(env);
         let jni = env.get_raw() as usize;
         // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.
-        let place = own.and_then(|own| jni.checked_sub(own));
-        self.places.get_or_init(|| {
-            let code = CodeLayout::of(&self.hotspot);
-            let ground = code.as_ref().zip(place).and_then(|(code, place)| recovery::ground(code, place));
-            // SAFETY: it is the calling thread's.
-            let polls = own.and_then(|own| unsafe { polls::find(&self.hotspot, own, jni) });
-            let layout = match (&ground, &code) {
-                (Some(ground), Some(code)) => layout::of(&self.hotspot, ground, code),
-                _ => Err("this JVM does not tell where its code and its threads' stacks lie".to_owned()),
-            };
-            if let Ok(layout) = &layout {
-                self.resolver.learn(layout.method);
-            }
-            let own = layout.map(|layout| &*Box::leak(Box::new(Own::new(layout))));
-            Places { polls, ground, own, code }
-        });
+        let thread = java::own_java_thread(env).and_then(|own| Some((own, jni.checked_sub(own)?)));
+        // SAFETY: it is the calling thread's.
+        self.places.get_or_init(|| unsafe { Places::find(&self.hotspot, thread) });
+        if let Some(own) = self.own() {
+            self.resolver.learn(own.methods());
+        }
         // Before that the JVM does not write by number whom a carrier carries.
         if self.jvmti.jdk().is_some_and(|jdk| jdk >= 24)
-            && let (Some(own), Some(place), Some(id)) = (own, place, java::own_id(env))
+            && let (Some((own, place)), Some(id)) = (thread, java::own_id(env))
         {
             // SAFETY: it is the calling thread's.
             carried::expect(unsafe { Owner::of(&self.hotspot, own, place, id) });
         }
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
-        let late = late::enter_all(self.jvmti, env, place, ThreadLayout::of(&self.hotspot));
+        let late =
+            late::enter_all(self.jvmti, env, thread.map(|(_, place)| place), ThreadLayout::of(&self.hotspot));
         self.resolver.begin(env, |env, class, signature| self.met(env, class, signature, true));
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
         worker::start(self.jvmti, &thread, &DUTIES)

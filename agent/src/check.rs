@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::engine::{Engine, choose};
 use crate::governor::policy;
 use crate::guard;
+use crate::hotspot::places::Places;
 use crate::hotspot::vmstructs::flag;
 use crate::hotspot::{HotSpot, continuations};
 use crate::options::{EngineWish, Options};
 use crate::recovery;
-use crate::session::Places;
 use crate::walkers;
 
 /// Sentences, the most important first; `late`: the JVM ran before the agent came.

@@ -10,6 +10,7 @@
 //! never cost what it guards against: while the program sleeps it only counts.
 
 mod acts;
+mod budget;
 pub mod policy;
 
 use std::fs;
@@ -30,7 +31,8 @@ use crate::own_thread::{self, Blocked, OwnThread};
 use crate::plan::Plan;
 use crate::say::say;
 use crate::threads::registry;
-use policy::{Order, Policy, Seen, Spent};
+use budget::Spent;
+use policy::{Order, Policy, Seen};
 
 pub use acts::{LENGTHENED, PAUSED, STOPPED};
 

@@ -21,9 +21,6 @@ use vouch_log::State;
 use vouch_recording::kinds;
 use vouch_report::{Run, WaitingReport, float, grouped, percent};
 use vouch_signal::handler::MOST_CRASHES;
-use vouch_signal::stay::Polls;
-use vouch_walk::own::Own;
-use vouch_walk::recover::Ground;
 
 use crate::anchors::Anchors;
 use crate::clock;
@@ -36,7 +33,7 @@ use crate::governor;
 use crate::guard;
 use crate::hotspot::HotSpot;
 use crate::hotspot::perf_data::Counted;
-use crate::hotspot::vmstructs::CodeLayout;
+use crate::hotspot::places::Places;
 use crate::jvm::Questions;
 use crate::plan::Plan;
 use crate::record::{Powers, Recorder, Still};
@@ -65,25 +62,6 @@ struct Moment {
     epoch: u64,
     process_cpu: u64,
     agent_cpu: u64,
-}
-
-/// Where this JVM has what handlers and the agent look for; `None` where that is not known.
-#[derive(Debug)]
-pub struct Places {
-    /// What says that a thread is to be stopped.
-    pub polls: Option<Polls>,
-    /// What recovery needs.
-    pub ground: Option<Ground>,
-    /// Our own walker, or why there is none.
-    pub own: Result<&'static Own, String>,
-    /// Its code, and what a thread left Java with.
-    pub code: Option<CodeLayout>,
-}
-
-impl Default for Places {
-    fn default() -> Self {
-        Self { polls: None, ground: None, own: Err("the JVM is not up yet".to_owned()), code: None }
-    }
 }
 
 /// A recording that runs, or has just ended.

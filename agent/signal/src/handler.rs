@@ -210,7 +210,7 @@ fn take_wish(sampler: &Sampler) -> bool {
     wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::AcqRel)
 }
 
-/// False if the signal is none of ours, or comes while its thread rests.
+/// Counts the signal; false if it is none of ours, or comes while its thread rests.
 fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> bool {
     if matches!(cause, Cause::Perf) {
         SPENT.signal();
@@ -234,12 +234,9 @@ fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u
 /// a new name may be, and its stack is cut): where there is no room for the longest it gets what a short one needs, which nearly always fits
 /// behind the long ones.
 fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, 'static>> {
-    let whole = sampler.depth;
-    let short = matches!(cause, Cause::Own).then(|| whole.min(SHORT));
-    Some(whole).into_iter().chain(short).find_map(|depth| {
-        let claim = sampler.outlet.claim(tid, sampler.longest(depth))?;
-        Some(Sample::new(claim, depth))
-    })
+    let of_depth = |depth| Some(Sample::new(sampler.outlet.claim(tid, sampler.longest(depth))?, depth));
+    let sample = of_depth(sampler.depth);
+    if sample.is_none() && matches!(cause, Cause::Own) { of_depth(sampler.depth.min(SHORT)) } else { sample }
 }
 
 /// What the sample weighs; `None` if it comes before anything is due.

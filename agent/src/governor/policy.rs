@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use vouch_report::float;
+use super::budget::{Budget, Spent};
 
 /// The interrupts of a new recording may take this part of a core…
 const AFFORDED: u32 = 20;
@@ -34,10 +34,6 @@ const PATIENCE: u32 = 4;
 const MOST_PATIENCE: u32 = 48;
 /// After so many looks at a machine that is well, what was is forgotten: some five minutes.
 const CALM: u32 = 1_000;
-/// The budget is not for the first of a program's CPU time, so that the profile of one that is soon done has many samples…
-const FREE: Duration = Duration::from_secs(10);
-/// …and what sampling takes is judged by so much of it.
-const JUDGED: Duration = Duration::from_secs(2);
 
 /// What was seen in one look.
 #[derive(Debug, Clone, Default)]
@@ -52,30 +48,6 @@ pub struct Seen {
     pub switches: f64,
     /// What sampling has taken since the look before, and of what.
     pub spent: Spent,
-}
-
-/// What sampling takes of the process's time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Spent {
-    /// All CPU time of the process.
-    pub cpu: Duration,
-    /// That of the handlers.
-    pub handlers: Duration,
-    pub signals: u64,
-}
-
-impl Spent {
-    /// The part of all CPU time that signals took, each of which costs an interrupt of `cost`, and as much for the signal itself.
-    fn share(&self, cost: Duration) -> f64 {
-        let signals = float(self.signals) * 2.0 * cost.as_secs_f64();
-        (self.handlers.as_secs_f64() + signals) / self.cpu.as_secs_f64()
-    }
-
-    fn add(&mut self, more: &Self) {
-        self.cpu += more.cpu;
-        self.handlers += more.handlers;
-        self.signals += more.signals;
-    }
 }
 
 /// What is to be done.
@@ -115,11 +87,7 @@ struct Surplus {
 pub struct Policy {
     interval: Duration,
     stride: u32,
-    /// The part of the program's CPU time that sampling may take.
-    budget: Option<f64>,
-    /// The CPU time that the program has had, and what sampling took of that which is to be judged.
-    had: Duration,
-    spent: Spent,
+    budget: Option<Budget>,
     costs: Vec<Duration>,
     late: u32,
     too_many: u32,
@@ -140,9 +108,7 @@ impl Policy {
         Self {
             interval,
             stride,
-            budget,
-            had: Duration::ZERO,
-            spent: Spent::default(),
+            budget: budget.map(Budget::new),
             costs: cost.into_iter().collect(),
             late: 0,
             too_many: 0,
@@ -161,9 +127,8 @@ impl Policy {
             let surplus = self.costs.len().saturating_sub(KEPT);
             self.costs.drain(..surplus);
         }
-        self.had += seen.spent.cpu;
-        if self.had > FREE {
-            self.spent.add(&seen.spent);
+        if let Some(budget) = &mut self.budget {
+            budget.spend(&seen.spent);
         }
         if let Some(suspicion) = self.asking.take() {
             return Some(self.verdict(suspicion, seen));
@@ -250,7 +215,7 @@ impl Policy {
 
     /// Interrupts have become too dear for the present stride.
     fn dearer(&mut self) -> Option<Order> {
-        let cost = self.cost().filter(|_| self.costs.len() >= KEPT)?;
+        let cost = self.believed_cost()?;
         if cost * BEARABLE <= self.interval * self.stride {
             return None;
         }
@@ -261,30 +226,28 @@ impl Policy {
 
     /// Nobody asked for so many samples, and they take more of the program's time than they may.
     fn over_budget(&mut self) -> Option<Order> {
-        let budget = self.budget?;
-        if self.spent.cpu < JUDGED {
-            return None;
-        }
-        let cost = self.cost().filter(|_| self.costs.len() >= KEPT)?;
-        let share = std::mem::take(&mut self.spent).share(cost);
+        let cost = self.believed_cost()?;
+        let budget = self.budget.as_mut()?;
+        let (taken, part) = (budget.taken(cost)?, budget.part);
         let period = self.interval * self.stride;
         let stride = doubled(self.stride, self.interval, |longer| {
-            share * period.as_secs_f64() <= budget * longer.as_secs_f64()
+            taken * period.as_secs_f64() <= part * longer.as_secs_f64()
         });
         (stride > self.stride).then(|| {
             let why = format!(
                 "each {} took {:.1} % of the program's time, and without interval= it is to be {} %",
                 micros(period),
-                share * 100.0,
-                budget * 100.0
+                taken * 100.0,
+                part * 100.0
             );
             self.lengthen(stride, why)
         })
     }
 
     fn lengthen(&mut self, stride: u32, why: String) -> Order {
-        // What was spent until now was spent at another stride.
-        self.spent = Spent::default();
+        if let Some(budget) = &mut self.budget {
+            budget.begin_anew();
+        }
         self.stride = stride;
         Order::Lengthen { stride, why }
     }
@@ -293,6 +256,11 @@ impl Policy {
         let mut costs = self.costs.clone();
         costs.sort_unstable();
         costs.get(costs.len() / 2).copied()
+    }
+
+    /// The same, once there were so many measurements that one that went wrong decides nothing.
+    fn believed_cost(&self) -> Option<Duration> {
+        self.cost().filter(|_| self.costs.len() >= KEPT)
     }
 
     /// How many timer interrupts a second a core may have for what is known of the engine and of any machine.
@@ -346,221 +314,4 @@ pub fn micros(time: Duration) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: Duration = Duration::from_millis(1);
-
-    const fn us(micros: u64) -> Duration {
-        Duration::from_micros(micros)
-    }
-
-    fn costing(cost: u64) -> Seen {
-        Seen { cost: Some(us(cost)), ..Seen::default() }
-    }
-
-    #[test]
-    fn a_new_recording_takes_the_shortest_stride_that_can_be_afforded() {
-        assert_eq!(stride_for(us(10), MS, 1), 1);
-        assert_eq!(stride_for(us(50), MS, 1), 1);
-        assert_eq!(stride_for(us(51), MS, 1), 2);
-        assert_eq!(stride_for(us(16), us(200), 1), 2);
-        assert_eq!(stride_for(us(30), us(50), 1), 16);
-        // An interval of its own that is longer than the longest is nobody's to lengthen.
-        assert_eq!(stride_for(MS, Duration::from_secs(1), 1), 1);
-        assert_eq!(stride_for(MS * 100, MS * 10, 1), 2);
-    }
-
-    #[test]
-    fn a_new_recording_says_why_its_stride_is_longer() {
-        assert_eq!(first_stride(MS, Some(us(16)), Some(100_000)), (1, None));
-        assert_eq!(first_stride(MS, None, None), (1, None));
-        let (stride, why) = first_stride(us(200), Some(us(16)), Some(100_000));
-        assert_eq!(
-            (
-                stride,
-                why.unwrap()
-                    .contains("every 400us of CPU time from the beginning: a timer interrupt costs 16us")
-            ),
-            (2, true)
-        );
-        let (stride, why) = first_stride(us(200), Some(us(16)), Some(1_000));
-        assert_eq!(
-            (
-                stride,
-                why.unwrap().contains("every 1600us of CPU time from the beginning: the kernel allows 1000")
-            ),
-            (8, true)
-        );
-        assert_eq!(first_stride(us(500), None, Some(2_000)), (1, None));
-    }
-
-    #[test]
-    fn dearer_interrupts_lengthen_the_stride_once_they_are_believed() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
-        for _ in 0..100 {
-            assert_eq!(policy.judge(&costing(90)), None);
-        }
-        let orders: Vec<Order> = (0..5).filter_map(|_| policy.judge(&costing(150))).collect();
-        let [Order::Lengthen { stride: 4, why }] = &orders[..] else { panic!("{orders:?}") };
-        assert!(why.contains("150us"), "{why}");
-        // One that was interrupted by somebody else is no cost.
-        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
-        for round in 0..100 {
-            assert_eq!(policy.judge(&costing(if round % 5 < 2 { 5_000 } else { 16 })), None);
-        }
-    }
-
-    #[test]
-    fn interrupts_that_no_stride_can_pay_for_stop_the_engine() {
-        let mut policy = Policy::new(MS, 16, None, None);
-        let orders: Vec<Order> = (0..5).filter_map(|_| policy.judge(&costing(3_000))).collect();
-        assert!(matches!(&orders[..], [Order::Stop { .. }]), "{orders:?}");
-    }
-
-    /// On the second of two cores.
-    fn storm(interrupts: f64) -> Seen {
-        Seen { interrupts: vec![300.0, interrupts], switches: 500.0, ..Seen::default() }
-    }
-
-    fn late() -> Seen {
-        Seen { late: true, ..Seen::default() }
-    }
-
-    /// What is ordered while the engine makes the machine suffer: with `paused` the next look is at `without`.
-    fn orders(policy: &mut Policy, looks: u32, with: &Seen, without: &Seen) -> Vec<Order> {
-        let mut paused = false;
-        (0..looks)
-            .filter_map(|_| {
-                let order = policy.judge(if paused { without } else { with });
-                paused = order == Some(Order::Pause);
-                order
-            })
-            .collect()
-    }
-
-    #[test]
-    fn a_machine_that_suffers_gets_a_longer_stride_and_then_peace() {
-        for (with, without) in [(storm(50_000.0), storm(300.0)), (late(), Seen::default())] {
-            let mut policy = Policy::new(MS, 1, Some(us(16)), None);
-            let orders = orders(&mut policy, 8, &with, &without);
-            let expected = [
-                Order::Pause,
-                Order::Lengthen { stride: 4, why: String::new() },
-                Order::Pause,
-                Order::Stop { why: String::new() },
-            ];
-            let alike = |(a, b): (&Order, &Order)| std::mem::discriminant(a) == std::mem::discriminant(b);
-            assert!(orders.len() == 4 && orders.iter().zip(&expected).all(alike), "{orders:?}");
-            assert_eq!(policy.stride, 4);
-        }
-    }
-
-    #[test]
-    fn what_goes_on_while_the_engine_pauses_is_not_its_doing() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
-        let orders_of = orders(&mut policy, 100, &storm(50_000.0), &storm(48_000.0));
-        assert!(matches!(&orders_of[..], [Order::Pause, Order::GoOn { .. }]), "{orders_of:?}");
-        // Beside it the engine's own is seen, on that core and on another, and the storm's end is no reason to trust it more.
-        let own = orders(&mut policy, 13, &storm(90_000.0), &storm(48_000.0));
-        assert!(matches!(&own[..], [Order::Pause, Order::Lengthen { .. }]), "{own:?}");
-        let elsewhere = Seen { interrupts: vec![40_000.0, 48_000.0], ..storm(0.0) };
-        let own = orders(&mut policy, 13, &elsewhere, &storm(48_000.0));
-        assert!(matches!(&own[..], [Order::Pause, Order::Stop { .. }]), "{own:?}");
-    }
-
-    #[test]
-    fn what_comes_and_goes_has_the_engine_pause_ever_more_rarely() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
-        let pauses = |policy: &mut Policy, on: u32, off: u32| -> usize {
-            (0..500 / (on + off))
-                .map(|_| {
-                    let storms = orders(policy, on, &storm(50_000.0), &storm(50_000.0));
-                    assert_eq!(orders(policy, off, &storm(300.0), &storm(300.0)), []);
-                    storms.iter().filter(|order| **order == Order::Pause).count()
-                })
-                .sum()
-        };
-        assert_eq!(pauses(&mut policy, 4, 2), 1);
-        assert_eq!(pauses(&mut policy, 20, 2), 1);
-        // A machine that hardly answers is asked as rarely.
-        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
-        let orders = orders(&mut policy, 4 + 13 + 49 + 49, &late(), &late());
-        assert_eq!(orders.len(), 8, "{orders:?}");
-        assert!(orders.iter().all(|order| matches!(order, Order::Pause | Order::GoOn { .. })), "{orders:?}");
-    }
-
-    #[test]
-    fn what_was_is_forgotten_on_a_machine_that_is_well() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
-        orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
-        assert!(policy.warned);
-        for _ in 0..CALM {
-            assert_eq!(policy.judge(&storm(300.0)), None);
-        }
-        let orders = orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
-        assert!(matches!(&orders[..], [Order::Pause, Order::Lengthen { stride: 16, .. }]), "{orders:?}");
-    }
-
-    #[test]
-    fn what_passes_or_is_accounted_for_changes_nothing() {
-        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
-        for round in 0..300 {
-            let seen = match round % 3 {
-                0 => Seen { late: true, interrupts: vec![60_000.0], ..Seen::default() },
-                // Many switches make many timers expire early.
-                1 => Seen { interrupts: vec![60_000.0], switches: 15_000.0, ..Seen::default() },
-                // Many, but cheap.
-                _ => Seen { interrupts: vec![12_000.0], ..Seen::default() },
-            };
-            assert_eq!(policy.judge(&seen), None, "round {round}");
-        }
-    }
-
-    /// A second of CPU time at this stride, of which each handler takes so long.
-    fn second(handler: Duration, stride: u32) -> Seen {
-        let signals = 1_000 / stride;
-        let spent =
-            Spent { cpu: Duration::from_secs(1), handlers: handler * signals, signals: signals.into() };
-        Seen { cost: Some(us(5)), spent, ..Seen::default() }
-    }
-
-    /// At which second which stride was ordered, of a hundred.
-    fn strides(policy: &mut Policy, handler: Duration) -> Vec<(u32, u32)> {
-        (1..=100)
-            .filter_map(|at| match policy.judge(&second(handler, policy.stride))? {
-                Order::Lengthen { stride, .. } => Some((at, stride)),
-                order => panic!("{order:?}"),
-            })
-            .collect()
-    }
-
-    #[test]
-    fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
-        let spares = || Policy::new(MS, 1, Some(us(5)), Some(0.01));
-        // Handlers for 2.4 %, signals for 1 %.
-        assert_eq!(strides(&mut spares(), us(24)), [(12, 4)]);
-        assert_eq!(strides(&mut Policy::new(MS, 1, Some(us(5)), None), us(24)), []);
-        assert_eq!(strides(&mut spares(), Duration::ZERO), []);
-        assert_eq!(strides(&mut spares(), us(1)), [(12, 2)]);
-        // However dear, no longer than the longest.
-        assert_eq!(strides(&mut spares(), us(900)), [(12, 16)]);
-        // A handler that gets dearer.
-        let mut policy = spares();
-        assert_eq!(strides(&mut policy, us(24)), [(12, 4)]);
-        assert_eq!(strides(&mut policy, us(60)), [(2, 8)]);
-    }
-
-    #[test]
-    fn a_budget_is_judged_by_what_was_spent_at_the_present_stride() {
-        let mut policy = Policy::new(MS, 1, Some(us(5)), Some(0.01));
-        for _ in 0..11 {
-            assert_eq!(policy.judge(&second(us(24), 1)), None);
-        }
-        // Interrupts get dear in the midst of it; at stride 4 it is within the budget.
-        policy.lengthen(4, String::new());
-        for _ in 0..20 {
-            assert_eq!(policy.judge(&second(us(24), 4)), None);
-        }
-    }
-}
+mod tests;

@@ -199,7 +199,7 @@ impl Live {
             // The handler takes no lock, so it may run while this thread holds one; it does so before this returns.
             signal(tid);
             slot.set_excluded(true);
-            // Unless the gate is closed, or the thread has the signal blocked.
+            // Unless the gate is closed, there is no room for it, or the thread has the signal blocked.
             debt.weight = slot.take_owed();
         }
         if debt.weight > 0 {

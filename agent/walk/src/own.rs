@@ -44,7 +44,7 @@ use crate::walker::{Part, RawFrame, Room, Subject, Walker};
 use carried::{Name, Whom};
 use continuation::ContinuationLayout;
 use frames::Frames;
-use layout::Layout;
+use layout::{Layout, MethodLayout};
 use stack::{Interrupted, Known};
 
 pub use processor::{WALKS, follows_call, slots};
@@ -70,6 +70,11 @@ impl Own {
             wrong: AtomicBool::new(false),
             unguarded: AtomicBool::new(false),
         }
+    }
+
+    /// Where methods have what is read of them.
+    pub fn methods(&self) -> MethodLayout {
+        self.layout.method
     }
 
     /// From now on virtual threads' frames are found.

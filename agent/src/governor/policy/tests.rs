@@ -1,0 +1,216 @@
+//! What is ordered, and when, on machines that are well, dear, or suffer.
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+const fn us(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+fn costing(cost: u64) -> Seen {
+    Seen { cost: Some(us(cost)), ..Seen::default() }
+}
+
+#[test]
+fn a_new_recording_takes_the_shortest_stride_that_can_be_afforded() {
+    assert_eq!(stride_for(us(10), MS, 1), 1);
+    assert_eq!(stride_for(us(50), MS, 1), 1);
+    assert_eq!(stride_for(us(51), MS, 1), 2);
+    assert_eq!(stride_for(us(16), us(200), 1), 2);
+    assert_eq!(stride_for(us(30), us(50), 1), 16);
+    // An interval of its own that is longer than the longest is nobody's to lengthen.
+    assert_eq!(stride_for(MS, Duration::from_secs(1), 1), 1);
+    assert_eq!(stride_for(MS * 100, MS * 10, 1), 2);
+}
+
+#[test]
+fn a_new_recording_says_why_its_stride_is_longer() {
+    assert_eq!(first_stride(MS, Some(us(16)), Some(100_000)), (1, None));
+    assert_eq!(first_stride(MS, None, None), (1, None));
+    let (stride, why) = first_stride(us(200), Some(us(16)), Some(100_000));
+    assert_eq!(
+        (
+            stride,
+            why.unwrap().contains("every 400us of CPU time from the beginning: a timer interrupt costs 16us")
+        ),
+        (2, true)
+    );
+    let (stride, why) = first_stride(us(200), Some(us(16)), Some(1_000));
+    assert_eq!(
+        (
+            stride,
+            why.unwrap().contains("every 1600us of CPU time from the beginning: the kernel allows 1000")
+        ),
+        (8, true)
+    );
+    assert_eq!(first_stride(us(500), None, Some(2_000)), (1, None));
+}
+
+#[test]
+fn dearer_interrupts_lengthen_the_stride_once_they_are_believed() {
+    let mut policy = Policy::new(MS, 1, Some(us(16)), None);
+    for _ in 0..100 {
+        assert_eq!(policy.judge(&costing(90)), None);
+    }
+    let orders: Vec<Order> = (0..5).filter_map(|_| policy.judge(&costing(150))).collect();
+    let [Order::Lengthen { stride: 4, why }] = &orders[..] else { panic!("{orders:?}") };
+    assert!(why.contains("150us"), "{why}");
+    // One that was interrupted by somebody else is no cost.
+    let mut policy = Policy::new(MS, 1, Some(us(16)), None);
+    for round in 0..100 {
+        assert_eq!(policy.judge(&costing(if round % 5 < 2 { 5_000 } else { 16 })), None);
+    }
+}
+
+#[test]
+fn interrupts_that_no_stride_can_pay_for_stop_the_engine() {
+    let mut policy = Policy::new(MS, 16, None, None);
+    let orders: Vec<Order> = (0..5).filter_map(|_| policy.judge(&costing(3_000))).collect();
+    assert!(matches!(&orders[..], [Order::Stop { .. }]), "{orders:?}");
+}
+
+/// On the second of two cores.
+fn storm(interrupts: f64) -> Seen {
+    Seen { interrupts: vec![300.0, interrupts], switches: 500.0, ..Seen::default() }
+}
+
+fn late() -> Seen {
+    Seen { late: true, ..Seen::default() }
+}
+
+/// What is ordered while the engine makes the machine suffer: with `paused` the next look is at `without`.
+fn orders(policy: &mut Policy, looks: u32, with: &Seen, without: &Seen) -> Vec<Order> {
+    let mut paused = false;
+    (0..looks)
+        .filter_map(|_| {
+            let order = policy.judge(if paused { without } else { with });
+            paused = order == Some(Order::Pause);
+            order
+        })
+        .collect()
+}
+
+#[test]
+fn a_machine_that_suffers_gets_a_longer_stride_and_then_peace() {
+    for (with, without) in [(storm(50_000.0), storm(300.0)), (late(), Seen::default())] {
+        let mut policy = Policy::new(MS, 1, Some(us(16)), None);
+        let orders = orders(&mut policy, 8, &with, &without);
+        let expected = [
+            Order::Pause,
+            Order::Lengthen { stride: 4, why: String::new() },
+            Order::Pause,
+            Order::Stop { why: String::new() },
+        ];
+        let alike = |(a, b): (&Order, &Order)| std::mem::discriminant(a) == std::mem::discriminant(b);
+        assert!(orders.len() == 4 && orders.iter().zip(&expected).all(alike), "{orders:?}");
+        assert_eq!(policy.stride, 4);
+    }
+}
+
+#[test]
+fn what_goes_on_while_the_engine_pauses_is_not_its_doing() {
+    let mut policy = Policy::new(MS, 1, Some(us(16)), None);
+    let orders_of = orders(&mut policy, 100, &storm(50_000.0), &storm(48_000.0));
+    assert!(matches!(&orders_of[..], [Order::Pause, Order::GoOn { .. }]), "{orders_of:?}");
+    // Beside it the engine's own is seen, on that core and on another, and the storm's end is no reason to trust it more.
+    let own = orders(&mut policy, 13, &storm(90_000.0), &storm(48_000.0));
+    assert!(matches!(&own[..], [Order::Pause, Order::Lengthen { .. }]), "{own:?}");
+    let elsewhere = Seen { interrupts: vec![40_000.0, 48_000.0], ..storm(0.0) };
+    let own = orders(&mut policy, 13, &elsewhere, &storm(48_000.0));
+    assert!(matches!(&own[..], [Order::Pause, Order::Stop { .. }]), "{own:?}");
+}
+
+#[test]
+fn what_comes_and_goes_has_the_engine_pause_ever_more_rarely() {
+    let mut policy = Policy::new(MS, 1, Some(us(16)), None);
+    let pauses = |policy: &mut Policy, on: u32, off: u32| -> usize {
+        (0..500 / (on + off))
+            .map(|_| {
+                let storms = orders(policy, on, &storm(50_000.0), &storm(50_000.0));
+                assert_eq!(orders(policy, off, &storm(300.0), &storm(300.0)), []);
+                storms.iter().filter(|order| **order == Order::Pause).count()
+            })
+            .sum()
+    };
+    assert_eq!(pauses(&mut policy, 4, 2), 1);
+    assert_eq!(pauses(&mut policy, 20, 2), 1);
+    // A machine that hardly answers is asked as rarely.
+    let mut policy = Policy::new(MS, 1, Some(us(16)), None);
+    let orders = orders(&mut policy, 4 + 13 + 49 + 49, &late(), &late());
+    assert_eq!(orders.len(), 8, "{orders:?}");
+    assert!(orders.iter().all(|order| matches!(order, Order::Pause | Order::GoOn { .. })), "{orders:?}");
+}
+
+#[test]
+fn what_was_is_forgotten_on_a_machine_that_is_well() {
+    let mut policy = Policy::new(MS, 1, Some(us(16)), None);
+    orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
+    assert!(policy.warned);
+    for _ in 0..CALM {
+        assert_eq!(policy.judge(&storm(300.0)), None);
+    }
+    let orders = orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
+    assert!(matches!(&orders[..], [Order::Pause, Order::Lengthen { stride: 16, .. }]), "{orders:?}");
+}
+
+#[test]
+fn what_passes_or_is_accounted_for_changes_nothing() {
+    let mut policy = Policy::new(MS, 1, Some(us(16)), None);
+    for round in 0..300 {
+        let seen = match round % 3 {
+            0 => Seen { late: true, interrupts: vec![60_000.0], ..Seen::default() },
+            // Many switches make many timers expire early.
+            1 => Seen { interrupts: vec![60_000.0], switches: 15_000.0, ..Seen::default() },
+            // Many, but cheap.
+            _ => Seen { interrupts: vec![12_000.0], ..Seen::default() },
+        };
+        assert_eq!(policy.judge(&seen), None, "round {round}");
+    }
+}
+
+/// A second of CPU time at this stride, of which each handler takes so long.
+fn second(handler: Duration, stride: u32) -> Seen {
+    let signals = 1_000 / stride;
+    let spent = Spent { cpu: Duration::from_secs(1), handlers: handler * signals, signals: signals.into() };
+    Seen { cost: Some(us(5)), spent, ..Seen::default() }
+}
+
+/// At which second which stride was ordered, of a hundred.
+fn strides(policy: &mut Policy, handler: Duration) -> Vec<(u32, u32)> {
+    (1..=100)
+        .filter_map(|at| match policy.judge(&second(handler, policy.stride))? {
+            Order::Lengthen { stride, .. } => Some((at, stride)),
+            order => panic!("{order:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
+    let spares = || Policy::new(MS, 1, Some(us(5)), Some(0.01));
+    // Handlers for 2.4 %, signals for 1 %.
+    assert_eq!(strides(&mut spares(), us(24)), [(12, 4)]);
+    assert_eq!(strides(&mut Policy::new(MS, 1, Some(us(5)), None), us(24)), []);
+    assert_eq!(strides(&mut spares(), Duration::ZERO), []);
+    assert_eq!(strides(&mut spares(), us(1)), [(12, 2)]);
+    // However dear, no longer than the longest.
+    assert_eq!(strides(&mut spares(), us(900)), [(12, 16)]);
+    // A handler that gets dearer.
+    let mut policy = spares();
+    assert_eq!(strides(&mut policy, us(24)), [(12, 4)]);
+    assert_eq!(strides(&mut policy, us(60)), [(2, 8)]);
+}
+
+#[test]
+fn a_budget_is_judged_by_what_was_spent_at_the_present_stride() {
+    let mut policy = Policy::new(MS, 1, Some(us(5)), Some(0.01));
+    for _ in 0..11 {
+        assert_eq!(policy.judge(&second(us(24), 1)), None);
+    }
+    // Interrupts get dear in the midst of it; at stride 4 it is within the budget.
+    policy.lengthen(4, String::new());
+    for _ in 0..20 {
+        assert_eq!(policy.judge(&second(us(24), 4)), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! Where this JVM has what handlers and the agent look for: found once, when it is up.
+//!
+//! What is not found is not looked for again, and never guessed: whoever needs it does without.
+
+use vouch_signal::stay::Polls;
+use vouch_walk::own::Own;
+use vouch_walk::recover::Ground;
+
+use super::vmstructs::CodeLayout;
+use super::{HotSpot, layout, polls};
+use crate::recovery;
+
+/// `None` where that is not known.
+#[derive(Debug)]
+pub struct Places {
+    /// What says that a thread is to be stopped.
+    pub polls: Option<Polls>,
+    /// What recovery needs.
+    pub ground: Option<Ground>,
+    /// Our own walker, or why there is none.
+    pub own: Result<&'static Own, String>,
+    /// Its code, and what a thread left Java with.
+    pub code: Option<CodeLayout>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { polls: None, ground: None, own: Err("the JVM is not up yet".to_owned()), code: None }
+    }
+}
+
+impl Places {
+    /// Finds them by a JavaThread, if it is known where that lies, and where in it its JNIEnv does.
+    ///
+    /// # Safety
+    /// It must be the calling thread's.
+    pub unsafe fn find(hotspot: &HotSpot, thread: Option<(usize, usize)>) -> Self {
+        let code = CodeLayout::of(hotspot);
+        let ground = code.as_ref().zip(thread).and_then(|(code, (_, env))| recovery::ground(code, env));
+        // SAFETY: by the caller's promise.
+        let polls = thread.and_then(|(own, env)| unsafe { polls::find(hotspot, own, own + env) });
+        let layout = match (&ground, &code) {
+            (Some(ground), Some(code)) => layout::of(hotspot, ground, code),
+            _ => Err("this JVM does not tell where its code and its threads' stacks lie".to_owned()),
+        };
+        let own = layout.map(|layout| &*Box::leak(Box::new(Own::new(layout))));
+        Self { polls, ground, own, code }
+    }
+}
