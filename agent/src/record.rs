@@ -12,6 +12,7 @@ mod offences;
 mod pairs;
 mod recovered;
 mod room;
+mod shared;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -179,6 +180,19 @@ impl Recorder {
         self.tracks.complete(&mut self.recording);
     }
 
+    /// Threads that had ended at a time before which everything has come are forgotten; their tracks stay.
+    pub fn forget_ended(&mut self, time: u64) {
+        let ended = self.tracks.forget(time, &mut self.recording);
+        if !ended.is_empty() {
+            self.walks.roots.forget(&ended);
+        }
+    }
+
+    /// How many threads share tracks with others, since there were so many.
+    pub fn threads_shared(&self) -> u64 {
+        self.tracks.shared()
+    }
+
     /// Why samples had no stack, and how many.
     pub fn unwalked(&self) -> &BTreeMap<String, u64> {
         &self.unwalked
@@ -314,7 +328,8 @@ impl Recorder {
 
     fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, fate: Fate) {
         let context = self.contexts.of(head, &mut self.recording);
-        let Head { time: time_ns, cpu: cpu_ns, weight, .. } = *head;
+        let cpu_ns = self.tracks.clock(head, track);
+        let Head { time: time_ns, weight, .. } = *head;
         let sample = Sample { time_ns, cpu_ns, stack, weight, fate, context };
         self.recording.sample(track, sample);
     }

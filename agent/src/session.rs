@@ -42,7 +42,7 @@ use crate::resolve::Resolver;
 use crate::say::say;
 use crate::sigprof::{self, Owner};
 use crate::terminal;
-use crate::threads::{Sampling, registry, scan};
+use crate::threads::{Sampling, Unsignalled, registry, scan};
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
 use crate::witness::Witness;
@@ -54,6 +54,8 @@ pub use trust::Program;
 
 /// Whoever follows a recording is told its state about so often.
 const STATE_EVERY_NS: u64 = 500_000_000;
+/// A thread that ended so long ago before its lanes were emptied has nothing in them, and nobody speaks of it any more.
+const SETTLED: u64 = 2_000_000_000;
 
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -235,9 +237,12 @@ impl Session {
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         resolver.name_pending(env);
         let begun = clock::own_cpu();
+        let has_come = clock::monotonic().saturating_sub(SETTLED);
         let words = self.recorder.drain(self.rig.lanes(), &mut self.questions.on(resolver, env));
         self.rig.paid(clock::own_cpu().saturating_sub(begun), words);
         self.recorder.drain_events(self.rig.event_lanes(), &mut self.questions.on(resolver, env));
+        self.take_owed(&registry().take_unsignalled());
+        self.recorder.forget_ended(has_come);
         if self.heap_wanted() {
             self.heap.look(&mut self.recorder.recording, env);
         }
@@ -388,10 +393,13 @@ impl Session {
 
     /// Takes in what was due while no signal was taken; the gate is closed.
     fn take_unsignalled(&mut self) {
-        let due = registry().settle();
+        self.take_owed(&registry().settle());
+    }
+
+    fn take_owed(&mut self, due: &[Unsignalled]) {
         let weight = due.iter().map(|due| u64::from(due.debt.weight)).sum();
         self.rig.counters().count(due.len() as u64, weight);
-        self.recorder.take_unsignalled(&due);
+        self.recorder.take_unsignalled(due);
     }
 
     /// Whose waits are not over, asked while the JVM still tells of their ends.

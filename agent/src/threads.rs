@@ -18,6 +18,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::mem::take;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
@@ -54,7 +55,7 @@ pub struct Registry {
 struct Inner {
     last_serial: u32,
     live: HashMap<u32, Live>,
-    /// By serial: the threads of this recording, those that ended included.
+    /// By serial: the threads of this recording, with those that ended a moment ago.
     lives: HashMap<u32, Life>,
     arming: Arming,
     compilers_together: bool,
@@ -158,15 +159,17 @@ impl Registry {
 
     /// The kernel's name of a thread that has no Java name. Nothing happens if the thread has left meanwhile.
     pub fn native_name(&self, tid: u32, kernel: &str) {
-        let mut place = 0;
-        {
+        let place = {
             let inner = self.inner.lock();
-            for life in inner.lives.values().filter(|life| life.ended.is_none()) {
-                let alike = kernel_name::alike(kernel, &life.kernel_name, inner.compilers_together);
-                // The kernel's ids tell who was made first; they may have begun to run in another order.
-                place += usize::from(alike && life.tid < tid);
+            let life = |live: &Live| inner.lives.get(&live.serial);
+            if inner.live.get(&tid).and_then(life).is_none_or(|life| life.java) {
+                return;
             }
-        }
+            let alike =
+                |life: &&Life| kernel_name::alike(kernel, &life.kernel_name, inner.compilers_together);
+            // The kernel's ids tell who was made first; they may have begun to run in another order.
+            inner.live.values().filter_map(life).filter(|life| life.tid < tid).filter(alike).count()
+        };
         let whole = kernel_name::whole(kernel, place);
         self.with_known(tid, |live, life, sampling| {
             if !life.java && (life.kernel_name != kernel || life.name(0) != whole) {
@@ -249,7 +252,22 @@ impl Registry {
         Some(ask(life))
     }
 
-    /// All lives of this recording, in the order in which they began.
+    /// What threads owed that have ended.
+    pub fn take_unsignalled(&self) -> Vec<Unsignalled> {
+        take(&mut self.inner.lock().arming.unsignalled)
+    }
+
+    /// Threads that had ended at that time are forgotten: their lives, in the order in which they began.
+    pub fn take_ended(&self, time: u64) -> Vec<Life> {
+        let mut inner = self.inner.lock();
+        let had_ended = |life: &Life| life.ended.is_some_and(|ended| ended <= time);
+        let mut lives: Vec<_> = inner.lives.extract_if(|_, life| had_ended(life)).collect();
+        drop(inner);
+        lives.sort_unstable_by_key(|(serial, _)| *serial);
+        lives.into_iter().map(|(_, life)| life).collect()
+    }
+
+    /// The lives of all threads that have not been forgotten, in the order in which they began.
     pub fn each_life(&self, mut see: impl FnMut(&Life)) {
         let inner = self.inner.lock();
         let mut lives: Vec<_> = inner.lives.values().collect();

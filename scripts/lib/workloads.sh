@@ -26,6 +26,8 @@ workload_classes=$top/target/workload-classes
 workload_storm=$workload_classes/storm.jar
 # And one under which threads come and go, virtual threads park, and there is garbage.
 workload_churn=$workload_classes/churn.jar
+# One that starts and stops profilers between the rounds of any of them, and measures.
+workload_turns=$workload_classes/turns.jar
 workload_sources=$top/target/workload-sources
 
 # workload_jar PACKAGE: where its jar lies. The version is in the name, so another one is fetched anew.
@@ -96,7 +98,8 @@ build_workloads() {
   jdks_clean "$1/bin/javac" -nowarn -Xlint:-options -XDsuppressNotes -g --release 8 -encoding UTF-8 -cp "${path#:}" \
     -d "$workload_classes" "$workload_drivers"/*.java >"$logs/workloads.log" 2>&1 \
     || { echo "the workloads do not compile: see ${logs#"$top"/}/workloads.log"; return 1; }
-  weather "$1" Storm "$workload_storm" && weather "$1" Churn "$workload_churn" || return 1
+  weather "$1" Storm "$workload_storm" && weather "$1" Churn "$workload_churn" && weather "$1" Turns "$workload_turns" \
+    || return 1
   touch "$stamp"
 }
 

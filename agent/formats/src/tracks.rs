@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use vouch_recording::{Apart, Recording, Thread, VIRTUAL};
+use vouch_recording::{Apart, Recording, Thread, VIRTUAL, family};
 use vouch_report::grouped;
 
 use crate::meta::{Meta, VirtualThreads};
@@ -128,18 +128,6 @@ pub fn tracks<'r>(threads: &[&'r Thread]) -> Vec<Track<'r>> {
     }
     tell_apart(&mut tracks);
     tracks
-}
-
-/// Threads with the same name but for digits are of one family.
-fn family(name: &str) -> String {
-    let mut family = String::with_capacity(name.len());
-    for letter in name.chars() {
-        let letter = if letter.is_ascii_digit() { '#' } else { letter };
-        if letter != '#' || !family.ends_with('#') {
-            family.push(letter);
-        }
-    }
-    family
 }
 
 fn weight(threads: &[&Thread]) -> u64 {

@@ -13,6 +13,7 @@ mod apart;
 mod category;
 mod contexts;
 mod counters;
+mod family;
 mod fate;
 mod ids;
 pub mod kinds;
@@ -33,6 +34,7 @@ pub use contexts::{
     ContextField, ContextKind, ContextRow, Contexts, OTHERS, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
 };
 pub use counters::{Counter, Counters};
+pub use family::family;
 pub use fate::{ByFate, Fate, Tally};
 pub use ids::{
     ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,

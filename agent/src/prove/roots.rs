@@ -3,7 +3,7 @@
 //! How a thread came to be is known from its making. What its stacks end in is learned from GetStackTrace where the
 //! closed list of entries does not say it; seldom, since a thread has few roots.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use vouch_proof::{Thread, Verdict, root};
 use vouch_sample::Meaning;
@@ -34,6 +34,12 @@ struct Beginning {
 impl Roots {
     pub fn new(registry: &'static Registry) -> Self {
         Self { registry, threads: HashMap::new(), verdicts: HashMap::new() }
+    }
+
+    /// Threads that will not be asked about again.
+    pub fn forget(&mut self, ended: &HashSet<u32>) {
+        self.threads.retain(|serial, _| !ended.contains(serial));
+        self.verdicts.retain(|(serial, _), _| !ended.contains(serial));
     }
 
     /// Whether a stack of this thread may end in the method `id`. `witness` asks GetStackTrace what it ends in now; without it that cannot be

@@ -1,27 +1,97 @@
-//! Whose a sample is: a thread has a track for each of its names.
+//! Whose a sample is: a thread has a track for each of its names, until there are too many.
 //!
-//! A sample gets the name that its thread had at the sample's time, whatever the thread is called by now.
+//! A sample gets the name that its thread had at the sample's time, whatever the thread is called by now. A thread that has ended is
+//! forgotten when nothing can come of it any more. It must never be so before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use vouch_recording::{Category, Outside, Recording, ThreadId, outside};
 use vouch_sample::{Event, Head};
 
+use super::shared::{OWN, Shared};
 use crate::threads::{Life, NameId, Registry, scan};
 
 /// The tracks of all threads that have any.
 #[derive(Debug)]
 pub struct Tracks {
     registry: &'static Registry,
-    /// By serial and name.
-    known: HashMap<(u32, NameId), ThreadId>,
+    known: Known,
     /// Of threads that nobody knows but by the kernel's id.
     strays: HashMap<u32, ThreadId>,
 }
 
+/// By serial and name: those of threads that live, or have just ended.
+#[derive(Debug)]
+struct Known {
+    tracks: HashMap<(u32, NameId), ThreadId>,
+    adding: Adding,
+    /// Where the clocks of threads that share a track were at their last sample.
+    clocks: HashMap<u32, u64>,
+}
+
+/// Who gets a track.
+#[derive(Debug)]
+struct Adding {
+    /// How many more may be a thread's own.
+    room: usize,
+    shared: Shared,
+}
+
+impl Adding {
+    fn add(&mut self, name: &str, tid: u32, time: u64, recording: &mut Recording) -> ThreadId {
+        let Some(less) = self.room.checked_sub(1) else {
+            return self.shared.track(name, time, recording);
+        };
+        self.room = less;
+        recording.add_thread(name, tid.into(), time)
+    }
+}
+
+impl Known {
+    /// The track of a thread under one of its names.
+    fn of(&mut self, life: &Life, name: NameId, recording: &mut Recording) -> ThreadId {
+        let Self { tracks, adding, .. } = self;
+        *tracks
+            .entry((life.serial, name))
+            .or_insert_with(|| adding.add(&life.name(name), life.tid, life.started, recording))
+    }
+
+    /// Name, end and CPU time under each name. What it was charged on a track that it shares goes to `charge`.
+    fn tell(&mut self, life: &Life, recording: &mut Recording, charge: fn(&mut Shared, ThreadId, u64)) {
+        if life.own || !life.sampled {
+            return;
+        }
+        for name in 0..life.names() {
+            // The launcher's first thread, say: it only waits, and is nobody's.
+            let native = !life.java && is_native(&life.name(name));
+            if native && !self.tracks.contains_key(&(life.serial, name)) {
+                continue;
+            }
+            let track = self.of(life, name, recording);
+            let cpu = life.cpu_under(name);
+            if self.adding.shared.has(track) {
+                charge(&mut self.adding.shared, track, cpu);
+                continue;
+            }
+            recording.set_thread_name(track, &life.name(name));
+            recording.set_thread_cpu(track, cpu);
+            if let Some(ended) = life.ended {
+                recording.end_thread(track, ended);
+            }
+        }
+    }
+}
+
 impl Tracks {
     pub fn new(registry: &'static Registry) -> Self {
-        Self { registry, known: HashMap::new(), strays: HashMap::new() }
+        Self::with_room(registry, OWN)
+    }
+
+    /// With so many tracks that are threads' own.
+    fn with_room(registry: &'static Registry, room: usize) -> Self {
+        let adding = Adding { room, shared: Shared::default() };
+        let known = Known { tracks: HashMap::new(), adding, clocks: HashMap::new() };
+        Self { registry, known, strays: HashMap::new() }
     }
 
     /// The track that a sample belongs to, and what its thread does when it runs no Java.
@@ -35,16 +105,27 @@ impl Tracks {
         }
         let of_life = registry.life(head.serial, |life| {
             let name = life.name_at(head.time);
-            let track = *known.entry((life.serial, name)).or_insert_with(|| add(recording, life, name));
-            (track, outside(life.java, &life.name(name)))
+            (known.of(life, name, recording), outside(life.java, &life.name(name)))
         });
         of_life.unwrap_or_else(|| {
             let name = format!("thread {}", head.tid);
             let track = strays
                 .entry(head.tid)
-                .or_insert_with(|| recording.add_thread(&name, head.tid.into(), head.time));
+                .or_insert_with(|| known.adding.add(&name, head.tid, head.time, recording));
             (*track, outside(false, &name))
         })
+    }
+
+    /// Where the CPU clock of a sample's track is then: the thread's own, if it has the track to itself.
+    pub fn clock(&mut self, head: &Head, track: ThreadId) -> u64 {
+        let Known { adding: Adding { shared, .. }, clocks, .. } = &mut self.known;
+        if !shared.has(track) {
+            return head.cpu;
+        }
+        let began = || self.registry.life(head.serial, |life| life.cpu_start).unwrap_or(head.cpu);
+        let then = clocks.get(&head.serial).copied().unwrap_or_else(began);
+        clocks.insert(head.serial, head.cpu.max(then));
+        shared.run(track, head.cpu.saturating_sub(then)).unwrap_or(head.cpu)
     }
 
     /// The track of the thread that an event happened to; `None` if it is none that anybody wants to see.
@@ -54,8 +135,7 @@ impl Tracks {
             if life.own || !life.sampled {
                 return None;
             }
-            let name = life.name_at(event.began);
-            Some(*known.entry((life.serial, name)).or_insert_with(|| add(recording, life, name)))
+            Some(known.of(life, life.name_at(event.began), recording))
         });
         of_life.flatten()
     }
@@ -63,24 +143,29 @@ impl Tracks {
     /// Names, ends and CPU times, as far as they are known now. Threads that had no sample get their track here.
     pub fn complete(&mut self, recording: &mut Recording) {
         let Self { registry, known, .. } = self;
-        registry.each_life(|life| {
-            if life.own || !life.sampled {
-                return;
-            }
+        known.adding.shared.reckon();
+        registry.each_life(|life| known.tell(life, recording, Shared::lives));
+        known.adding.shared.tell(recording);
+    }
+
+    /// The same once and for all of threads that had ended at a time before which everything has come; and who they were.
+    pub fn forget(&mut self, time: u64, recording: &mut Recording) -> HashSet<u32> {
+        let Self { registry, known, .. } = self;
+        let mut ended = HashSet::new();
+        for life in registry.take_ended(time) {
+            known.tell(&life, recording, Shared::ended);
             for name in 0..life.names() {
-                // The launcher's first thread, say: it only waits, and is nobody's.
-                let native = !life.java && is_native(&life.name(name));
-                if native && !known.contains_key(&(life.serial, name)) {
-                    continue;
-                }
-                let track = *known.entry((life.serial, name)).or_insert_with(|| add(recording, life, name));
-                recording.set_thread_name(track, &life.name(name));
-                recording.set_thread_cpu(track, life.cpu_under(name));
-                if let Some(ended) = life.ended {
-                    recording.end_thread(track, ended);
-                }
+                known.tracks.remove(&(life.serial, name));
             }
-        });
+            known.clocks.remove(&life.serial);
+            ended.insert(life.serial);
+        }
+        ended
+    }
+
+    /// How many threads share tracks with others, since there were so many.
+    pub fn shared(&self) -> u64 {
+        self.known.adding.shared.puts()
     }
 }
 
@@ -89,6 +174,89 @@ fn is_native(name: &str) -> bool {
     outside(false, name).category == Category::Native
 }
 
-fn add(recording: &mut Recording, life: &Life, name: NameId) -> ThreadId {
-    recording.add_thread(&life.name(name), life.tid.into(), life.started)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::threads::Sampling;
+    use std::time::Duration;
+
+    /// Beyond what the kernel gives to threads.
+    const GONE: u32 = 5_000_000;
+
+    /// Threads that begin, have a sample by their clock's `cpu`, and end.
+    fn run(registry: &Registry, tracks: &mut Tracks, recording: &mut Recording, tid: u32) -> Vec<u64> {
+        registry.begin_thread(tid, 0);
+        registry.java_start(tid, std::ptr::null_mut(), tid as usize, Some(&format!("pool-1-thread-{tid}")));
+        let serial = registry.youngest();
+        let clocks = [3_000_000, 5_000_000].map(|cpu| {
+            let head = Head { serial, tid, cpu, ..head() };
+            let (track, _) = tracks.of(&head, recording);
+            tracks.clock(&head, track)
+        });
+        registry.leave(tid);
+        clocks.to_vec()
+    }
+
+    fn head() -> Head {
+        Head {
+            time: 1,
+            cpu: 0,
+            tid: 0,
+            serial: 0,
+            weight: 1,
+            took: 0,
+            context: 0,
+            carried: 0,
+            witnessed: false,
+        }
+    }
+
+    #[test]
+    fn threads_beyond_the_most_share_a_track_that_has_all_their_time_when_they_are_forgotten() {
+        let registry: &'static Registry = Box::leak(Box::new(Registry::new(256)));
+        let interval = Duration::from_millis(1);
+        registry.begin_sampling(Sampling { engine: Engine::Itimer, interval, filter: None, paused: false });
+        let (mut tracks, mut recording) = (Tracks::with_room(registry, 2), Recording::new());
+        let mut clocks = Vec::new();
+        for tid in GONE..GONE + 5 {
+            clocks.push(run(registry, &mut tracks, &mut recording, tid));
+            // The first is forgotten while others come.
+            tracks.complete(&mut recording);
+            if tid == GONE || tid == GONE + 3 {
+                assert!(!tracks.forget(u64::MAX, &mut recording).is_empty());
+            }
+        }
+        let told = |recording: &Recording| -> Vec<(String, Option<u64>, bool)> {
+            let rows = recording.threads().iter();
+            rows.map(|row| (row.name().to_owned(), row.cpu_ns(), row.ended_ns().is_some())).collect()
+        };
+        let own = |tid| (format!("pool-1-thread-{tid}"), Some(5_000_000), true);
+        let shared = ("pool-#-thread-#, further threads".to_owned(), Some(15_000_000), false);
+        let expected = [own(GONE), own(GONE + 1), shared];
+        tracks.complete(&mut recording);
+        assert_eq!(told(&recording), expected);
+        tracks.forget(u64::MAX, &mut recording);
+        tracks.complete(&mut recording);
+        assert_eq!(told(&recording), expected);
+        registry.each_life(|life| panic!("{life:?} is remembered"));
+        assert_eq!(tracks.shared(), 3);
+        // The shared track's own clock never goes back, as its threads' do from one to the next.
+        let [own, shared] = [&clocks[..2], &clocks[2..]].map(<[_]>::concat);
+        assert_eq!(own, [3_000_000, 5_000_000, 3_000_000, 5_000_000]);
+        assert_eq!(shared, [3, 5, 8, 10, 13, 15].map(|ms| ms * 1_000_000));
+    }
+
+    #[test]
+    fn who_ended_after_the_time_is_remembered() {
+        let registry: &'static Registry = Box::leak(Box::new(Registry::new(256)));
+        let interval = Duration::from_millis(1);
+        registry.begin_sampling(Sampling { engine: Engine::Itimer, interval, filter: None, paused: false });
+        let (mut tracks, mut recording) = (Tracks::new(registry), Recording::new());
+        run(registry, &mut tracks, &mut recording, GONE);
+        assert!(tracks.forget(0, &mut recording).is_empty());
+        let head = Head { serial: registry.youngest(), tid: GONE, cpu: 6_000_000, ..head() };
+        tracks.of(&head, &mut recording);
+        assert_eq!(recording.threads().len(), 1);
+    }
 }

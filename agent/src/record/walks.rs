@@ -47,7 +47,7 @@ pub struct Walks {
     /// By the hash of their frames.
     known: HashMap<u128, Placed>,
     pub prover: Prover,
-    roots: Roots,
+    pub roots: Roots,
     pub offences: Offences,
     pub pairs: Pairs,
     /// Edges in all stacks that were looked at.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use once_cell::sync::Lazy;
 use vouch_formats::{Identity, Meta};
 use vouch_report::{
-    Delivered, HandlerTime, Rate, Run, SafepointReport, TrustReport, WitnessReport, float, millis,
+    Delivered, HandlerTime, Rate, Run, SafepointReport, TrustReport, WitnessReport, float, grouped, millis,
 };
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_walk::recover;
@@ -166,6 +166,13 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         notes.push(format!(
             "walks were dear: {rested} signals were passed over, so that walking takes a tenth of a thread's time at most; later samples weigh \
              more for it"
+        ));
+    }
+    let sharing = session.recorder.threads_shared();
+    if sharing > 0 {
+        notes.push(format!(
+            "there were so many threads that the last {} share tracks with others of like names",
+            grouped(sharing)
         ));
     }
     let crowded = session.rig.counters().crowded.load(Relaxed);
