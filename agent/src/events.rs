@@ -32,6 +32,7 @@ pub type Rows = &'static [&'static Row];
 /// Those of this agent.
 pub static ROWS: Rows = &[
     &governor::PAUSED,
+    &governor::RELIEVED,
     &governor::LENGTHENED,
     &governor::STOPPED,
     &collection::COLLECTION,

@@ -27,14 +27,15 @@ use crate::clock::{self, seconds};
 use crate::engine::Engine;
 use crate::engine::cost::Meter;
 use crate::fault::guard;
+use crate::options::EngineWish;
 use crate::own_thread::{self, Blocked, OwnThread};
 use crate::plan::Plan;
 use crate::say::say;
 use crate::threads::registry;
-use budget::Spent;
+use budget::{Budget, Spent};
 use policy::{Order, Policy, Seen};
 
-pub use acts::{LENGTHENED, PAUSED, STOPPED};
+pub use acts::{LENGTHENED, PAUSED, RELIEVED, STOPPED};
 
 /// The time between two looks, at least; longer where a look takes long.
 const LOOK: Duration = Duration::from_millis(300);
@@ -104,7 +105,10 @@ pub fn begin(engine: Option<Engine>, plan: &Plan) {
     };
     STRIDE.store(plan.stride, Ordering::Relaxed);
     let interval = plan.options.interval;
-    let policy = Policy::new(interval, plan.stride, plan.choice.cost, plan.options.budget);
+    // A timer sees the kernel's time, which belongs to no sample where perf is blind for it; and who asks for perf gets it.
+    let timers = plan.options.engine == EngineWish::Auto && !user_only;
+    let budget = plan.options.budget.map(|part| Budget::new(part, timers));
+    let policy = Policy::new(interval, plan.stride, plan.choice.cost, budget);
     desk.task = Some(Task { policy, interval, user_only });
     let is_first = !desk.has_thread;
     if is_first {
@@ -259,6 +263,7 @@ fn act(seen: &Seen) -> Next {
     if let Some(began) = paused {
         PAUSED.happened(began, now, [0; VALUES], "");
     }
+    let mut next = Next::Look;
     let line = match order {
         Order::Pause => {
             registry().pause();
@@ -284,11 +289,19 @@ fn act(seen: &Seen) -> Next {
             LENGTHENED.happened(now, now, [clock::nanos(interval * stride), 0, 0, 0], "");
             format!("sampling every {} of CPU time from here on: {why}", policy::micros(interval * stride))
         }
+        Order::Relieve { why } => {
+            registry().relieve();
+            RELIEVED.happened(now, now, [0; VALUES], "");
+            // Timers have no interrupts of their own.
+            desk.task = None;
+            next = Next::Nothing;
+            format!("sampling by timers from here on: {why}")
+        }
     };
     desk.notes.push(line.clone());
     drop(desk);
     say(&line);
-    Next::Look
+    next
 }
 
 /// The machine and the process at one moment.
@@ -337,6 +350,7 @@ impl Look {
             cpu: Duration::from_nanos(self.process_cpu.saturating_sub(before.process_cpu)),
             handlers: Duration::from_nanos(handlers - before.sampling.1),
             signals: signals - before.sampling.0,
+            switches: self.switches.saturating_sub(before.switches),
         }
     }
 

@@ -36,6 +36,7 @@ use vouch_signal::record::{accounts, head, name};
 use vouch_signal::stay::DEEPEST;
 use vouch_walk::recover::Recovery;
 
+use crate::clock::nanos;
 use crate::contexts::Contexts;
 use crate::events::Rows;
 use crate::jvm::Jvm;
@@ -127,11 +128,12 @@ impl Recorder {
         registry: &'static Registry,
         contexts: &'static Contexts,
         events: Rows,
+        interval: Duration,
     ) -> Self {
         Self {
             recording: Recording::new(),
             witness,
-            tracks: Tracks::new(registry),
+            tracks: Tracks::new(registry, nanos(interval)),
             walks: Walks::new(depth, registry),
             names: Names::new(showing.names),
             contexts: Met::new(contexts),

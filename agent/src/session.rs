@@ -118,8 +118,15 @@ impl Session {
         let rig =
             Rig::new(&walkers, recovery, options.depth, options.interval, plan.choice.engine, places.polls);
         let witness = Witness::new(options.witness);
-        let recorder =
-            Recorder::new(options.depth, options.showing, witness, registry(), contexts(), events::ROWS);
+        let recorder = Recorder::new(
+            options.depth,
+            options.showing,
+            witness,
+            registry(),
+            contexts(),
+            events::ROWS,
+            options.interval,
+        );
         let anchors = Anchors::of(&hotspot);
         let questions = Questions::new(jvmti, hotspot, registry(), places.code);
         let started = Moment::now();

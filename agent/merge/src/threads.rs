@@ -62,7 +62,8 @@ impl Tracks {
                 continue;
             }
             let name: Rc<str> = thread.get::<String>("name")?.into();
-            for (tid, began_ms, ended_ms) in lives(thread)? {
+            // 0 is no thread's: rows have it that threads share, and JFR gives it to those that the kernel does not know.
+            for (tid, began_ms, ended_ms) in lives(thread)?.into_iter().filter(|(tid, ..)| *tid != 0) {
                 let (name, ended_ms) = (name.clone(), ended_ms.unwrap_or(f64::INFINITY));
                 tracks.by_tid.entry(tid).or_default().push(Track { row, name, began_ms, ended_ms });
             }

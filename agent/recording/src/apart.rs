@@ -40,7 +40,8 @@ impl Apart {
             let (mut rest, mut moved, mut clock_ns) = (Part::default(), HashMap::new(), None);
             for (stored, context) in samples {
                 // What it ran since the sample before, whoever that was of; of the first it is known what it stands for.
-                let ran_ns = match clock_ns.replace(stored.cpu_ns) {
+                // The clock of a row that threads share may stand a little askew.
+                let ran_ns = match clock_ns.replace(stored.cpu_ns.max(clock_ns.unwrap_or(0))) {
                     Some(before) => stored.cpu_ns.saturating_sub(before),
                     None => interval_ns.saturating_mul(stored.weight.into()).min(stored.cpu_ns),
                 };

@@ -23,6 +23,16 @@ pub static LENGTHENED: Row = Row::own(&MarkKind {
     figures: &[Figure { key: "interval", label: "CPU time from sample to sample", unit: Unit::Nanoseconds }],
 });
 
+/// Signals come from timers from here on.
+pub static RELIEVED: Row = Row::own(&MarkKind {
+    key: "vouch_relieved",
+    label: "Sampling by timers",
+    description: "From here on samples come with the kernel's ticks: perf's events would have cost this program too much at each switch from thread \
+                  to thread.",
+    category: Category::Other,
+    figures: &[],
+});
+
 /// There are no samples from here on.
 pub static STOPPED: Row = Row::own(&MarkKind {
     key: "vouch_stopped",

@@ -20,19 +20,32 @@ pub struct Spent {
     /// That of the handlers.
     pub handlers: Duration,
     pub signals: u64,
+    /// How often threads of the process lost or got a core.
+    pub switches: u64,
+}
+
+/// The part of the program's CPU time that sampling has taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Taken {
+    /// By its signals.
+    pub signals: f64,
+    /// By what it has the kernel do where one thread follows another: at most, since not each of them has to set the core's timer.
+    pub switches: f64,
 }
 
 impl Spent {
-    /// The part of all CPU time that signals took, each of which costs an interrupt of `cost`, and as much for the signal itself.
-    fn share(&self, cost: Duration) -> f64 {
-        let signals = float(self.signals) * 2.0 * cost.as_secs_f64();
-        (self.handlers.as_secs_f64() + signals) / self.cpu.as_secs_f64()
+    /// What was taken where an interrupt costs so much: a signal takes one and as much for itself, and to set a core's timer is about as dear.
+    fn taken(&self, cost: Duration) -> Taken {
+        let (cpu, cost) = (self.cpu.as_secs_f64(), cost.as_secs_f64());
+        let signals = self.handlers.as_secs_f64() + float(self.signals) * 2.0 * cost;
+        Taken { signals: signals / cpu, switches: float(self.switches) * cost / cpu }
     }
 
     fn add(&mut self, more: &Self) {
         self.cpu += more.cpu;
         self.handlers += more.handlers;
         self.signals += more.signals;
+        self.switches += more.switches;
     }
 }
 
@@ -41,14 +54,16 @@ impl Spent {
 pub struct Budget {
     /// The part of the program's CPU time that sampling may take.
     pub part: f64,
+    /// Timers may take the place of perf's events.
+    pub timers: bool,
     /// The CPU time that the program has had, and what sampling took of that which is to be judged.
     had: Duration,
     spent: Spent,
 }
 
 impl Budget {
-    pub fn new(part: f64) -> Self {
-        Self { part, had: Duration::ZERO, spent: Spent::default() }
+    pub fn new(part: f64, timers: bool) -> Self {
+        Self { part, timers, had: Duration::ZERO, spent: Spent::default() }
     }
 
     /// Takes in what was spent since.
@@ -61,8 +76,8 @@ impl Budget {
 
     /// The part that sampling has taken, where an interrupt costs so much; `None` while there is too little to judge by. What comes
     /// next is judged by itself.
-    pub fn taken(&mut self, cost: Duration) -> Option<f64> {
-        (self.spent.cpu >= JUDGED).then(|| std::mem::take(&mut self.spent).share(cost))
+    pub fn taken(&mut self, cost: Duration) -> Option<Taken> {
+        (self.spent.cpu >= JUDGED).then(|| std::mem::take(&mut self.spent).taken(cost))
     }
 
     /// From here on it is spent at another stride.

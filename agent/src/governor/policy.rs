@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::budget::{Budget, Spent};
+use super::budget::{Budget, Spent, Taken};
 
 /// The interrupts of a new recording may take this part of a core…
 const AFFORDED: u32 = 20;
@@ -63,6 +63,10 @@ pub enum Order {
         stride: u32,
         why: String,
     },
+    /// Timers are to take the place of perf's events; there is nothing to govern any more.
+    Relieve {
+        why: String,
+    },
     Stop {
         why: String,
     },
@@ -104,11 +108,11 @@ pub struct Policy {
 }
 
 impl Policy {
-    pub fn new(interval: Duration, stride: u32, cost: Option<Duration>, budget: Option<f64>) -> Self {
+    pub fn new(interval: Duration, stride: u32, cost: Option<Duration>, budget: Option<Budget>) -> Self {
         Self {
             interval,
             stride,
-            budget: budget.map(Budget::new),
+            budget,
             costs: cost.into_iter().collect(),
             late: 0,
             too_many: 0,
@@ -224,23 +228,32 @@ impl Policy {
         if stride == self.stride { Some(Order::Stop { why }) } else { Some(self.lengthen(stride, why)) }
     }
 
-    /// Nobody asked for so many samples, and they take more of the program's time than they may.
+    /// Nobody asked for so many samples, and they take more of the program's time than they may. Where no longer stride helps against what
+    /// they take at each switch of threads, timers do.
     fn over_budget(&mut self) -> Option<Order> {
         let cost = self.believed_cost()?;
         let budget = self.budget.as_mut()?;
-        let (taken, part) = (budget.taken(cost)?, budget.part);
+        let (Taken { signals: taken, switches }, part) = (budget.taken(cost)?, budget.part);
         let period = self.interval * self.stride;
         let stride = doubled(self.stride, self.interval, |longer| {
             taken * period.as_secs_f64() <= part * longer.as_secs_f64()
         });
-        (stride > self.stride).then(|| {
+        if stride > self.stride {
             let why = format!(
                 "each {} took {:.1} % of the program's time, and without interval= it is to be {} %",
                 micros(period),
                 taken * 100.0,
                 part * 100.0
             );
-            self.lengthen(stride, why)
+            return Some(self.lengthen(stride, why));
+        }
+        (budget.timers && switches > part).then(|| Order::Relieve {
+            why: format!(
+                "threads follow one another so often that perf's events may take {:.1} % of the program's time, and without interval= it is to be \
+                 {} % (engine=perf keeps them)",
+                switches * 100.0,
+                part * 100.0
+            ),
         })
     }
 

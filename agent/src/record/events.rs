@@ -69,7 +69,8 @@ impl Recorder {
                 Some(owner) => format!("{class}, which {owner} has"),
                 None => class.clone(),
             };
-            if let Some(thread) = self.keep(row, &event, &text, stack)
+            if self.keep(row, &event, &text, stack)
+                && let Some(thread) = self.tracks.name(serial, wait.since)
                 && wait.kind == STILL_ENTERS.number()
             {
                 let waited_ms = millis(now.saturating_sub(wait.since));
@@ -95,11 +96,11 @@ impl Recorder {
         self.keep(row, &event, &text, stack);
     }
 
-    /// Gives the name of the thread that it happened to; `None` if that is none of the recording's, or it happened to all.
-    fn keep(&mut self, row: &Row, event: &Event, text: &str, stack: Option<StackId>) -> Option<String> {
+    /// False if it happened to a thread that is none of the recording's.
+    fn keep(&mut self, row: &Row, event: &Event, text: &str, stack: Option<StackId>) -> bool {
         let thread = self.tracks.of_event(event, &mut self.recording);
         if thread.is_none() && event.tid != 0 {
-            return None;
+            return false;
         }
         row.counts.show();
         let Event { began: began_ns, ended: ended_ns, .. } = *event;
@@ -116,7 +117,7 @@ impl Recorder {
                 self.recording.mark(thread, Mark { kind, began_ns, ended_ns, values, stack });
             }
         }
-        thread.map(|thread| self.recording.thread_name(thread).to_owned())
+        true
     }
 
     /// How many events there were of which nobody knows what they are.

@@ -32,7 +32,7 @@ struct Charged {
     ended: u64,
     /// The same and of those that live, as it was reckoned last.
     all: u64,
-    /// What all ran from sample to sample: the track's clock.
+    /// What its samples stand for so far: the track's clock.
     clock: u64,
 }
 
@@ -61,7 +61,7 @@ impl Shared {
         self.puts
     }
 
-    /// A thread of the track has run so long since its last sample: where the track's clock is now.
+    /// A sample of the track stands for so much: where the track's clock is now; `None` if it is not shared.
     pub fn run(&mut self, track: ThreadId, ran: u64) -> Option<u64> {
         let charged = self.charged.get_mut(&track)?;
         charged.clock += ran;

@@ -15,6 +15,7 @@ use crate::threads::{Life, NameId, Registry, scan};
 #[derive(Debug)]
 pub struct Tracks {
     registry: &'static Registry,
+    interval_ns: u64,
     known: Known,
     /// Of threads that nobody knows but by the kernel's id.
     strays: HashMap<u32, ThreadId>,
@@ -25,8 +26,6 @@ pub struct Tracks {
 struct Known {
     tracks: HashMap<(u32, NameId), ThreadId>,
     adding: Adding,
-    /// Where the clocks of threads that share a track were at their last sample.
-    clocks: HashMap<u32, u64>,
 }
 
 /// Who gets a track.
@@ -83,20 +82,20 @@ impl Known {
 }
 
 impl Tracks {
-    pub fn new(registry: &'static Registry) -> Self {
-        Self::with_room(registry, OWN)
+    pub fn new(registry: &'static Registry, interval_ns: u64) -> Self {
+        Self::with_room(registry, interval_ns, OWN)
     }
 
     /// With so many tracks that are threads' own.
-    fn with_room(registry: &'static Registry, room: usize) -> Self {
+    fn with_room(registry: &'static Registry, interval_ns: u64, room: usize) -> Self {
         let adding = Adding { room, shared: Shared::default() };
-        let known = Known { tracks: HashMap::new(), adding, clocks: HashMap::new() };
-        Self { registry, known, strays: HashMap::new() }
+        let known = Known { tracks: HashMap::new(), adding };
+        Self { registry, interval_ns, known, strays: HashMap::new() }
     }
 
     /// The track that a sample belongs to, and what its thread does when it runs no Java.
     pub fn of(&mut self, head: &Head, recording: &mut Recording) -> (ThreadId, Outside) {
-        let Self { registry, known, strays } = self;
+        let Self { registry, known, strays, .. } = self;
         let nameless = |life: &Life| !life.java && !life.is_named(head.time);
         if registry.life_at_sample(head.serial, head.cpu, nameless) == Some(true) {
             // Its name tells what it does, and until it has given itself one it has that of the thread that made it: the
@@ -116,16 +115,15 @@ impl Tracks {
         })
     }
 
-    /// Where the CPU clock of a sample's track is then: the thread's own, if it has the track to itself.
+    /// Where the CPU clock of a sample's track is then: the thread's own, if it has the track to itself. Else what its samples stand for,
+    /// since its threads' clocks know nothing of each other.
     pub fn clock(&mut self, head: &Head, track: ThreadId) -> u64 {
-        let Known { adding: Adding { shared, .. }, clocks, .. } = &mut self.known;
-        if !shared.has(track) {
-            return head.cpu;
-        }
-        let began = || self.registry.life(head.serial, |life| life.cpu_start).unwrap_or(head.cpu);
-        let then = clocks.get(&head.serial).copied().unwrap_or_else(began);
-        clocks.insert(head.serial, head.cpu.max(then));
-        shared.run(track, head.cpu.saturating_sub(then)).unwrap_or(head.cpu)
+        self.known.adding.shared.run(track, self.interval_ns * u64::from(head.weight)).unwrap_or(head.cpu)
+    }
+
+    /// What a thread was called at a time; `None` if it is none of this recording's.
+    pub fn name(&self, serial: u32, time: u64) -> Option<String> {
+        self.registry.life(serial, |life| life.name(life.name_at(time)))
     }
 
     /// The track of the thread that an event happened to; `None` if it is none that anybody wants to see.
@@ -157,7 +155,6 @@ impl Tracks {
             for name in 0..life.names() {
                 known.tracks.remove(&(life.serial, name));
             }
-            known.clocks.remove(&life.serial);
             ended.insert(life.serial);
         }
         ended
@@ -190,7 +187,7 @@ mod tests {
         registry.java_start(tid, std::ptr::null_mut(), tid as usize, Some(&format!("pool-1-thread-{tid}")));
         let serial = registry.youngest();
         let clocks = [3_000_000, 5_000_000].map(|cpu| {
-            let head = Head { serial, tid, cpu, ..head() };
+            let head = Head { serial, tid, cpu, weight: 2, ..head() };
             let (track, _) = tracks.of(&head, recording);
             tracks.clock(&head, track)
         });
@@ -217,7 +214,7 @@ mod tests {
         let registry: &'static Registry = Box::leak(Box::new(Registry::new(256)));
         let interval = Duration::from_millis(1);
         registry.begin_sampling(Sampling { engine: Engine::Itimer, interval, filter: None, paused: false });
-        let (mut tracks, mut recording) = (Tracks::with_room(registry, 2), Recording::new());
+        let (mut tracks, mut recording) = (Tracks::with_room(registry, 1_000_000, 2), Recording::new());
         let mut clocks = Vec::new();
         for tid in GONE..GONE + 5 {
             clocks.push(run(registry, &mut tracks, &mut recording, tid));
@@ -241,10 +238,10 @@ mod tests {
         assert_eq!(told(&recording), expected);
         registry.each_life(|life| panic!("{life:?} is remembered"));
         assert_eq!(tracks.shared(), 3);
-        // The shared track's own clock never goes back, as its threads' do from one to the next.
+        // The shared track's own clock goes by what the samples stand for.
         let [own, shared] = [&clocks[..2], &clocks[2..]].map(<[_]>::concat);
         assert_eq!(own, [3_000_000, 5_000_000, 3_000_000, 5_000_000]);
-        assert_eq!(shared, [3, 5, 8, 10, 13, 15].map(|ms| ms * 1_000_000));
+        assert_eq!(shared, [2, 4, 6, 8, 10, 12].map(|ms| ms * 1_000_000));
     }
 
     #[test]
@@ -252,7 +249,7 @@ mod tests {
         let registry: &'static Registry = Box::leak(Box::new(Registry::new(256)));
         let interval = Duration::from_millis(1);
         registry.begin_sampling(Sampling { engine: Engine::Itimer, interval, filter: None, paused: false });
-        let (mut tracks, mut recording) = (Tracks::new(registry), Recording::new());
+        let (mut tracks, mut recording) = (Tracks::new(registry, 1_000_000), Recording::new());
         run(registry, &mut tracks, &mut recording, GONE);
         assert!(tracks.forget(0, &mut recording).is_empty());
         let head = Head { serial: registry.youngest(), tid: GONE, cpu: 6_000_000, ..head() };

@@ -13,7 +13,7 @@ use vouch_signal::slots::Slot;
 use super::{Arming, Life, Sampling, Unsignalled, signal};
 use crate::clock;
 use crate::contexts::{Cell, contexts};
-use crate::engine::Armed;
+use crate::engine::{Armed, Engine};
 
 /// A thread that exists.
 #[derive(Debug)]
@@ -124,6 +124,21 @@ impl Live {
             Some(armed) => armed.resume(),
             None => {}
         }
+    }
+
+    /// Has a timer do what the thread's perf event did. What is due stays so: it is told by the thread's CPU clock, whoever signals.
+    pub fn relieve(&mut self, tid: u32, interval: Duration) -> io::Result<()> {
+        if !matches!(self.armed, Some(Armed::Perf(_))) {
+            return Ok(());
+        }
+        let period = interval * STRIDE.load(Ordering::Relaxed);
+        let timer = Engine::Timer.prepare(tid, period)?;
+        timer.start(period, period)?;
+        if let Some(slot) = self.slot {
+            slot.end_event();
+        }
+        self.armed = Some(timer);
+        Ok(())
     }
 
     /// The present stride's period, for an event that no handler finds.

@@ -155,6 +155,19 @@ impl Registry {
         }
     }
 
+    /// Timers take the place of perf's events, also of threads to come. A thread for which there is none keeps its event.
+    pub fn relieve(&self) {
+        let mut inner = self.inner.lock();
+        let Inner { live, arming, .. } = &mut *inner;
+        let Some(sampling) = &mut arming.sampling else { return };
+        sampling.engine = Engine::Timer;
+        let interval = sampling.interval;
+        for (tid, live) in live {
+            // One that has just ended needs none.
+            let _ = live.relieve(*tid, interval);
+        }
+    }
+
     /// What was due, and was not signalled: until the engine was stopped, or, where it goes on, while the gate was closed. To be
     /// asked when the last handler has ended.
     pub fn settle(&self) -> Vec<Unsignalled> {

@@ -33,7 +33,8 @@ pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span
     let (mut free_ns, mut rested_from) = (0, (0, 0));
     for (sample, context) in samples {
         // As long as it was idle nobody knows what it was in.
-        let (time_ns, cpu_ns) = replace(&mut rested_from, (sample.time_ns, sample.cpu_ns));
+        let furthest_ns = sample.cpu_ns.max(rested_from.1);
+        let (time_ns, cpu_ns) = replace(&mut rested_from, (sample.time_ns, furthest_ns));
         let ran_ns = sample.cpu_ns.saturating_sub(cpu_ns);
         if sample.time_ns.saturating_sub(ran_ns) > time_ns.saturating_add(interval_ns.saturating_mul(2)) {
             ended.append(&mut open);

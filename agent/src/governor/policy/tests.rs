@@ -172,7 +172,12 @@ fn what_passes_or_is_accounted_for_changes_nothing() {
 /// A second of CPU time at this stride, of which each handler takes so long.
 fn second(handler: Duration, stride: u32) -> Seen {
     let signals = 1_000 / stride;
-    let spent = Spent { cpu: Duration::from_secs(1), handlers: handler * signals, signals: signals.into() };
+    let spent = Spent {
+        cpu: Duration::from_secs(1),
+        handlers: handler * signals,
+        signals: signals.into(),
+        switches: 0,
+    };
     Seen { cost: Some(us(5)), spent, ..Seen::default() }
 }
 
@@ -188,7 +193,7 @@ fn strides(policy: &mut Policy, handler: Duration) -> Vec<(u32, u32)> {
 
 #[test]
 fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
-    let spares = || Policy::new(MS, 1, Some(us(5)), Some(0.01));
+    let spares = || Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, false)));
     // Handlers for 2.4 %, signals for 1 %.
     assert_eq!(strides(&mut spares(), us(24)), [(12, 4)]);
     assert_eq!(strides(&mut Policy::new(MS, 1, Some(us(5)), None), us(24)), []);
@@ -204,7 +209,7 @@ fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
 
 #[test]
 fn a_budget_is_judged_by_what_was_spent_at_the_present_stride() {
-    let mut policy = Policy::new(MS, 1, Some(us(5)), Some(0.01));
+    let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, false)));
     for _ in 0..11 {
         assert_eq!(policy.judge(&second(us(24), 1)), None);
     }
@@ -213,4 +218,39 @@ fn a_budget_is_judged_by_what_was_spent_at_the_present_stride() {
     for _ in 0..20 {
         assert_eq!(policy.judge(&second(us(24), 4)), None);
     }
+}
+
+/// A second of one core, cheap samples and so many switches in it.
+fn switching(switches: u64) -> Seen {
+    let mut seen = second(us(2), 1);
+    seen.spent.switches = switches;
+    seen
+}
+
+#[test]
+fn where_switches_are_dear_timers_take_the_place_of_events_if_they_may() {
+    let judged = |timers, switches| {
+        let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.02, timers)));
+        (0..20).find_map(|second| Some((second, policy.judge(&switching(switches))?)))
+    };
+    // Of 5 us each: three and a half hundredths of the time, and half of one.
+    let (second, order) = judged(true, 7_000).unwrap();
+    assert!(matches!(&order, Order::Relieve { why } if why.contains("may take 3.5 %")), "{order:?}");
+    assert!(second >= 10, "the first ten seconds have what they have");
+    assert_eq!(judged(true, 1_000), None);
+    assert_eq!(judged(false, 7_000), None);
+}
+
+#[test]
+fn a_longer_stride_comes_before_timers() {
+    let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, true)));
+    let orders: Vec<Order> = (0..40)
+        .filter_map(|_| {
+            let mut seen = second(us(24), policy.stride);
+            seen.spent.switches = 7_000;
+            policy.judge(&seen)
+        })
+        .take(2)
+        .collect();
+    assert!(matches!(&orders[..], [Order::Lengthen { .. }, Order::Relieve { .. }]), "{orders:?}");
 }

@@ -73,6 +73,7 @@ impl Bench {
             registry,
             contexts,
             rows,
+            interval,
         );
         let lane = Lane::new(Vec::leak((0..4_096).map(|_| Word::default()).collect()));
         let mut bench = Self { recorder, registry, contexts, jvm: program(), lane, serial: 0 };
