@@ -32,8 +32,8 @@ pub type Rows = &'static [&'static Row];
 /// Those of this agent.
 pub static ROWS: Rows = &[
     &governor::PAUSED,
-    &governor::RELIEVED,
     &governor::LENGTHENED,
+    &governor::RELIEVED,
     &governor::STOPPED,
     &collection::COLLECTION,
     &monitor::MONITOR,

@@ -16,7 +16,7 @@ pub mod scan;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::mem::take;
 
@@ -57,6 +57,8 @@ struct Inner {
     live: HashMap<u32, Live>,
     /// By serial: the threads of this recording, with those that ended a moment ago.
     lives: HashMap<u32, Life>,
+    /// The serials of those that ended, in the order in which they did.
+    ended: VecDeque<u32>,
     arming: Arming,
     compilers_together: bool,
     /// Threads that have said farewell, and that the kernel still lists, with their serials: they are not to be met
@@ -260,11 +262,13 @@ impl Registry {
     /// Threads that had ended at that time are forgotten: their lives, in the order in which they began.
     pub fn take_ended(&self, time: u64) -> Vec<Life> {
         let mut inner = self.inner.lock();
+        let Inner { lives, ended, .. } = &mut *inner;
         let had_ended = |life: &Life| life.ended.is_some_and(|ended| ended <= time);
-        let mut lives: Vec<_> = inner.lives.extract_if(|_, life| had_ended(life)).collect();
+        let count = ended.partition_point(|serial| lives.get(serial).is_some_and(had_ended));
+        let mut taken: Vec<Life> = ended.drain(..count).filter_map(|serial| lives.remove(&serial)).collect();
         drop(inner);
-        lives.sort_unstable_by_key(|(serial, _)| *serial);
-        lives.into_iter().map(|(_, life)| life).collect()
+        taken.sort_unstable_by_key(|life| life.serial);
+        taken
     }
 
     /// The lives of all threads that have not been forgotten, in the order in which they began.
@@ -355,14 +359,16 @@ impl Registry {
         let Some(mut live) = inner.live.remove(&tid) else { return };
         live.disarm();
         self.slots.remove(tid);
-        let Inner { lives, arming, .. } = inner;
+        let Inner { lives, ended, arming, .. } = inner;
         if let Some(life) = lives.get_mut(&live.serial) {
             if arming.sampling.is_some() {
                 life.ran_until(clock::thread_cpu(tid).unwrap_or(0));
             }
             life.ended = Some(clock::monotonic());
         }
-        if !arming.recording {
+        if arming.recording {
+            ended.push_back(live.serial);
+        } else {
             lives.remove(&live.serial);
         }
     }

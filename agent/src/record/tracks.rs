@@ -181,7 +181,14 @@ mod tests {
     /// Beyond what the kernel gives to threads.
     const GONE: u32 = 5_000_000;
 
-    /// Threads that begin, have a sample by their clock's `cpu`, and end.
+    fn recording() -> &'static Registry {
+        let registry: &'static Registry = Box::leak(Box::new(Registry::new(256)));
+        let interval = Duration::from_millis(1);
+        registry.begin_sampling(Sampling { engine: Engine::Itimer, interval, filter: None, paused: false });
+        registry
+    }
+
+    /// A thread that begins, has two samples, and ends: where its track's clock was at each.
     fn run(registry: &Registry, tracks: &mut Tracks, recording: &mut Recording, tid: u32) -> Vec<u64> {
         registry.begin_thread(tid, 0);
         registry.java_start(tid, std::ptr::null_mut(), tid as usize, Some(&format!("pool-1-thread-{tid}")));
@@ -211,9 +218,7 @@ mod tests {
 
     #[test]
     fn threads_beyond_the_most_share_a_track_that_has_all_their_time_when_they_are_forgotten() {
-        let registry: &'static Registry = Box::leak(Box::new(Registry::new(256)));
-        let interval = Duration::from_millis(1);
-        registry.begin_sampling(Sampling { engine: Engine::Itimer, interval, filter: None, paused: false });
+        let registry = recording();
         let (mut tracks, mut recording) = (Tracks::with_room(registry, 1_000_000, 2), Recording::new());
         let mut clocks = Vec::new();
         for tid in GONE..GONE + 5 {
@@ -246,9 +251,7 @@ mod tests {
 
     #[test]
     fn who_ended_after_the_time_is_remembered() {
-        let registry: &'static Registry = Box::leak(Box::new(Registry::new(256)));
-        let interval = Duration::from_millis(1);
-        registry.begin_sampling(Sampling { engine: Engine::Itimer, interval, filter: None, paused: false });
+        let registry = recording();
         let (mut tracks, mut recording) = (Tracks::new(registry, 1_000_000), Recording::new());
         run(registry, &mut tracks, &mut recording, GONE);
         assert!(tracks.forget(0, &mut recording).is_empty());

@@ -192,8 +192,9 @@ impl Registry {
     /// The recording has been written: those that have ended are forgotten.
     pub fn end_recording(&self) {
         let mut inner = self.inner.lock();
-        let Inner { live, lives, arming, .. } = &mut *inner;
+        let Inner { live, lives, ended, arming, .. } = &mut *inner;
         arming.recording = false;
+        ended.clear();
         lives.retain(|_, life| live.get(&life.tid).is_some_and(|live| live.serial == life.serial));
     }
 
