@@ -29,6 +29,8 @@ public class CrashedWalks {
     private static final int EVERY = 100;
     /** After so many in one recording Vouch walks no more. */
     private static final int MOST = 1000;
+    /** Long enough for more than those, with an engine that signals once a kernel tick, too. */
+    private static final int ENOUGH_MS = 2_500;
     /** Questions of two walks each: on two JDKs 100,000 faults. */
     private static final int QUESTIONS = Scale.pick(25_000, 250_000);
 
@@ -43,11 +45,11 @@ public class CrashedWalks {
         some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).run(Program.class, library));
         some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
             .run(Program.class, library));
-        all(Vm.with("interval=1ms,break=crashed").run(Burning.class));
+        all(Vm.with("interval=1ms,break=crashed").run(Burning.class, Integer.toString(ENOUGH_MS)));
         // Real faults of the true walker, if it has any to make.
         same(without, Vm.with("interval=500us,walker=asgct,break=damaged/2").run(Program.class, library));
         same(without, Vm.with("interval=500us,walker=own,break=damaged/2").run(Program.class, library));
-        watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class));
+        watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class, "100"));
         asked();
     }
 
@@ -117,12 +119,12 @@ public class CrashedWalks {
         throw new AssertionError("this JDK has no libjsig.so");
     }
 
-    /** Long enough for a thousand walks, with an engine that signals once a kernel tick, too. */
     static class Burning {
         public static void main(String[] args) throws InterruptedException {
-            Thread other = new Thread(() -> Burn.millis(2_500));
+            int millis = Integer.parseInt(args[0]);
+            Thread other = new Thread(() -> Burn.millis(millis));
             other.start();
-            Burn.millis(2_500);
+            Burn.millis(millis);
             other.join();
         }
     }

@@ -81,7 +81,8 @@ public class Minimal {
         Path javac = Paths.get(System.getProperty("compile.jdk", Vm.jdk().toString()), "bin/javac");
         Skip.unless(Files.isExecutable(javac), "there is no javac: jtreg's -compilejdk names a JDK that has one");
         Path classes = Files.createDirectories(Paths.get("minimal-" + name).toAbsolutePath());
-        List<String> command = new ArrayList<>(Arrays.asList(javac.toString(), "-nowarn", "-d", classes.toString(),
+        List<String> command = new ArrayList<>(Arrays.asList(javac.toString(), "-J-XX:TieredStopAtLevel=1", "-nowarn", "-d",
+            classes.toString(),
             "-sourcepath", Paths.get(System.getProperty("test.root"), "lib").toString(), program.toString()));
         if (!javac.startsWith(Vm.jdk())) {
             command.addAll(1, Arrays.asList("--release", "" + Vm.major()));

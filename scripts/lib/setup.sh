@@ -11,6 +11,8 @@ PROFILER_CLI_PACKAGE=@firefox-devtools/profiler-cli@0.10.0
 PLAYWRIGHT=$tools/node_modules/playwright-core
 PLAYWRIGHT_PACKAGE=playwright-core@1.65.1
 JTREG=$(command -v jtreg || true)
+# What is good for jtreg and its JVMs, which compile a test and read what the JVMs under test wrote. (These have none of it: Vm.plain.)
+JTREG_LIGHT=(-J-XX:TieredStopAtLevel=1 '-e:JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC')
 
 # need COMMAND PACKAGE: makes sure that a command is there.
 need() {
@@ -62,14 +64,40 @@ build_agent() {
   cargo build --release --locked --quiet "$@"
 }
 
-# The JSON library of the Java tests, from Maven Central.
-fetch_gson() {
-  [[ -f $GSON ]] && return
+# fetch_jars [PACKAGE FILE]…: those of them that are not there, from Maven Central, all at once: to start it takes longest.
+fetch_jars() {
+  local project items='' names='' group artifact version type classifier
+  while (($#)); do
+    if [[ ! -f $2 ]]; then
+      IFS=: read -r group artifact version type classifier <<<"$1"
+      items+="<artifactItem><groupId>$group</groupId><artifactId>$artifact</artifactId><version>$version</version><type>${type:-jar}</type>"
+      items+="<classifier>$classifier</classifier><outputDirectory>${2%/*}</outputDirectory><destFileName>${2##*/}</destFileName></artifactItem>"
+      names+=" ${2##*/}"
+    fi
+    shift 2
+  done
+  [[ -n $items ]] || return 0
   need mvn maven || return 1
-  echo 'fetching gson'
-  mvn -q dependency:copy -Dartifact="$GSON_PACKAGE" -DoutputDirectory="$tools" -Dmdep.stripVersion=true \
-    >"$logs/gson.log" 2>&1 || { echo "gson could not be fetched: see ${logs#"$top"/}/gson.log"; return 1; }
+  echo "fetching$names"
+  mkdir -p "$tools"
+  project=$(mktemp "$tools/fetching.XXXXXX.xml") || return 1
+  cat >"$project" <<XML
+<project>
+  <modelVersion>4.0.0</modelVersion><groupId>dev.vouch</groupId><artifactId>fetched</artifactId><version>1</version><packaging>pom</packaging>
+  <build><plugins><plugin>
+    <artifactId>maven-dependency-plugin</artifactId>
+    <configuration><artifactItems>$items</artifactItems></configuration>
+  </plugin></plugins></build>
+</project>
+XML
+  mvn -q -B -f "$project" dependency:copy >"$logs/maven.log" 2>&1 && rm -f "$project" && return
+  rm -f "$project"
+  echo "they could not be fetched: see ${logs#"$top"/}/maven.log"
+  return 1
 }
+
+# The JSON library of the Java tests.
+fetch_gson() { fetch_jars "$GSON_PACKAGE" "$GSON"; }
 
 # The command-line client of the Firefox Profiler, and what drives a browser, from npm. Without npm their part is skipped.
 fetch_profiler_cli() {
@@ -115,7 +143,7 @@ setup_lab() {
   mkdir -p "$tools" "$lab_classes"
   need cc gcc && need_jtreg || return 1
   build_agent || return 1
-  "$newest/bin/javac" -nowarn -Xlint:-options --release 8 -cp "$GSON" -sourcepath java-tests/lib -d "$lab_classes" \
+  "$newest/bin/javac" -J-XX:TieredStopAtLevel=1 -nowarn -Xlint:-options --release 8 -cp "$GSON" -sourcepath java-tests/lib -d "$lab_classes" \
     java-tests/lib/dev/vouch/lab/Matrix.java
 }
 

