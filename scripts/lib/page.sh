@@ -1,4 +1,5 @@
-# Parts of documents that are written from a run: what stands between two comments, `<!-- NAME -->` and `<!-- end of NAME -->`.
+# Parts of documents that are written from a run: what stands between two comments, `<!-- NAME -->` and `<!-- end of NAME -->`; and what
+# stands for many runs in a table.
 # To be sourced. It must never touch what stands outside of them.
 # shellcheck shell=bash disable=SC2154 # `page` is the sourcing script's
 
@@ -12,6 +13,13 @@ put_into() {
     /^<!-- $2 -->\$/{p;r $text
     d};/^<!-- end of $2 -->\$/p;d}" "$1"
   rm -f "$text"
+}
+
+# middle FORMAT: of the numbers on stdin the middle one, and the middle half.
+middle() {
+  LC_ALL=C sort -g | LC_ALL=C awk -v one="$1" '{ all[NR] = $1 } END { cut = int((NR + 3) / 4)
+    if (!NR) exit 1
+    printf one " (" one " to " one ")", all[int((NR + 1) / 2)], all[cut], all[NR + 1 - cut] }'
 }
 
 # tell FILE NAME TEXT TABLES: the part anew, with the text before the tables; where no page is wanted the tables alone, to be read here.
