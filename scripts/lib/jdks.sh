@@ -43,3 +43,9 @@ jdks_homes() {
     !seen[$1]++ { order[++count] = $1 }
     END { for (i = 1; i <= count; i++) print order[i], home[order[i]] }'
 }
+
+# jdks_home MAJOR: the home of that one.
+jdks_home() {
+  jdks_homes | awk -F '\t' -v major="$1" '$1 == major { print $2; found = 1 } END { exit !found }' \
+    || { echo "there is no JDK $1 here: scripts/jdks fetches one" >&2; return 1; }
+}

@@ -66,7 +66,7 @@ build_agent() {
 
 # fetch_jars [PACKAGE FILE]…: those of them that are not there, from Maven Central, all at once: to start it takes longest.
 fetch_jars() {
-  local project items='' names='' group artifact version type classifier
+  local project items='' names='' group artifact version type classifier code=0
   while (($#)); do
     if [[ ! -f $2 ]]; then
       IFS=: read -r group artifact version type classifier <<<"$1"
@@ -90,10 +90,10 @@ fetch_jars() {
   </plugin></plugins></build>
 </project>
 XML
-  mvn -q -B -f "$project" dependency:copy >"$logs/maven.log" 2>&1 && rm -f "$project" && return
+  mvn -q -B -f "$project" dependency:copy >"$logs/maven.log" 2>&1 || code=1
   rm -f "$project"
-  echo "they could not be fetched: see ${logs#"$top"/}/maven.log"
-  return 1
+  ((code == 0)) || echo "they could not be fetched: see ${logs#"$top"/}/maven.log"
+  return "$code"
 }
 
 # The JSON library of the Java tests.
