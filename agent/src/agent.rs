@@ -17,7 +17,7 @@ use vouch_walk::walker::Walker;
 
 use crate::anchors;
 use crate::check;
-use crate::contexts::{carried, natives};
+use crate::contexts::carried;
 use crate::events;
 use crate::facade::Jvmti;
 use crate::hotspot::owner::Owner;
@@ -26,6 +26,7 @@ use crate::hotspot::places::Places;
 use crate::hotspot::vmstructs::{ThreadLayout, flag};
 use crate::hotspot::{HotSpot, continuations};
 use crate::java;
+use crate::library;
 use crate::options::{Options, Verb, WalkerWish};
 use crate::plan::{Plan, places, plan};
 use crate::resolve::Resolver;
@@ -147,7 +148,7 @@ impl Agent {
 
     /// A class is there; `before` if it was before anybody looked.
     fn met(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
-        natives::met(env, class, signature, before);
+        library::met(env, class, signature, before);
         if signature == continuations::CLASS
             && let Some(own) = self.own()
         {

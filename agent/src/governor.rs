@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use vouch_report::float;
-use vouch_sample::VALUES;
 use vouch_signal::handler::STRIDE;
 use vouch_signal::spent::SPENT;
 
@@ -129,7 +128,7 @@ pub fn end() {
     let mut desk = DESK.lock();
     desk.task = None;
     if let Some(began) = desk.paused.take() {
-        PAUSED.happened(began, clock::monotonic(), [0; VALUES], "");
+        PAUSED.happened(began, clock::monotonic(), [], "");
     }
 }
 
@@ -141,7 +140,7 @@ pub fn stop(why: &str) {
     }
     let now = clock::monotonic();
     if let Some(began) = desk.paused.take() {
-        PAUSED.happened(began, now, [0; VALUES], "");
+        PAUSED.happened(began, now, [], "");
     }
     let line = end_of_sampling(&mut desk, now, why);
     drop(desk);
@@ -153,7 +152,7 @@ fn end_of_sampling(desk: &mut Desk, now: u64, why: &str) -> String {
     desk.task = None;
     desk.stopped = true;
     registry().end_sampling();
-    STOPPED.happened(now, now, [0; VALUES], "");
+    STOPPED.happened(now, now, [], "");
     let line = format!("the engine is stopped, and what the program does from here on is not sampled: {why}");
     desk.notes.push(line.clone());
     line
@@ -261,7 +260,7 @@ fn act(seen: &Seen) -> Next {
     let now = clock::monotonic();
     let paused = std::mem::replace(&mut desk.paused, matches!(order, Order::Pause).then_some(now));
     if let Some(began) = paused {
-        PAUSED.happened(began, now, [0; VALUES], "");
+        PAUSED.happened(began, now, [], "");
     }
     let mut next = Next::Look;
     let line = match order {
@@ -286,12 +285,12 @@ fn act(seen: &Seen) -> Next {
             STRIDE.store(stride, Ordering::Relaxed);
             registry().lengthen();
             registry().resume();
-            LENGTHENED.happened(now, now, [clock::nanos(interval * stride), 0, 0, 0], "");
+            LENGTHENED.happened(now, now, [clock::nanos(interval * stride)], "");
             format!("sampling every {} of CPU time from here on: {why}", policy::micros(interval * stride))
         }
         Order::Relieve { why } => {
             registry().relieve();
-            RELIEVED.happened(now, now, [0; VALUES], "");
+            RELIEVED.happened(now, now, [], "");
             // Timers have no interrupts of their own.
             desk.task = None;
             next = Next::Nothing;

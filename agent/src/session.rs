@@ -35,6 +35,7 @@ use crate::hotspot::HotSpot;
 use crate::hotspot::perf_data::Counted;
 use crate::hotspot::places::Places;
 use crate::jvm::Questions;
+use crate::markers::markers;
 use crate::plan::Plan;
 use crate::record::{Powers, Recorder, Still};
 use crate::recovery;
@@ -136,6 +137,7 @@ impl Session {
         rig.open();
         let mut told = options.events;
         let untold = events::begin(jvmti, &mut told, options.depth);
+        markers().begin();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         let disk = Disk::begin(&plan, started.monotonic);
         let session = Self {
@@ -389,6 +391,7 @@ impl Session {
     /// Stops the engine and waits for the last handler.
     fn silence(&self) {
         events::end(self.jvmti);
+        markers().end();
         if !self.signal_is_lost {
             self.plan.choice.engine.disarm_process();
         }

@@ -49,9 +49,9 @@ fn a_mark_stands_in_its_threads_track_and_one_of_all_in_the_first() {
         values,
         stack: None,
     };
-    recording.mark(None, mark(end, 9_000_000, 9_000_000, [0; 4]));
-    recording.mark(Some(other), mark(pause, 2_000_000, 5_000_000, [7, 3_000_000, 0, 0]));
-    recording.mark(Some(main), mark(pause, 1_000_000, 1_500_000, [1, 2, 0, 0]));
+    recording.mark(None, mark(end, 9_000_000, 9_000_000, [0; 8]));
+    recording.mark(Some(other), mark(pause, 2_000_000, 5_000_000, [7, 3_000_000, 0, 0, 0, 0, 0, 0]));
+    recording.mark(Some(main), mark(pause, 1_000_000, 1_500_000, [1, 2, 0, 0, 0, 0, 0, 0]));
     let profile = written(&recording);
     let markers = |track: usize| &profile["threads"][track]["markers"];
     let names = |track: usize| -> Vec<&str> {
@@ -83,7 +83,7 @@ fn the_track_that_has_the_marks_of_all_is_shown_at_first() {
         if marked {
             recording.mark(
                 None,
-                Mark { kind, began_ns: START_NS, ended_ns: START_NS, values: [0; 4], stack: None },
+                Mark { kind, began_ns: START_NS, ended_ns: START_NS, values: [0; 8], stack: None },
             );
         }
         written(&recording)["meta"]["initialVisibleThreads"].clone()
@@ -119,7 +119,7 @@ fn a_mark_has_texts_and_the_stack_of_its_thread() {
     let kind = recording.mark_kind(LOCK);
     let class = recording.string("shop.Door");
     for (text, stack) in [(Some(class), Some(stood)), (None, None)] {
-        let values = [Mark::of_text(text), 512, 0, 0];
+        let values = [Mark::of_text(text), 512, 0, 0, 0, 0, 0, 0];
         let mark = Mark { kind, began_ns: START_NS, ended_ns: START_NS + 2_000_000, values, stack };
         recording.mark(Some(main), mark);
     }
@@ -138,6 +138,30 @@ fn a_mark_has_texts_and_the_stack_of_its_thread() {
     );
     assert_eq!(lock["fields"][0]["format"], "unique-string");
     assert_eq!(lock["fields"][1]["format"], "bytes");
+}
+
+#[test]
+fn what_a_program_tells_may_be_a_fraction_or_less_than_nothing() {
+    let mut recording = Recording::new();
+    let main = recording.add_thread("main", 1, START_NS);
+    let figure = |key, unit| Figure { key, label: key, unit };
+    let figures = [
+        figure("change", Unit::Count),
+        figure("ratio", Unit::Decimal),
+        figure("full", Unit::Percentage),
+        figure("none", Unit::Decimal),
+    ];
+    let kind = recording.mark_kind(MarkKind { figures: &figures, ..LOCK });
+    let values =
+        [(-7_i64).cast_unsigned(), 2.5_f64.to_bits(), 0.25_f64.to_bits(), f64::NAN.to_bits(), 0, 0, 0, 0];
+    recording.mark(Some(main), Mark { kind, began_ns: START_NS, ended_ns: START_NS, values, stack: None });
+    let profile = written(&recording);
+    let data = &profile["threads"][0]["markers"]["data"][0];
+    assert_eq!(*data, json!({"type": "lock", "change": -7, "ratio": 2.5, "full": 0.25, "none": null}));
+    let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
+    let lock = schemas.iter().find(|schema| schema["name"] == "lock").unwrap();
+    let formats: Vec<_> = (0..3).map(|at| &lock["fields"][at]["format"]).collect();
+    assert_eq!(formats, ["integer", "decimal", "percentage"]);
 }
 
 #[test]

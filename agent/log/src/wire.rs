@@ -376,13 +376,17 @@ pub enum Unit {
     Nanoseconds = 1,
     Bytes = 2,
     Text = 3,
+    Decimal = 4,
+    Percentage = 5,
 }
 
-const UNITS: [(Told, Unit); 4] = [
+const UNITS: [(Told, Unit); 6] = [
     (Told::Count, Unit::Count),
     (Told::Nanoseconds, Unit::Nanoseconds),
     (Told::Bytes, Unit::Bytes),
     (Told::Text, Unit::Text),
+    (Told::Decimal, Unit::Decimal),
+    (Told::Percentage, Unit::Percentage),
 ];
 
 const CATEGORIES: [(Whose, Category); 10] = [

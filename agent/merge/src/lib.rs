@@ -17,6 +17,7 @@ mod tests;
 mod threads;
 
 pub use events::{Choice, MOST, merge};
+pub use show::field_key;
 pub use vouch_jfr::is_recording;
 
 use serde::Serialize;

@@ -29,6 +29,11 @@ const NESTED: u32 = 16;
 /// What the front-end takes for its own.
 const TAKEN: [&str; 6] = ["type", "cause", "stack", "category", "name", "color"];
 
+/// By which name a field that a program calls so stands in a marker.
+pub fn field_key(name: &str) -> String {
+    if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}
+
 /// A field of a marker.
 #[derive(Debug, Clone)]
 pub struct Shown {
@@ -52,8 +57,7 @@ pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
     let mut shown = Fields { shown: Vec::new(), left: LOOKED_AT };
     // What every event has a marker says in its own way.
     for (row, field) in kind.own_fields() {
-        let is_taken = TAKEN.contains(&field.name.as_str());
-        let key = if is_taken { format!("{}_", field.name) } else { field.name.clone() };
+        let key = field_key(&field.name);
         shown.add(chunk, field, key, field.title(), vec![row]);
     }
     shown.shown

@@ -14,6 +14,10 @@ pub enum Unit {
     Count,
     Nanoseconds,
     Bytes,
+    /// The bits of an `f64`,
+    Decimal,
+    /// as of this, of which 1 is the whole.
+    Percentage,
     /// What [`Mark::of_text`] has made of it.
     Text,
 }

@@ -79,6 +79,9 @@ pub struct Run {
     /// What the JVM did meanwhile, by the word of `events=`; a kind that was not recorded has none.
     #[serde(default)]
     pub events: BTreeMap<String, EventReport>,
+    /// What the program told of itself, by the class of its markers.
+    #[serde(default)]
+    pub markers: BTreeMap<String, EventReport>,
     /// How long all threads stood still, for whatever reason; null where the JVM does not tell.
     #[serde(default)]
     pub safepoints: Option<SafepointReport>,

@@ -267,6 +267,7 @@ impl Add for Run {
             power,
             witness,
             events,
+            markers,
             safepoints,
             waiting,
             handler_ns,
@@ -297,6 +298,7 @@ impl Add for Run {
         self.power.add(power);
         self.witness.add(witness);
         self.events.add(events);
+        self.markers.add(markers);
         self.safepoints.add(safepoints);
         self.waiting.extend(waiting);
         self.handler_ns.add(handler_ns);

@@ -1,7 +1,17 @@
 //! An event: something that happened meanwhile, to whomever.
 
 /// How many figures an event can carry.
-pub const VALUES: usize = 4;
+pub const VALUES: usize = 8;
+
+/// These figures, and nothing where an event could carry more. What an event has no room for is left out.
+#[must_use]
+pub fn values<const N: usize>(first: [u64; N]) -> [u64; VALUES] {
+    let mut all = [0; VALUES];
+    for (value, given) in all.iter_mut().zip(first) {
+        *value = given;
+    }
+    all
+}
 
 /// Something that happened, and the figures that its kind gives a meaning to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ mod head;
 mod stack;
 mod walk;
 
-pub use event::{Event, VALUES};
+pub use event::{Event, VALUES, values};
 pub use frame::{Bci, ENTRY, Frame, Meaning, Meant, MethodId, NATIVE};
 pub use head::Head;
 pub use stack::{Cut, Stack};

@@ -134,8 +134,14 @@ mod tests {
     use std::string::String;
     use std::vec::Vec;
 
-    const EVENT: Event =
-        Event { kind: 3, began: u64::MAX, ended: 7, tid: u32::MAX, serial: 9, values: [1, 2, 3, u64::MAX] };
+    const EVENT: Event = Event {
+        kind: 3,
+        began: u64::MAX,
+        ended: 7,
+        tid: u32::MAX,
+        serial: 9,
+        values: [1, 2, 3, u64::MAX, 5, 6, 7, u64::MAX],
+    };
 
     const FRAMES: [Frame; 2] = [Frame::Native { method: MethodId(usize::MAX) }, Frame::of(MethodId(7), -1)];
 

@@ -1,57 +1,27 @@
-//! The natives of the Java library `dev.vouch`: what its class `Agent` calls. Each only guards against panics and passes on.
+//! The Java library's natives for contexts. Each only guards against panics and passes on.
 //!
 //! They are called for what is new alone: a thread's first context, a context that is met for the first time.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use jni::objects::{JByteBuffer, JClass, JObjectArray, JString, JValue, JValueOwned};
+use jni::objects::{JByteBuffer, JClass, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
-use jni_sys::{JNI_TRUE, jclass, jint, jlong, jobject};
+use jni_sys::{jint, jlong, jobject};
 
 use super::{Context, Kind, Refusal, carried, contexts};
 use crate::clock;
 use crate::fault::guard;
 use crate::java;
+use crate::library::method;
 use crate::threads::registry;
 
-/// What both sides have agreed upon.
-const PROTOCOL: jint = 1;
 /// In the place of a number: there are too many, so none need be asked for any more.
 const FULL: jint = -1;
-/// The class whose natives these are, as the JVM writes it.
-const CLASS: &str = "Ldev/vouch/Agent;";
 
-/// A class has been prepared, or was when the agent was attached. If it is the library's it gets its natives: there is one of each class
-/// loader that has loaded it. One that may have looked for the agent in vain, before, is told that it is there.
-pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
-    if signature != CLASS {
-        return;
-    }
-    // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
-    let class = unsafe { JClass::from_raw(class) };
-    let bound = env.register_native_methods(&class, &methods());
-    if java::cleared(env, bound).is_none() || !before {
-        return;
-    }
-    let theirs = env.get_static_field(&class, "PROTOCOL", "I").and_then(JValueOwned::i);
-    if java::cleared(env, theirs) == Some(PROTOCOL) {
-        let told = env
-            .get_static_field_id(&class, "here", "Z")
-            .and_then(|here| env.set_static_field(&class, here, JValue::Bool(JNI_TRUE)));
-        java::cleared(env, told);
-    }
-}
-
-fn methods() -> [NativeMethod; 8] {
-    let method = |name: &str, signature: &str, native: *const c_void| NativeMethod {
-        name: name.into(),
-        sig: signature.into(),
-        fn_ptr: native.cast_mut(),
-    };
+pub fn methods() -> [NativeMethod; 7] {
     let kind = "(Ljava/lang/String;Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/String;)I";
     [
-        method("protocol", "()I", protocol as *const c_void),
         method("cell", "()Ljava/nio/ByteBuffer;", cell as *const c_void),
         method("virtuals", "()Ljava/nio/ByteBuffer;", virtuals as *const c_void),
         method("claim", "(J)I", claim as *const c_void),
@@ -60,10 +30,6 @@ fn methods() -> [NativeMethod; 8] {
         method("inside", "(II)I", inside as *const c_void),
         method("lost", "()V", lost as *const c_void),
     ]
-}
-
-extern "system" fn protocol(_: JNIEnv<'_>, _: JClass<'_>) -> jint {
-    PROTOCOL
 }
 
 /// The calling thread's cell, as a direct buffer; null if there is none to be had.

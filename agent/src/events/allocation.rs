@@ -101,7 +101,7 @@ unsafe extern "C" fn sampled(
             change(pace);
         }
         let stands_for = stands_for(size, drawn).saturating_add(OWED.take());
-        let values = [0, size, stands_for, 0];
+        let values = [0, size, stands_for];
         if !ALLOCATION.happened_here(now, now, values, &place::class_name(class)) {
             OWED.set(stands_for);
         }

@@ -5,7 +5,7 @@
 use jni_sys::{jclass, jmethodID, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
 use vouch_recording::kinds;
-use vouch_sample::{MethodId, VALUES};
+use vouch_sample::MethodId;
 
 use super::place;
 use super::row::Row;
@@ -43,7 +43,7 @@ unsafe extern "C" fn thrown(
         if EXCEPTION.counted(now, now) {
             // SAFETY: the JVM passes the calling thread's JNIEnv, and a reference that is valid there.
             let class = unsafe { place::class_of(env, exception) };
-            let values = [0, u64::from(!catcher.is_null()), 0, 0];
+            let values = [0, u64::from(!catcher.is_null())];
             EXCEPTION.happened_here(now, now, values, &class);
         }
     });
@@ -56,7 +56,7 @@ pub fn prepared(class: jclass) {
     }
     let now = clock::monotonic();
     if CLASS.counted(now, now) {
-        CLASS.happened_here(now, now, [0; VALUES], &place::class_name(class));
+        CLASS.happened_here(now, now, [], &place::class_name(class));
     }
 }
 
@@ -68,6 +68,6 @@ pub fn compiled(method: MethodId, size: usize) {
     let now = clock::monotonic();
     if COMPILATION.counted(now, now) {
         // Nothing is asked about the method here: its name comes later.
-        COMPILATION.happened_to(now, method, [0, size as u64, 0, 0]);
+        COMPILATION.happened_to(now, method, [0, size as u64]);
     }
 }

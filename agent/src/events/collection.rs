@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use jvmti_sys::jvmtiEnv;
 use once_cell::sync::OnceCell;
 use vouch_recording::kinds;
-use vouch_sample::VALUES;
 
 use super::row::Row;
 use crate::clock;
@@ -68,7 +67,7 @@ unsafe extern "C" fn finish(_: *mut jvmtiEnv) {
         let (began, ended) = (BEGAN.swap(0, Relaxed), clock::monotonic());
         if began != 0 && COLLECTION.counted(began, ended) {
             let reason = REASON.get().and_then(Reason::present);
-            COLLECTION.happened(began, ended, [0; VALUES], reason.as_deref().unwrap_or(""));
+            COLLECTION.happened(began, ended, [], reason.as_deref().unwrap_or(""));
         }
     });
 }

@@ -5,7 +5,7 @@
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
 use vouch_recording::{Category, Figure, MarkKind, kinds};
-use vouch_sample::VALUES;
+use vouch_sample::{VALUES, values};
 use vouch_signal::slots::Wait;
 
 use super::place;
@@ -109,7 +109,8 @@ unsafe extern "C" fn waited(
     object: jobject,
     timed_out: jboolean,
 ) {
-    let values = |timeout_ms: u64| [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0), 0];
+    let values =
+        |timeout_ms: u64| values([0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)]);
     // SAFETY: as above.
     guard((), || unsafe { over(&WAIT, env, thread, object, values) });
 }

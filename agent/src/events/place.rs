@@ -132,9 +132,14 @@ fn known() -> Option<Known> {
     })
 }
 
+/// When the recording began.
+pub fn started() -> u64 {
+    STARTED.load(Relaxed)
+}
+
 /// What began before may have ended while nobody was told.
 pub fn is_of_this_recording(wait: &Wait) -> bool {
-    wait.since >= STARTED.load(Relaxed)
+    wait.since >= started()
 }
 
 /// # Safety

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use vouch_recording::MarkKind;
 use vouch_recording::kinds::EventKind;
 use vouch_report::EventReport;
-use vouch_sample::{Event, Frame, MethodId, VALUES};
+use vouch_sample::{Event, Frame, MethodId, VALUES, values};
 use vouch_signal::event::{More, publish};
 
 use super::place;
@@ -22,6 +22,18 @@ const LONG_NS: u64 = 50_000_000;
 /// until there are so many times more.
 const TIMES: u64 = 5;
 
+/// What the frames and the text of an event are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brings {
+    /// Its thread's stack, and a text for its figure that is one.
+    Stack,
+    /// One frame of the method that it is about, which is named when there is time for it.
+    Method,
+    /// Its thread's stack with the Java library's frames on top of it; and the texts of all figures that are texts, of which each has
+    /// its length for a value.
+    Program,
+}
+
 /// A kind of events.
 #[derive(Debug)]
 pub struct Row {
@@ -31,54 +43,90 @@ pub struct Row {
     pub mark: &'static MarkKind<'static>,
     /// How the JVM tells of it, while it is recorded. What is told anyway has none.
     pub told: &'static [Told],
-    /// The one frame that it has is of the method that it is about, which is named when there is time for it.
-    pub of_method: bool,
+    pub brings: Brings,
     pub counts: Counts,
 }
 
 impl Row {
     /// Of what the agent itself does.
     pub const fn own(mark: &'static MarkKind<'static>) -> Self {
-        Self { kind: None, mark, told: &[], of_method: false, counts: Counts::new() }
+        Self { kind: None, mark, told: &[], brings: Brings::Stack, counts: Counts::new() }
     }
 
     /// Of what the JVM tells.
     pub const fn of(kind: &'static EventKind, told: &'static [Told]) -> Self {
-        Self { kind: Some(kind), mark: &kind.mark, told, of_method: false, counts: Counts::new() }
+        Self { kind: Some(kind), mark: &kind.mark, told, brings: Brings::Stack, counts: Counts::new() }
     }
 
     /// Of what the JVM tells of a method.
     pub const fn of_method(kind: &'static EventKind) -> Self {
-        Self { kind: Some(kind), mark: &kind.mark, told: &[], of_method: true, counts: Counts::new() }
+        Self { kind: Some(kind), mark: &kind.mark, told: &[], brings: Brings::Method, counts: Counts::new() }
+    }
+
+    /// Of what the program tells.
+    pub const fn of_program(mark: &'static MarkKind<'static>) -> Self {
+        Self { brings: Brings::Program, ..Self::own(mark) }
     }
 
     /// It happened to all of the process, from a time to a time.
-    pub fn happened(&'static self, began: u64, ended: u64, values: [u64; VALUES], text: &str) {
+    pub fn happened<const N: usize>(&'static self, began: u64, ended: u64, figures: [u64; N], text: &str) {
+        let values = values(figures);
         let event = Event { kind: self.number(), began, ended, tid: 0, serial: 0, values };
         publish(&event, More { frames: &[], text });
     }
 
     /// The same of the calling thread, with its stack; false if there was no room for it.
-    pub fn happened_here(&'static self, began: u64, ended: u64, values: [u64; VALUES], text: &str) -> bool {
+    pub fn happened_here<const N: usize>(
+        &'static self,
+        began: u64,
+        ended: u64,
+        figures: [u64; N],
+        text: &str,
+    ) -> bool {
+        self.told_here(began, ended, values(figures), text, true)
+    }
+
+    /// The same, with its stack or without.
+    pub fn told_here(
+        &'static self,
+        began: u64,
+        ended: u64,
+        values: [u64; VALUES],
+        text: &str,
+        with_stack: bool,
+    ) -> bool {
         let (tid, serial) = place::own();
         let event = Event { kind: self.number(), began, ended, tid, serial, values };
-        place::with_stack(|frames| publish(&event, More { frames, text }))
+        let publish = |frames: &[Frame]| publish(&event, More { frames, text });
+        if with_stack { place::with_stack(publish) } else { publish(&[]) }
     }
 
     /// It happened to a method.
-    pub fn happened_to(&'static self, at: u64, method: MethodId, values: [u64; VALUES]) {
+    pub fn happened_to<const N: usize>(&'static self, at: u64, method: MethodId, figures: [u64; N]) {
+        let values = values(figures);
         let event = Event { kind: self.number(), began: at, ended: at, tid: 0, serial: 0, values };
         publish(&event, More { frames: &[Frame::Java { method, bci: 0 }], text: "" });
     }
 
     /// Counts one that took from a time to a time; true if it is to be shown.
     pub fn counted(&self, began: u64, ended: u64) -> bool {
+        match self.kind {
+            Some(kind) if ended.saturating_sub(began) >= kind.least_ns => {
+                self.counted_within(began, ended, kind.most_in_a_second)
+            }
+            _ => {
+                self.counts.add(ended.saturating_sub(began));
+                self.kind.is_none()
+            }
+        }
+    }
+
+    /// The same, where so many are shown in a second, and of long ones more.
+    pub fn counted_within(&self, began: u64, ended: u64, most_in_a_second: u64) -> bool {
         let took = ended.saturating_sub(began);
         self.counts.add(took);
         let times = if took >= LONG_NS { TIMES } else { 1 };
-        self.kind.is_none_or(|kind| {
-            took >= kind.least_ns && self.counts.admits(ended, kind.most_in_a_second * times)
-        })
+        self.counts.admits(ended, most_in_a_second * times)
     }
 
     /// By which an event says that it is one of these.

@@ -3,7 +3,7 @@
 //! A stack that comes with one is held to the bytecode and shown as a sample's is. It is no sample: it must never count as one.
 
 use vouch_recording::kinds::ALLOCATION;
-use vouch_recording::{Allocation, Figure, Mark, StackId, StringId, Unit};
+use vouch_recording::{Allocation, Mark, Recording, StackId, Unit};
 use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, Stack, VALUES};
 use vouch_signal::event;
@@ -13,13 +13,17 @@ use super::Recorder;
 use super::show::Judged;
 use super::tree::Standing;
 use super::walks::fate;
-use crate::events::{DEEPEST, Row, STILL_ENTERS};
+use crate::events::{Brings, DEEPEST, Row, STILL_ENTERS};
 use crate::jvm::{Jvm, Wanted};
+use crate::markers::markers;
 use crate::threads::Waiting;
 
 /// So many waits that are not over are told, and of so many who has what they want: the JVM stands still for each.
 const STILL: usize = 200;
 const OWNERS: usize = 20;
+
+/// What the names of the Java library's methods begin with.
+const LIBRARY: &str = "dev.vouch.";
 
 /// One of whose wait it was asked what it is for, while it may have come to its end.
 #[derive(Debug)]
@@ -82,18 +86,26 @@ impl Recorder {
 
     fn take_event(&mut self, entry: &Entry<'_>, jvm: &mut dyn Jvm) {
         let event = event::read(entry);
-        let row = event.and_then(|event| self.events.iter().find(|row| row.number() == event.kind));
+        let row = event.and_then(|event| self.row(event.kind));
         let (Some(event), Some(row)) = (event, row) else {
             self.events_lost += 1;
             return;
         };
         let frames: Vec<Frame> = event::frames(entry).collect();
         let text = String::from_utf8_lossy(&event::text(entry).collect::<Vec<u8>>()).into_owned();
-        let (text, stack) = match frames.first() {
-            Some(frame) if row.of_method => (name_of(*frame, event.began, jvm), None),
+        let (text, stack) = match (frames.first(), row.brings) {
+            (Some(frame), Brings::Method) => (name_of(*frame, event.began, jvm), None),
+            (Some(_), Brings::Program) => {
+                (text, self.stack_of(&event, below_library(&frames, event.ended, jvm), jvm))
+            }
             _ => (text, self.stack_of(&event, &frames, jvm)),
         };
         self.keep(row, &event, &text, stack);
+    }
+
+    /// The row of a kind of events: one of the agent's, or of the program's own.
+    fn row(&self, kind: u64) -> Option<&'static Row> {
+        self.events.iter().copied().find(|row| row.number() == kind).or_else(|| markers().row_of(kind))
     }
 
     /// False if it happened to a thread that is none of the recording's.
@@ -104,11 +116,11 @@ impl Recorder {
         }
         row.counts.show();
         let Event { began: began_ns, ended: ended_ns, .. } = *event;
-        let text = Some(text).filter(|text| !text.is_empty()).map(|text| self.recording.string(text));
-        let values = filled(row.mark.figures, event, text);
+        let values = filled(row, event, text, &mut self.recording);
         match (thread, values) {
-            (Some(thread), [_, bytes, stands_for, _]) if row.mark.key == ALLOCATION.mark.key => {
-                let class = text.unwrap_or_else(|| self.recording.string("[unknown class]"));
+            (Some(thread), [_, bytes, stands_for, ..]) if row.mark.key == ALLOCATION.mark.key => {
+                let class = Some(text).filter(|text| !text.is_empty()).unwrap_or("[unknown class]");
+                let class = self.recording.string(class);
                 let allocation = Allocation { time_ns: began_ns, stack, class, bytes, stands_for };
                 self.recording.allocation(thread, allocation);
             }
@@ -154,13 +166,30 @@ fn name_of(frame: Frame, time: u64, jvm: &mut dyn Jvm) -> String {
     jvm.method(meaning).map_or_else(|| "[unknown method]".to_owned(), |method| method.full_name())
 }
 
-/// The values of an event, its text in its place.
-fn filled(figures: &[Figure], event: &Event, text: Option<StringId>) -> [u64; VALUES] {
+/// The frames of a stack that are none of the Java library's, which stand on top of it.
+fn below_library<'f>(frames: &'f [Frame], time: u64, jvm: &mut dyn Jvm) -> &'f [Frame] {
+    let own = frames.iter().take_while(|frame| name_of(**frame, time, jvm).starts_with(LIBRARY)).count();
+    &frames[own..]
+}
+
+/// The values of an event, its texts in their places.
+fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u64; VALUES] {
     let mut values = event.values;
-    for (value, figure) in values.iter_mut().zip(figures) {
+    let mut left = text;
+    for (value, figure) in values.iter_mut().zip(row.mark.figures) {
         if figure.unit == Unit::Text {
-            *value = Mark::of_text(text);
+            let text = if row.brings == Brings::Program { taken(&mut left, *value) } else { text };
+            *value =
+                Mark::of_text(Some(text).filter(|text| !text.is_empty()).map(|text| recording.string(text)));
         }
     }
     values
+}
+
+/// Takes so many bytes from the front of texts; what lies askew is none.
+fn taken<'t>(texts: &mut &'t str, bytes: u64) -> &'t str {
+    let parts = usize::try_from(bytes).ok().and_then(|bytes| texts.split_at_checked(bytes));
+    let (text, left) = parts.unwrap_or_default();
+    *texts = left;
+    text
 }

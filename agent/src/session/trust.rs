@@ -21,6 +21,7 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::hotspot::continuations;
 use crate::hotspot::perf_data::Stood;
+use crate::markers::markers;
 use crate::record::Powers;
 use crate::worker;
 
@@ -114,6 +115,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
             ..session.recorder.witness.counts().clone()
         },
         events: events::report(session.told),
+        markers: markers().report(),
         safepoints: session.stood_before.and_then(events::stood_since).map(stood),
         waiting: session.waiting.clone(),
         names_lost: session.recorder.names_lost(),

@@ -215,7 +215,13 @@ impl Serialize for MarkData<'_> {
         for (figure, value) in kind.figures.iter().zip(self.mark.values) {
             match figure.unit {
                 Unit::Text => map.serialize_entry(&figure.key, &Mark::text_of(value).map(Row))?,
-                Unit::Count | Unit::Nanoseconds | Unit::Bytes => map.serialize_entry(&figure.key, &value)?,
+                // A program's own may be below nothing.
+                Unit::Count | Unit::Nanoseconds | Unit::Bytes => {
+                    map.serialize_entry(&figure.key, &value.cast_signed())?;
+                }
+                Unit::Decimal | Unit::Percentage => {
+                    map.serialize_entry(&figure.key, &f64::from_bits(value))?;
+                }
             }
         }
         if let Some(stack) = self.mark.stack {
@@ -264,6 +270,8 @@ impl<'a> From<&'a FigureRow> for Field<'a> {
             Unit::Count => "integer",
             Unit::Nanoseconds => "nanoseconds",
             Unit::Bytes => "bytes",
+            Unit::Decimal => "decimal",
+            Unit::Percentage => "percentage",
             Unit::Text => "unique-string",
         };
         Self::new(figure.key.as_str(), figure.label.as_str(), format)

@@ -2,13 +2,14 @@
 
 use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
 use vouch_report::WaitingReport;
-use vouch_sample::{Event, Frame, MethodId};
+use vouch_sample::{Event, Frame, MethodId, values};
 use vouch_signal::event::{self, More};
 use vouch_signal::slots::Wait;
 
 use super::bench::{Bench, MAIN, STORE, TID, WRITE};
 use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
 use crate::jvm::Wanted;
+use crate::markers::{Kind, markers};
 use crate::options::{Refuted, Witnessing};
 use crate::threads::Waiting;
 
@@ -23,6 +24,8 @@ static NAP: Row = Row::own(&MarkKind {
     ],
 });
 static NAPS: Rows = &[&NAP];
+/// A method of the Java library.
+const LIBRARY: usize = 90;
 
 fn bench(rows: Rows) -> Bench {
     Bench::with(Refuted::Isolate, Witnessing::Auto, rows)
@@ -39,7 +42,7 @@ fn drain(bench: &mut Bench) {
 
 /// A nap of the thread `main`.
 fn nap(bench: &Bench) -> Event {
-    Event { kind: NAP.number(), began: 150, ended: 170, tid: TID, serial: bench.serial, values: [7, 0, 0, 0] }
+    Event { kind: NAP.number(), began: 150, ended: 170, tid: TID, serial: bench.serial, values: values([7]) }
 }
 
 fn functions(recording: &Recording, stack: Option<StackId>) -> Vec<&str> {
@@ -103,13 +106,46 @@ fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
 }
 
 #[test]
+fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
+    let mut bench = bench(NAPS);
+    bench.jvm.tell(LIBRARY, 0, "dev/vouch/Marker", "commit", &[]);
+    let fields = [("user", Unit::Text), ("size", Unit::Bytes), ("none", Unit::Text), ("file", Unit::Text)];
+    let fields = fields.map(|(key, unit)| (key.to_owned(), key.to_owned(), unit)).to_vec();
+    let (class, label) = ("shop.Upload".to_owned(), "Upload".to_owned());
+    let number = markers().number(Kind { class, label, description: String::new(), fields });
+    let row = markers().row(number).unwrap();
+    let told = |lengths: [u64; 2]| Event {
+        kind: row.number(),
+        values: values([lengths[0], 512, 0, lengths[1]]),
+        ..nap(&bench)
+    };
+    let (whole, askew) = (told(["Zoë".len() as u64, 3]), told([3, 99]));
+    let frames = [LIBRARY, LIBRARY, STORE, MAIN].map(|method| Frame::of(MethodId(method), 0));
+    publish(&bench, &whole, More { frames: &frames, text: "Zoëcat" });
+    publish(&bench, &whole, More { frames: &[], text: "Zoëcat" });
+    // Its lengths end in the midst of a letter, and behind the last.
+    publish(&bench, &askew, More { frames: &frames[..1], text: "Zoëcat" });
+    drain(&mut bench);
+    let recording = &bench.recorder.recording;
+    let marks = recording.threads()[0].marks();
+    let texts = |at: usize| {
+        [0, 2, 3]
+            .map(|value| Mark::text_of(marks[at].values[value]).map(|text| recording.strings().get(text)))
+    };
+    assert_eq!((texts(0), marks[0].values[1]), ([Some("Zoë"), None, Some("cat")], 512));
+    assert_eq!(texts(2), [None; 3]);
+    assert_eq!(functions(recording, marks[0].stack), ["shop.Main.store", "shop.Main.main"]);
+    assert_eq!([marks[1].stack, marks[2].stack], [None, None]);
+}
+
+#[test]
 fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
     let mut bench = bench(ROWS);
     let of = |word: &str| ROWS.iter().find(|row| row.kind.is_some_and(|kind| kind.word == word)).unwrap();
     let event = |word: &str, values| Event { kind: of(word).number(), values, ..nap(&bench) };
     let frame = Frame::of(MethodId(STORE), 0);
-    let compiled = Event { tid: 0, serial: 0, ..event("jit", [0, 900, 0, 0]) };
-    let allocated = event("alloc", [0, 24, 4_000, 0]);
+    let compiled = Event { tid: 0, serial: 0, ..event("jit", values([0, 900])) };
+    let allocated = event("alloc", values([0, 24, 4_000]));
     publish(&bench, &compiled, More { frames: &[frame], text: "" });
     publish(&bench, &allocated, More { frames: &[frame], text: "byte[]" });
     drain(&mut bench);

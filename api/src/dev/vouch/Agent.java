@@ -96,4 +96,10 @@ final class Agent {
 
     /** A context is left out, since there are too many. */
     static native void lost();
+
+    /** The number of a kind of markers, of whose fields each has a shape that {@link Told} knows; 0 if there are too many. */
+    static native int marker(String type, String label, String description, String[] keys, String[] labels, int[] shapes);
+
+    /** One of them, of the calling thread. Each field has a number, and those that are texts have these, in their order. */
+    static native void mark(int marker, long began, long ended, long[] numbers, String[] texts, boolean stack);
 }

@@ -1,10 +1,7 @@
 package dev.vouch;
 
-import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -17,8 +14,6 @@ import java.util.concurrent.ConcurrentHashMap;
  * class loader that could go: neither the program's, nor its own, of which there may be one in each of many applications.
  */
 final class Kind {
-    private static final int LONGEST = 200;
-
     /** Kinds of classes that outlive this one; of all others, with the class. */
     private static final ConcurrentHashMap<Class<?>, Kind> OF_OLDER = new ConcurrentHashMap<>();
     /** Those of the JDK's whose objects refer to nobody, beside enums. */
@@ -34,8 +29,7 @@ final class Kind {
     private static final ClassLoader OWN = Kind.class.getClassLoader();
     private static final ClassLoader PARENT = OWN == null ? null : OWN.getParent();
 
-    private static final Method IS_VIRTUAL = find(Thread.class, "isVirtual");
-    private static final Method IS_RECORD = find(Class.class, "isRecord");
+    private static final Method IS_VIRTUAL = Fields.find(Thread.class, "isVirtual");
 
     /** By their numbers, those that this class loader's Vouch has made. */
     private static volatile Scope[] scopes = new Scope[64];
@@ -59,17 +53,16 @@ final class Kind {
     }
 
     private Kind(Class<?> type) {
-        fields = fields(type);
+        fields = Fields.of(type);
         boolean plain = type.getClassLoader() != null || PLAIN.contains(type) || type.isEnum();
-        byEquals = plain && find(type, "equals", Object.class).getDeclaringClass() != Object.class;
-        Label label = type.getAnnotation(Label.class);
+        byEquals = plain && Fields.find(type, "equals", Object.class).getDeclaringClass() != Object.class;
         String[] keys = {"value"};
         String[] labels = keys;
         if (fields.length > 0) {
             keys = Arrays.stream(fields).map(Field::getName).toArray(String[]::new);
-            labels = Arrays.stream(fields).map(Kind::label).toArray(String[]::new);
+            labels = Arrays.stream(fields).map(Fields::label).toArray(String[]::new);
         }
-        number = Agent.kind(type.getName(), label == null ? name(type) : label.value(), keys, labels);
+        number = Agent.kind(type.getName(), Fields.label(type), keys, labels);
     }
 
     static Kind of(Object context) {
@@ -131,7 +124,7 @@ final class Kind {
 
     /** A text that is not kept whole. */
     private static boolean isLong(Object context) {
-        return context instanceof String && ((String) context).length() > LONGEST;
+        return context instanceof String && ((String) context).length() > Fields.LONGEST;
     }
 
     /** The one scope of this number. */
@@ -163,12 +156,12 @@ final class Kind {
     /** What a context says, in the order of its fields. */
     private String[] values(Object context) {
         if (fields.length == 0) {
-            return new String[] {text(context)};
+            return new String[] {Fields.text(context)};
         }
         String[] values = new String[fields.length];
         for (int i = 0; i < values.length; i++) {
             try {
-                values[i] = text(fields[i].get(context));
+                values[i] = Fields.text(fields[i].get(context));
             } catch (IllegalAccessException closed) {
                 throw new IllegalStateException(closed);
             }
@@ -176,64 +169,7 @@ final class Kind {
         return values;
     }
 
-    private static String text(Object value) {
-        String text = String.valueOf(value);
-        return text.length() <= LONGEST ? text : text.substring(0, LONGEST) + "…";
-    }
-
-    /** The fields to read: those of a record, or those that have a label; none if they cannot be read. */
-    private static Field[] fields(Class<?> type) {
-        List<Field> fields = new ArrayList<>();
-        boolean all = isRecord(type);
-        for (Class<?> owner = type; owner != null && owner != Object.class; owner = owner.getSuperclass()) {
-            for (Field field : owner.getDeclaredFields()) {
-                if (!Modifier.isStatic(field.getModifiers()) && (all || field.isAnnotationPresent(Label.class))) {
-                    fields.add(field);
-                }
-            }
-        }
-        Field[] found = fields.toArray(new Field[0]);
-        try {
-            AccessibleObject.setAccessible(found, true);
-        } catch (RuntimeException closed) {
-            return new Field[0];
-        }
-        return found;
-    }
-
-    private static String label(Field field) {
-        Label label = field.getAnnotation(Label.class);
-        return label == null ? field.getName() : label.value();
-    }
-
-    /** A class's name without what it lies in. */
-    private static String name(Class<?> type) {
-        String name = type.getName();
-        return name.substring(Math.max(name.lastIndexOf('.'), name.lastIndexOf('$')) + 1);
-    }
-
     static boolean isVirtual(Thread thread) {
-        return answers(IS_VIRTUAL, thread);
-    }
-
-    private static boolean isRecord(Class<?> type) {
-        return answers(IS_RECORD, type);
-    }
-
-    private static boolean answers(Method question, Object of) {
-        try {
-            return question != null && (Boolean) question.invoke(of);
-        } catch (ReflectiveOperationException impossible) {
-            return false;
-        }
-    }
-
-    /** A public method; null on a JDK that has none of this name. */
-    private static Method find(Class<?> type, String name, Class<?>... parameters) {
-        try {
-            return type.getMethod(name, parameters);
-        } catch (NoSuchMethodException absent) {
-            return null;
-        }
+        return Fields.answers(IS_VIRTUAL, thread);
     }
 }

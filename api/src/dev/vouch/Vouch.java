@@ -5,7 +5,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
 
 /**
- * Tells the profiler Vouch whose work a thread does.
+ * Tells the profiler Vouch whose work a thread does, and what else a program has to say of itself.
  *
  * <pre>{@code
  * record Request(String user, String action, String file) {}
@@ -27,7 +27,7 @@ import java.util.concurrent.Executor;
  * It must not change while it is in use. Two that are {@linkplain Object#equals equal} are one. A class that leaves {@code equals}
  * as it is gets compared by what it says, which takes longer.
  *
- * <p>Nothing here throws, but for work that is null, or waits for anybody.
+ * <p>Nothing here throws, but for work or a class that is null, or waits for anybody.
  */
 public final class Vouch {
     private Vouch() {}
@@ -43,6 +43,17 @@ public final class Vouch {
      */
     public static Scope with(Object context) {
         return Agent.here ? Scope.enter(context) : Scope.NONE;
+    }
+
+    /**
+     * A kind of what the program tells of itself, to be kept in a constant.
+     *
+     * @param <T> what each of them says
+     * @param type its class
+     * @return the kind
+     */
+    public static <T> Marker<T> marker(Class<T> type) {
+        return new Marker<>(Objects.requireNonNull(type));
     }
 
     /**

@@ -6,53 +6,24 @@
  * @summary the program of docs/contexts.md works, and its users are told apart
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
- * @run main/timeout=200 Documented
+ * @run main/timeout=200 OfThePage
  */
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.TreeSet;
-
-import javax.tools.JavaCompiler;
-import javax.tools.ToolProvider;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 
 import dev.vouch.test.Check;
+import dev.vouch.test.Documented;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
-import dev.vouch.test.Skip;
-import dev.vouch.test.Vm;
 
-public class Documented {
+public class OfThePage {
     public static void main(String[] args) throws IOException {
-        Skip.unless(Vm.major() >= 16, "records are newer than JDK " + Vm.major());
-        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        Skip.unless(compiler != null, "this is no JDK but a JRE: it has no compiler");
-        Path classes = Files.createDirectories(Paths.get("documented"));
-        Path source = classes.resolve("FileServer.java");
-        Files.write(source, program().getBytes(StandardCharsets.UTF_8));
-        int compiled = compiler.run(null, null, null, "-cp", Vm.classPath(), "-d", classes.toString(), source.toString());
-        Check.equal(0, compiled, "exit code of the compiler");
-        String path = classes.toAbsolutePath() + java.io.File.pathSeparator + Vm.classPath();
-        check(Vm.with("interval=1ms").runCommand("-cp", path, "FileServer").ok());
-        // Without the agent it runs as well.
-        Vm.without().runCommand("-cp", path, "FileServer").ok();
-    }
-
-    /** What stands between the first fence of Java and the next one. */
-    private static String program() throws IOException {
-        Path page = Paths.get(System.getProperty("test.root")).resolve("../docs/contexts.md");
-        String text = new String(Files.readAllBytes(page), StandardCharsets.UTF_8);
-        int begin = text.indexOf("```java\n");
-        Check.that(begin >= 0, "no program in " + page);
-        begin += "```java\n".length();
-        return text.substring(begin, text.indexOf("```", begin));
+        Documented.run("contexts.md", "FileServer", OfThePage::check);
     }
 
     private static void check(Run run) {

@@ -1,0 +1,160 @@
+//! What a program says of itself: the kinds of its markers, and how many there were of each.
+//!
+//! They last as long as the process, since the program keeps their numbers; so there is a limit to them. A number never comes to mean
+//! another kind. Of what comes too often a part is shown, and all of it is counted; whoever tells of one waits for nobody.
+
+pub mod natives;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use once_cell::sync::Lazy;
+use parking_lot::Mutex;
+use vouch_recording::{Category, Figure, MarkKind, Unit};
+use vouch_report::EventReport;
+use vouch_sample::VALUES;
+
+use crate::clock;
+use crate::events::{Row, place};
+
+/// So many kinds are told apart.
+const MOST_KINDS: usize = 256;
+/// So many of a kind are shown in a second.
+const MOST_IN_A_SECOND: u64 = 1_000;
+
+/// By which the name of a kind of the program's own begins, so that it is none of the agent's.
+const PREFIX: &str = "marker:";
+
+static MARKERS: Lazy<Markers> = Lazy::new(Markers::default);
+
+/// Those of the process.
+pub fn markers() -> &'static Markers {
+    &MARKERS
+}
+
+/// A kind, as its class says it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kind {
+    pub class: String,
+    pub label: String,
+    /// A sentence, or none.
+    pub description: String,
+    /// Of each field, its name, what it is called and how it is to be read.
+    pub fields: Vec<(String, String, Unit)>,
+}
+
+/// One that is to be shown: of the calling thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Marker<'m> {
+    pub began: u64,
+    pub ended: u64,
+    /// As many as its kind has fields count. Of a text it is how many bytes of all texts are this one's.
+    pub values: [u64; VALUES],
+    pub texts: &'m str,
+    pub with_stack: bool,
+}
+
+/// All kinds.
+#[derive(Debug, Default)]
+pub struct Markers {
+    declared: Mutex<Vec<&'static Declared>>,
+    /// A recording wants them.
+    wanted: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Declared {
+    kind: Kind,
+    row: Row,
+}
+
+impl Markers {
+    /// The number of a kind, from 1; 0 if there are too many.
+    pub fn number(&self, kind: Kind) -> u32 {
+        let mut declared = self.declared.lock();
+        let known = declared.iter().position(|known| known.kind == kind);
+        let place = known.unwrap_or(declared.len());
+        if place >= MOST_KINDS || kind.fields.len() > VALUES {
+            return 0;
+        }
+        if known.is_none() {
+            let same = declared.iter().filter(|known| known.kind.class == kind.class).count();
+            let row = Row::of_program(Box::leak(Box::new(shown(&kind, same))));
+            declared.push(Box::leak(Box::new(Declared { kind, row })));
+        }
+        u32::try_from(place + 1).unwrap_or(0)
+    }
+
+    /// The row of a kind's number.
+    pub fn row(&self, number: u32) -> Option<&'static Row> {
+        let place = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.declared.lock().get(place).map(|declared| &declared.row)
+    }
+
+    /// The same by what an event says that it is.
+    pub fn row_of(&self, event: u64) -> Option<&'static Row> {
+        self.declared.lock().iter().map(|declared| &declared.row).find(|row| row.number() == event)
+    }
+
+    /// A recording begins.
+    pub fn begin(&self) {
+        self.declared.lock().iter().for_each(|declared| declared.row.counts.begin());
+        self.wanted.store(true, Relaxed);
+    }
+
+    /// It ends.
+    pub fn end(&self) {
+        self.wanted.store(false, Relaxed);
+    }
+
+    /// The times between which one is shown that went on between these, if it is: not before the recording began, and it has ended.
+    fn admitted(&self, row: &Row, began: u64, ended: u64) -> Option<(u64, u64)> {
+        let (since, now) = (place::started(), clock::monotonic());
+        let ended = ended.min(now);
+        if !self.wanted.load(Relaxed) || ended < since {
+            return None;
+        }
+        let began = began.clamp(since, ended);
+        row.counted_within(began, ended, MOST_IN_A_SECOND).then_some((began, ended))
+    }
+
+    /// How many there were of each kind since the recording began, by its class.
+    pub fn report(&self) -> BTreeMap<String, EventReport> {
+        let declared = self.declared.lock();
+        let of = |declared: &&Declared| {
+            let name = declared.row.mark.key.strip_prefix(PREFIX).unwrap_or_default();
+            (name.to_owned(), declared.row.counts.report())
+        };
+        declared.iter().map(of).filter(|(_, report)| report.count > 0).collect()
+    }
+}
+
+/// Tells of one.
+pub fn mark(row: &'static Row, marker: Marker<'_>) {
+    let Marker { began, ended, values, texts, with_stack } = marker;
+    row.told_here(began, ended, values, texts, with_stack);
+}
+
+/// How a kind stands in a timeline, where so many of its class are there already that look otherwise.
+fn shown(kind: &Kind, same: usize) -> MarkKind<'static> {
+    let Kind { class, label, description, fields } = kind;
+    let kept = |text: &str| -> &'static str { Box::leak(text.into()) };
+    let number = if same == 0 { String::new() } else { format!("~{}", same + 1) };
+    let figures: Vec<Figure<'static>> = fields
+        .iter()
+        .map(|(key, label, unit)| Figure {
+            key: kept(&vouch_merge::field_key(key)),
+            label: kept(label),
+            unit: *unit,
+        })
+        .collect();
+    MarkKind {
+        key: kept(&format!("{PREFIX}{class}{number}")),
+        label: kept(label),
+        description: if description.is_empty() { "The program tells of it." } else { kept(description) },
+        category: Category::Application,
+        figures: Vec::leak(figures),
+    }
+}

@@ -1,0 +1,96 @@
+//! The Java library's natives for markers. Each only guards against panics and passes on.
+
+use std::ffi::c_void;
+
+use jni::objects::{JClass, JIntArray, JLongArray, JObjectArray, JString};
+use jni::{JNIEnv, NativeMethod};
+use jni_sys::{jboolean, jint, jlong};
+use vouch_recording::Unit;
+use vouch_sample::VALUES;
+
+use super::{Kind, Marker, mark, markers};
+use crate::fault::guard;
+use crate::java;
+use crate::library::method;
+
+/// How a value is to be read, by the library's number for it.
+const UNITS: [Unit; 6] =
+    [Unit::Text, Unit::Count, Unit::Bytes, Unit::Nanoseconds, Unit::Decimal, Unit::Percentage];
+
+pub fn methods() -> [NativeMethod; 2] {
+    let marker =
+        "(Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/String;[I)I";
+    [
+        method("marker", marker, self::marker as *const c_void),
+        method("mark", "(IJJ[J[Ljava/lang/String;Z)V", self::marked as *const c_void),
+    ]
+}
+
+/// The number of a class of markers; 0 if it has none.
+extern "system" fn marker(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+    class: JString<'_>,
+    label: JString<'_>,
+    description: JString<'_>,
+    keys: JObjectArray<'_>,
+    labels: JObjectArray<'_>,
+    shapes: JIntArray<'_>,
+) -> jint {
+    let env = &mut env;
+    guard(None, || {
+        let [class, label, description] =
+            [class, label, description].map(|text| java::text(env, text.into()));
+        let (keys, labels) = (java::texts(env, &keys)?, java::texts(env, &labels)?);
+        let mut units = [0; VALUES];
+        let units = units.get_mut(..keys.len())?;
+        let got = env.get_int_array_region(&shapes, 0, units);
+        java::cleared(env, got)?;
+        let unit = |shape: &jint| UNITS.get(usize::try_from(*shape).ok()?).copied();
+        let fields = keys.into_iter().zip(labels).zip(&*units);
+        let fields = fields.map(|((key, label), shape)| Some((key, label, unit(shape)?)));
+        let kind = Kind {
+            class: class?,
+            label: label?,
+            description: description?,
+            fields: fields.collect::<Option<_>>()?,
+        };
+        Some(markers().number(kind).cast_signed())
+    })
+    .unwrap_or(0)
+}
+
+/// Something that the calling thread tells: as many numbers as its kind has fields, and the texts of those that are texts.
+extern "system" fn marked(
+    mut env: JNIEnv<'_>,
+    _: JClass<'_>,
+    marker: jint,
+    began: jlong,
+    ended: jlong,
+    numbers: JLongArray<'_>,
+    texts: JObjectArray<'_>,
+    with_stack: jboolean,
+) {
+    let env = &mut env;
+    guard(None, || {
+        let row = markers().row(marker.cast_unsigned())?;
+        let (began, ended) =
+            markers().admitted(row, u64::try_from(began).unwrap_or(0), u64::try_from(ended).ok()?)?;
+        let figures = row.mark.figures;
+        let mut told = [0; VALUES];
+        let numbers_told = env.get_long_array_region(&numbers, 0, told.get_mut(..figures.len())?);
+        java::cleared(env, numbers_told)?;
+        let mut values = told.map(i64::cast_unsigned);
+        let mut texts = java::texts(env, &texts)?.into_iter();
+        let mut all = String::new();
+        for (value, figure) in values.iter_mut().zip(figures) {
+            if figure.unit == Unit::Text {
+                let text = texts.next()?;
+                *value = text.len() as u64;
+                all.push_str(&text);
+            }
+        }
+        mark(row, Marker { began, ended, values, texts: &all, with_stack: with_stack != 0 });
+        Some(())
+    });
+}

@@ -1,0 +1,154 @@
+package dev.vouch;
+
+import java.lang.reflect.Field;
+import java.util.Arrays;
+
+/**
+ * How the objects of a class are told to the agent: their fields as numbers, fractions or texts.
+ *
+ * What a class gets wrong must cost its program nothing: then there is no marker.
+ */
+final class Told {
+    /** What a marker has no room for is left out. Both sides have agreed upon it. */
+    private static final int MOST = 8;
+
+    // How the agent is to read a value. Both sides have agreed upon these.
+    private static final int TEXT = 0;
+    private static final int COUNT = 1;
+    private static final int BYTES = 2;
+    private static final int NANOSECONDS = 3;
+    private static final int DECIMAL = 4;
+    private static final int PERCENTAGE = 5;
+
+    private final Class<?> type;
+    /** Not before there is something to tell: a program without the agent does not pay for it. */
+    private volatile Known known;
+
+    /** A class, once the agent has been told of it. */
+    private static final class Known {
+        /** None: an object's text. */
+        private final Field[] fields;
+        private final int[] shapes;
+        /** So many of them are texts. */
+        private final int texts;
+        /** By how much a time is more than nanoseconds. */
+        private final long[] times;
+        /** The agent's number for it; 0 if it has none. */
+        private final int number;
+
+        private Known(Class<?> type) {
+            Field[] all = Fields.of(type);
+            fields = all.length <= MOST ? all : Arrays.copyOf(all, MOST);
+            shapes = new int[Math.max(1, fields.length)];
+            times = new long[shapes.length];
+            for (int at = 0; at < fields.length; at++) {
+                Label label = fields[at].getAnnotation(Label.class);
+                Unit unit = label == null ? Unit.NONE : label.unit();
+                shapes[at] = shape(fields[at].getType(), unit);
+                times[at] = unit.times;
+            }
+            texts = (int) Arrays.stream(shapes).filter(shape -> shape == TEXT).count();
+            number = ask(type, fields, shapes);
+        }
+    }
+
+    Told(Class<?> type) {
+        this.type = type;
+    }
+
+    private static int shape(Class<?> type, Unit unit) {
+        if (!type.isPrimitive() || type == boolean.class || type == char.class) {
+            return TEXT;
+        }
+        if (unit == Unit.PERCENTAGE) {
+            return PERCENTAGE;
+        }
+        if (unit.isTime()) {
+            return NANOSECONDS;
+        }
+        if (type == float.class || type == double.class) {
+            return DECIMAL;
+        }
+        return unit == Unit.BYTES ? BYTES : COUNT;
+    }
+
+    /** Tells of one, on the thread that commits it. */
+    void commit(long began, long ended, Object what, boolean stack) {
+        if (what == null || began == 0 || ended == 0) {
+            return;
+        }
+        // Whatever the program's own classes throw here they would not have thrown without the agent.
+        try {
+            Known known = this.known;
+            if (known == null) {
+                this.known = known = new Known(type);
+            }
+            if (known.number > 0) {
+                tell(known, began, ended, what, stack);
+            }
+        } catch (Throwable mistake) {
+            // There is no marker.
+        }
+    }
+
+    private static void tell(Known known, long began, long ended, Object what, boolean stack) throws IllegalAccessException {
+        Field[] fields = known.fields;
+        long[] numbers = new long[known.shapes.length];
+        String[] texts = new String[known.texts];
+        int text = 0;
+        if (fields.length == 0) {
+            texts[0] = Fields.text(what);
+        }
+        for (int at = 0; at < fields.length; at++) {
+            switch (known.shapes[at]) {
+                case TEXT:
+                    texts[text++] = Fields.text(fields[at].get(what));
+                    break;
+                case DECIMAL:
+                case PERCENTAGE:
+                    numbers[at] = Double.doubleToLongBits(fields[at].getDouble(what));
+                    break;
+                case NANOSECONDS:
+                    numbers[at] = nanoseconds(fields[at], what, known.times[at]);
+                    break;
+                default:
+                    numbers[at] = fields[at].getLong(what);
+            }
+        }
+        Agent.mark(known.number, began, ended, numbers, texts, stack);
+    }
+
+    private static long nanoseconds(Field field, Object of, long times) throws IllegalAccessException {
+        Class<?> type = field.getType();
+        if (type == float.class || type == double.class) {
+            return Math.round(field.getDouble(of) * times);
+        }
+        long value = field.getLong(of);
+        // One that is too long is as long as there is.
+        long most = Long.MAX_VALUE / times;
+        return Math.max(-most, Math.min(value, most)) * times;
+    }
+
+    private static int ask(Class<?> type, Field[] fields, int[] shapes) {
+        String[] keys = {"value"};
+        String[] labels = keys;
+        StringBuilder description = new StringBuilder();
+        describe(description, "", type.getAnnotation(Label.class));
+        if (fields.length > 0) {
+            keys = new String[fields.length];
+            labels = new String[fields.length];
+            for (int at = 0; at < fields.length; at++) {
+                keys[at] = fields[at].getName();
+                labels[at] = Fields.label(fields[at]);
+                describe(description, labels[at] + ": ", fields[at].getAnnotation(Label.class));
+            }
+        }
+        return Agent.marker(type.getName(), Fields.label(type), description.toString(), keys, labels, shapes);
+    }
+
+    private static void describe(StringBuilder description, String of, Label label) {
+        if (label != null && !label.description().isEmpty()) {
+            description.append(description.length() == 0 ? "" : " ").append(of).append(label.description());
+        }
+    }
+}
