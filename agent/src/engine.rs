@@ -14,7 +14,7 @@ pub mod cost;
 mod hammer;
 mod itimer;
 mod kernel;
-mod perf;
+pub mod perf;
 mod timer;
 
 use std::io;

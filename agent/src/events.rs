@@ -18,6 +18,7 @@ use vouch_report::EventReport;
 
 use crate::facade::Jvmti;
 use crate::governor;
+use crate::groups;
 
 pub use allocation::born;
 pub use code::{compiled, prepared};
@@ -44,6 +45,7 @@ pub static ROWS: Rows = &[
     &code::EXCEPTION,
     &code::CLASS,
     &code::COMPILATION,
+    &groups::TASK,
 ];
 
 /// Which kinds are recorded, by their places in the catalogue.

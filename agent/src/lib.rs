@@ -20,6 +20,7 @@ mod events;
 mod facade;
 mod fault;
 mod governor;
+mod groups;
 mod guard;
 mod hotspot;
 mod java;

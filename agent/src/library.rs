@@ -1,14 +1,18 @@
 //! The Java library `dev.vouch`, as the agent meets it: its class `Agent` gets its natives, whoever has loaded it.
 //!
-//! What they do stands beside what they are about: contexts and markers. None may ever throw into the program.
+//! What they do stands beside what they are about: contexts, markers, groups. None may ever throw into the program.
 
 use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use jni::objects::{JClass, JValue, JValueOwned};
+use jni::objects::{JByteBuffer, JClass, JValue, JValueOwned};
 use jni::{JNIEnv, NativeMethod};
-use jni_sys::{JNI_TRUE, jclass, jint};
+use jni_sys::{JNI_TRUE, jclass, jint, jobject};
 
 use crate::contexts;
+use crate::fault::guard;
+use crate::groups;
 use crate::java;
 use crate::markers;
 
@@ -16,6 +20,22 @@ use crate::markers;
 const PROTOCOL: jint = 1;
 /// The class whose natives these are, as the JVM writes it.
 const CLASS: &str = "Ldev/vouch/Agent;";
+
+/// What somebody wants of the library: a bit for each. It reads the word before it does anything.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+/// Its groups of tasks.
+pub const GROUPS: u32 = 1;
+/// Its markers.
+pub const MARKERS: u32 = 2;
+
+/// From here on somebody wants this, or nobody does.
+pub fn want(what: u32, wanted: bool) {
+    if wanted {
+        WANTED.fetch_or(what, Relaxed);
+    } else {
+        WANTED.fetch_and(!what, Relaxed);
+    }
+}
 
 /// A class has been prepared, or was when the agent was attached. If it is the library's it gets its natives: there is one of each class
 /// loader that has loaded it. One that may have looked for the agent in vain, before, is told that it is there.
@@ -25,9 +45,12 @@ pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     }
     // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
     let class = unsafe { JClass::from_raw(class) };
-    // An older library has no markers: what it has must not be lost by that.
-    let marks = env.register_native_methods(&class, &markers::natives::methods());
-    java::cleared(env, marks);
+    // An older library has no markers and no groups: what it has must not be lost by that.
+    let word = method("wanted", "()Ljava/nio/ByteBuffer;", wanted as *const c_void);
+    for newer in [&markers::natives::methods()[..], &groups::natives::methods(), &[word]] {
+        let bound = env.register_native_methods(&class, newer);
+        java::cleared(env, bound);
+    }
     let contexts = env.register_native_methods(&class, &contexts::natives::methods());
     java::cleared(env, contexts);
     let bound = env.register_native_methods(&class, &[method("protocol", "()I", protocol as *const c_void)]);
@@ -50,4 +73,23 @@ pub fn method(name: &str, signature: &str, native: *const c_void) -> NativeMetho
 
 extern "system" fn protocol(_: JNIEnv<'_>, _: JClass<'_>) -> jint {
     PROTOCOL
+}
+
+/// The word that says what somebody wants; null if it cannot be had.
+extern "system" fn wanted(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
+    guard(null_mut(), || {
+        // SAFETY: of a static, and the library only reads it.
+        unsafe { buffer(&mut env, Some((WANTED.as_ptr().cast(), size_of_val(&WANTED)))) }
+    })
+}
+
+/// Memory of ours as a direct buffer; null for none, or if there is none to be had.
+///
+/// # Safety
+/// It must never be freed, and the program may write it only where and when anybody may.
+pub unsafe fn buffer(env: &mut JNIEnv<'_>, memory: Option<(*mut u8, usize)>) -> jobject {
+    let Some((memory, size)) = memory else { return null_mut() };
+    // SAFETY: by the caller's promise.
+    let buffer = unsafe { env.new_direct_byte_buffer(memory, size) };
+    java::cleared(env, buffer).map_or(null_mut(), JByteBuffer::into_raw)
 }

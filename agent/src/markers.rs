@@ -8,9 +8,9 @@ pub mod natives;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use once_cell::sync::Lazy;
+use once_cell::sync::{Lazy, OnceCell};
 use parking_lot::Mutex;
 use vouch_recording::{Category, Figure, MarkKind, Unit};
 use vouch_report::EventReport;
@@ -18,6 +18,7 @@ use vouch_sample::VALUES;
 
 use crate::clock;
 use crate::events::{Row, place};
+use crate::library;
 
 /// So many kinds are told apart.
 const MOST_KINDS: usize = 256;
@@ -57,11 +58,27 @@ pub struct Marker<'m> {
 }
 
 /// All kinds.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Markers {
-    declared: Mutex<Vec<&'static Declared>>,
+    /// By their numbers, which are read without a lock: whoever tells of one waits for nobody.
+    declared: Box<[OnceCell<Declared>]>,
+    /// Whoever adds one.
+    adding: Mutex<()>,
     /// A recording wants them.
     wanted: AtomicBool,
+    /// How many were told of which nothing can be shown: of kinds that are too many.
+    lost: AtomicU64,
+}
+
+impl Default for Markers {
+    fn default() -> Self {
+        Self {
+            declared: (0..MOST_KINDS).map(|_| OnceCell::new()).collect(),
+            adding: Mutex::default(),
+            wanted: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -73,39 +90,46 @@ struct Declared {
 impl Markers {
     /// The number of a kind, from 1; 0 if there are too many.
     pub fn number(&self, kind: Kind) -> u32 {
-        let mut declared = self.declared.lock();
-        let known = declared.iter().position(|known| known.kind == kind);
-        let place = known.unwrap_or(declared.len());
-        if place >= MOST_KINDS || kind.fields.len() > VALUES {
+        let _one_at_a_time = self.adding.lock();
+        let known = self.known().position(|known| known.kind == kind);
+        let place = known.unwrap_or_else(|| self.known().count());
+        let Some(declared) = self.declared.get(place).filter(|_| kind.fields.len() <= VALUES) else {
             return 0;
-        }
-        if known.is_none() {
-            let same = declared.iter().filter(|known| known.kind.class == kind.class).count();
+        };
+        declared.get_or_init(|| {
+            let same = self.known().filter(|known| known.kind.class == kind.class).count();
             let row = Row::of_program(Box::leak(Box::new(shown(&kind, same))));
-            declared.push(Box::leak(Box::new(Declared { kind, row })));
-        }
+            Declared { kind, row }
+        });
         u32::try_from(place + 1).unwrap_or(0)
     }
 
+    fn known(&self) -> impl Iterator<Item = &Declared> {
+        self.declared.iter().map_while(OnceCell::get)
+    }
+
     /// The row of a kind's number.
-    pub fn row(&self, number: u32) -> Option<&'static Row> {
+    pub fn row(&'static self, number: u32) -> Option<&'static Row> {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
-        self.declared.lock().get(place).map(|declared| &declared.row)
+        self.declared.get(place)?.get().map(|declared| &declared.row)
     }
 
     /// The same by what an event says that it is.
-    pub fn row_of(&self, event: u64) -> Option<&'static Row> {
-        self.declared.lock().iter().map(|declared| &declared.row).find(|row| row.number() == event)
+    pub fn row_of(&'static self, event: u64) -> Option<&'static Row> {
+        self.known().map(|declared| &declared.row).find(|row| row.number() == event)
     }
 
     /// A recording begins.
     pub fn begin(&self) {
-        self.declared.lock().iter().for_each(|declared| declared.row.counts.begin());
+        self.known().for_each(|declared| declared.row.counts.begin());
+        self.lost.store(0, Relaxed);
         self.wanted.store(true, Relaxed);
+        library::want(library::MARKERS, true);
     }
 
     /// It ends.
     pub fn end(&self) {
+        library::want(library::MARKERS, false);
         self.wanted.store(false, Relaxed);
     }
 
@@ -120,14 +144,23 @@ impl Markers {
         row.counted_within(began, ended, MOST_IN_A_SECOND).then_some((began, ended))
     }
 
+    /// One was told of which nothing can be shown.
+    fn lose(&self) {
+        self.lost.fetch_add(u64::from(self.wanted.load(Relaxed)), Relaxed);
+    }
+
+    /// How many these were since the recording began.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+
     /// How many there were of each kind since the recording began, by its class.
     pub fn report(&self) -> BTreeMap<String, EventReport> {
-        let declared = self.declared.lock();
-        let of = |declared: &&Declared| {
+        let of = |declared: &Declared| {
             let name = declared.row.mark.key.strip_prefix(PREFIX).unwrap_or_default();
             (name.to_owned(), declared.row.counts.report())
         };
-        declared.iter().map(of).filter(|(_, report)| report.count > 0).collect()
+        self.known().map(of).filter(|(_, report)| report.count > 0).collect()
     }
 }
 
@@ -142,14 +175,15 @@ fn shown(kind: &Kind, same: usize) -> MarkKind<'static> {
     let Kind { class, label, description, fields } = kind;
     let kept = |text: &str| -> &'static str { Box::leak(text.into()) };
     let number = if same == 0 { String::new() } else { format!("~{}", same + 1) };
-    let figures: Vec<Figure<'static>> = fields
-        .iter()
-        .map(|(key, label, unit)| Figure {
-            key: kept(&vouch_merge::field_key(key)),
-            label: kept(label),
-            unit: *unit,
-        })
-        .collect();
+    let mut figures: Vec<Figure<'static>> = Vec::new();
+    for (name, label, unit) in fields {
+        // A class and its superclass may have fields of one name.
+        let mut key = vouch_merge::field_key(name);
+        while figures.iter().any(|figure| figure.key == key) {
+            key.push('_');
+        }
+        figures.push(Figure { key: kept(&key), label: kept(label), unit: *unit });
+    }
     MarkKind {
         key: kept(&format!("{PREFIX}{class}{number}")),
         label: kept(label),

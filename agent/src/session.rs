@@ -30,6 +30,7 @@ use crate::events;
 use crate::events::heap::Heap;
 use crate::facade::Jvmti;
 use crate::governor;
+use crate::groups::groups;
 use crate::guard;
 use crate::hotspot::HotSpot;
 use crate::hotspot::perf_data::Counted;
@@ -138,6 +139,7 @@ impl Session {
         let mut told = options.events;
         let untold = events::begin(jvmti, &mut told, options.depth);
         markers().begin();
+        groups().begin();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
         let disk = Disk::begin(&plan, started.monotonic);
         let session = Self {
@@ -392,6 +394,7 @@ impl Session {
     fn silence(&self) {
         events::end(self.jvmti);
         markers().end();
+        groups().end();
         if !self.signal_is_lost {
             self.plan.choice.engine.disarm_process();
         }

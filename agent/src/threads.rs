@@ -19,6 +19,7 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::mem::take;
+use std::ptr::NonNull;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
@@ -26,6 +27,7 @@ use vouch_signal::slots::{Slot, Slots, Wait};
 
 use crate::clock;
 use crate::contexts::Cell;
+use crate::groups;
 
 pub use life::{Life, NameId};
 pub use live::Debt;
@@ -130,7 +132,7 @@ impl Registry {
         let cpu = clock::thread_cpu(tid).unwrap_or(0);
         self.with_known(tid, |live, life, arming| {
             // Only here: what a thread does behind our back at its very end may still be Java. A cell that nobody gives back is lost.
-            live.give_cell_back();
+            live.give_cells_back();
             // The JVM gives the place to another thread soon, maybe before this one leaves.
             live.java_thread = 0;
             if arming.sampling.is_some() {
@@ -141,13 +143,28 @@ impl Registry {
 
     /// Where the calling thread's Java code says whose work it does; `None` if it is about to be gone.
     pub fn cell(&self, tid: u32) -> Option<&'static Cell> {
+        self.of_caller(tid, Live::cell)
+    }
+
+    /// Where it sees that it was taken off its processor; `None` if it can have none.
+    pub fn switches(&self, tid: u32) -> Option<NonNull<u8>> {
+        self.of_caller(tid, |live| live.switches(tid)).flatten()
+    }
+
+    /// Where it adds up its tasks of a group; the same.
+    pub fn sums(&self, tid: u32, group: u32) -> Option<&'static groups::Cell> {
+        self.of_caller(tid, |live| live.sums(group)).flatten()
+    }
+
+    /// What a thread that runs Java has for itself.
+    fn of_caller<T>(&self, tid: u32, ask: impl FnOnce(&mut Live) -> T) -> Option<T> {
         let mut inner = self.inner.lock();
         if inner.left.contains_key(&tid) {
             return None;
         }
-        let mut cell = None;
-        self.with_live_of(&mut inner, tid, |live, _, _| cell = Some(live.cell()));
-        cell
+        let mut answer = None;
+        self.with_live_of(&mut inner, tid, |live, _, _| answer = Some(ask(live)));
+        answer
     }
 
     /// The thread with this id and serial has this name since `now`.

@@ -16,13 +16,21 @@ use vouch_document::Part;
 
 const GZIP: u8 = 0x1f;
 
-/// Of a report or a profile, what tells which it is, and what is against its stacks.
+/// Of a report or a profile, what tells which it is, and what is asked for of the report.
 #[derive(Deserialize)]
 struct Document {
     vouch: Option<Value>,
     refutations: Option<Value>,
     witness: Option<Value>,
+    groups: Option<Value>,
     meta: Option<Meta>,
+}
+
+impl Document {
+    /// It is a trust report.
+    fn is_report(&self) -> bool {
+        self.vouch.as_ref().is_some_and(Value::is_string)
+    }
 }
 
 #[derive(Deserialize)]
@@ -103,28 +111,33 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Res
 
 /// What is against the stacks of the trust report that a file is, or carries.
 pub fn against(file: &Path) -> Result<Against, String> {
+    let Document { refutations, witness, .. } = report(file)?;
+    Against::of(refutations, witness).ok_or_else(|| {
+        format!("{} has a trust report without refutations, an older Vouch's: record again", file.display())
+    })
+}
+
+/// The groups of tasks in that report, as they stand there; null for an older Vouch's.
+pub fn groups(file: &Path) -> Result<Value, String> {
+    Ok(report(file)?.groups.unwrap_or_default())
+}
+
+/// The trust report that a file is, or carries.
+fn report(file: &Path) -> Result<Document, String> {
     let name = file.display();
     let document: Document = read(file, neither)?;
-    match document {
-        Document { vouch: Some(Value::String(_)), refutations, witness, .. } => {
-            Against::of(refutations, witness).ok_or_else(|| {
-                format!("{name} is a trust report without refutations, an older Vouch's: record again")
-            })
-        }
-        Document { meta: None, .. } => Err(neither(file)),
-        Document { meta: Some(Meta { vouch: None }), .. } => {
-            Err(format!("{name} is a profile without a trust report: another tool's, or an older Vouch's"))
-        }
-        Document { meta: Some(Meta { vouch: Some(mut report) }), .. } => {
-            let mut part = |key| report.get_mut(key).map(Value::take);
-            let against = Against::of(part("refutations"), part("witness"));
-            against.filter(|_| report["vouch"].is_string()).ok_or_else(|| {
-                format!(
-                    "{name} carries a trust report of a shape that this vouch does not know: use a newer one"
-                )
-            })
-        }
+    if document.is_report() {
+        return Ok(document);
     }
+    let Some(Meta { vouch }) = document.meta else { return Err(neither(file)) };
+    let Some(carried) = vouch else {
+        return Err(format!(
+            "{name} is a profile without a trust report: another tool's, or an older Vouch's"
+        ));
+    };
+    serde_json::from_value(carried).ok().filter(Document::is_report).ok_or_else(|| {
+        format!("{name} carries a trust report of a shape that this vouch does not know: use a newer one")
+    })
 }
 
 /// Makes sure that a file is a whole profile of Vouch's.

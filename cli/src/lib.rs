@@ -18,6 +18,7 @@ mod events;
 mod explain;
 mod flame;
 mod given;
+mod groups;
 mod join;
 mod jvm;
 mod left;
@@ -76,6 +77,14 @@ enum Verb {
         /// of those that the JVM itself contradicts; without it, the list
         #[arg(allow_negative_numbers = true)]
         which: Option<Which>,
+    },
+    /// What the program's groups of tasks took: on a processor, blocked, and how many took long
+    Groups {
+        /// Trust reports (.json) or profiles (.json, .json.gz) of Vouch's, of which the figures are added up
+        #[arg(required = true, num_args = 1.., value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        how: groups::How,
     },
     /// How far another profiler's recording can be trusted: every stack in it, held to the bytecode
     Audit {
@@ -188,6 +197,7 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
         Verb::Dump(to) => attach::ask("dump", to),
         Verb::Status(whom) => attach::status(&whom),
         Verb::Explain { file, which } => explain::explain(&file, which),
+        Verb::Groups { files, how } => groups::groups(&files, &how),
         Verb::Audit { recordings, how } => audit::audit(&recordings, &how),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { files, how } => merge::merge(&files, how),

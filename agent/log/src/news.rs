@@ -79,10 +79,16 @@ pub fn half(recording: &Recording, since_ns: u64, until_ns: u64) -> u64 {
     until
 }
 
+/// How many marks came before a time. They stand in the order in which they came: a program may tell late of what ended long ago, but
+/// of nothing before it has ended.
+fn since(marks: &[Mark], time_ns: u64) -> usize {
+    marks.iter().position(|mark| mark.ended_ns >= time_ns).unwrap_or(marks.len())
+}
+
 impl Told {
     /// Nothing has been told, and what was before a time is not to be.
     pub fn from(recording: &Recording, time_ns: u64) -> Self {
-        let marks = recording.marks().partition_point(|mark| mark.ended_ns < time_ns);
+        let marks = since(recording.marks(), time_ns);
         let waiting = recording.thread_ids().collect();
         let mut told = Self { marks, waiting, ..Self::default() };
         for thread in recording.threads() {
@@ -99,7 +105,7 @@ impl Told {
                     .map_or(0, |last| last.cpu_ns.saturating_sub(thread.samples()[0].cpu_ns)),
                 samples: first,
                 refuted: thread.refuted().partition_point(|refuted| refuted.time_ns < time_ns),
-                marks: thread.marks().partition_point(|mark| mark.ended_ns < time_ns),
+                marks: since(thread.marks(), time_ns),
                 allocations: thread.allocations().partition_point(|allocation| allocation.time_ns < time_ns),
             });
         }
@@ -418,4 +424,24 @@ fn maybe<I: Id>(id: Option<I>) -> u32 {
 /// Ids fit into 32 bits: each is one.
 fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vouch_recording::MarkKindId;
+
+    #[test]
+    fn what_was_told_late_does_not_hide_what_comes_behind_it() {
+        let ended = [10, 20, 5, 30, 1, 1, 1, 40, 2];
+        let marks = ended.map(|ended_ns| Mark {
+            kind: MarkKindId::from_row(0),
+            began_ns: 0,
+            ended_ns,
+            values: [0; _],
+            stack: None,
+        });
+        let first = [0, 15, 25, 35, 41].map(|time_ns| since(&marks, time_ns));
+        assert_eq!(first, [0, 1, 3, 7, 9]);
+    }
 }

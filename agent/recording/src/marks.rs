@@ -14,9 +14,9 @@ pub enum Unit {
     Count,
     Nanoseconds,
     Bytes,
-    /// The bits of an `f64`,
+    /// The bits of an `f64`.
     Decimal,
-    /// as of this, of which 1 is the whole.
+    /// The same, where 1 is the whole.
     Percentage,
     /// What [`Mark::of_text`] has made of it.
     Text,

@@ -8,6 +8,7 @@
 
 mod contexts;
 mod events;
+mod groups;
 mod interval;
 mod proof;
 mod report;
@@ -17,13 +18,14 @@ mod text;
 mod time;
 
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
+pub use groups::{GroupReport, LIMITS};
 pub use interval::{share, wilson};
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower, sign};
 pub use report::{
     AgreementReport, Delivered, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run,
     SafepointReport, Signals, ThreadReport, TrustReport, WaitingReport, WitnessReport,
 };
-pub use several::{Renumbered, Several};
+pub use several::{Renumbered, Several, add_groups};
 pub use summary::{FATES, Files, most_frequent, noticed};
 pub use text::{duration, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vouch_recording::{ByFate, Recording, Thread};
 
 use crate::contexts::ContextsReport;
+use crate::groups::GroupReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport, WitnessPower};
 use crate::time::{float, millis};
 
@@ -82,6 +83,12 @@ pub struct Run {
     /// What the program told of itself, by the class of its markers.
     #[serde(default)]
     pub markers: BTreeMap<String, EventReport>,
+    /// Of which nothing could be shown, since their kinds are too many.
+    #[serde(default)]
+    pub markers_left_out: u64,
+    /// What the program's groups of tasks have taken, by name.
+    #[serde(default)]
+    pub groups: BTreeMap<String, GroupReport>,
     /// How long all threads stood still, for whatever reason; null where the JVM does not tell.
     #[serde(default)]
     pub safepoints: Option<SafepointReport>,

@@ -11,6 +11,7 @@ use vouch_proof::Refutation;
 use vouch_recording::ByFate;
 
 use crate::contexts::ContextsReport;
+use crate::groups::GroupReport;
 use crate::proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
     AgreementReport, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run, SafepointReport,
@@ -148,6 +149,7 @@ add! {
     WitnessPower { tried, by_proof, by_witness, by_either }
     GradeReport { asked, agreed, frames, frames_left_out }
     SafepointReport { count, stopped_ms, reaching_ms }
+    GroupReport { tasks, abandoned, tasks_without_cpu, wall_ms, cpu_ms, blocked_ms, tasks_of_ms, tasks_of_cpu_ms }
 }
 
 impl<T: Add> Add for Signals<T> {
@@ -268,6 +270,8 @@ impl Add for Run {
             witness,
             events,
             markers,
+            markers_left_out,
+            groups,
             safepoints,
             waiting,
             handler_ns,
@@ -299,6 +303,8 @@ impl Add for Run {
         self.witness.add(witness);
         self.events.add(events);
         self.markers.add(markers);
+        self.markers_left_out.add(markers_left_out);
+        self.groups.add(groups);
         self.safepoints.add(safepoints);
         self.waiting.extend(waiting);
         self.handler_ns.add(handler_ns);
@@ -332,6 +338,11 @@ impl Rate {
             reached_hz: mean(self.reached_hz, more.reached_hz),
         }
     }
+}
+
+/// What groups of tasks took in another run, too.
+pub fn add_groups(known: &mut BTreeMap<String, GroupReport>, more: BTreeMap<String, GroupReport>) {
+    known.add(more);
 }
 
 /// A word of each that says another.

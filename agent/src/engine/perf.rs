@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use perf_event_open_sys as sys;
-use sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr};
+use sys::bindings::{
+    PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr,
+};
 
 use crate::clock::nanos;
 
@@ -47,20 +49,22 @@ impl Event {
 
     /// The same without a signal: its timer alone.
     pub fn silent(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
-        if OPEN.load(Ordering::Relaxed) >= most_descriptors() / SHARE {
-            return Err(io::Error::from_raw_os_error(libc::EMFILE));
-        }
-        let mut attr = perf_event_attr {
-            type_: PERF_TYPE_SOFTWARE,
-            size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(0),
-            config: PERF_COUNT_SW_CPU_CLOCK.into(),
-            ..perf_event_attr::default()
-        };
+        let mut attr = attributes(PERF_COUNT_SW_CPU_CLOCK.into(), user_only);
         attr.__bindgen_anon_1.sample_period = nanos(period);
         attr.__bindgen_anon_2.wakeup_events = 1;
         attr.set_disabled(1);
-        attr.set_exclude_hv(1);
-        attr.set_exclude_kernel(user_only.into());
+        Self::make(attr, tid, user_only)
+    }
+
+    /// One that counts nothing and signals nobody. But the kernel looks after it each time that the thread gets a processor.
+    pub fn idle(tid: u32) -> io::Result<Self> {
+        Self::make(attributes(PERF_COUNT_SW_DUMMY.into(), true), tid, true)
+    }
+
+    fn make(mut attr: perf_event_attr, tid: u32, user_only: bool) -> io::Result<Self> {
+        if OPEN.load(Ordering::Relaxed) >= most_descriptors() / SHARE {
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
         let flags = PERF_FLAG_FD_CLOEXEC.into();
         // SAFETY: the attributes are valid for their size; the descriptor that comes back is ours.
         let descriptor = unsafe { sys::perf_event_open(&raw mut attr, tid.cast_signed(), -1, -1, flags) };
@@ -121,6 +125,19 @@ impl Drop for Event {
     fn drop(&mut self) {
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Of an event of the kernel's own.
+fn attributes(config: u64, user_only: bool) -> perf_event_attr {
+    let mut attr = perf_event_attr {
+        type_: PERF_TYPE_SOFTWARE,
+        size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(0),
+        config,
+        ..perf_event_attr::default()
+    };
+    attr.set_exclude_hv(1);
+    attr.set_exclude_kernel(user_only.into());
+    attr
 }
 
 /// How many descriptors the process may have.

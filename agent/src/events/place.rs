@@ -1,6 +1,6 @@
-//! Where the calling thread stands, in a callback of the JVM's: what GetStackTrace says of it.
+//! Where the calling thread stands, in a callback of the JVM's or a native of the library's: what GetStackTrace says of it.
 //!
-//! It is in the midst of its callback, so what the JVM says of it is of this very moment. A callback must not be slowed by a stack without
+//! It is in the midst of that, so what the JVM says of it is of this very moment. A callback must not be slowed by a stack without
 //! a bound: the outermost frames of a deeper one are left out.
 //!
 //! What is kept for a thread may be gone before its last callback: native threads detach late.

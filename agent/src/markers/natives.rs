@@ -9,6 +9,7 @@ use vouch_recording::Unit;
 use vouch_sample::VALUES;
 
 use super::{Kind, Marker, mark, markers};
+use crate::events::Row;
 use crate::fault::guard;
 use crate::java;
 use crate::library::method;
@@ -60,7 +61,7 @@ extern "system" fn marker(
     .unwrap_or(0)
 }
 
-/// Something that the calling thread tells: as many numbers as its kind has fields, and the texts of those that are texts.
+/// Something that the calling thread tells, of which 0 is a kind that has no number: as many numbers as its kind has fields, and the texts of those that are texts.
 extern "system" fn marked(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
@@ -72,25 +73,39 @@ extern "system" fn marked(
     with_stack: jboolean,
 ) {
     let env = &mut env;
-    guard(None, || {
-        let row = markers().row(marker.cast_unsigned())?;
-        let (began, ended) =
-            markers().admitted(row, u64::try_from(began).unwrap_or(0), u64::try_from(ended).ok()?)?;
-        let figures = row.mark.figures;
-        let mut told = [0; VALUES];
-        let numbers_told = env.get_long_array_region(&numbers, 0, told.get_mut(..figures.len())?);
-        java::cleared(env, numbers_told)?;
-        let mut values = told.map(i64::cast_unsigned);
-        let mut texts = java::texts(env, &texts)?.into_iter();
-        let mut all = String::new();
-        for (value, figure) in values.iter_mut().zip(figures) {
-            if figure.unit == Unit::Text {
-                let text = texts.next()?;
-                *value = text.len() as u64;
-                all.push_str(&text);
+    guard((), || {
+        let Some(row) = markers().row(marker.cast_unsigned()) else { return markers().lose() };
+        let (began, ended) = (u64::try_from(began).unwrap_or(0), u64::try_from(ended).unwrap_or(0));
+        let Some((began, ended)) = markers().admitted(row, began, ended) else { return };
+        match told(env, row, &numbers, &texts) {
+            Some((values, texts)) => {
+                mark(row, Marker { began, ended, values, texts: &texts, with_stack: with_stack != 0 });
             }
+            None => markers().lose(),
         }
-        mark(row, Marker { began, ended, values, texts: &all, with_stack: with_stack != 0 });
-        Some(())
     });
+}
+
+/// What it says; `None` if that cannot be read.
+fn told(
+    env: &mut JNIEnv<'_>,
+    row: &Row,
+    numbers: &JLongArray<'_>,
+    texts: &JObjectArray<'_>,
+) -> Option<([u64; VALUES], String)> {
+    let figures = row.mark.figures;
+    let mut told = [0; VALUES];
+    let copied = env.get_long_array_region(numbers, 0, told.get_mut(..figures.len())?);
+    java::cleared(env, copied)?;
+    let mut values = told.map(i64::cast_unsigned);
+    let mut texts = java::texts(env, texts)?.into_iter();
+    let mut all = String::new();
+    for (value, figure) in values.iter_mut().zip(figures) {
+        if figure.unit == Unit::Text {
+            let text = texts.next()?;
+            *value = text.len() as u64;
+            all.push_str(&text);
+        }
+    }
+    Some((values, all))
 }

@@ -9,8 +9,11 @@ fn kind(class: &str, fields: &[(&str, Unit)]) -> Kind {
 
 #[test]
 fn a_kind_has_one_number_and_stands_in_a_timeline_under_a_name_of_its_own() {
-    let markers = Markers::default();
-    let upload = kind("shop.Upload", &[("file", Unit::Text), ("type", Unit::Text), ("size", Unit::Bytes)]);
+    let markers: &'static Markers = Box::leak(Box::default());
+    let upload = kind(
+        "shop.Upload",
+        &[("file", Unit::Text), ("type", Unit::Text), ("type_", Unit::Bytes), ("file", Unit::Text)],
+    );
     assert_eq!(markers.number(upload.clone()), 1);
     // The same class of another class loader's.
     assert_eq!(markers.number(kind("shop.Upload", &[("size", Unit::Count)])), 2);
@@ -19,7 +22,7 @@ fn a_kind_has_one_number_and_stands_in_a_timeline_under_a_name_of_its_own() {
     assert_eq!((mark(1).key, mark(1).label), ("marker:shop.Upload", "shop.upload"));
     assert_eq!(mark(2).key, "marker:shop.Upload~2");
     let keys: Vec<_> = mark(1).figures.iter().map(|figure| figure.key).collect();
-    assert_eq!(keys, ["file", "type_", "size"], "`type` is the front-end's");
+    assert_eq!(keys, ["file", "type_", "type__", "file_"], "`type` is the front-end's");
     let row = markers.row(1).unwrap();
     assert!(std::ptr::eq(row, markers.row_of(row.number()).unwrap()));
     assert!([0, 3, u32::MAX].into_iter().all(|number| markers.row(number).is_none()));
@@ -28,7 +31,7 @@ fn a_kind_has_one_number_and_stands_in_a_timeline_under_a_name_of_its_own() {
 
 #[test]
 fn what_is_too_much_gets_no_number() {
-    let markers = Markers::default();
+    let markers: &'static Markers = Box::leak(Box::default());
     assert_eq!(markers.number(kind("Wide", &[("field", Unit::Count); VALUES + 1])), 0);
     let numbers: Vec<u32> = (0..=MOST_KINDS).map(|at| markers.number(kind(&at.to_string(), &[]))).collect();
     assert_eq!(numbers.iter().filter(|number| **number == 0).count(), 1);
@@ -37,7 +40,7 @@ fn what_is_too_much_gets_no_number() {
 
 #[test]
 fn all_are_counted_while_a_recording_runs_and_of_too_many_a_part_is_shown() {
-    let markers = Markers::default();
+    let markers: &'static Markers = Box::leak(Box::default());
     let number = markers.number(kind("shop.Upload", &[]));
     let row = markers.row(number).unwrap();
     let now = clock::monotonic();
@@ -52,8 +55,11 @@ fn all_are_counted_while_a_recording_runs_and_of_too_many_a_part_is_shown() {
         (0..3 * MOST_IN_A_SECOND).filter(|_| markers.admitted(row, now, now).is_some()).count() as u64;
     assert!((1..=MOST_IN_A_SECOND).contains(&shown), "{shown} in a second");
     assert_eq!(markers.report()["shop.Upload"].count, 3 * MOST_IN_A_SECOND + 3);
+    markers.lose();
     markers.end();
-    assert_eq!(markers.admitted(row, now, now), None);
+    markers.lose();
+    assert_eq!((markers.admitted(row, now, now), markers.lost()), (None, 1));
     markers.begin();
+    assert_eq!(markers.lost(), 0);
     assert!(markers.report().is_empty(), "of this recording");
 }

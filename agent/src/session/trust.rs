@@ -19,6 +19,7 @@ use crate::engine::Choice;
 use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
+use crate::groups::groups;
 use crate::hotspot::continuations;
 use crate::hotspot::perf_data::Stood;
 use crate::markers::markers;
@@ -116,6 +117,8 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         },
         events: events::report(session.told),
         markers: markers().report(),
+        markers_left_out: markers().lost(),
+        groups: groups().report(),
         safepoints: session.stood_before.and_then(events::stood_since).map(stood),
         waiting: session.waiting.clone(),
         names_lost: session.recorder.names_lost(),

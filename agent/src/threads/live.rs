@@ -3,6 +3,7 @@
 //! Here it is decided whether a thread is sampled, and what its engine still owes it at its end.
 
 use std::io;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use super::{Arming, Life, Sampling, Unsignalled, signal};
 use crate::clock;
 use crate::contexts::{Cell, contexts};
 use crate::engine::{Armed, Engine};
+use crate::groups::switches::Switches;
+use crate::groups::{self, groups};
 
 /// A thread that exists.
 #[derive(Debug)]
@@ -27,6 +30,10 @@ pub struct Live {
     pub java_thread: usize,
     /// Where the thread's Java code says whose work it does.
     cell: Option<&'static Cell>,
+    /// Where it sees that it was taken off its processor, if it does tasks of groups.
+    switches: Option<Switches>,
+    /// Where it adds up its tasks of each group, by their numbers.
+    sums: Vec<(u32, &'static groups::Cell)>,
     /// The agent's own: never sampled, never shown.
     pub own: bool,
 }
@@ -49,7 +56,17 @@ pub struct Debt {
 
 impl Live {
     pub fn new(serial: u32, slot: Option<&'static Slot>) -> Self {
-        Self { serial, slot, armed: None, come: None, java_thread: 0, cell: None, own: false }
+        Self {
+            serial,
+            slot,
+            armed: None,
+            come: None,
+            java_thread: 0,
+            cell: None,
+            switches: None,
+            sums: Vec::new(),
+            own: false,
+        }
     }
 
     /// The cell of the thread's context, which it gets if it has none.
@@ -61,8 +78,29 @@ impl Live {
         cell
     }
 
-    /// The thread runs no Java any more: its cell is another one's.
-    pub fn give_cell_back(&mut self) {
+    /// The page in which the thread sees how often it was taken off its processor, which it gets if it has none; `None` if it can have none.
+    pub fn switches(&mut self, tid: u32) -> Option<NonNull<u8>> {
+        if self.switches.is_none() {
+            self.switches = Switches::of(tid).ok();
+        }
+        self.switches.as_ref().map(Switches::page)
+    }
+
+    /// Where the thread adds up its tasks of a group, which it gets if it has no place; `None` if it can have none.
+    pub fn sums(&mut self, group: u32) -> Option<&'static groups::Cell> {
+        if let Some((_, cell)) = self.sums.iter().find(|(known, _)| *known == group) {
+            return Some(cell);
+        }
+        let cell = groups().cell(group)?;
+        self.sums.push((group, cell));
+        Some(cell)
+    }
+
+    /// The thread runs no Java any more: its cells are another one's.
+    pub fn give_cells_back(&mut self) {
+        for (group, cell) in self.sums.drain(..) {
+            groups().give_back(group, cell);
+        }
         let Some(cell) = self.cell.take() else { return };
         if let Some(slot) = self.slot {
             slot.set_context(None);

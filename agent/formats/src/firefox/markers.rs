@@ -13,6 +13,7 @@ use vouch_recording::{
     Category, ContextField, ContextKind, FigureRow, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
     StackId, StringId, Thread, Unit,
 };
+use vouch_report::in_template;
 
 use super::contexts::{Span, SpanData, field_key, marker_type, spans};
 use super::time::{Micros, began_ns, ended_ns};
@@ -284,8 +285,11 @@ pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
         name: row.key.as_str().into(),
         display: DISPLAY,
         table_label: row.figures.first().filter(|figure| figure.unit == Unit::Text).map(label),
-        chart_label: row.figures.first().map_or(recording.strings().get(row.label).into(), label),
-        tooltip_label: recording.strings().get(row.label).into(),
+        chart_label: row
+            .figures
+            .first()
+            .map_or(in_template(recording.strings().get(row.label)).into(), label),
+        tooltip_label: in_template(recording.strings().get(row.label)).into(),
         description: &row.description,
         color_field: None,
         fields: row.figures.iter().map(Field::from).collect(),
@@ -313,7 +317,7 @@ fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Sche
         display: DISPLAY,
         table_label: Some(values.clone().into()),
         chart_label: values.clone().into(),
-        tooltip_label: format!("{}: {values}", text(kind.label)).into(),
+        tooltip_label: format!("{}: {values}", in_template(text(kind.label))).into(),
         description: "What the program did its work for, from the first to the last of its samples in a row.",
         color_field: None,
         fields: kind.fields.iter().enumerate().map(field).collect(),

@@ -97,9 +97,42 @@ final class Agent {
     /** A context is left out, since there are too many. */
     static native void lost();
 
+    /** A page of memory in which the kernel counts how often the calling thread is taken off its processor; null if there is none. */
+    static native ByteBuffer switches();
+
+    /** The calling thread's CPU time, in nanoseconds. */
+    static native long cpu();
+
+    /** A word that {@link Wanted} reads; null if it cannot be had. */
+    static native ByteBuffer wanted();
+
+    /** From now on somebody wants to know of groups. */
+    static native void want();
+
+    /** The number of a group. */
+    static native int group(String name);
+
+    /** Where the calling thread adds up its tasks of a group; null: it is not to do so itself. */
+    static native ByteBuffer sums(int group);
+
+    /** A task of a group has taken so long, of which the CPU time is below nothing if it is not known. */
+    static native void spend(int group, long wall, long cpu);
+
+    /** How long a task of a group took says nothing. */
+    static native void abandon(int group);
+
+    /** A task of the calling thread, which is added up already, took a millisecond or more. */
+    static native void tookLong(int group, long began, long ended, long cpu);
+
+    /** The names of all groups, by their numbers. */
+    static native String[] groups();
+
+    /** What all tasks of a group have taken, as {@link Sums} has it. */
+    static native long[] spent(int group);
+
     /** The number of a kind of markers, of whose fields each has a shape that {@link Told} knows; 0 if there are too many. */
     static native int marker(String type, String label, String description, String[] keys, String[] labels, int[] shapes);
 
-    /** One of them, of the calling thread. Each field has a number, and those that are texts have these, in their order. */
+    /** One of them, of the calling thread; 0 is one that has no number. Each field has a number, and those that are texts have these, in their order. */
     static native void mark(int marker, long began, long ended, long[] numbers, String[] texts, boolean stack);
 }

@@ -10,7 +10,7 @@ import java.util.List;
 /**
  * What there is to know of a class whose objects tell the profiler something: its fields and what they are called.
  *
- * What it cannot read it leaves out; it must never keep a class.
+ * What it cannot read it leaves out; who keeps what this gives must not outlive the class.
  */
 final class Fields {
     /** Of a text so much is kept. */
@@ -47,14 +47,34 @@ final class Fields {
 
     /** What a class is called: its label, or its name without what it lies in. */
     static String label(Class<?> type) {
+        if (type.isArray()) {
+            return label(type.getComponentType()) + "[]";
+        }
         Label label = type.getAnnotation(Label.class);
         String name = type.getName();
         return label != null ? label.value() : name.substring(Math.max(name.lastIndexOf('.'), name.lastIndexOf('$')) + 1);
     }
 
+    /** What an object says, as far as it is kept; half a letter, which is none, is shown as one that is unknown. */
     static String text(Object value) {
         String text = String.valueOf(value);
-        return text.length() <= LONGEST ? text : text.substring(0, LONGEST) + "…";
+        if (text.length() > LONGEST) {
+            int end = Character.isHighSurrogate(text.charAt(LONGEST - 1)) ? LONGEST - 1 : LONGEST;
+            text = text.substring(0, end) + "…";
+        }
+        StringBuilder mended = null;
+        for (int at = 0; at < text.length(); at++) {
+            if (!Character.isSurrogate(text.charAt(at))) {
+                continue;
+            }
+            if (Character.isSupplementaryCodePoint(text.codePointAt(at))) {
+                at++;
+            } else {
+                mended = mended == null ? new StringBuilder(text) : mended;
+                mended.setCharAt(at, '\uFFFD');
+            }
+        }
+        return mended == null ? text : mended.toString();
     }
 
     /** What a public method without parameters says, which some JDKs have not: then false. */

@@ -14,7 +14,7 @@ package dev.vouch;
  * }</pre>
  *
  * In the profile it stands in a row of its own on the track of the thread that has committed it. Times are of the clock of
- * {@link System#nanoTime()}. Where the agent is not loaded nothing happens. Nothing here throws, or waits for anybody.
+ * {@link System#nanoTime()}. Where no recording runs nothing happens. Nothing here throws, or waits for anybody.
  *
  * @param <T> what each says: a record, a class whose fields have a {@link Label}, or anything else by its {@code toString()}
  */
@@ -41,27 +41,27 @@ public final class Marker<T> {
     }
 
     /**
-     * Whether anybody is there to be told. What it takes to say something need not be done otherwise.
+     * Whether anybody wants to be told. What it takes to say something need not be done otherwise.
      *
-     * @return true if the agent is
+     * @return true while a recording runs
      */
     public boolean isWanted() {
-        return Agent.here;
+        return Agent.here && Wanted.markers();
     }
 
     /**
      * Something begins now.
      *
-     * @return the time, to be committed with; 0 if the agent is not there
+     * @return the time, to be committed with; 0 if nobody wants to be told
      */
     public long begin() {
-        return Agent.here ? System.nanoTime() : 0;
+        return isWanted() ? System.nanoTime() : 0;
     }
 
     /**
      * It has ended now, and is to be committed later.
      *
-     * @return the time, to be committed with; 0 if the agent is not there
+     * @return the time, to be committed with; 0 if nobody wants to be told
      */
     public long end() {
         return begin();
@@ -73,7 +73,7 @@ public final class Marker<T> {
      * @param what all that there is to say of it; null says nothing
      */
     public void commit(T what) {
-        if (Agent.here) {
+        if (isWanted()) {
             long now = System.nanoTime();
             told.commit(now, now, what, stack);
         }
@@ -82,11 +82,11 @@ public final class Marker<T> {
     /**
      * Tells of something that has gone on until now.
      *
-     * @param began when it began; 0, as if that was before the agent came, says nothing
+     * @param began when it began; 0, as if nobody wanted to be told then, says nothing
      * @param what all that there is to say of it; null says nothing
      */
     public void commit(long began, T what) {
-        if (Agent.here) {
+        if (isWanted()) {
             told.commit(began, System.nanoTime(), what, stack);
         }
     }
@@ -94,12 +94,12 @@ public final class Marker<T> {
     /**
      * Tells of something that went on from a time to a time.
      *
-     * @param began when it began; 0, as if that was before the agent came, says nothing
+     * @param began when it began; 0, as if nobody wanted to be told then, says nothing
      * @param ended when it ended; 0 says nothing
      * @param what all that there is to say of it; null says nothing
      */
     public void commit(long began, long ended, T what) {
-        if (Agent.here) {
+        if (isWanted()) {
             told.commit(began, ended, what, stack);
         }
     }

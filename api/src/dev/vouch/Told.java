@@ -20,6 +20,9 @@ final class Told {
     private static final int DECIMAL = 4;
     private static final int PERCENTAGE = 5;
 
+    /** The calling thread is at it: what its own class's code tells meanwhile, as in {@code toString()}, would have no end. */
+    private static final ThreadLocal<Boolean> TELLING = new ThreadLocal<>();
+
     private final Class<?> type;
     /** Not before there is something to tell: a program without the agent does not pay for it. */
     private volatile Known known;
@@ -35,6 +38,15 @@ final class Told {
         private final long[] times;
         /** The agent's number for it; 0 if it has none. */
         private final int number;
+
+        /** Of a class that has no number. */
+        private Known() {
+            fields = new Field[0];
+            shapes = new int[0];
+            times = new long[0];
+            texts = 0;
+            number = 0;
+        }
 
         private Known(Class<?> type) {
             Field[] all = Fields.of(type);
@@ -79,43 +91,65 @@ final class Told {
         }
         // Whatever the program's own classes throw here they would not have thrown without the agent.
         try {
-            Known known = this.known;
-            if (known == null) {
-                this.known = known = new Known(type);
-            }
-            if (known.number > 0) {
-                tell(known, began, ended, what, stack);
+            if (TELLING.get() == null) {
+                TELLING.set(true);
+                tell(known(), began, ended, what, stack);
             }
         } catch (Throwable mistake) {
             // There is no marker.
         }
     }
 
-    private static void tell(Known known, long began, long ended, Object what, boolean stack) throws IllegalAccessException {
-        Field[] fields = known.fields;
-        long[] numbers = new long[known.shapes.length];
-        String[] texts = new String[known.texts];
-        int text = 0;
-        if (fields.length == 0) {
-            texts[0] = Fields.text(what);
+    private Known known() {
+        Known known = this.known;
+        if (known == null) {
+            try {
+                known = new Known(type);
+            } catch (Throwable mistake) {
+                // It is not tried again.
+                known = new Known();
+            }
+            this.known = known;
         }
-        for (int at = 0; at < fields.length; at++) {
-            switch (known.shapes[at]) {
-                case TEXT:
-                    texts[text++] = Fields.text(fields[at].get(what));
-                    break;
-                case DECIMAL:
-                case PERCENTAGE:
-                    numbers[at] = Double.doubleToLongBits(fields[at].getDouble(what));
-                    break;
-                case NANOSECONDS:
-                    numbers[at] = nanoseconds(fields[at], what, known.times[at]);
-                    break;
-                default:
-                    numbers[at] = fields[at].getLong(what);
+        return known;
+    }
+
+    private static void tell(Known known, long began, long ended, Object what, boolean stack) throws IllegalAccessException {
+        try {
+            Agent.mark(known.number, began, ended, numbers(known, what), texts(known, what), stack);
+        } finally {
+            TELLING.remove();
+        }
+    }
+
+    private static long[] numbers(Known known, Object what) throws IllegalAccessException {
+        long[] numbers = new long[known.shapes.length];
+        for (int at = 0; at < known.fields.length; at++) {
+            Field field = known.fields[at];
+            int shape = known.shapes[at];
+            if (shape == DECIMAL || shape == PERCENTAGE) {
+                numbers[at] = Double.doubleToLongBits(field.getDouble(what));
+            } else if (shape == NANOSECONDS) {
+                numbers[at] = nanoseconds(field, what, known.times[at]);
+            } else if (shape != TEXT) {
+                numbers[at] = field.getLong(what);
             }
         }
-        Agent.mark(known.number, began, ended, numbers, texts, stack);
+        return numbers;
+    }
+
+    private static String[] texts(Known known, Object what) throws IllegalAccessException {
+        String[] texts = new String[known.texts];
+        if (known.fields.length == 0 && texts.length > 0) {
+            texts[0] = Fields.text(what);
+        }
+        int text = 0;
+        for (int at = 0; at < known.fields.length; at++) {
+            if (known.shapes[at] == TEXT) {
+                texts[text++] = Fields.text(known.fields[at].get(what));
+            }
+        }
+        return texts;
     }
 
     private static long nanoseconds(Field field, Object of, long times) throws IllegalAccessException {

@@ -3,6 +3,7 @@ package dev.vouch;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
+import java.util.function.LongConsumer;
 
 /**
  * Tells the profiler Vouch whose work a thread does, and what else a program has to say of itself.
@@ -27,7 +28,7 @@ import java.util.concurrent.Executor;
  * It must not change while it is in use. Two that are {@linkplain Object#equals equal} are one. A class that leaves {@code equals}
  * as it is gets compared by what it says, which takes longer.
  *
- * <p>Nothing here throws, but for work or a class that is null, or waits for anybody.
+ * <p>Nothing here throws, but for what is null or out of bounds, or waits for anybody.
  */
 public final class Vouch {
     private Vouch() {}
@@ -43,6 +44,54 @@ public final class Vouch {
      */
     public static Scope with(Object context) {
         return Agent.here ? Scope.enter(context) : Scope.NONE;
+    }
+
+    /**
+     * The group of tasks of this name, to be kept in a constant, or asked for again.
+     *
+     * @param name how it is called; 4,096 are told apart, and what is more is one group
+     * @return the group
+     */
+    public static Group group(String name) {
+        return Group.of(Objects.requireNonNull(name));
+    }
+
+    /**
+     * The calling thread's event loop handles another event. Tasks that are open on it are given up: what a nested loop takes is not
+     * theirs. An event loop calls this before each event; one that is never entered inside of a task need not.
+     */
+    public static void nextEvent() {
+        if (Agent.here && Wanted.groups()) {
+            Here.get().begin();
+        }
+    }
+
+    /**
+     * What all groups have taken while they were counted: during recordings, and from when somebody first asks.
+     * Two of these, at a beginning and at an end, {@linkplain Snapshot#since tell} what was between.
+     *
+     * @return the figures; none where the agent is not loaded
+     */
+    public static Snapshot snapshot() {
+        return Snapshot.take();
+    }
+
+    /**
+     * Has somebody told when a group has so many tasks that take so long within so many seconds.
+     *
+     * @param group whose tasks
+     * @param tasks so many of them, at least one
+     * @param millis which took so long, at least one millisecond
+     * @param seconds within so many, at least one
+     * @param listener is told how many nanoseconds the last of them took, once in that time, on a thread of Vouch's
+     * @return what ends it
+     */
+    public static Jank onJank(Group group, int tasks, long millis, long seconds, LongConsumer listener) {
+        Objects.requireNonNull(listener);
+        if (tasks < 1 || millis < 1 || seconds < 1 || tasks > 1_000_000 || Math.max(millis, seconds) > 1_000_000) {
+            throw new IllegalArgumentException("each of these is from one to a million: " + tasks + ", " + millis + ", " + seconds);
+        }
+        return Jank.watch(Objects.requireNonNull(group), tasks, millis, seconds, listener);
     }
 
     /**

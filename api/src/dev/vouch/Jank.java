@@ -1,0 +1,87 @@
+package dev.vouch;
+
+import java.util.Arrays;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.function.LongConsumer;
+
+/**
+ * Watches a {@linkplain Group group} for tasks that take too long: so many of so many milliseconds within so many seconds.
+ *
+ * <p>Whoever is told is told on a thread of Vouch's own, once in that time at most: no task waits for it.
+ */
+public final class Jank implements AutoCloseable {
+    private static final BlockingQueue<Runnable> TOLD = new ArrayBlockingQueue<>(1024);
+    private static Thread teller;
+
+    private final Group group;
+    private final long least;
+    private final long within;
+    private final LongConsumer listener;
+    /** When the last of them were, in turns. */
+    private final long[] times;
+    private int next;
+    private long quietUntil = System.nanoTime();
+
+    private Jank(Group group, long least, int tasks, long within, LongConsumer listener) {
+        this.group = group;
+        this.least = least;
+        this.within = within;
+        this.listener = listener;
+        times = new long[tasks];
+        Arrays.fill(times, quietUntil - within - 1);
+    }
+
+    static Jank watch(Group group, int tasks, long millis, long seconds, LongConsumer listener) {
+        Jank jank = new Jank(group, millis * Sums.MILLISECOND, tasks, seconds * 1_000 * Sums.MILLISECOND, listener);
+        if (Agent.here) {
+            start();
+            group.watch(jank);
+            Agent.want();
+        }
+        return jank;
+    }
+
+    private static synchronized void start() {
+        if (teller == null) {
+            teller = new Thread(Jank::run, "Vouch listeners");
+            teller.setDaemon(true);
+            teller.start();
+        }
+    }
+
+    private static void run() {
+        while (true) {
+            try {
+                TOLD.take().run();
+            } catch (Throwable mistake) {
+                // It is the listener's, or there is no memory left: others are to be told all the same.
+            }
+        }
+    }
+
+    /** A task of its group has taken so long. */
+    void tell(long took) {
+        if (took < least) {
+            return;
+        }
+        synchronized (this) {
+            long now = System.nanoTime();
+            times[next] = now;
+            next = (next + 1) % times.length;
+            // That one is the oldest of them.
+            if (now - times[next] > within || now - quietUntil < 0) {
+                return;
+            }
+            quietUntil = now + within;
+        }
+        // Where nobody has listened for so long one more that is not told is nothing.
+        TOLD.offer(() -> listener.accept(took));
+    }
+
+    /** Nobody is told any more. */
+    @Override
+    public void close() {
+        group.forget(this);
+    }
+}

@@ -1,0 +1,30 @@
+package dev.vouch;
+
+import java.nio.ByteBuffer;
+
+/**
+ * Whether anybody wants what a program has to say: a word that the agent writes, and that is read before anything is done.
+ */
+final class Wanted {
+    // Its bits. Both sides have agreed upon them.
+    private static final int GROUPS = 1;
+    private static final int MARKERS = 2;
+
+    private static final ByteBuffer WORD = Sums.inOrder(Agent.wanted());
+
+    private Wanted() {}
+
+    /** True for {@link Group groups}. To be asked where the agent is. */
+    static boolean groups() {
+        return has(GROUPS);
+    }
+
+    /** True for {@link Marker markers}. To be asked where the agent is. */
+    static boolean markers() {
+        return has(MARKERS);
+    }
+
+    private static boolean has(int what) {
+        return WORD != null && (WORD.getInt(0) & what) != 0;
+    }
+}

@@ -1,0 +1,82 @@
+//! `vouch groups`: what a program's groups of tasks took, in one run or in several together.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use vouch_report::{GroupReport, duration, grouped, plain};
+
+use crate::document;
+
+/// Which tasks count as long, in a table.
+const LONG_MS: [&str; 2] = ["16", "128"];
+
+#[derive(clap::Args)]
+pub struct How {
+    /// For machines: all figures
+    #[arg(long)]
+    json: bool,
+}
+
+/// What there is to print.
+pub fn groups(files: &[PathBuf], how: &How) -> Result<String, String> {
+    let mut all = BTreeMap::new();
+    for file in files {
+        let groups: Option<BTreeMap<String, GroupReport>> = serde_json::from_value(document::groups(file)?)
+            .map_err(|error| {
+            let name = file.display();
+            format!("{name} has groups of a shape that this vouch does not know: {error}")
+        })?;
+        vouch_report::add_groups(&mut all, groups.unwrap_or_default());
+    }
+    if how.json {
+        let json = serde_json::to_string_pretty(&all).map_err(|error| error.to_string())?;
+        return Ok(json + "\n");
+    }
+    if all.is_empty() {
+        return Ok(
+            "no tasks of groups were recorded: docs/groups.md says how a program names them\n".to_owned()
+        );
+    }
+    Ok(table(all))
+}
+
+fn table(all: BTreeMap<String, GroupReport>) -> String {
+    let mut rows: Vec<_> = all.into_iter().collect();
+    rows.sort_by(|(_, one), (_, other)| other.cpu_ms.total_cmp(&one.cpu_ms));
+    let [long, longer] = LONG_MS;
+    let mut text = format!(
+        "{:>9}  {:>9}  {:>9}  {:>9}  {:>9}  group\n",
+        "CPU",
+        "blocked",
+        "tasks",
+        format!("{long} ms +"),
+        format!("{longer} ms +")
+    );
+    for (name, group) in rows {
+        let of = |limit: &str| grouped(group.tasks_of_ms.get(limit).copied().unwrap_or(0));
+        let notes = notes(&group);
+        let (cpu, blocked) = (duration(group.cpu_ms), duration(group.blocked_ms));
+        let _ = writeln!(
+            text,
+            "{cpu:>9}  {blocked:>9}  {:>9}  {:>9}  {:>9}  {}{notes}",
+            grouped(group.tasks),
+            of(long),
+            of(longer),
+            plain(&name)
+        );
+    }
+    text
+}
+
+/// What the figures beside it are without.
+fn notes(group: &GroupReport) -> String {
+    let without =
+        [(group.tasks_without_cpu, "on virtual threads, without CPU time"), (group.abandoned, "given up")];
+    let notes: Vec<String> = without
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", grouped(count)))
+        .collect();
+    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) }
+}
