@@ -3,7 +3,7 @@
 //! A thread has a cell for each group that it does tasks of: numbers that it alone writes, through a direct buffer, and anybody reads. A
 //! cell that its thread has no more use for is the next thread's, which goes on adding: so a group's sum is that of its cells. Who has no
 //! cell (a virtual thread; too many) adds to one that all share. Groups last as long as the process, since the program keeps their
-//! numbers; nobody who adds waits for anybody.
+//! numbers. Nobody who adds to a cell waits for anybody; to get one takes a lock, once.
 
 pub mod natives;
 pub mod switches;
@@ -12,7 +12,10 @@ mod tests;
 
 use std::array;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
 
 use once_cell::sync::{Lazy, OnceCell};
 use parking_lot::Mutex;
@@ -202,7 +205,7 @@ impl Groups {
 
     /// From here on the program wants them.
     pub fn want(&self) {
-        self.asked.store(true, Relaxed);
+        self.asked.store(true, SeqCst);
         library::want(library::GROUPS, true);
     }
 
@@ -215,7 +218,11 @@ impl Groups {
 
     /// It ends.
     pub fn end(&self) {
-        library::want(library::GROUPS, self.asked.load(Relaxed));
+        library::want(library::GROUPS, false);
+        // Looked at behind that: the program may ask at any time, and is not to be forgotten.
+        if self.asked.load(SeqCst) {
+            library::want(library::GROUPS, true);
+        }
     }
 
     /// What the tasks of each group have taken since the recording began, by its name.

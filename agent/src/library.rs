@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use jni::objects::{JByteBuffer, JClass, JValue, JValueOwned};
 use jni::{JNIEnv, NativeMethod};
@@ -31,9 +31,9 @@ pub const MARKERS: u32 = 2;
 /// From here on somebody wants this, or nobody does.
 pub fn want(what: u32, wanted: bool) {
     if wanted {
-        WANTED.fetch_or(what, Relaxed);
+        WANTED.fetch_or(what, SeqCst);
     } else {
-        WANTED.fetch_and(!what, Relaxed);
+        WANTED.fetch_and(!what, SeqCst);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use vouch_report::{GroupReport, duration, grouped, plain};
 
-use crate::document;
+use crate::document::{self, Kind};
 
 /// Which tasks count as long, in a table.
 const LONG_MS: [&str; 2] = ["16", "128"];
@@ -22,6 +22,12 @@ pub struct How {
 pub fn groups(files: &[PathBuf], how: &How) -> Result<String, String> {
     let mut all = BTreeMap::new();
     for file in files {
+        if document::kind(file)? == Kind::Recording {
+            let name = file.display();
+            return Err(format!(
+                "{name} is a recording: `vouch recover {name} --out FILE.json` makes the profile of it"
+            ));
+        }
         let groups: Option<BTreeMap<String, GroupReport>> = serde_json::from_value(document::groups(file)?)
             .map_err(|error| {
             let name = file.display();

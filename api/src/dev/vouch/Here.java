@@ -15,6 +15,8 @@ final class Here {
     /** Where in the page the kernel counts. */
     private static final int TAKEN_OFF = 8;
     private static final int TRIES = 3;
+    /** In the place of sums that a thread has asked for and cannot have. */
+    private static final ByteBuffer NONE = ByteBuffer.allocate(0);
 
     private static final ThreadLocal<Here> OF = ThreadLocal.withInitial(Here::new);
 
@@ -24,8 +26,6 @@ final class Here {
     private boolean[] entered = new boolean[16];
     /** By the numbers of groups, once it was asked for them. */
     private ByteBuffer[] sums = new ByteBuffer[16];
-    /** What it gets none of. */
-    private static final ByteBuffer NONE = ByteBuffer.allocate(0);
     /** Which turn of its event loop this is. */
     private int turn;
 
@@ -69,21 +69,35 @@ final class Here {
         if (!known) {
             return null;
         }
-        if (group >= sums.length) {
-            sums = Arrays.copyOf(sums, Integer.highestOneBit(group) * 2);
-        }
-        ByteBuffer found = sums[group];
+        ByteBuffer found = group < sums.length ? sums[group] : null;
         if (found == null) {
-            found = Sums.inOrder(Agent.sums(group));
-            sums[group] = found = found == null ? NONE : found;
+            found = ask(group);
         }
         return found == NONE ? null : found;
     }
 
-    /** The thread's event loop handles another event: what it was about is not what it is about now. */
-    void begin() {
-        turn++;
-        Arrays.fill(entered, false);
+    private ByteBuffer ask(int group) {
+        try {
+            if (group >= sums.length) {
+                sums = Arrays.copyOf(sums, Integer.highestOneBit(group) * 2);
+            }
+            ByteBuffer given = Sums.inOrder(Agent.sums(group));
+            return sums[group] = given == null ? NONE : given;
+        } catch (OutOfMemoryError full) {
+            // This once it is added up elsewhere.
+            return NONE;
+        }
+    }
+
+    /** The calling thread's event loop handles another event: what it was about is not what it is about now. */
+    static void begin() {
+        try {
+            Here here = OF.get();
+            here.turn++;
+            Arrays.fill(here.entered, false);
+        } catch (Throwable mistake) {
+            // There is no memory left: whoever is in a group stays there.
+        }
     }
 
     int turn() {

@@ -8,7 +8,8 @@ import java.util.function.LongConsumer;
 /**
  * Watches a {@linkplain Group group} for tasks that take too long: so many of so many milliseconds within so many seconds.
  *
- * <p>Whoever is told is told on a thread of Vouch's own, once in that time at most: no task waits for it.
+ * <p>Whoever is told is told on a thread of Vouch's own, which all share, once in that time at most: no task waits for it. One who does
+ * not come back keeps the others from being told.
  */
 public final class Jank implements AutoCloseable {
     private static final BlockingQueue<Runnable> TOLD = new ArrayBlockingQueue<>(1024);
@@ -21,6 +22,7 @@ public final class Jank implements AutoCloseable {
     /** When the last of them were, in turns. */
     private final long[] times;
     private int next;
+    private volatile boolean closed;
     private long quietUntil = System.nanoTime();
 
     private Jank(Group group, long least, int tasks, long within, LongConsumer listener) {
@@ -34,20 +36,28 @@ public final class Jank implements AutoCloseable {
 
     static Jank watch(Group group, int tasks, long millis, long seconds, LongConsumer listener) {
         Jank jank = new Jank(group, millis * Sums.MILLISECOND, tasks, seconds * 1_000 * Sums.MILLISECOND, listener);
-        if (Agent.here) {
-            start();
+        if (Agent.here && Wanted.canBe() && start()) {
             group.watch(jank);
             Agent.want();
         }
         return jank;
     }
 
-    private static synchronized void start() {
+    /** False if there can be no thread more. */
+    private static synchronized boolean start() {
         if (teller == null) {
-            teller = new Thread(Jank::run, "Vouch listeners");
-            teller.setDaemon(true);
-            teller.start();
+            Thread thread = new Thread(Jank::run, "Vouch listeners");
+            thread.setDaemon(true);
+            // It must not keep the program of whoever came first.
+            thread.setContextClassLoader(null);
+            try {
+                thread.start();
+            } catch (OutOfMemoryError full) {
+                return false;
+            }
+            teller = thread;
         }
+        return true;
     }
 
     private static void run() {
@@ -76,12 +86,17 @@ public final class Jank implements AutoCloseable {
             quietUntil = now + within;
         }
         // Where nobody has listened for so long one more that is not told is nothing.
-        TOLD.offer(() -> listener.accept(took));
+        TOLD.offer(() -> {
+            if (!closed) {
+                listener.accept(took);
+            }
+        });
     }
 
     /** Nobody is told any more. */
     @Override
     public void close() {
+        closed = true;
         group.forget(this);
     }
 }

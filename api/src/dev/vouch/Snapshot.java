@@ -23,13 +23,14 @@ public final class Snapshot {
 
     static Snapshot take() {
         List<Spent> groups = new ArrayList<>();
-        if (Agent.here) {
+        if (Agent.here && Wanted.canBe()) {
             Agent.want();
             // Numbers count from 1.
             String[] names = Agent.groups();
-            for (int at = 0; at < names.length; at++) {
-                Spent spent = new Spent(names[at], Agent.spent(at + 1));
-                if (!spent.isNothing()) {
+            for (int at = 0; names != null && at < names.length; at++) {
+                long[] sums = Agent.spent(at + 1);
+                Spent spent = sums == null ? null : new Spent(names[at], sums);
+                if (spent != null && !spent.isNothing()) {
                     groups.add(spent);
                 }
             }

@@ -27,14 +27,22 @@ public final class Task implements AutoCloseable {
 
     static Task begin(Group group) {
         // What cannot be measured, as where there is no memory left, costs the program nothing.
+        Here here = null;
+        boolean enters = false;
+        int number = 0;
         try {
-            Here here = Here.get();
-            if (!here.enter(group.number())) {
+            here = Here.get();
+            number = group.number();
+            enters = here.enter(number);
+            if (!enters) {
                 return NONE;
             }
             here.look();
             return new Task(group, here, here.turn(), here.wall(), here.cpu());
         } catch (Throwable mistake) {
+            if (enters) {
+                here.leave(number);
+            }
             return NONE;
         }
     }
@@ -45,14 +53,21 @@ public final class Task implements AutoCloseable {
         if (group == null || closed) {
             return;
         }
-        closed = true;
-        int number = group.number();
-        if (here.turn() != turn) {
-            Agent.abandon(number);
-            return;
+        try {
+            end();
+        } catch (Throwable mistake) {
+            // It has no room to be counted.
         }
-        here.leave(number);
-        if (!here.isOwn()) {
+    }
+
+    private void end() {
+        int number = group.number();
+        boolean isOfThisTurn = here.turn() == turn;
+        if (isOfThisTurn) {
+            here.leave(number);
+        }
+        closed = true;
+        if (!isOfThisTurn || !here.isOwn()) {
             Agent.abandon(number);
             return;
         }

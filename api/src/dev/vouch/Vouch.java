@@ -62,7 +62,7 @@ public final class Vouch {
      */
     public static void nextEvent() {
         if (Agent.here && Wanted.groups()) {
-            Here.get().begin();
+            Here.begin();
         }
     }
 

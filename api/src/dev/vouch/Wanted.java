@@ -10,9 +10,23 @@ final class Wanted {
     private static final int GROUPS = 1;
     private static final int MARKERS = 2;
 
-    private static final ByteBuffer WORD = Sums.inOrder(Agent.wanted());
+    private static final ByteBuffer WORD = find();
 
     private Wanted() {}
+
+    private static ByteBuffer find() {
+        try {
+            return Sums.inOrder(Agent.wanted());
+        } catch (UnsatisfiedLinkError older) {
+            // An agent that knows of contexts alone.
+            return null;
+        }
+    }
+
+    /** True if the agent can be asked. To be asked where it is. */
+    static boolean canBe() {
+        return WORD != null;
+    }
 
     /** True for {@link Group groups}. To be asked where the agent is. */
     static boolean groups() {

@@ -2,7 +2,10 @@ package dev.vouch.cost;
 
 import java.util.concurrent.TimeUnit;
 
+import dev.vouch.Group;
+import dev.vouch.Marker;
 import dev.vouch.Scope;
+import dev.vouch.Task;
 import dev.vouch.Vouch;
 import jdk.jfr.Event;
 import jdk.jfr.Recording;
@@ -15,13 +18,14 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * What a context costs, beside what else a program could do: an empty block, a ThreadLocal that is set and set back, a JFR event.
+ * What a context, a task of a group and a marker cost, beside what else a program could do: an empty block, a ThreadLocal that is set
+ * and set back, a look at the clock before and after, a JFR event.
  * `scripts/api-cost` runs it with the agent and without.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @State(org.openjdk.jmh.annotations.Scope.Thread)
-public class ContextCost {
+public class ApiCost {
     record Request(String user, String action, String file) {}
 
     static final class Served extends Event {
@@ -29,6 +33,9 @@ public class ContextCost {
         String action;
         String file;
     }
+
+    private static final Group GROUP = Vouch.group("tasks");
+    private static final Marker<Request> SERVED = Vouch.marker(Request.class);
 
     private static final ThreadLocal<Request> CURRENT = new ThreadLocal<>();
 
@@ -73,6 +80,28 @@ public class ContextCost {
     public int contextInContext() {
         try (Scope outer = Vouch.with(made); Scope inner = Vouch.with("step")) {
             return work++;
+        }
+    }
+
+    @Benchmark
+    public int task() {
+        try (Task task = GROUP.enter()) {
+            return work++;
+        }
+    }
+
+    @Benchmark
+    public int clocks() {
+        return work += (int) (System.nanoTime() - System.nanoTime());
+    }
+
+    @Benchmark
+    public int marker() {
+        long began = SERVED.begin();
+        try {
+            return work++;
+        } finally {
+            SERVED.commit(began, made);
         }
     }
 

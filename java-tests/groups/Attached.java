@@ -1,0 +1,115 @@
+/*
+ * The program has groups and markers from its first moment, and the agent is attached later, stopped, and started again: each recording
+ * has its own tasks and markers, all of them and no others, also those of a second copy of the library (each web application brings its
+ * own). Between recordings nothing is told.
+ *
+ * @test
+ * @summary tasks and markers of a program that the agent is attached to, stopped in, and started in again
+ * @key attach
+ * @library /lib /api/src
+ * @build dev.vouch.test.* dev.vouch.Vouch
+ * @run main/timeout=200 Attached
+ */
+
+import java.io.File;
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Scanner;
+
+import com.google.gson.JsonObject;
+
+import dev.vouch.Group;
+import dev.vouch.Marker;
+import dev.vouch.Task;
+import dev.vouch.Vouch;
+import dev.vouch.test.Attach;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Running;
+import dev.vouch.test.Vm;
+
+public class Attached {
+    private static final int TASKS = 500;
+
+    public static void main(String[] args) {
+        try (Running child = Vm.without().start(Service.class)) {
+            child.awaitOut("ready");
+            try (Attach attach = Attach.to(child)) {
+                for (String name : new String[] {"first", "second"}) {
+                    Path report = child.dir.resolve(name + "-report.json");
+                    work(child, "before " + name);
+                    attach.must("out=" + child.dir.resolve(name + ".json") + ",report=" + report);
+                    work(child, name);
+                    attach.must("stop");
+                    check(Report.read(report).json, name);
+                }
+            }
+            child.stdin().println("exit");
+            child.waitFor().ok();
+        }
+    }
+
+    private static void work(Running child, String name) {
+        child.stdin().println(name);
+        child.awaitOut("done " + name);
+    }
+
+    private static void check(JsonObject report, String name) {
+        JsonObject groups = report.getAsJsonObject("groups");
+        Check.equal(1, groups.size(), "groups of the " + name + " recording: " + groups);
+        Check.equal(2L * TASKS, groups.getAsJsonObject(name).get("tasks").getAsLong(), "tasks of both copies");
+        JsonObject told = report.getAsJsonObject("markers").getAsJsonObject("java.lang.String");
+        Check.equal(2L * TASKS, told.get("count").getAsLong(), "markers of the " + name + " recording");
+    }
+
+    /** What is to be done by each copy of the library. */
+    public static final class Work implements Runnable {
+        private static final Marker<String> MARKER = Vouch.marker(String.class);
+        private final String name;
+
+        public Work(String name) {
+            this.name = name;
+        }
+
+        @Override
+        public void run() {
+            Group group = Vouch.group(name);
+            for (int at = 0; at < TASKS; at++) {
+                try (Task task = group.enter()) {
+                    MARKER.commit(name);
+                }
+            }
+        }
+    }
+
+    static final class Service {
+        public static void main(String[] args) throws Exception {
+            List<URL> path = new ArrayList<>();
+            for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+                path.add(url(entry));
+            }
+            ClassLoader parent = ClassLoader.getSystemClassLoader().getParent();
+            try (URLClassLoader other = new URLClassLoader(path.toArray(new URL[0]), parent); Scanner lines = new Scanner(System.in)) {
+                Class<?> copy = other.loadClass(Work.class.getName());
+                System.out.println("ready");
+                for (String name = lines.nextLine(); !name.equals("exit"); name = lines.nextLine()) {
+                    new Work(name).run();
+                    ((Runnable) copy.getConstructor(String.class).newInstance(name)).run();
+                    System.out.println("done " + name);
+                }
+            }
+        }
+
+        private static URL url(String entry) {
+            try {
+                return new File(entry).toURI().toURL();
+            } catch (MalformedURLException error) {
+                throw new IllegalArgumentException(entry, error);
+            }
+        }
+    }
+}
