@@ -11,13 +11,8 @@
  * @run main/timeout=200 Attached
  */
 
-import java.io.File;
-import java.net.MalformedURLException;
-import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Scanner;
 
 import com.google.gson.JsonObject;
@@ -28,6 +23,7 @@ import dev.vouch.Task;
 import dev.vouch.Vouch;
 import dev.vouch.test.Attach;
 import dev.vouch.test.Check;
+import dev.vouch.test.Copy;
 import dev.vouch.test.Report;
 import dev.vouch.test.Running;
 import dev.vouch.test.Vm;
@@ -88,12 +84,7 @@ public class Attached {
 
     static final class Service {
         public static void main(String[] args) throws Exception {
-            List<URL> path = new ArrayList<>();
-            for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
-                path.add(url(entry));
-            }
-            ClassLoader parent = ClassLoader.getSystemClassLoader().getParent();
-            try (URLClassLoader other = new URLClassLoader(path.toArray(new URL[0]), parent); Scanner lines = new Scanner(System.in)) {
+            try (URLClassLoader other = Copy.loader(); Scanner lines = new Scanner(System.in)) {
                 Class<?> copy = other.loadClass(Work.class.getName());
                 System.out.println("ready");
                 for (String name = lines.nextLine(); !name.equals("exit"); name = lines.nextLine()) {
@@ -101,14 +92,6 @@ public class Attached {
                     ((Runnable) copy.getConstructor(String.class).newInstance(name)).run();
                     System.out.println("done " + name);
                 }
-            }
-        }
-
-        private static URL url(String entry) {
-            try {
-                return new File(entry).toURI().toURL();
-            } catch (MalformedURLException error) {
-                throw new IllegalArgumentException(entry, error);
             }
         }
     }

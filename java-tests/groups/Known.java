@@ -39,9 +39,7 @@ public class Known {
     private static final int LIMITS = 10;
 
     public static void main(String[] args) {
-        for (String engine : new String[] {"auto", "timer"}) {
-            check(Vm.with("interval=1ms,engine=" + engine).run(Program.class).ok());
-        }
+        check(Vm.with("interval=1ms").run(Program.class).ok());
         Run without = Vm.without().run(Program.class, "alone").ok();
         Check.equal(0, JsonParser.parseString(without.value("all")).getAsJsonObject().getAsJsonArray("groups").size(), "groups without the agent");
     }

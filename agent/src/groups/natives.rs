@@ -34,7 +34,7 @@ pub fn methods() -> [NativeMethod; 10] {
 extern "system" fn switches(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
         let page = registry().switches(clock::own_tid());
-        // SAFETY: at this address there is always a page that may be read, and the library only reads it.
+        // SAFETY: the page is there while the thread lives, and the library reads it on that alone.
         unsafe { buffer(&mut env, page.map(|page| (page.as_ptr(), READ))) }
     })
 }
@@ -44,7 +44,7 @@ extern "system" fn cpu(_: JNIEnv<'_>, _: JClass<'_>) -> jlong {
     clock::own_cpu().cast_signed()
 }
 
-/// From now on somebody does.
+/// From now on somebody wants to know of groups.
 extern "system" fn want(_: JNIEnv<'_>, _: JClass<'_>) {
     guard((), || groups().want());
 }

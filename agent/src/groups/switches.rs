@@ -61,7 +61,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: this mapping is ours, and nobody reads it any more: see `Switches`.
+        // SAFETY: this mapping is ours, and nobody reads it: it was not handed out, or its thread is gone.
         unsafe { libc::munmap(self.address.as_ptr(), PAGE) };
         MAPPED.fetch_sub(1, Relaxed);
     }

@@ -75,8 +75,8 @@ public final class Group {
     }
 
     /** A task has ended. If its CPU time is not known that is below nothing. */
-    void add(Here here, long ended, long tookWall, long tookCpu) {
-        ByteBuffer sums = here.sums(number);
+    void add(Object[] here, long ended, long tookWall, long tookCpu) {
+        ByteBuffer sums = Here.sums(here, number);
         if (sums == null) {
             Agent.spend(number, tookWall, tookCpu);
         } else {

@@ -4,12 +4,15 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * A thread that does tasks: which groups it has entered, and its clocks.
+ * The calling thread, as it does tasks: which groups it has entered, and its clocks.
  *
  * To ask the kernel for a thread's CPU time takes longer than most tasks. While a thread stays on its processor its CPU time is what the
  * clock says; and the kernel counts, in a page that the thread can read, how often it was taken off. So it is asked once for each time
  * that this has happened, and never if not. Where there is no such page it is asked each time; a virtual thread has no CPU time that
  * anybody knows.
+ *
+ * What a thread keeps is of the JDK's classes alone: else it would keep this class loader, which an application may have brought along. So
+ * it is no object of this class, which there would have to be one of for each task.
  */
 final class Here {
     /** Where in the page the kernel counts. */
@@ -18,71 +21,91 @@ final class Here {
     /** In the place of sums that a thread has asked for and cannot have. */
     private static final ByteBuffer NONE = ByteBuffer.allocate(0);
 
-    private static final ThreadLocal<Here> OF = ThreadLocal.withInitial(Here::new);
+    // What a thread keeps: itself, its page, the groups that it is in, its sums by the numbers of groups, and these numbers.
+    private static final int OWNER = 0;
+    private static final int PAGE = 1;
+    private static final int ENTERED = 2;
+    private static final int SUMS = 3;
+    private static final int NUMBERS = 4;
 
-    private final Thread owner = Thread.currentThread();
-    private final boolean known = !Kind.isVirtual(owner);
-    private final ByteBuffer page = known ? Agent.switches() : null;
-    private boolean[] entered = new boolean[16];
-    /** By the numbers of groups, once it was asked for them. */
-    private ByteBuffer[] sums = new ByteBuffer[16];
     /** Which turn of its event loop this is. */
-    private int turn;
+    private static final int TURN = 0;
+    // What both clocks were when the thread had been taken off so often.
+    private static final int WALL_THEN = 1;
+    private static final int CPU_THEN = 2;
+    private static final int TIMES_TAKEN_OFF = 3;
+    // What was seen last.
+    private static final int WALL = 4;
+    private static final int CPU = 5;
 
-    /** What both clocks were when the thread had been taken off so often. */
-    private long wallThen;
-    private long cpuThen;
-    private int takenOff = -1;
-
-    /** What was seen last. */
-    private long wall;
-    private long cpu = -1;
+    private static final ThreadLocal<Object[]> OF = ThreadLocal.withInitial(Here::keep);
 
     private Here() {}
 
+    private static Object[] keep() {
+        Thread owner = Thread.currentThread();
+        boolean known = !Kind.isVirtual(owner);
+        long[] numbers = new long[CPU + 1];
+        numbers[TIMES_TAKEN_OFF] = -1;
+        numbers[CPU] = -1;
+        // A virtual thread has no sums of its own.
+        return new Object[] {owner, known ? Agent.switches() : null, new boolean[16], known ? new ByteBuffer[16] : null, numbers};
+    }
+
     /** The calling thread. */
-    static Here get() {
+    static Object[] get() {
         return OF.get();
     }
 
+    private static long[] numbers(Object[] here) {
+        return (long[]) here[NUMBERS];
+    }
+
     /** True if it is the calling thread. */
-    boolean isOwn() {
-        return owner == Thread.currentThread();
+    static boolean isOwn(Object[] here) {
+        return here[OWNER] == Thread.currentThread();
+    }
+
+    private static boolean[] entered(Object[] here) {
+        return (boolean[]) here[ENTERED];
     }
 
     /** Enters a group; false if it is in there. */
-    boolean enter(int group) {
+    static boolean enter(Object[] here, int group) {
+        boolean[] entered = entered(here);
         if (group >= entered.length) {
             entered = Arrays.copyOf(entered, Integer.highestOneBit(group) * 2);
+            here[ENTERED] = entered;
         }
         boolean enters = !entered[group];
         entered[group] = true;
         return enters;
     }
 
-    void leave(int group) {
-        entered[group] = false;
+    static void leave(Object[] here, int group) {
+        entered(here)[group] = false;
     }
 
     /** Where its tasks of this group are added up; null: not by itself. */
-    ByteBuffer sums(int group) {
-        if (!known) {
+    static ByteBuffer sums(Object[] here, int group) {
+        ByteBuffer[] sums = (ByteBuffer[]) here[SUMS];
+        if (sums == null) {
             return null;
         }
         ByteBuffer found = group < sums.length ? sums[group] : null;
         if (found == null) {
-            found = ask(group);
+            found = ask(here, sums, group);
         }
-        return found == NONE ? null : found;
+        return found.capacity() == 0 ? null : found;
     }
 
-    private ByteBuffer ask(int group) {
+    private static ByteBuffer ask(Object[] here, ByteBuffer[] sums, int group) {
         try {
-            if (group >= sums.length) {
-                sums = Arrays.copyOf(sums, Integer.highestOneBit(group) * 2);
-            }
+            ByteBuffer[] wide = group < sums.length ? sums : Arrays.copyOf(sums, Integer.highestOneBit(group) * 2);
             ByteBuffer given = Sums.inOrder(Agent.sums(group));
-            return sums[group] = given == null ? NONE : given;
+            wide[group] = given == null ? NONE : given;
+            here[SUMS] = wide;
+            return wide[group];
         } catch (OutOfMemoryError full) {
             // This once it is added up elsewhere.
             return NONE;
@@ -92,71 +115,73 @@ final class Here {
     /** The calling thread's event loop handles another event: what it was about is not what it is about now. */
     static void begin() {
         try {
-            Here here = OF.get();
-            here.turn++;
-            Arrays.fill(here.entered, false);
+            Object[] here = get();
+            numbers(here)[TURN]++;
+            Arrays.fill(entered(here), false);
         } catch (Throwable mistake) {
             // There is no memory left: whoever is in a group stays there.
         }
     }
 
-    int turn() {
-        return turn;
+    static long turn(Object[] here) {
+        return numbers(here)[TURN];
     }
 
     /** Looks at both clocks. */
-    void look() {
-        if (!known) {
-            wall = System.nanoTime();
+    static void look(Object[] here) {
+        long[] numbers = numbers(here);
+        ByteBuffer page = (ByteBuffer) here[PAGE];
+        if (here[SUMS] == null) {
+            numbers[WALL] = System.nanoTime();
             return;
         }
         if (page != null) {
-            int before = takenOff();
+            int before = takenOff(page);
             long now = System.nanoTime();
-            if (before == takenOff && takenOff() == before) {
-                wall = now;
-                cpu = cpuThen + (now - wallThen);
+            if (before == numbers[TIMES_TAKEN_OFF] && takenOff(page) == before) {
+                numbers[WALL] = now;
+                numbers[CPU] = numbers[CPU_THEN] + (now - numbers[WALL_THEN]);
                 return;
             }
         }
-        ask();
+        ask(numbers, page);
     }
 
-    private void ask() {
+    private static void ask(long[] numbers, ByteBuffer page) {
         for (int tries = 0; tries < TRIES; tries++) {
-            int before = page == null ? 0 : takenOff();
+            int before = page == null ? 0 : takenOff(page);
             long begin = System.nanoTime();
-            cpuThen = Agent.cpu();
+            numbers[CPU_THEN] = Agent.cpu();
             long end = System.nanoTime();
             // Both are of one moment, more or less.
-            wallThen = begin + (end - begin) / 2;
-            takenOff = before;
-            if (page == null || takenOff() == before) {
+            numbers[WALL_THEN] = begin + (end - begin) / 2;
+            numbers[TIMES_TAKEN_OFF] = before;
+            if (page == null || takenOff(page) == before) {
                 break;
             }
             // It was taken off meanwhile: what was seen belongs to no time that it was on.
-            takenOff = before + 1;
+            numbers[TIMES_TAKEN_OFF] = -1;
         }
-        wall = wallThen;
-        cpu = cpuThen;
+        numbers[WALL] = numbers[WALL_THEN];
+        numbers[CPU] = numbers[CPU_THEN];
     }
 
     /** How often the thread was taken off its processor. It is read where it stands here, neither earlier nor later. */
-    private int takenOff() {
+    private static int takenOff(ByteBuffer page) {
         @SuppressWarnings("unused")
         boolean before = Agent.here;
-        int count = page.getInt(TAKEN_OFF);
+        int count = page.getInt(TAKEN_OFF) & Integer.MAX_VALUE;
         @SuppressWarnings("unused")
         boolean behind = Agent.here;
         return count;
     }
 
-    long wall() {
-        return wall;
+    static long wall(Object[] here) {
+        return numbers(here)[WALL];
     }
 
     /** Below nothing: nobody knows. */
-    long cpu() {
-        return cpu;
+    static long cpu(Object[] here) {
+        return numbers(here)[CPU];
     }
 }

@@ -3,6 +3,7 @@ package dev.vouch;
 import java.util.Arrays;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 
 /**
@@ -13,7 +14,10 @@ import java.util.function.LongConsumer;
  */
 public final class Jank implements AutoCloseable {
     private static final BlockingQueue<Runnable> TOLD = new ArrayBlockingQueue<>(1024);
+    private static final long IDLE_SECONDS = 1;
+    /** It is there while anybody listens. */
     private static Thread teller;
+    private static int listeners;
 
     private final Group group;
     private final long least;
@@ -39,6 +43,8 @@ public final class Jank implements AutoCloseable {
         if (Agent.here && Wanted.canBe() && start()) {
             group.watch(jank);
             Agent.want();
+        } else {
+            jank.closed = true;
         }
         return jank;
     }
@@ -57,17 +63,33 @@ public final class Jank implements AutoCloseable {
             }
             teller = thread;
         }
+        listeners++;
         return true;
     }
 
+    /** True if nobody listens any more: then the next one starts another thread. */
+    private static synchronized boolean ends() {
+        if (listeners == 0) {
+            teller = null;
+        }
+        return listeners == 0;
+    }
+
+    private static synchronized void leave() {
+        listeners--;
+    }
+
     private static void run() {
-        while (true) {
+        do {
             try {
-                TOLD.take().run();
+                Runnable told = TOLD.poll(IDLE_SECONDS, TimeUnit.SECONDS);
+                if (told != null) {
+                    told.run();
+                }
             } catch (Throwable mistake) {
                 // It is the listener's, or there is no memory left: others are to be told all the same.
             }
-        }
+        } while (!ends());
     }
 
     /** A task of its group has taken so long. */
@@ -95,8 +117,11 @@ public final class Jank implements AutoCloseable {
 
     /** Nobody is told any more. */
     @Override
-    public void close() {
-        closed = true;
-        group.forget(this);
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            group.forget(this);
+            leave();
+        }
     }
 }

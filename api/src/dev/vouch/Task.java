@@ -10,14 +10,15 @@ public final class Task implements AutoCloseable {
     static final Task NONE = new Task(null, null, 0, 0, 0);
 
     private final Group group;
-    private final Here here;
-    private final int turn;
+    /** What {@link Here} knows of its thread. */
+    private final Object[] here;
+    private final long turn;
     private final long wall;
     /** Below nothing: that is not known. */
     private final long cpu;
     private boolean closed;
 
-    private Task(Group group, Here here, int turn, long wall, long cpu) {
+    private Task(Group group, Object[] here, long turn, long wall, long cpu) {
         this.group = group;
         this.here = here;
         this.turn = turn;
@@ -27,21 +28,21 @@ public final class Task implements AutoCloseable {
 
     static Task begin(Group group) {
         // What cannot be measured, as where there is no memory left, costs the program nothing.
-        Here here = null;
+        Object[] here = null;
         boolean enters = false;
         int number = 0;
         try {
             here = Here.get();
             number = group.number();
-            enters = here.enter(number);
+            enters = Here.enter(here, number);
             if (!enters) {
                 return NONE;
             }
-            here.look();
-            return new Task(group, here, here.turn(), here.wall(), here.cpu());
+            Here.look(here);
+            return new Task(group, here, Here.turn(here), Here.wall(here), Here.cpu(here));
         } catch (Throwable mistake) {
             if (enters) {
-                here.leave(number);
+                Here.leave(here, number);
             }
             return NONE;
         }
@@ -62,18 +63,18 @@ public final class Task implements AutoCloseable {
 
     private void end() {
         int number = group.number();
-        boolean isOfThisTurn = here.turn() == turn;
+        boolean isOfThisTurn = Here.turn(here) == turn;
         if (isOfThisTurn) {
-            here.leave(number);
+            Here.leave(here, number);
         }
         closed = true;
-        if (!isOfThisTurn || !here.isOwn()) {
+        if (!isOfThisTurn || !Here.isOwn(here)) {
             Agent.abandon(number);
             return;
         }
-        here.look();
-        long tookWall = here.wall() - wall;
-        long tookCpu = cpu < 0 || here.cpu() < 0 ? -1 : Math.max(0, Math.min(here.cpu() - cpu, tookWall));
-        group.add(here, here.wall(), tookWall, tookCpu);
+        Here.look(here);
+        long tookWall = Here.wall(here) - wall;
+        long tookCpu = cpu < 0 || Here.cpu(here) < 0 ? -1 : Math.max(0, Math.min(Here.cpu(here) - cpu, tookWall));
+        group.add(here, Here.wall(here), tookWall, tookCpu);
     }
 }

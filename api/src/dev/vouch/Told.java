@@ -20,8 +20,8 @@ final class Told {
     private static final int DECIMAL = 4;
     private static final int PERCENTAGE = 5;
 
-    /** The calling thread is at it: what its own class's code tells meanwhile, as in {@code toString()}, would have no end. */
-    private static final ThreadLocal<Boolean> TELLING = new ThreadLocal<>();
+    /** Whether the calling thread is at it: what a class's own code tells meanwhile, as in {@code toString()}, would have no end. */
+    private static final ThreadLocal<boolean[]> TELLING = ThreadLocal.withInitial(() -> new boolean[1]);
 
     private final Class<?> type;
     /** Not before there is something to tell: a program without the agent does not pay for it. */
@@ -91,9 +91,17 @@ final class Told {
         }
         // Whatever the program's own classes throw here they would not have thrown without the agent.
         try {
-            if (TELLING.get() == null) {
-                TELLING.set(true);
-                tell(known(), began, ended, what, stack);
+            boolean[] telling = TELLING.get();
+            if (telling[0]) {
+                return;
+            }
+            telling[0] = true;
+            try {
+                Known known = known();
+                Agent.mark(known.number, began, ended, numbers(known, what), texts(known, what), stack);
+            } finally {
+                // No call: there is always room on the stack for this.
+                telling[0] = false;
             }
         } catch (Throwable mistake) {
             // There is no marker.
@@ -112,14 +120,6 @@ final class Told {
             this.known = known;
         }
         return known;
-    }
-
-    private static void tell(Known known, long began, long ended, Object what, boolean stack) throws IllegalAccessException {
-        try {
-            Agent.mark(known.number, began, ended, numbers(known, what), texts(known, what), stack);
-        } finally {
-            TELLING.remove();
-        }
     }
 
     private static long[] numbers(Known known, Object what) throws IllegalAccessException {
