@@ -8,7 +8,7 @@ mod code;
 mod collection;
 pub mod heap;
 mod monitor;
-pub mod place;
+mod place;
 mod row;
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub use allocation::born;
 pub use code::{compiled, prepared};
 pub use collection::{stood, stood_since, told_by};
 pub use monitor::STILL_ENTERS;
-pub use place::{DEEPEST, is_of_this_recording};
+pub use place::{DEEPEST, is_of_this_recording, started};
 pub use row::{Brings, Row};
 
 /// All of them.

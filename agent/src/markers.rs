@@ -17,7 +17,7 @@ use vouch_report::EventReport;
 use vouch_sample::VALUES;
 
 use crate::clock;
-use crate::events::{Row, place};
+use crate::events::{self, Row};
 use crate::library;
 
 /// So many kinds are told apart.
@@ -44,17 +44,6 @@ pub struct Kind {
     pub description: String,
     /// Of each field, its name, what it is called and how it is to be read.
     pub fields: Vec<(String, String, Unit)>,
-}
-
-/// One that is to be shown: of the calling thread.
-#[derive(Debug, Clone, Copy)]
-pub struct Marker<'m> {
-    pub began: u64,
-    pub ended: u64,
-    /// As many as its kind has fields count. Of a text it is how many bytes of all texts are this one's.
-    pub values: [u64; VALUES],
-    pub texts: &'m str,
-    pub with_stack: bool,
 }
 
 /// All kinds.
@@ -135,7 +124,7 @@ impl Markers {
 
     /// The times between which one is shown that went on between these, if it is: not before the recording began, and it has ended.
     fn admitted(&self, row: &Row, began: u64, ended: u64) -> Option<(u64, u64)> {
-        let (since, now) = (place::started(), clock::monotonic());
+        let (since, now) = (events::started(), clock::monotonic());
         let ended = ended.min(now);
         if !self.wanted.load(Relaxed) || ended < since {
             return None;
@@ -162,12 +151,6 @@ impl Markers {
         };
         self.known().map(of).filter(|(_, report)| report.count > 0).collect()
     }
-}
-
-/// Tells of one.
-pub fn mark(row: &'static Row, marker: Marker<'_>) {
-    let Marker { began, ended, values, texts, with_stack } = marker;
-    row.told_here(began, ended, values, texts, with_stack);
 }
 
 /// How a kind stands in a timeline, where so many of its class are there already that look otherwise.

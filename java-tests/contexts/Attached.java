@@ -11,13 +11,7 @@
  * @run main/timeout=200 Attached
  */
 
-import java.io.File;
-import java.net.MalformedURLException;
-import java.net.URL;
-import java.net.URLClassLoader;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Scanner;
 
 import dev.vouch.Scope;
@@ -28,6 +22,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Running;
 import dev.vouch.test.Sample;
+import dev.vouch.test.SecondCopy;
 import dev.vouch.test.Vm;
 
 public class Attached {
@@ -114,24 +109,9 @@ public class Attached {
 
         /** By another class loader, which shares nothing with this one. */
         private static Runnable copy() throws Exception {
-            List<URL> path = new ArrayList<>();
-            for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
-                path.add(url(entry));
-            }
-            ClassLoader loader = new URLClassLoader(path.toArray(new URL[0]), null) {
-                @Override
-                protected Class<?> findClass(String name) throws ClassNotFoundException {
-                    // The JDK's own, where the parent has not all of it.
-                    return name.startsWith("java.") ? ClassLoader.getSystemClassLoader().loadClass(name) : super.findClass(name);
-                }
-            };
-            java.lang.reflect.Constructor<?> made = loader.loadClass("Attached$Copy").getDeclaredConstructor();
+            java.lang.reflect.Constructor<?> made = SecondCopy.loader().loadClass("Attached$Copy").getDeclaredConstructor();
             made.setAccessible(true);
             return (Runnable) made.newInstance();
-        }
-
-        private static URL url(String entry) throws MalformedURLException {
-            return new File(entry).toURI().toURL();
         }
     }
 

@@ -23,9 +23,9 @@ import dev.vouch.Task;
 import dev.vouch.Vouch;
 import dev.vouch.test.Attach;
 import dev.vouch.test.Check;
-import dev.vouch.test.Copy;
 import dev.vouch.test.Report;
 import dev.vouch.test.Running;
+import dev.vouch.test.SecondCopy;
 import dev.vouch.test.Vm;
 
 public class Attached {
@@ -84,7 +84,7 @@ public class Attached {
 
     static final class Service {
         public static void main(String[] args) throws Exception {
-            try (URLClassLoader other = Copy.loader(); Scanner lines = new Scanner(System.in)) {
+            try (URLClassLoader other = SecondCopy.loader(); Scanner lines = new Scanner(System.in)) {
                 Class<?> copy = other.loadClass(Work.class.getName());
                 System.out.println("ready");
                 for (String name = lines.nextLine(); !name.equals("exit"); name = lines.nextLine()) {

@@ -19,8 +19,8 @@ import dev.vouch.Scope;
 import dev.vouch.Task;
 import dev.vouch.Vouch;
 import dev.vouch.test.Check;
-import dev.vouch.test.Copy;
 import dev.vouch.test.Run;
+import dev.vouch.test.SecondCopy;
 import dev.vouch.test.Vm;
 
 public class Unloaded {
@@ -61,7 +61,7 @@ public class Unloaded {
         }
 
         private static WeakReference<ClassLoader> application() throws Exception {
-            URLClassLoader loader = Copy.loader();
+            URLClassLoader loader = SecondCopy.loader();
             ((Runnable) loader.loadClass(Application.class.getName()).getConstructor().newInstance()).run();
             loader.close();
             return new WeakReference<>(loader);

@@ -5,15 +5,15 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use jni::objects::{JByteBuffer, JClass, JObjectArray, JString};
+use jni::objects::{JClass, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jobject};
 
-use super::{Context, Kind, Refusal, carried, contexts};
+use super::{Cell, Context, Kind, Refusal, carried, contexts};
 use crate::clock;
 use crate::fault::guard;
 use crate::java;
-use crate::library::method;
+use crate::library::{buffer, method};
 use crate::threads::registry;
 
 /// In the place of a number: there are too many, so none need be asked for any more.
@@ -34,26 +34,20 @@ pub fn methods() -> [NativeMethod; 7] {
 
 /// The calling thread's cell, as a direct buffer; null if there is none to be had.
 extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
-    guard(None, || {
-        let cell = registry().cell(clock::own_tid())?;
-        let word = cell.word().as_ptr();
+    guard(null_mut(), || {
+        let word = registry().cell(clock::own_tid()).map(Cell::word);
         // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as long as that runs Java.
-        let buffer = unsafe { env.new_direct_byte_buffer(word.cast(), size_of::<u32>()) };
-        java::cleared(&env, buffer).map(JByteBuffer::into_raw)
+        unsafe { buffer(&mut env, word.map(|word| (word.as_ptr().cast(), size_of_val(word)))) }
     })
-    .unwrap_or(null_mut())
 }
 
 /// The table of the virtual threads' contexts, as a direct buffer; null if there is none to be had.
 extern "system" fn virtuals(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
-    guard(None, || {
+    guard(null_mut(), || {
         let table = carried::table();
         // SAFETY: the table is never freed, and all of it are atomics: the program writes each entry by the virtual thread that has it.
-        let buffer =
-            unsafe { env.new_direct_byte_buffer(table.as_ptr().cast_mut().cast(), size_of_val(table)) };
-        java::cleared(&env, buffer).map(JByteBuffer::into_raw)
+        unsafe { buffer(&mut env, Some((table.as_ptr().cast_mut().cast(), size_of_val(table)))) }
     })
-    .unwrap_or(null_mut())
 }
 
 /// How far in that table the calling virtual thread has its entry, of which the id is given; -1 if it has none.

@@ -110,21 +110,19 @@ impl Row {
 
     /// Counts one that took from a time to a time; true if it is to be shown.
     pub fn counted(&self, began: u64, ended: u64) -> bool {
-        match self.kind {
-            Some(kind) if ended.saturating_sub(began) >= kind.least_ns => {
-                self.counted_within(began, ended, kind.most_in_a_second)
-            }
-            _ => {
-                self.counts.add(ended.saturating_sub(began));
-                self.kind.is_none()
-            }
-        }
+        let took = ended.saturating_sub(began);
+        self.counts.add(took);
+        self.kind.is_none_or(|kind| took >= kind.least_ns && self.admits(took, ended, kind.most_in_a_second))
     }
 
     /// The same, where so many are shown in a second, and of long ones more.
     pub fn counted_within(&self, began: u64, ended: u64, most_in_a_second: u64) -> bool {
         let took = ended.saturating_sub(began);
         self.counts.add(took);
+        self.admits(took, ended, most_in_a_second)
+    }
+
+    fn admits(&self, took: u64, ended: u64, most_in_a_second: u64) -> bool {
         let times = if took >= LONG_NS { TIMES } else { 1 };
         self.counts.admits(ended, most_in_a_second * times)
     }

@@ -8,7 +8,7 @@ use jni_sys::{jboolean, jint, jlong};
 use vouch_recording::Unit;
 use vouch_sample::VALUES;
 
-use super::{Kind, Marker, mark, markers};
+use super::{Kind, markers};
 use crate::events::Row;
 use crate::fault::guard;
 use crate::java;
@@ -61,7 +61,8 @@ extern "system" fn marker(
     .unwrap_or(0)
 }
 
-/// Something that the calling thread tells, of which 0 is a kind that has no number: as many numbers as its kind has fields, and the texts of those that are texts.
+/// Something that the calling thread tells: as many numbers as its kind has fields, and the texts of those that are texts. 0 is a kind
+/// that has no number.
 extern "system" fn marked(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
@@ -79,14 +80,14 @@ extern "system" fn marked(
         let Some((began, ended)) = markers().admitted(row, began, ended) else { return };
         match told(env, row, &numbers, &texts) {
             Some((values, texts)) => {
-                mark(row, Marker { began, ended, values, texts: &texts, with_stack: with_stack != 0 });
+                row.told_here(began, ended, values, &texts, with_stack != 0);
             }
             None => markers().lose(),
         }
     });
 }
 
-/// What it says; `None` if that cannot be read.
+/// What it says, all texts behind one another, of which each has its length in bytes for a value; `None` if that cannot be read.
 fn told(
     env: &mut JNIEnv<'_>,
     row: &Row,

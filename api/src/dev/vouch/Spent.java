@@ -139,7 +139,7 @@ public final class Spent {
         json.append('}');
     }
 
-    static String millis(long nanos) {
+    private static String millis(long nanos) {
         return String.format(Locale.ROOT, "%.3f", nanos / 1e6);
     }
 

@@ -22,7 +22,6 @@ final class Sums {
     static final int UNKNOWN_WALL = 5;
     static final int LONG_WALL = 6;
     static final int LONG_CPU = LONG_WALL + LIMITS;
-    static final int COUNT = LONG_CPU + LIMITS;
 
     private Sums() {}
 

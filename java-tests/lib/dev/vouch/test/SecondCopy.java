@@ -10,8 +10,8 @@ import java.util.List;
 /**
  * A second copy of all classes of the class path, as each application in a server has its own.
  */
-public final class Copy {
-    private Copy() {}
+public final class SecondCopy {
+    private SecondCopy() {}
 
     /** Who loads it. */
     public static URLClassLoader loader() throws MalformedURLException {
