@@ -5,7 +5,7 @@
  *
  * @test
  * @summary start= and duration= bound what is recorded
- * @key attach
+ * @key attach newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main DelayAndDuration

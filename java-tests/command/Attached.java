@@ -5,7 +5,7 @@
  *
  * @test
  * @summary vouch list, attach, start, status, dump and stop
- * @key attach
+ * @key attach newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Attached

@@ -5,6 +5,7 @@
  *
  * @test
  * @summary Recordings of Flight Recorder's, held to the bytecode
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Audited

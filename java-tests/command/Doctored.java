@@ -4,7 +4,7 @@
  *
  * @test
  * @summary what vouch doctor says of the engines is what a recording does
- * @key attach
+ * @key attach newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Doctored

@@ -4,7 +4,7 @@
  *
  * @test
  * @summary what cannot be attached to says why
- * @key attach
+ * @key attach newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Refusals

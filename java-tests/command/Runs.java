@@ -4,6 +4,7 @@
  *
  * @test
  * @summary vouch run: a program, a script with several JVMs, one that is killed
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Runs

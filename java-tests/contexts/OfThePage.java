@@ -4,6 +4,7 @@
  *
  * @test
  * @summary the program of docs/contexts.md works, and its users are told apart
+ * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 OfThePage

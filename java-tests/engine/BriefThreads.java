@@ -5,6 +5,7 @@
  *
  * @test id=perf
  * @summary perf: threads shorter than the interval are sampled in proportion to their time
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=400 BriefThreads perf
@@ -12,6 +13,7 @@
 /*
  * @test id=timer
  * @summary timer: threads shorter than the interval are sampled in proportion to their time
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=400 BriefThreads timer

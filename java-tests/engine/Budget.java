@@ -5,7 +5,7 @@
  *
  * @test
  * @summary without interval= sampling takes little of a long run, and says so
- * @key perf
+ * @key perf newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Budget

@@ -5,7 +5,7 @@
  *
  * @test
  * @summary hardly more timer interrupts than signals, also for many short threads
- * @key perf
+ * @key perf newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Expiries

@@ -5,7 +5,7 @@
  *
  * @test
  * @summary an interval that the machine cannot afford is made longer, and nothing is lost by it
- * @key perf
+ * @key perf newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Governor

@@ -4,6 +4,7 @@
  *
  * @test
  * @summary a program's own handler of SIGPROF, put in place before or after Vouch's
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main OwnHandler

@@ -4,7 +4,7 @@
  *
  * @test
  * @summary a refused engine: auto falls back and says why, an explicit one stops the JVM
- * @key perf
+ * @key perf newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Refused

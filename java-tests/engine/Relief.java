@@ -4,7 +4,7 @@
  *
  * @test
  * @summary without interval= threads that switch all the time are sampled by timers, and that is said
- * @key perf
+ * @key perf newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Relief

@@ -5,6 +5,7 @@
  *
  * @test id=perf
  * @summary perf: each thread's weight is its CPU time, nine samples at least in ten of the intervals that it says
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Shares perf
@@ -12,6 +13,7 @@
 /*
  * @test id=timer
  * @summary timer: each thread's weight is its CPU time
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Shares timer
@@ -19,6 +21,7 @@
 /*
  * @test id=itimer
  * @summary itimer: each thread's weight is its CPU time
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Shares itimer
@@ -26,6 +29,7 @@
 /*
  * @test id=hammer
  * @summary hammer: each thread's weight is its CPU time
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Shares hammer

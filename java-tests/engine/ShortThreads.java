@@ -5,6 +5,7 @@
  *
  * @test id=perf
  * @summary perf: nothing leaks over many short threads, and their time is there
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=400 ShortThreads perf
@@ -12,6 +13,7 @@
 /*
  * @test id=timer
  * @summary timer: nothing leaks over many short threads, and their time is there
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=400 ShortThreads timer

@@ -4,7 +4,7 @@
  *
  * @test
  * @summary perf without privileges works, and says that the kernel's time is missing
- * @key perf
+ * @key perf newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Unprivileged

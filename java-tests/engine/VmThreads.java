@@ -4,6 +4,7 @@
  *
  * @test id=perf
  * @summary perf: GC and JIT threads are sampled, as outside
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main VmThreads perf
@@ -11,6 +12,7 @@
 /*
  * @test id=timer
  * @summary timer: GC and JIT threads are sampled, as outside
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main VmThreads timer
@@ -18,6 +20,7 @@
 /*
  * @test id=itimer
  * @summary itimer: GC and JIT threads are sampled, as outside
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main VmThreads itimer

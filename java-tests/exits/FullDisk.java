@@ -7,6 +7,7 @@
  *
  * @test
  * @summary a full disk costs the profile, not the program
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main FullDisk

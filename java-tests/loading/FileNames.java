@@ -5,6 +5,7 @@
  *
  * @test
  * @summary default names, patterns in names, and the ways to give the agent at start
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main FileNames

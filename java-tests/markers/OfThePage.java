@@ -4,6 +4,7 @@
  *
  * @test
  * @summary the program of docs/markers.md works, and tells what it did
+ * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 OfThePage

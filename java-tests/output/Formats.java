@@ -5,6 +5,7 @@
  *
  * @test
  * @summary .json, .json.gz and .folded of one run agree
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Formats

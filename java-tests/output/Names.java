@@ -4,6 +4,7 @@
  *
  * @test
  * @summary names=short leaves out the packages, names=full does not
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Names

@@ -5,6 +5,7 @@
  *
  * @test
  * @summary At most eight marked lines on stderr; quiet has none; the program's own output is untouched
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Summary

@@ -4,6 +4,7 @@
  *
  * @test
  * @summary sources= puts the text of what was sampled into the profile, the JDK's, too, where that has its source
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Texts

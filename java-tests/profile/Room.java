@@ -5,6 +5,7 @@
  *
  * @test
  * @summary stacks that are never alike take a limited room, and what is cut is told
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Room

@@ -5,6 +5,7 @@
  *
  * @test
  * @summary a recording on disk gives the profile that the run itself wrote
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=600 Kept

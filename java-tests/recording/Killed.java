@@ -5,6 +5,7 @@
  *
  * @test
  * @summary a JVM that is killed, or crashes, has a profile all the same
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=600 Killed

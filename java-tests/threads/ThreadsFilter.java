@@ -5,7 +5,7 @@
  *
  * @test
  * @summary threads= samples the matching threads and no others, with every engine
- * @key threads
+ * @key threads newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main ThreadsFilter

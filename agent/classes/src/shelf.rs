@@ -108,6 +108,10 @@ impl Shelves {
             self.all.push(Shelf::Folder(HashMap::from([(stem(path), vec![path.to_owned()])])));
             return;
         }
+        // One that had to come first, and lies in a folder with all the others: an old JDK's `rt.jar`.
+        if self.all.iter().any(|shelf| matches!(shelf, Shelf::Archive { path: there, .. } if there == path)) {
+            return;
+        }
         let place = path.display().to_string();
         let Some(listing) = self.told(&place, vouch_archive::list(path, is_wanted)) else { return };
         let (entries, inner) = self.sorted(&place, listing);

@@ -150,7 +150,13 @@ fn every_jdk_has_its_own_classes() {
     for home in homes.split(':').filter(|home| !home.is_empty()) {
         let mut library = Library::default();
         library.jdk(Path::new(home)).unwrap();
-        let [copy] = &library.copies("java/lang/String", true)[..] else { panic!("{home}: one String") };
+        let copies = library.copies("java/lang/String", true);
+        let [copy] = &copies[..] else {
+            panic!(
+                "{home}: one String, and not {:?}",
+                copies.iter().map(|copy| &copy.place).collect::<Vec<_>>()
+            )
+        };
         let string = copy.file.as_ref().unwrap();
         assert!(string.method("length", "()I").is_some_and(crate::Declared::has_lines), "{home}");
         assert_eq!(string.superclass.as_deref(), Some("java/lang/Object"), "{home}");
