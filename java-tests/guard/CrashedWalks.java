@@ -33,22 +33,24 @@ public class CrashedWalks {
     private static final int ENOUGH_MS = 2_500;
     /** Questions of two walks each: on two JDKs 100,000 faults. */
     private static final int QUESTIONS = Scale.pick(25_000, 250_000);
+    /** Of the program that lives by faults. */
+    private static final String ROUNDS = Integer.toString(Scale.pick(1_000, 2_000));
 
     private static String library;
 
     public static void main(String[] args) {
         library = Native.library().toString();
-        Run without = Vm.without().run(Program.class, library);
+        Run without = Vm.without().run(Program.class, library, ROUNDS);
         Check.equal(23, without.exit, "exit code without the agent");
         Path jsig = jsig();
         // What is recovered is walked by the same walker, and every so many walks crash.
-        some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).run(Program.class, library));
+        some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).run(Program.class, library, ROUNDS));
         some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
-            .run(Program.class, library));
+            .run(Program.class, library, ROUNDS));
         all(Vm.with("interval=1ms,break=crashed").run(Burning.class, Integer.toString(ENOUGH_MS)));
         // Real faults of the true walker, if it has any to make.
-        same(without, Vm.with("interval=500us,walker=asgct,break=damaged/2").run(Program.class, library));
-        same(without, Vm.with("interval=500us,walker=own,break=damaged/2").run(Program.class, library));
+        same(without, Vm.with("interval=500us,walker=asgct,break=damaged/2").run(Program.class, library, ROUNDS));
+        same(without, Vm.with("interval=500us,walker=own,break=damaged/2").run(Program.class, library, ROUNDS));
         watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class, "100"));
         asked();
     }
@@ -131,11 +133,12 @@ public class CrashedWalks {
 
     /** Lives by faults; what it prints depends on nothing. */
     static class Program {
-        private static final int ROUNDS = 2_000;
+        private static int rounds;
         private static final int JUMPS = 100;
 
         public static void main(String[] args) throws InterruptedException {
             System.load(args[0]);
+            rounds = Integer.parseInt(args[1]);
             System.out.println("SafeFetch answers: " + (Native.safeFetches() > 0));
             Native.handle();
             int[] sums = new int[2];
@@ -154,7 +157,7 @@ public class CrashedWalks {
 
         private static int work(int seed) {
             int sum = seed;
-            for (int i = 0; i < ROUNDS; i++) {
+            for (int i = 0; i < rounds; i++) {
                 sum = 31 * sum + length(i % 2 == 0 ? null : "four") + (int) deep(i % 50);
                 byte[] garbage = new byte[10_000];
                 sum += garbage[i];
