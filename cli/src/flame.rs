@@ -1,18 +1,20 @@
-//! `vouch flame`, and the picture of `vouch diff`: a flame graph as SVG, which a document or a ticket can hold.
+//! `vouch flame`, and the picture of `vouch diff`: a flame graph as SVG, which a document or a ticket can hold, or the stacks that others
+//! draw one of (.folded). Where the program said whom it worked for, that may stand below the stacks.
 //!
-//! It must never take memory by the depth of stacks: what is too narrow to be seen is its caller's, what is too deep its caller's, too.
+//! A picture must never take memory by the depth of stacks: what is too narrow to be seen is its caller's, what is too deep its caller's, too.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use indexmap::IndexSet;
 use inferno::differential;
 use inferno::flamegraph::{Options, from_lines};
-use regex_lite::Regex;
 use vouch_report::plain;
 
-use crate::profile::Profile;
+use crate::chosen::{By, Says, VM, Wanted};
+use crate::profile::{Profile, Sample};
 
 /// What has a smaller part of the time than one of so many is narrower than a quarter of a pixel.
 const NARROW: u64 = 5_000;
@@ -21,12 +23,15 @@ const DEEP: usize = 400;
 
 #[derive(Args)]
 pub struct How {
-    /// The picture to be written [default: the profile's name with .svg]
+    /// The picture to be written (.svg), or the stacks for another tool to draw (.folded) [default: the profile's name with .svg]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Only threads of which a part of the name matches
-    #[arg(long, value_name = "REGEX")]
-    thread: Option<Regex>,
+    /// Below all stacks their thread, or what the innermost context says in this field: user, or Request.user; may be given again,
+    /// and then each stands on the one before
+    #[arg(long, value_name = "FIELD")]
+    by: Vec<String>,
+    #[command(flatten)]
+    wanted: Wanted,
     /// From the leaves
     #[arg(long)]
     inverted: bool,
@@ -37,16 +42,26 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let first = name.split(".json").next().unwrap_or_default();
     let out = how.out.unwrap_or_else(|| profile.with_file_name(format!("{first}.svg")));
-    check(&out)?;
+    let text = out.extension().is_some_and(|ending| ending == "folded");
+    if text { vouch_output::check(&out) } else { check(&out) }?;
     let read = Profile::read(profile)?;
-    let lines = folded(&read, how.thread.as_ref(), 1);
-    if lines.is_empty() {
-        return Err(format!("{}: there is no such sample in it, so nothing to draw", profile.display()));
+    let about = |mistake| format!("{}: {mistake}", profile.display());
+    let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::of(&read, by)).collect();
+    let by = by.map_err(about)?;
+    let samples = how.wanted.samples(&read).map_err(about)?;
+    let mut stacks = Stacks::new(&read, &by, if text { usize::MAX } else { DEEP });
+    for sample in &samples {
+        stacks.add(sample, 1);
     }
-    let mut options = options(name, read.meta.interval);
-    options.subtitle = read.report().map(|report| report.fates());
-    options.reverse_stack_order = how.inverted;
-    draw(&out, &mut options, &lines)
+    if text {
+        return write(&out, |file| stacks.lines(how.inverted).try_for_each(|line| writeln!(file, "{line}")));
+    }
+    let part = how.wanted.is_part();
+    let mut options =
+        options(if part { format!("{name}: {}", how.wanted.words()) } else { name }, read.meta.interval);
+    let whole = if part { "of the whole: " } else { "" };
+    options.subtitle = read.report().map(|report| format!("{whole}{}", report.fates()));
+    draw(&out, &mut options, &stacks.drawn(how.inverted))
 }
 
 /// Writes what gained in red and what lost in blue, as wide as it is after.
@@ -87,84 +102,147 @@ fn options(title: String, interval_ms: f64) -> Options<'static> {
 }
 
 fn draw(out: &Path, options: &mut Options<'_>, lines: &[String]) -> Result<String, String> {
-    let written = vouch_output::write_whole(out, false, |mut file: &mut dyn Write| {
-        from_lines(options, lines.iter().map(String::as_str), &mut file)
-    });
+    let wrote = write(out, |mut file| from_lines(options, lines.iter().map(String::as_str), &mut file))?;
+    Ok(format!("{}; a browser opens it\n", wrote.trim_end()))
+}
+
+fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {
     let name = plain(&out.to_string_lossy());
-    written.map_err(|error| format!("{name} cannot be written: {error}"))?;
-    Ok(format!("wrote {name}; a browser opens it\n"))
+    vouch_output::write_whole(out, false, make)
+        .map_err(|error| format!("{name} cannot be written: {error}"))?;
+    Ok(format!("wrote {name}\n"))
 }
 
 /// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`.
-pub fn folded(profile: &Profile, thread: Option<&Regex>, unit: u64) -> Vec<String> {
-    let mut own = vec![0; profile.stacks()];
-    for sample in profile.samples_of(thread) {
-        own[sample.stack] += u64::from(sample.weight) * unit;
+pub fn folded(profile: &Profile, samples: impl Iterator<Item = Sample>, unit: u64) -> Vec<String> {
+    let mut stacks = Stacks::new(profile, &[], DEEP);
+    samples.for_each(|sample| stacks.add(&sample, unit));
+    stacks.drawn(false)
+}
+
+/// What stands in a row of the picture.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Row {
+    /// What samples say that they are for, by its number.
+    Says(usize),
+    Function(usize),
+}
+
+/// Stacks of methods, callers before their callees, each under what its samples say.
+struct Stacks<'p> {
+    profile: &'p Profile,
+    by: &'p [By],
+    /// Of more rows than that are the innermost their caller's.
+    deep: usize,
+    says: IndexSet<String>,
+    /// The child of a node in which a row stands.
+    child: HashMap<(Option<usize>, Row), usize>,
+    /// Under what samples say, the node of a stack.
+    known: HashMap<(Option<usize>, usize), usize>,
+    nodes: Vec<Node>,
+}
+
+struct Node {
+    parent: Option<usize>,
+    row: Row,
+    depth: usize,
+    own: u64,
+}
+
+impl<'p> Stacks<'p> {
+    fn new(profile: &'p Profile, by: &'p [By], deep: usize) -> Self {
+        let (child, known) = (HashMap::new(), HashMap::new());
+        Self { profile, by, deep, says: IndexSet::new(), child, known, nodes: Vec::new() }
     }
-    let tree = Tree::of(profile, &own);
-    tree.lines(profile)
-}
 
-/// Stacks of methods, callers before their callees.
-#[derive(Default)]
-struct Tree {
-    parent: Vec<Option<usize>>,
-    function: Vec<usize>,
-    depth: Vec<usize>,
-    own: Vec<u64>,
-}
-
-impl Tree {
-    fn of(profile: &Profile, own: &[u64]) -> Self {
-        let mut tree = Self::default();
-        let mut known = HashMap::new();
-        let mut node_of: Vec<usize> = Vec::with_capacity(own.len());
-        for (stack, own) in own.iter().enumerate() {
-            let parent = profile.caller(stack).map(|caller| node_of[caller]);
-            let depth = parent.map_or(0, |parent| tree.depth[parent] + 1);
-            let node = match parent {
-                Some(parent) if depth >= DEEP => parent,
-                _ => *known.entry((parent, profile.function(stack))).or_insert_with_key(
-                    |(parent, function)| {
-                        tree.parent.push(*parent);
-                        tree.function.push(*function);
-                        tree.depth.push(depth);
-                        tree.own.push(0);
-                        tree.own.len() - 1
-                    },
-                ),
+    fn add(&mut self, sample: &Sample, unit: u64) {
+        let mut top = None;
+        for by in self.by {
+            let says = by.says(self.profile, sample);
+            let text = match says {
+                Says::Value(value) => format!("{}={value}", by.name()),
+                Says::Nothing => format!("[no {}]", by.name()),
+                Says::Vm => VM.to_owned(),
             };
-            tree.own[node] += own;
-            node_of.push(node);
+            let row = Row::Says(self.says.insert_full(text).0);
+            top = Some(self.child(top, row));
+            if says == Says::Vm {
+                break;
+            }
         }
-        tree
+        let node = self.node(top, sample.stack);
+        self.nodes[node].own += u64::from(sample.weight) * unit;
     }
 
-    fn lines(mut self, profile: &Profile) -> Vec<String> {
-        let least = self.own.iter().sum::<u64>() / NARROW;
-        let mut all = self.own.clone();
-        let mut lines = Vec::new();
+    fn node(&mut self, top: Option<usize>, stack: usize) -> usize {
+        let mut missing = Vec::new();
+        let mut callers = std::iter::successors(Some(stack), |stack| self.profile.caller(*stack));
+        let known = callers.find_map(|stack| {
+            let known = self.known.get(&(top, stack)).copied();
+            if known.is_none() {
+                missing.push(stack);
+            }
+            known
+        });
+        let mut node = known.or(top);
+        for stack in missing.into_iter().rev() {
+            let row = Row::Function(self.profile.function(stack));
+            let next = match node {
+                Some(node) if self.nodes[node].depth + 1 >= self.deep => node,
+                _ => self.child(node, row),
+            };
+            self.known.insert((top, stack), next);
+            node = Some(next);
+        }
+        node.expect("a stack has a frame")
+    }
+
+    fn child(&mut self, parent: Option<usize>, row: Row) -> usize {
+        *self.child.entry((parent, row)).or_insert_with(|| {
+            let depth = parent.map_or(0, |parent| self.nodes[parent].depth + 1);
+            self.nodes.push(Node { parent, row, depth, own: 0 });
+            self.nodes.len() - 1
+        })
+    }
+
+    /// The lines of a picture: what is too narrow to be seen is its caller's.
+    fn drawn(mut self, inverted: bool) -> Vec<String> {
+        let mut all: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
+        let least = all.iter().sum::<u64>() / NARROW;
+        // Callers come before their callees.
         for node in (0..all.len()).rev() {
-            let parent = self.parent[node];
-            if let Some(parent) = parent {
+            if let Some(parent) = self.nodes[node].parent {
                 all[parent] += all[node];
                 if all[node] <= least {
-                    self.own[parent] += std::mem::take(&mut self.own[node]);
+                    self.nodes[parent].own += std::mem::take(&mut self.nodes[node].own);
                 }
             }
-            if self.own[node] > 0 {
-                let path = std::iter::successors(Some(node), |node| self.parent[*node]);
-                let mut names: Vec<String> = path.map(|node| name(profile, self.function[node])).collect();
-                names.reverse();
-                lines.push(format!("{} {}", names.join(";"), self.own[node]));
-            }
         }
+        let mut lines: Vec<String> = self.lines(inverted).collect();
         lines.sort_unstable();
         lines
     }
-}
 
-/// As it can stand between others in a line.
-fn name(profile: &Profile, function: usize) -> String {
-    plain(profile.function_name(function)).replace(';', ":")
+    fn lines(&self, inverted: bool) -> impl Iterator<Item = String> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.own > 0).map(move |(leaf, Node { own, .. })| {
+            let path = std::iter::successors(Some(leaf), |node| self.nodes[*node].parent);
+            let mut rows: Vec<Row> = path.map(|node| self.nodes[node].row).collect();
+            rows.reverse();
+            if inverted {
+                let says = rows.iter().take_while(|row| matches!(row, Row::Says(_))).count();
+                rows[says..].reverse();
+            }
+            let names: Vec<String> = rows.into_iter().map(|row| self.name(row)).collect();
+            format!("{} {own}", names.join(";"))
+        })
+    }
+
+    /// As it can stand between others in a line.
+    fn name(&self, row: Row) -> String {
+        let name = match row {
+            Row::Says(says) => &self.says[says],
+            Row::Function(function) => self.profile.function_name(function),
+        };
+        plain(name).replace(';', ":")
+    }
 }

@@ -7,6 +7,7 @@
 mod agent;
 mod attach;
 mod audit;
+mod chosen;
 mod convert;
 #[cfg(test)]
 mod damaged;

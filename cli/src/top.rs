@@ -7,14 +7,13 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::str::FromStr;
 
 use clap::ValueEnum;
-use regex_lite::Regex;
 use serde_json::{Value, json};
 use vouch_report::{Weighed, float, grouped, percent, plain, share, shortened};
 
-use crate::profile::{Field, Profile, Sample};
+use crate::chosen::{By, Says, VM, Wanted};
+use crate::profile::{Profile, Sample};
 use crate::tally::{Rows, Time};
 
 /// A name takes no more than so many characters where nobody says how wide the terminal is, and no fewer.
@@ -28,12 +27,8 @@ pub struct Question {
     /// too (Request.user)
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["lines", "sort"])]
     by: Option<String>,
-    /// Only samples in a context that says this, as user=moe; may be given again, and then all must hold
-    #[arg(long = "where", value_name = "FIELD=VALUE")]
-    conditions: Vec<Condition>,
-    /// Only threads of which a part of the name matches
-    #[arg(long, value_name = "REGEX")]
-    thread: Option<Regex>,
+    #[command(flatten)]
+    wanted: Wanted,
     /// A row for each line of a method
     #[arg(long)]
     lines: bool,
@@ -55,53 +50,13 @@ enum Order {
     Total,
 }
 
-/// A field must say this.
-#[derive(Debug, Clone)]
-struct Condition {
-    field: String,
-    value: String,
-}
-
-impl FromStr for Condition {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('=').filter(|(field, _)| !field.is_empty());
-        let (field, value) = parts.ok_or("a field, = and what it says: user=moe")?;
-        Ok(Self { field: field.to_owned(), value: value.to_owned() })
-    }
-}
-
 /// What there is to print.
 pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let profile = Profile::read(file)?;
     let about = |mistake| format!("{}: {mistake}", file.display());
-    let conditions: Result<Vec<(Field, &str)>, String> = question
-        .conditions
-        .iter()
-        .map(|condition| Ok((profile.field(&condition.field)?, condition.value.as_str())))
-        .collect();
-    let conditions = conditions.map_err(about)?;
     let by = question.by.as_deref().map(|by| By::of(&profile, by)).transpose().map_err(about)?;
-    let thread = question.thread.as_ref();
-    let holds = |sample: &Sample| {
-        conditions.iter().all(|(field, value)| profile.says(sample.context, field) == Some(value))
-    };
-    let samples: Vec<Sample> = profile.samples_of(thread).filter(holds).collect();
+    let samples = question.wanted.samples(&profile).map_err(about)?;
     let all = sum(samples.iter());
-    if all.weight == 0 {
-        let none = match (thread, conditions.is_empty()) {
-            (Some(regex), _) if !profile.threads.iter().any(|thread| regex.is_match(&thread.name)) => {
-                let names: Vec<_> =
-                    profile.threads.iter().take(8).map(|thread| plain(&thread.name)).collect();
-                format!("no thread has such a name: there are {}", names.join(", "))
-            }
-            (None, true) => "there is no sample in it".to_owned(),
-            (Some(_), true) => "no sample is in such a thread".to_owned(),
-            (_, false) => "no sample is in such a context".to_owned(),
-        };
-        return Err(about(none));
-    }
     let rows = question.rows;
     if question.json {
         let list = match &by {
@@ -116,8 +71,8 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     }
     let mut text = format!("{} of CPU time in {} samples\n", profile.time(all.weight), grouped(all.samples));
     if let Some(report) = profile.report() {
-        let part = question.thread.is_some() || !conditions.is_empty();
-        let what = if part { "how far the whole of it holds" } else { "how far it holds" };
+        let what =
+            if question.wanted.is_part() { "how far the whole of it holds" } else { "how far it holds" };
         let _ = writeln!(text, "{what}: {}", report.fates());
     }
     match &by {
@@ -143,26 +98,6 @@ impl Profile {
     }
 }
 
-/// By what samples are told apart, if not by method.
-enum By {
-    Thread,
-    Field(Field),
-}
-
-impl By {
-    fn of(profile: &Profile, name: &str) -> Result<Self, String> {
-        // A context's field of that name is asked for with its kind: `Work.thread`.
-        if name == "thread" { Ok(Self::Thread) } else { profile.field(name).map(Self::Field) }
-    }
-
-    fn name(&self) -> &str {
-        match self {
-            Self::Thread => "thread",
-            Self::Field(field) => &field.name,
-        }
-    }
-}
-
 /// What is of each value, the dearest first; then what has none.
 struct Shares<'p> {
     values: Vec<(&'p str, Weighed)>,
@@ -174,15 +109,12 @@ fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &By) -> Shares<'p> {
     let (mut values, mut none, mut vm) =
         (HashMap::<&str, Weighed>::new(), Weighed::default(), Weighed::default());
     for sample in samples {
-        let says = match by {
-            By::Thread => Some(profile.threads[sample.thread].name.as_str()),
-            By::Field(field) => profile.says(sample.context, field),
-        };
-        match says {
-            Some(value) => values.entry(value).or_default().add(sample.weight),
-            None if profile.is_vm(sample.stack) => vm.add(sample.weight),
-            None => none.add(sample.weight),
+        match by.says(profile, sample) {
+            Says::Value(value) => values.entry(value).or_default(),
+            Says::Vm => &mut vm,
+            Says::Nothing => &mut none,
         }
+        .add(sample.weight);
     }
     let mut values: Vec<(&str, Weighed)> = values.into_iter().collect();
     values.sort_by_key(|(value, sum)| (Reverse(sum.weight), *value));
@@ -218,8 +150,7 @@ impl Shares<'_> {
         let left = &self.values[shown..];
         let others = left.iter().fold(Weighed::default(), |sum, (_, next)| sum.and(*next));
         let of_others = format!("[{} others: --rows shows more]", left.len());
-        let rest =
-            [(of_others.as_str(), others), ("[in no such context]", self.none), ("[the VM itself]", self.vm)];
+        let rest = [(of_others.as_str(), others), ("[in no such context]", self.none), (VM, self.vm)];
         for (name, sum) in rest {
             if sum.samples > 0 {
                 row(name, sum, false);

@@ -109,3 +109,89 @@ fn a_difference_is_drawn_with_what_gained_and_lost() {
         assert!(output.status.code() == Some(1) && output.stderr.starts_with(b"vouch: "), "{output:?}");
     }
 }
+
+/// Samples of `main` and of what it calls: for moe who stores, for larry who says nothing of what he does, for nobody, and the VM's own.
+fn told() -> Value {
+    json!({
+        "meta": {
+            "interval": 2.0, "vouch": {}, "categories": [{ "name": "Application" }, { "name": "VM" }],
+            "vouchContexts": {
+                "kinds": [
+                    { "class": 3, "label": 3, "fields": [4], "fieldLabels": [4] },
+                    { "class": 5, "label": 5, "fields": [6], "fieldLabels": [6] },
+                ],
+                "length": 3, "outer": [null, 0, null], "kind": [0, 1, 0], "values": [[7], [8], [9]],
+            },
+        },
+        "shared": {
+            "stringArray": ["main", "serve", "[GC]", "Request", "user", "Step", "action", "moe", "st;ore", "larry"],
+            "funcTable": { "name": [0, 1, 2] },
+            "frameTable": { "func": [0, 1, 2], "category": [0, 0, 1] },
+            "stackTable": { "frame": [0, 1, 2], "prefixOffset": [0, 1, 0] },
+        },
+        "threads": [
+            { "name": "one", "samples": { "stack": [1, 1, 0, 0], "weight": [1, 2, 3, 4], "vouchContext": [1, 2, 0, null] } },
+            { "name": "collector", "samples": { "stack": [2], "weight": [5], "vouchContext": [null] } },
+        ],
+    })
+}
+
+/// The lines that `vouch flame --out ….folded` writes.
+fn folded(name: &str, arguments: &[&str]) -> Vec<String> {
+    let path = file(&format!("{name}.json"), &told());
+    let out = path.with_extension("folded");
+    let output = vouch(&[&["flame", "--out", out.to_str().unwrap()], arguments].concat(), &[&path]);
+    assert!(output.status.success(), "{output:?}");
+    let mut lines: Vec<String> = fs::read_to_string(&out).unwrap().lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn stacks_stand_on_what_the_program_said() {
+    assert_eq!(folded("plain", &[]), ["[GC] 5", "main 7", "main;serve 3"]);
+    assert_eq!(
+        folded("by", &["--by", "user", "--by", "action"]),
+        [
+            "[no user];[no action];main 4",
+            "[the VM itself];[GC] 5",
+            "user=larry;[no action];main;serve 2",
+            "user=moe;[no action];main 3",
+            "user=moe;action=st:ore;main;serve 1",
+        ]
+    );
+    assert_eq!(
+        folded("where", &["--where", "user=moe", "--by", "thread"]),
+        ["thread=one;main 3", "thread=one;main;serve 1"]
+    );
+    assert_eq!(
+        folded("inverted", &["--by", "user", "--inverted", "--thread", "one"]),
+        ["[no user];main 4", "user=larry;serve;main 2", "user=moe;main 3", "user=moe;serve;main 1"]
+    );
+    let path = file("picture.json", &told());
+    let output = vouch(&["flame", "--by", "user", "--where", "action=st;ore"], &[&path]);
+    assert!(output.status.success(), "{output:?}");
+    let picture = path.with_extension("svg");
+    let all = titles(&picture);
+    for expected in ["user=moe (2 ms, 100", "main (2 ms, 100", "serve (2 ms, 100"] {
+        assert_eq!(all.iter().filter(|title| title.starts_with(expected)).count(), 1, "{expected}: {all:?}");
+    }
+    assert!(
+        fs::read_to_string(&picture).unwrap().contains("picture.json: action=st;ore"),
+        "what it shows is said"
+    );
+}
+
+#[test]
+fn what_nobody_said_cannot_be_asked_for() {
+    let path = file("refused.json", &told());
+    for (arguments, why) in [
+        (["--by", "file"], "no context has a field file: there are Request.user, Step.action"),
+        (["--where", "user=shemp"], "no sample is in such a context"),
+        (["--thread", "two"], "no thread has such a name: there are one, collector"),
+    ] {
+        let output = vouch(&[&["flame"], &arguments[..]].concat(), &[&path]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && told.contains(why), "{arguments:?}: {told}");
+    }
+}

@@ -1,0 +1,125 @@
+//! Which samples of a profile are meant, and by what they are told apart: by their thread, or by what the program said they were for.
+//!
+//! It must never match by time: a sample is in the context that it says itself.
+
+use std::str::FromStr;
+
+use clap::Args;
+use regex_lite::Regex;
+use vouch_report::plain;
+
+use crate::profile::{Field, Profile, Sample};
+
+/// Which samples.
+#[derive(Debug, Args)]
+pub struct Wanted {
+    /// Only samples in a context that says this, as user=moe; may be given again, and then all must hold
+    #[arg(long = "where", value_name = "FIELD=VALUE")]
+    conditions: Vec<Condition>,
+    /// Only threads of which a part of the name matches
+    #[arg(long, value_name = "REGEX")]
+    thread: Option<Regex>,
+}
+
+/// A field must say this.
+#[derive(Debug, Clone)]
+struct Condition {
+    field: String,
+    value: String,
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('=').filter(|(field, _)| !field.is_empty());
+        let (field, value) = parts.ok_or("a field, = and what it says: user=moe")?;
+        Ok(Self { field: field.to_owned(), value: value.to_owned() })
+    }
+}
+
+impl Wanted {
+    /// True if it is not just all of them.
+    pub fn is_part(&self) -> bool {
+        self.thread.is_some() || !self.conditions.is_empty()
+    }
+
+    /// As it stands on the command line: `user=moe, thread worker`; empty if it is all of them.
+    pub fn words(&self) -> String {
+        let conditions = self.conditions.iter().map(|Condition { field, value }| format!("{field}={value}"));
+        let thread = self.thread.iter().map(|regex| format!("thread {regex}"));
+        conditions.chain(thread).collect::<Vec<_>>().join(", ")
+    }
+
+    /// These samples; if they have no weight, why.
+    pub fn samples(&self, profile: &Profile) -> Result<Vec<Sample>, String> {
+        let conditions: Result<Vec<(Field, &str)>, String> = self
+            .conditions
+            .iter()
+            .map(|condition| Ok((profile.field(&condition.field)?, condition.value.as_str())))
+            .collect();
+        let conditions = conditions?;
+        let thread = self.thread.as_ref();
+        let holds = |sample: &Sample| {
+            conditions.iter().all(|(field, value)| profile.says(sample.context, field) == Some(value))
+        };
+        let samples: Vec<Sample> = profile.samples_of(thread).filter(holds).collect();
+        if samples.iter().any(|sample| sample.weight > 0) {
+            return Ok(samples);
+        }
+        Err(match (thread, conditions.is_empty()) {
+            (Some(regex), _) if !profile.threads.iter().any(|thread| regex.is_match(&thread.name)) => {
+                let names: Vec<_> =
+                    profile.threads.iter().take(8).map(|thread| plain(&thread.name)).collect();
+                format!("no thread has such a name: there are {}", names.join(", "))
+            }
+            (None, true) => "there is no sample in it".to_owned(),
+            (Some(_), true) => "no sample is in such a thread".to_owned(),
+            (_, false) => "no sample is in such a context".to_owned(),
+        })
+    }
+}
+
+/// By what samples are told apart, if not by method.
+pub enum By {
+    Thread,
+    Field(Field),
+}
+
+/// What a sample says when it is asked by something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says<'p> {
+    Value(&'p str),
+    Nothing,
+    /// It is the VM's own, of which no program says for whom it is.
+    Vm,
+}
+
+/// What stands where nobody has said for whom it was.
+pub const VM: &str = "[the VM itself]";
+
+impl By {
+    pub fn of(profile: &Profile, name: &str) -> Result<Self, String> {
+        // A context's field of that name is asked for with its kind: `Work.thread`.
+        if name == "thread" { Ok(Self::Thread) } else { profile.field(name).map(Self::Field) }
+    }
+
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Thread => "thread",
+            Self::Field(field) => &field.name,
+        }
+    }
+
+    pub fn says<'p>(&self, profile: &'p Profile, sample: &Sample) -> Says<'p> {
+        let says = match self {
+            Self::Thread => Some(profile.threads[sample.thread].name.as_str()),
+            Self::Field(field) => profile.says(sample.context, field),
+        };
+        match says {
+            Some(value) => Says::Value(value),
+            None if profile.is_vm(sample.stack) => Says::Vm,
+            None => Says::Nothing,
+        }
+    }
+}
