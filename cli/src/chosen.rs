@@ -95,7 +95,7 @@ pub enum Says<'p> {
     Vm,
 }
 
-/// What stands where nobody has said for whom it was.
+/// What stands for its time.
 pub const VM: &str = "[the VM itself]";
 
 impl By {

@@ -49,10 +49,7 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::of(&read, by)).collect();
     let by = by.map_err(about)?;
     let samples = how.wanted.samples(&read).map_err(about)?;
-    let mut stacks = Stacks::new(&read, &by, if text { usize::MAX } else { DEEP });
-    for sample in &samples {
-        stacks.add(sample, 1);
-    }
+    let stacks = Stacks::of(&read, &by, &samples, 1, if text { usize::MAX } else { DEEP });
     if text {
         return write(&out, |file| stacks.lines(how.inverted).try_for_each(|line| writeln!(file, "{line}")));
     }
@@ -114,10 +111,8 @@ fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
 }
 
 /// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`.
-pub fn folded(profile: &Profile, samples: impl Iterator<Item = Sample>, unit: u64) -> Vec<String> {
-    let mut stacks = Stacks::new(profile, &[], DEEP);
-    samples.for_each(|sample| stacks.add(&sample, unit));
-    stacks.drawn(false)
+pub fn folded(profile: &Profile, samples: &[Sample], unit: u64) -> Vec<String> {
+    Stacks::of(profile, &[], samples, unit, DEEP).drawn(false)
 }
 
 /// What stands in a row of the picture.
@@ -150,9 +145,14 @@ struct Node {
 }
 
 impl<'p> Stacks<'p> {
-    fn new(profile: &'p Profile, by: &'p [By], deep: usize) -> Self {
+    /// Those of these samples, each of which has the weight of so many.
+    fn of(profile: &'p Profile, by: &'p [By], samples: &[Sample], unit: u64, deep: usize) -> Self {
         let (child, known) = (HashMap::new(), HashMap::new());
-        Self { profile, by, deep, says: IndexSet::new(), child, known, nodes: Vec::new() }
+        let mut stacks = Self { profile, by, deep, says: IndexSet::new(), child, known, nodes: Vec::new() };
+        for sample in samples {
+            stacks.add(sample, unit);
+        }
+        stacks
     }
 
     fn add(&mut self, sample: &Sample, unit: u64) {

@@ -7,6 +7,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URL;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -136,7 +137,7 @@ public class FileServer {
         byte[] packed = new byte[file.length + 100];
         int length = deflater.deflate(packed);
         deflater.end();
-        PACKED.put(name, java.util.Arrays.copyOf(packed, length));
+        PACKED.put(name, Arrays.copyOf(packed, length));
         STORED.commit(began, new Stored(name, file.length, length));
         return new byte[0];
     }
@@ -195,8 +196,7 @@ public class FileServer {
         long requests;
 
         User(String name, InetSocketAddress server, int size, int stores) {
-            super("user " + name);
-            setName(name);
+            super(name);
             this.server = server;
             this.size = size;
             this.stores = stores;

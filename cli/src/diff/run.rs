@@ -77,7 +77,7 @@ impl Run {
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
             folded: if drawn {
-                flame::folded(&profile, profile.samples_of(thread), micros(profile.meta.interval))
+                flame::folded(&profile, &samples, micros(profile.meta.interval))
             } else {
                 Vec::new()
             },
