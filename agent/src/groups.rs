@@ -6,6 +6,7 @@
 //! numbers. Nobody who adds to a cell waits for anybody; to get one takes a lock, once.
 
 pub mod natives;
+pub mod spending;
 pub mod switches;
 #[cfg(test)]
 mod tests;
@@ -123,10 +124,15 @@ impl Group {
         Self { name: name.to_owned(), shared: Cell::default(), cells: Mutex::default() }
     }
 
-    fn sums(&self) -> [u64; NUMBERS] {
+    /// One of its numbers, of all its cells.
+    fn sum(&self, which: usize) -> u64 {
         let cells = self.cells.lock();
-        let all = || cells.all.iter().copied().chain([&self.shared]);
-        array::from_fn(|which| all().map(|cell| cell.0[which].load(Relaxed)).fold(0, u64::wrapping_add))
+        let all = cells.all.iter().copied().chain([&self.shared]);
+        all.map(|cell| cell.0[which].load(Relaxed)).fold(0, u64::wrapping_add)
+    }
+
+    fn sums(&self) -> [u64; NUMBERS] {
+        array::from_fn(|which| self.sum(which))
     }
 }
 

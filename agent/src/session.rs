@@ -5,6 +5,7 @@
 
 mod additions;
 mod command_line;
+mod courses;
 mod disk;
 mod files;
 mod lanes;
@@ -18,7 +19,6 @@ use std::time::Duration;
 use jni::JNIEnv;
 use vouch_formats::Meta;
 use vouch_log::State;
-use vouch_recording::kinds;
 use vouch_report::{Run, WaitingReport, float, grouped, percent};
 use vouch_signal::handler::MOST_CRASHES;
 
@@ -27,7 +27,6 @@ use crate::clock;
 use crate::contexts::contexts;
 use crate::engine;
 use crate::events;
-use crate::events::heap::Heap;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
@@ -49,6 +48,7 @@ use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
 use crate::witness::Witness;
 use crate::worker;
+use courses::Courses;
 use disk::Disk;
 use rig::Rig;
 
@@ -95,7 +95,7 @@ pub struct Session {
     /// The events that are recorded, and those of which this JVM does not tell, for a person.
     told: events::Chosen,
     untold: Option<String>,
-    heap: Heap,
+    courses: Courses,
     pub anchors: Anchors,
     /// How long the program had stood still before.
     stood_before: Option<Counted>,
@@ -159,7 +159,7 @@ impl Session {
             jvmti,
             told,
             untold,
-            heap: Heap::default(),
+            courses: Courses::of(told),
             anchors,
             stood_before: events::stood(),
             waiting: Vec::new(),
@@ -254,9 +254,7 @@ impl Session {
         self.recorder.drain_events(self.rig.event_lanes(), &mut self.questions.on(resolver, env));
         self.take_owed(&registry().take_unsignalled());
         self.recorder.forget_ended(has_come);
-        if self.heap_wanted() {
-            self.heap.look(&mut self.recorder.recording, env);
-        }
+        self.courses.look(&mut self.recorder.recording, env);
     }
 
     /// The time until there is something to do besides draining.
@@ -365,11 +363,6 @@ impl Session {
         }
     }
 
-    /// Collections are read beside what they have collected.
-    fn heap_wanted(&self) -> bool {
-        events::are_chosen(self.told, &kinds::COLLECTION)
-    }
-
     /// The program may want the signal for itself: then it gets its own, and no others.
     fn watch_signal(&mut self) {
         if self.truth.is_some() || self.signal_is_lost {
@@ -431,6 +424,7 @@ impl Session {
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         scan::scan(registry());
         self.take_in(resolver, env);
+        self.courses.finish(&mut self.recorder.recording);
         self.recorder.count_dropped(self.rig.counters());
         self.recorder.complete_tracks();
     }

@@ -126,6 +126,25 @@ pub fn ask(word: &'static str, to: To) -> Result<String, String> {
     Ok(String::new())
 }
 
+/// The trust report of what a JVM's recording has so far.
+pub fn report(whom: &str) -> Result<File, String> {
+    const NAME: &str = "report.json";
+    let jvm = jvm::find(whom)?;
+    let pid = jvm.pid;
+    if jvm.agent.is_none() {
+        return Err(format!(
+            "process {pid} was never recorded, so nothing is known of it: `vouch start {pid}` begins"
+        ));
+    }
+    let mut line = Line::open(jvm)?;
+    let mut given = Given::default();
+    given.add("report", escaped(&line.terminal.seen(NAME).to_string_lossy()));
+    line.ask("dump", &given)?;
+    line.terminal
+        .open(NAME)
+        .map_err(|error| format!("what process {pid} has written cannot be read: {error}"))
+}
+
 /// A JVM that is talked to.
 pub struct Line {
     jvm: Jvm,

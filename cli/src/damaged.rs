@@ -21,7 +21,7 @@ use vouch_formats::{Format, Identity, Meta};
 use vouch_recording::{Fate, Mark, Recording, Refutation, Refuted, Sample, kinds};
 use vouch_report::{Run, TrustReport};
 
-use crate::{Arguments, answer};
+use crate::{Arguments, answer, in_a_line};
 
 const MS: u64 = 1_000_000;
 
@@ -112,7 +112,8 @@ fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
         });
         let arguments = Arguments::try_parse_from(["vouch".to_owned()].into_iter().chain(words)).unwrap();
         if let Err(mistake) = answer(arguments.verb) {
-            assert!(!mistake.is_empty() && !mistake.contains('\n'), "{question:?}: {mistake}");
+            let told = in_a_line(&mistake);
+            assert!(!mistake.is_empty() && !told.contains(char::is_control), "{question:?}: {told:?}");
             mistakes.push(mistake);
         }
     }
@@ -152,6 +153,14 @@ fn replace(value: &mut Value, place: &mut usize, by: &Value) {
 #[test]
 fn a_whole_one_has_all_answers() {
     assert_eq!(asked(&folder("whole"), WHOLE.as_bytes()), [""; 0]);
+}
+
+#[test]
+fn what_a_profile_names_is_told_in_a_line() {
+    // What the fields of a context are called, which stands in a sentence of those that there are.
+    let named = WHOLE.replace(r#""user""#, r#""us\u0000\n\u001b[31mer""#);
+    let mistakes = asked(&folder("names"), named.as_bytes());
+    assert!(mistakes.len() == 1 && mistakes[0].contains("\n\u{1b}[31mer"), "{mistakes:?}");
 }
 
 proptest! {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use vouch_report::{GroupReport, duration, grouped, plain};
 
+use crate::attach;
 use crate::document::{self, Kind};
 
 /// Which tasks count as long, in a table.
@@ -18,21 +19,25 @@ pub struct How {
     json: bool,
 }
 
-/// What there is to print.
-pub fn groups(files: &[PathBuf], how: &How) -> Result<String, String> {
+/// What there is to print of files, and of JVMs that run.
+pub fn groups(of: &[PathBuf], how: &How) -> Result<String, String> {
     let mut all = BTreeMap::new();
-    for file in files {
-        if document::kind(file)? == Kind::Recording {
-            let name = file.display();
-            return Err(format!(
-                "{name} is a recording: `vouch recover {name} --out FILE.json` makes the profile of it"
-            ));
-        }
-        let groups: Option<BTreeMap<String, GroupReport>> = serde_json::from_value(document::groups(file)?)
-            .map_err(|error| {
-            let name = file.display();
-            format!("{name} has groups of a shape that this vouch does not know: {error}")
-        })?;
+    for one in of {
+        let groups = match process(one) {
+            Some(pid) => document::groups_of(attach::report(pid)?, one)?,
+            None if document::kind(one)? == Kind::Recording => {
+                let name = one.display();
+                return Err(format!(
+                    "{name} is a recording: `vouch recover {name} --out FILE.json` makes the profile of it"
+                ));
+            }
+            None => document::groups(one)?,
+        };
+        let groups: Option<BTreeMap<String, GroupReport>> =
+            serde_json::from_value(groups).map_err(|error| {
+                let name = one.display();
+                format!("{name} has groups of a shape that this vouch does not know: {error}")
+            })?;
         vouch_report::add_groups(&mut all, groups.unwrap_or_default());
     }
     if how.json {
@@ -45,6 +50,12 @@ pub fn groups(files: &[PathBuf], how: &How) -> Result<String, String> {
         );
     }
     Ok(table(all))
+}
+
+/// The process that is meant, if it is no file.
+fn process(one: &Path) -> Option<&str> {
+    let pid = one.to_str().filter(|text| text.parse::<u32>().is_ok())?;
+    (!one.exists()).then_some(pid)
 }
 
 fn table(all: BTreeMap<String, GroupReport>) -> String {

@@ -81,9 +81,9 @@ enum Verb {
     },
     /// What the program's groups of tasks took: on a processor, blocked, and how many took long
     Groups {
-        /// Trust reports (.json) or profiles (.json, .json.gz) of Vouch's, of which the figures are added up
-        #[arg(required = true, num_args = 1.., value_name = "FILE")]
-        files: Vec<PathBuf>,
+        /// Trust reports (.json) or profiles (.json, .json.gz) of Vouch's, or process ids of JVMs that are recorded: what they took in all
+        #[arg(required = true, num_args = 1.., value_name = "FILE|PID")]
+        of: Vec<PathBuf>,
         #[command(flatten)]
         how: groups::How,
     },
@@ -198,7 +198,7 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
         Verb::Dump(to) => attach::ask("dump", to),
         Verb::Status(whom) => attach::status(&whom),
         Verb::Explain { file, which } => explain::explain(&file, which),
-        Verb::Groups { files, how } => groups::groups(&files, &how),
+        Verb::Groups { of, how } => groups::groups(&of, &how),
         Verb::Audit { recordings, how } => audit::audit(&recordings, &how),
         Verb::Events { word, of } => events::events(word.as_deref(), of.as_deref()),
         Verb::Merge { files, how } => merge::merge(&files, how),
@@ -213,8 +213,13 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
     told.map(|text| (text, ExitCode::SUCCESS))
 }
 
-/// Says it. That nobody reads stderr must not become a panic, and a file's name may hold what a terminal would obey.
+/// Says it. That nobody reads stderr must not become a panic.
 fn refuse(mistake: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "vouch: {}", vouch_report::plain(mistake));
+    let _ = writeln!(io::stderr(), "{}", in_a_line(mistake));
     ExitCode::FAILURE
+}
+
+/// A mistake as a person reads it: the name of a file, or what a file names, may hold what a terminal would obey.
+fn in_a_line(mistake: &str) -> String {
+    format!("vouch: {}", vouch_report::plain(mistake))
 }

@@ -32,7 +32,7 @@ import dev.vouch.test.Vm;
 
 public class BriefThreads {
     private static final int[] MICROS = {200, 500, 1_000, 2_000, 5_000};
-    private static final int OF_EACH = Scale.pick(1_000, 10_000);
+    private static final int OF_EACH = Scale.pick(400, 10_000);
     /** What no engine sees: each thread's farewell, after its last sample, in intervals. */
     private static final double FAREWELL = 0.1;
 

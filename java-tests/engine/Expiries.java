@@ -22,13 +22,14 @@ import dev.vouch.test.Burn;
 import dev.vouch.test.Cc;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
+import dev.vouch.test.Scale;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Vm;
 
 public class Expiries {
     private static final double MOST = 1.4;
     private static final double CONTROL = 1.5;
-    private static final int THREADS = 1_000;
+    private static final int THREADS = Scale.pick(500, 1_000);
 
     /** What the kernel counted for a process: expiries of high-resolution timers, signals delivered. */
     private static final class Counted {

@@ -11,11 +11,13 @@
  * @run main/timeout=200 Attached
  */
 
+import java.io.IOException;
 import java.net.URLClassLoader;
 import java.nio.file.Path;
 import java.util.Scanner;
 
 import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 
 import dev.vouch.Group;
 import dev.vouch.Marker;
@@ -26,20 +28,24 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Running;
 import dev.vouch.test.SecondCopy;
+import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
 public class Attached {
     private static final int TASKS = 500;
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws IOException, InterruptedException {
         try (Running child = Vm.without().start(Service.class)) {
             child.awaitOut("ready");
+            String pid = "" + child.pid();
+            Check.contains(Tool.vouch(child.dir, "groups", pid).text, "process " + pid + " was never recorded", "groups of whom nobody has recorded");
             try (Attach attach = Attach.to(child)) {
                 for (String name : new String[] {"first", "second"}) {
                     Path report = child.dir.resolve(name + "-report.json");
                     work(child, "before " + name);
                     attach.must("out=" + child.dir.resolve(name + ".json") + ",report=" + report);
                     work(child, name);
+                    asked(child, name);
                     attach.must("stop");
                     check(Report.read(report).json, name);
                 }
@@ -47,6 +53,13 @@ public class Attached {
             child.stdin().println("exit");
             child.waitFor().ok();
         }
+    }
+
+    /** While the recording goes on. */
+    private static void asked(Running child, String name) throws IOException, InterruptedException {
+        String told = Tool.vouch(child.dir, "groups", "--json", "" + child.pid()).text;
+        JsonObject groups = JsonParser.parseString(told).getAsJsonObject();
+        Check.equal(2L * TASKS, groups.getAsJsonObject(name).get("tasks").getAsLong(), "tasks that a JVM tells of that runs");
     }
 
     private static void work(Running child, String name) {

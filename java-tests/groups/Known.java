@@ -99,6 +99,28 @@ public class Known {
         }
         Check.between(long16, shown, long8, "tasks in the timeline");
         Check.that(shown > 0, "no task of 12 ms of CPU time is shown");
+        drawn(run, "measured", measured);
+        Check.that(counter(run, "asleep") != null, "a group that takes little has a graph, too");
+        Check.equal(null, counter(run, "never closed"), "the graph of a group without CPU time");
+    }
+
+    /** The graph of a group is, all together, its CPU time. */
+    private static void drawn(Run run, String name, JsonObject reported) {
+        double sum = 0;
+        for (JsonElement grown : counter(run, name).getAsJsonObject("samples").getAsJsonArray("count")) {
+            Check.that(grown.getAsDouble() >= 0, "CPU time is given back: " + grown);
+            sum += grown.getAsDouble();
+        }
+        Check.near(reported.get("cpu_ms").getAsDouble(), sum, 0.002, "CPU time in the graph of " + name);
+    }
+
+    private static JsonObject counter(Run run, String group) {
+        for (JsonElement counter : run.profile().json.getAsJsonArray("counters")) {
+            if (counter.getAsJsonObject().get("name").getAsString().equals("Group " + group)) {
+                return counter.getAsJsonObject();
+            }
+        }
+        return null;
     }
 
     /** What the program has measured inside of each task and around it. */

@@ -34,7 +34,7 @@ public class CrashedWalks {
     /** Questions of two walks each: on two JDKs 100,000 faults. */
     private static final int QUESTIONS = Scale.pick(25_000, 250_000);
     /** Of the program that lives by faults. */
-    private static final String ROUNDS = Integer.toString(Scale.pick(1_000, 2_000));
+    private static final String ROUNDS = Integer.toString(Scale.pick(600, 2_000));
 
     private static String library;
 

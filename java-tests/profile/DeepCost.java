@@ -5,6 +5,7 @@
  *
  * @test
  * @summary deep stacks, of many threads and of one that never has the same, cost a share of the time
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 DeepCost

@@ -191,8 +191,8 @@ fn what_a_thread_allocated_is_weighed_in_bytes_in_the_order_of_time() {
 fn a_counter_tells_by_how_much_it_has_changed() {
     let mut recording = Recording::new();
     recording.add_thread("main", 1, START_NS);
-    recording.counter("Nothing", "never looked at");
-    let heap = recording.counter("Heap", "objects");
+    recording.counter("Nothing", "never looked at", Unit::Bytes);
+    let heap = recording.counter("Heap", "objects", Unit::Bytes);
     for (at, used) in [(0, 500), (1_000_000, 900), (2_000_000, 100)] {
         recording.count(heap, START_NS + at, used);
     }
@@ -201,4 +201,25 @@ fn a_counter_tells_by_how_much_it_has_changed() {
     let counter = &profile["counters"][0];
     assert_eq!((&counter["name"], &counter["pid"]), (&json!("Heap"), &profile["threads"][0]["pid"]));
     assert_eq!(counter["samples"]["count"], json!([500, 400, -800]));
+    assert_eq!(counter["display"]["graphType"], "line-accumulated");
+}
+
+#[test]
+fn what_has_been_spent_is_drawn_as_it_is_spent() {
+    let mut recording = Recording::new();
+    recording.add_thread("main", 1, START_NS);
+    let orders = recording.counter("Group orders", "CPU time", Unit::Nanoseconds);
+    for (at, spent) in [(0, 0), (1_000_000, 600_600), (2_000_000, 1_600_400)] {
+        recording.count(orders, START_NS + at, spent);
+    }
+    let counter = &written(&recording)["counters"][0];
+    assert_eq!(
+        counter["samples"]["count"],
+        json!([0, 0.601, 0.999]),
+        "milliseconds, of which nothing is lost by rounding"
+    );
+    assert_eq!(
+        (&counter["category"], &counter["display"]["graphType"]),
+        (&json!("CPU"), &json!("line-rate"))
+    );
 }

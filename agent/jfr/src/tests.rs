@@ -211,7 +211,7 @@ fn an_event_that_is_too_long_ends_its_chunk() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(5_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is changed in a file, reading it ends, without a panic and within the memory that its size allows.
     #[test]

@@ -301,12 +301,15 @@ fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wro
 /// Adds what the same process's counter was in a later recording: the first of that is what it was, and here what it has grown by.
 fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Wrong> {
     let mut samples: Part = counter.get("samples")?;
-    let was = samples.get::<Vec<i64>>("count")?.into_iter().fold(0, i64::saturating_add);
-    let mut count: Vec<i64> = more.get("count")?;
-    if let Some(first) = count.first_mut() {
-        *first = first.saturating_sub(was);
+    // What is used at a time has its first reading whole in each; what is spent begins anew.
+    if counter.get::<String>("category")? == "Memory" {
+        let was = samples.get::<Vec<i64>>("count")?.into_iter().fold(0, i64::saturating_add);
+        let mut count: Vec<i64> = more.get("count")?;
+        if let Some(first) = count.first_mut() {
+            *first = first.saturating_sub(was);
+        }
+        more.set("count", &count)?;
     }
-    more.set("count", &count)?;
     add_table(&mut samples, &more)?;
     counter.set("samples", &samples)
 }

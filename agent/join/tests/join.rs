@@ -11,7 +11,7 @@ use serde_json::Value;
 use vouch_document::Part;
 use vouch_formats::{Format, Identity, Meta};
 use vouch_join::{Joined, Source, join};
-use vouch_recording::{Category, Fate, Func, Recording, Refutation, Refuted, Sample, StackId};
+use vouch_recording::{Category, Fate, Func, Recording, Refutation, Refuted, Sample, StackId, Unit};
 use vouch_report::{Delivered, RefutationReport, Run, TrustReport};
 
 const MS: u64 = 1_000_000;
@@ -308,9 +308,11 @@ fn with_source(file: &'static str, pid: u32, from_ms: u64, text: &str, heap: [u6
     let stack = recording.stack(None, frame);
     let main = recording.add_thread("main", pid.into(), START_NS + from_ms * MS);
     recording.sample(main, proven((from_ms + 1) * MS, stack));
-    let counter = recording.counter("Heap", "");
-    for (at, bytes) in (1..).zip(heap) {
+    let counter = recording.counter("Heap", "", Unit::Bytes);
+    let spent = recording.counter("Group orders", "", Unit::Nanoseconds);
+    for ((at, bytes), nanos) in (1..).zip(heap).zip([0, 1_500_000]) {
         recording.count(counter, START_NS + (from_ms + at) * MS, bytes);
+        recording.count(spent, START_NS + (from_ms + at) * MS, nanos);
     }
     let Source { file, document } = process.source();
     let whole = serde_json::to_string(&document).unwrap();
@@ -331,15 +333,16 @@ fn a_source_is_one_with_its_text_or_without_and_two_texts_are_two() {
 }
 
 #[test]
-fn the_heap_of_a_process_is_one_graph() {
+fn the_heap_of_a_process_is_one_graph_and_what_a_group_spends() {
     let minutes = [(0, [100, 150]), (2_000, [30, 70])]
         .map(|(from_ms, heap)| with_source("a", 7, from_ms, "null", heap));
     let (profile, _) = join(minutes.into()).unwrap();
     let counters = &value(&profile)["counters"];
-    assert_eq!(counters.as_array().unwrap().len(), 1);
+    assert_eq!(counters.as_array().unwrap().len(), 2);
     // What it has grown by: 100, 150, 30, 70.
     assert_eq!(counters[0]["samples"]["count"], serde_json::json!([100, 50, -120, 40]));
     assert_eq!(counters[0]["samples"]["length"], 4);
+    assert_eq!(counters[1]["samples"]["count"], serde_json::json!([0, 1.5, 0, 1.5]), "each has begun anew");
 }
 
 #[test]

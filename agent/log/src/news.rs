@@ -232,6 +232,7 @@ impl Told {
             first: number(told),
             name: rows.iter().map(|counter| counter.name.clone()).collect(),
             description: rows.iter().map(|counter| counter.description.clone()).collect(),
+            unit: rows.iter().map(|counter| wire::of_unit(counter.unit)).collect(),
         })
     }
 

@@ -3,6 +3,7 @@
 //! It must never take a row for another one, nor fail on what is missing: what cannot be told is left out, and counted.
 
 use std::collections::HashMap;
+use std::iter;
 use std::num::NonZeroU32;
 
 use vouch_recording::{
@@ -169,10 +170,11 @@ impl Replay {
                 });
             }
         }
-        if let Some(wire::Counters { first, name, description }) = &tables.counters {
+        if let Some(wire::Counters { first, name, description, unit }) = &tables.counters {
             let mut place = self.counters.begin(*first);
-            for (name, description) in name.iter().zip(description) {
-                self.counters.push(&mut place, || Some(recording.counter(name, description)));
+            let units = unit.iter().copied().map(wire::to_unit).chain(iter::repeat(Unit::Bytes));
+            for ((name, description), unit) in name.iter().zip(description).zip(units) {
+                self.counters.push(&mut place, || Some(recording.counter(name, description, unit)));
             }
         }
     }

@@ -214,6 +214,8 @@ pub struct Counters {
     pub name: Vec<String>,
     #[prost(string, repeated, tag = "3")]
     pub description: Vec<String>,
+    #[prost(enumeration = "Unit", repeated, tag = "4")]
+    pub unit: Vec<i32>,
 }
 
 /// What came of a thread under one name.

@@ -15,7 +15,8 @@ use proptest::prelude::*;
 use vouch_formats::{Format, Meta};
 use vouch_log::{Beside, Recovered, State, Writer, is_left, read};
 use vouch_recording::{
-    Allocation, Category, Fate, Func, Mark, Recording, Refutation, Refuted, Sample, ThreadId, VmPart, kinds,
+    Allocation, Category, Fate, Func, Mark, Recording, Refutation, Refuted, Sample, ThreadId, Unit, VmPart,
+    kinds,
 };
 use vouch_report::{Run, TrustReport};
 
@@ -137,7 +138,7 @@ fn recorded(name: &str, rounds: u64, ended: bool) -> (Vec<u8>, Recording) {
     let folder = folder(name);
     let (mut writer, _) = Writer::create(&folder.join("a"), u64::MAX).unwrap();
     let mut recording = Recording::new();
-    let heap = recording.counter("Heap", "Java objects");
+    let heap = recording.counter("Heap", "Java objects", Unit::Bytes);
     let mut threads = Vec::new();
     writer.append(&mut recording, START_NS, Some(&state(&Recording::new(), START_NS, false))).unwrap();
     for number in 0..rounds {
@@ -248,7 +249,7 @@ fn a_block_that_is_missing_costs_itself_and_what_hangs_on_it() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(500), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), ..ProptestConfig::default() })]
 
     #[test]
     fn damage_is_no_panic_and_makes_no_sample(
@@ -298,7 +299,7 @@ fn resummed(bytes: &[u8], spoil: impl Fn(usize, &mut Vec<u8>)) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(500), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), ..ProptestConfig::default() })]
 
     #[test]
     fn a_file_that_lies_is_no_panic(

@@ -645,7 +645,7 @@ fn what_has_no_end_comes_to_one() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5_000))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_500), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is changed in a recording, there is a profile or a sentence.
     #[test]

@@ -3,6 +3,7 @@
 //! A run may last for months: from some number on every second one is left out, and from then on half as many are taken.
 
 use crate::ids::{CounterId, Id};
+use crate::marks::Unit;
 
 /// So many are kept of a counter, or half as many.
 const MOST: usize = 1 << 15;
@@ -12,6 +13,8 @@ const MOST: usize = 1 << 15;
 pub struct Counter {
     pub name: String,
     pub description: String,
+    /// Bytes are what is used at a time; nanoseconds are what has been spent up to it.
+    pub unit: Unit,
     /// When it was looked at, by CLOCK_MONOTONIC, and what it was.
     readings: Vec<(u64, u64)>,
     /// One of so many is kept.
@@ -49,9 +52,9 @@ impl Counter {
 pub struct Counters(Vec<Counter>);
 
 impl Counters {
-    pub(crate) fn add(&mut self, name: &str, description: &str) -> CounterId {
+    pub(crate) fn add(&mut self, name: &str, description: &str, unit: Unit) -> CounterId {
         let (name, description) = (name.to_owned(), description.to_owned());
-        self.0.push(Counter { name, description, readings: Vec::new(), every: 1, passed: 0 });
+        self.0.push(Counter { name, description, unit, readings: Vec::new(), every: 1, passed: 0 });
         CounterId::from_row(self.0.len() - 1)
     }
 
@@ -75,7 +78,7 @@ mod tests {
     #[test]
     fn a_long_run_has_fewer_of_them_and_all_of_its_time() {
         let mut counters = Counters::default();
-        let counter = counters.add("Heap", "");
+        let counter = counters.add("Heap", "", Unit::Bytes);
         for time in 0..500_000 {
             counters.count(counter, time, time * 2);
         }

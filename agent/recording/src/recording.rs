@@ -12,7 +12,7 @@ use crate::ids::{
     ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,
     StackId, StringId, ThreadId,
 };
-use crate::marks::{Mark, MarkKind, MarkKinds};
+use crate::marks::{Mark, MarkKind, MarkKinds, Unit};
 use crate::refutations::{Refutation, RefutationRow, RefutationTable};
 use crate::rows::{FrameRow, Func, FuncRow, StackRow};
 use crate::strings::StringTable;
@@ -208,8 +208,8 @@ impl Recording {
     }
 
     /// A figure of the process. Each is to be told once.
-    pub fn counter(&mut self, name: &str, description: &str) -> CounterId {
-        self.counters.add(name, description)
+    pub fn counter(&mut self, name: &str, description: &str, unit: Unit) -> CounterId {
+        self.counters.add(name, description, unit)
     }
 
     /// What a figure is at a time.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jni::JNIEnv;
 use jni::objects::{GlobalRef, JMethodID};
 use jni::signature::{Primitive, ReturnType};
-use vouch_recording::{CounterId, Recording};
+use vouch_recording::{CounterId, Recording, Unit};
 
 use crate::clock;
 use crate::java;
@@ -46,9 +46,9 @@ impl Heap {
             self.ways = Ways::find(env);
         }
         if let Some(used) = self.ways.as_ref().and_then(|ways| ways.used(env)) {
-            let counter = self
-                .counter
-                .get_or_insert_with(|| recording.counter("Heap", "Java objects, dead ones included"));
+            let counter = self.counter.get_or_insert_with(|| {
+                recording.counter("Heap", "Java objects, dead ones included", Unit::Bytes)
+            });
             recording.count(*counter, now, used);
         }
     }

@@ -308,7 +308,7 @@ fn word() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_an_entry_has_it_ends_as_one_sample_of_one_fate(entries in vec(vec(word(), 0..40), 1..20)) {

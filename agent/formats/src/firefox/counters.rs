@@ -4,7 +4,8 @@
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use vouch_recording::Counter;
+use vouch_recording::{Counter, Unit};
+use vouch_report::micros;
 
 use super::time::Micros;
 use crate::json::Column;
@@ -18,34 +19,53 @@ pub struct CounterColumns<'a> {
 impl Serialize for CounterColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut counter = serializer.serialize_struct("counter", 7)?;
+        let (category, display) = match self.counter.unit {
+            Unit::Nanoseconds => ("CPU", SPENT),
+            _ => ("Memory", USED),
+        };
         counter.serialize_field("name", &self.counter.name)?;
-        // By which the front-end draws what has been used, in bytes.
-        counter.serialize_field("category", "Memory")?;
+        counter.serialize_field("category", category)?;
         counter.serialize_field("description", &self.counter.description)?;
         counter.serialize_field("pid", &self.pid.to_string())?;
         counter.serialize_field("mainThreadIndex", &0)?;
-        counter.serialize_field("samples", &Readings(self.counter.readings()))?;
-        counter.serialize_field("display", &Display { label: &self.counter.name, ..DISPLAY })?;
+        counter.serialize_field("samples", &Readings(self.counter))?;
+        counter.serialize_field("display", &Display { label: &self.counter.name, ..display })?;
         counter.end()
     }
 }
 
-struct Readings<'a>(&'a [(u64, u64)]);
+struct Readings<'a>(&'a Counter);
+
+impl Readings<'_> {
+    /// How much it has grown by at a reading, as the front-end counts it.
+    fn grown(&self, at: usize) -> Grown {
+        let readings = self.0.readings();
+        let (now, before) = (readings[at].1, at.checked_sub(1).map_or(0, |before| readings[before].1));
+        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        match self.0.unit {
+            // Rounded before they are subtracted: so all together are what it was at last.
+            Unit::Nanoseconds => Grown::Millis(Micros(micros(now).saturating_sub(micros(before)))),
+            _ => Grown::Bytes(signed(now) - signed(before)),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Grown {
+    Bytes(i64),
+    Millis(Micros),
+}
 
 impl Serialize for Readings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(readings) = self;
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let grown = |at: usize| {
-            let before = at.checked_sub(1).map_or(0, |before| readings[before].1);
-            signed(readings[at].1) - signed(before)
-        };
+        let readings = self.0.readings();
         let mut table = serializer.serialize_struct("samples", 3)?;
         table.serialize_field(
             "time",
             &Column(|| readings.iter().map(|(time, _)| Micros::from_nanos(*time))),
         )?;
-        table.serialize_field("count", &Column(|| (0..readings.len()).map(grown)))?;
+        table.serialize_field("count", &Column(|| (0..readings.len()).map(|at| self.grown(at))))?;
         table.serialize_field("length", &readings.len())?;
         table.end()
     }
@@ -61,35 +81,51 @@ struct Display<'a> {
     marker_schema_location: Option<&'static str>,
     sort_weight: u8,
     label: &'a str,
-    tooltip_rows: [Tooltip; 2],
+    tooltip_rows: &'static [Tooltip],
 }
 
 #[derive(Serialize)]
 struct Tooltip {
     r#type: &'static str,
     source: &'static str,
-    format: Unit,
+    format: Format,
     label: &'static str,
 }
 
 #[derive(Serialize)]
-struct Unit {
+struct Format {
     unit: &'static str,
 }
 
-const DISPLAY: Display<'_> = Display {
+/// What is used at a time: how much of it there is.
+const USED: Display<'_> = Display {
     graph_type: "line-accumulated",
     unit: "bytes",
     color: "orange",
     marker_schema_location: None,
     sort_weight: 20,
     label: "",
-    tooltip_rows: [
-        tooltip("accumulated", "above the least of the graph"),
-        tooltip("count-range", "from the least to the most of the graph"),
+    tooltip_rows: &[
+        tooltip("accumulated", "bytes", "above the least of the graph"),
+        tooltip("count-range", "bytes", "from the least to the most of the graph"),
     ],
 };
 
-const fn tooltip(source: &'static str, label: &'static str) -> Tooltip {
-    Tooltip { r#type: "value", source, format: Unit { unit: "bytes" }, label }
+/// What has been spent up to a time: how fast. A millisecond of CPU time in one of the clock's is a whole processor.
+const SPENT: Display<'_> = Display {
+    graph_type: "line-rate",
+    unit: "",
+    color: "blue",
+    marker_schema_location: None,
+    sort_weight: 25,
+    label: "",
+    tooltip_rows: &[
+        tooltip("rate", "percent", "of one processor"),
+        tooltip("accumulated", "number", "ms of CPU time up to here"),
+        tooltip("committed-range-total", "number", "ms of CPU time in what is shown"),
+    ],
+};
+
+const fn tooltip(source: &'static str, unit: &'static str, label: &'static str) -> Tooltip {
+    Tooltip { r#type: "value", source, format: Format { unit }, label }
 }

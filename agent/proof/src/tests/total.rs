@@ -85,7 +85,7 @@ fn relation() -> impl Strategy<Value = Relation> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(4_000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_question_has_an_answer(caller in method(), callee in method(), bci in bci(), relation in relation()) {
