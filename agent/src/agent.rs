@@ -20,6 +20,7 @@ use crate::check;
 use crate::contexts::carried;
 use crate::events;
 use crate::facade::Jvmti;
+use crate::groups::groups;
 use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
 use crate::hotspot::places::Places;
@@ -391,6 +392,11 @@ impl Agent {
             }
             (State::Recording(session), Verb::Status) => {
                 say(&session.status());
+                Ok(())
+            }
+            (State::Recording(_), Verb::Groups) => {
+                let groups = serde_json::to_string(&groups().report());
+                say(&groups.map_err(|error| vec![format!("what groups took cannot be told: {error}")])?);
                 Ok(())
             }
             (State::Recording(session), Verb::Dump) => {

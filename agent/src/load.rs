@@ -37,7 +37,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     let checks = options.verb == Verb::Check;
     if options.verb != Verb::Start && !lab && !checks {
         return refuse(&[
-            "stop, dump and status are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()
+            "stop, dump, status and groups are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned(),
         ]);
     }
     if agent().is_some() {

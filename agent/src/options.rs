@@ -29,6 +29,8 @@ pub enum Verb {
     Stop,
     Dump,
     Status,
+    /// What groups of tasks have taken is said, as JSON.
+    Groups,
     /// No recording: what one would be like is said.
     Check,
     /// No recording: the natives of `dev.vouch.Oracle` are to be served.
@@ -225,7 +227,8 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
         }
     }
     if words > 1 {
-        mistakes.push("more than one of start, stop, dump, status, check and lab: give one".to_owned());
+        mistakes
+            .push("more than one of start, stop, dump, status, groups, check and lab: give one".to_owned());
     }
     mistakes.extend(key::misplaced(options.verb, &seen));
     Request::Run(Box::new(options), mistakes)

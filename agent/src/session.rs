@@ -194,6 +194,7 @@ impl Session {
         // Before all else: a thread stays in its handler for it.
         self.recorder.witness.answer(self.rig.stay(), &mut self.questions.on(resolver, env));
         self.take_in(resolver, env);
+        self.courses.look(&mut self.recorder.recording, env);
         if self.recorder.witness.is_due() {
             // Whoever came too late to be seen must not stand in the next one's place.
             self.rig.stay().end();
@@ -254,7 +255,6 @@ impl Session {
         self.recorder.drain_events(self.rig.event_lanes(), &mut self.questions.on(resolver, env));
         self.take_owed(&registry().take_unsignalled());
         self.recorder.forget_ended(has_come);
-        self.courses.look(&mut self.recorder.recording, env);
     }
 
     /// The time until there is something to do besides draining.
@@ -294,6 +294,7 @@ impl Session {
         let marks = self.recorder.recording.count_marks();
         self.take_still(still, clock::monotonic(), resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
+        self.courses.finish(&mut self.recorder.recording);
         let written =
             files::write(self, places, trust::meta(self, program), trust::run(self, program, power));
         self.waiting.clear();
@@ -319,6 +320,7 @@ impl Session {
         self.take_still(still, now, resolver, env);
         let plan = self.plan.clone();
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
+        self.courses.finish(&mut self.recorder.recording);
         let (meta, run) = (trust::meta(&self, program), trust::run(&self, program, power));
         // A JVM may be killed while it ends, too.
         let state = self.state(meta.clone(), run.clone(), true);
@@ -424,7 +426,6 @@ impl Session {
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         scan::scan(registry());
         self.take_in(resolver, env);
-        self.courses.finish(&mut self.recorder.recording);
         self.recorder.count_dropped(self.rig.counters());
         self.recorder.complete_tracks();
     }

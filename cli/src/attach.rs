@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use vouch_formats::Format;
 use vouch_options::pattern::{Place, escaped};
@@ -126,9 +127,8 @@ pub fn ask(word: &'static str, to: To) -> Result<String, String> {
     Ok(String::new())
 }
 
-/// The trust report of what a JVM's recording has so far.
-pub fn report(whom: &str) -> Result<File, String> {
-    const NAME: &str = "report.json";
+/// What the groups of tasks of a JVM that is recorded have taken so far.
+pub fn groups(whom: &str) -> Result<Value, String> {
     let jvm = jvm::find(whom)?;
     let pid = jvm.pid;
     if jvm.agent.is_none() {
@@ -136,13 +136,11 @@ pub fn report(whom: &str) -> Result<File, String> {
             "process {pid} was never recorded, so nothing is known of it: `vouch start {pid}` begins"
         ));
     }
-    let mut line = Line::open(jvm)?;
-    let mut given = Given::default();
-    given.add("report", escaped(&line.terminal.seen(NAME).to_string_lossy()));
-    line.ask("dump", &given)?;
-    line.terminal
-        .open(NAME)
-        .map_err(|error| format!("what process {pid} has written cannot be read: {error}"))
+    let said = Line::open(jvm)?.ask("groups", &Given::default())?;
+    let told = said.iter().find_map(|line| serde_json::from_str(unmarked(line)).ok());
+    told.ok_or_else(|| {
+        format!("process {pid} says something else than what its groups took: {}", said.join("; "))
+    })
 }
 
 /// A JVM that is talked to.

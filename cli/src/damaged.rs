@@ -24,6 +24,8 @@ use vouch_report::{Run, TrustReport};
 use crate::{Arguments, answer, in_a_line};
 
 const MS: u64 = 1_000_000;
+/// What a terminal would obey, as it stands in JSON.
+const ODD: &str = r"\u0000\n\u001b[31m";
 
 /// Those that are damaged are made of this one.
 static WHOLE: LazyLock<String> = LazyLock::new(|| profile("now", 2));
@@ -114,6 +116,9 @@ fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
         if let Err(mistake) = answer(arguments.verb) {
             let told = in_a_line(&mistake);
             assert!(!mistake.is_empty() && !told.contains(char::is_control), "{question:?}: {told:?}");
+            // What the profile itself does not bring is a sentence as it stands.
+            let odd = profile.windows(ODD.len()).any(|part| part == ODD.as_bytes());
+            assert!(odd || !mistake.contains(char::is_control), "{question:?}: {mistake:?}");
             mistakes.push(mistake);
         }
     }
@@ -158,7 +163,7 @@ fn a_whole_one_has_all_answers() {
 #[test]
 fn what_a_profile_names_is_told_in_a_line() {
     // What the fields of a context are called, which stands in a sentence of those that there are.
-    let named = WHOLE.replace(r#""user""#, r#""us\u0000\n\u001b[31mer""#);
+    let named = WHOLE.replace(r#""user""#, &format!(r#""us{ODD}er""#));
     let mistakes = asked(&folder("names"), named.as_bytes());
     assert!(mistakes.len() == 1 && mistakes[0].contains("\n\u{1b}[31mer"), "{mistakes:?}");
 }

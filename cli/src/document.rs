@@ -89,19 +89,9 @@ pub fn profile(file: &Path) -> Result<Part, String> {
 
 /// Reads what is asked for of a JSON file, packed or not; `other` says that it is something else. A mistake is a sentence.
 pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Result<D, String> {
-    let opened = File::open(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
-    read_opened(opened, file, other)
-}
-
-/// The same of one that is open.
-fn read_opened<D: DeserializeOwned>(
-    opened: File,
-    file: &Path,
-    other: fn(&Path) -> String,
-) -> Result<D, String> {
     let name = file.display();
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
-    let mut bytes = BufReader::with_capacity(1 << 16, opened);
+    let mut bytes = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
     let first = bytes.fill_buf().map_err(unreadable)?.first().copied();
     let packed = first == Some(GZIP);
     let document = if packed { parse(BufReader::new(MultiGzDecoder::new(bytes))) } else { parse(bytes) };
@@ -121,7 +111,7 @@ fn read_opened<D: DeserializeOwned>(
 
 /// What is against the stacks of the trust report that a file is, or carries.
 pub fn against(file: &Path) -> Result<Against, String> {
-    let Document { refutations, witness, .. } = report(read(file, neither)?, file)?;
+    let Document { refutations, witness, .. } = report(file)?;
     Against::of(refutations, witness).ok_or_else(|| {
         format!("{} has a trust report without refutations, an older Vouch's: record again", file.display())
     })
@@ -129,17 +119,13 @@ pub fn against(file: &Path) -> Result<Against, String> {
 
 /// The groups of tasks in that report, as they stand there; null for an older Vouch's.
 pub fn groups(file: &Path) -> Result<Value, String> {
-    Ok(report(read(file, neither)?, file)?.groups.unwrap_or_default())
-}
-
-/// The same of a file that is open.
-pub fn groups_of(opened: File, file: &Path) -> Result<Value, String> {
-    Ok(report(read_opened(opened, file, neither)?, file)?.groups.unwrap_or_default())
+    Ok(report(file)?.groups.unwrap_or_default())
 }
 
 /// The trust report that a file is, or carries.
-fn report(document: Document, file: &Path) -> Result<Document, String> {
+fn report(file: &Path) -> Result<Document, String> {
     let name = file.display();
+    let document: Document = read(file, neither)?;
     if document.is_report() {
         return Ok(document);
     }

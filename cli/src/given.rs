@@ -130,14 +130,11 @@ impl Given {
 
     /// A profile has a name, though nobody gave one.
     pub fn name_profile(&mut self) {
-        if !self.has("out") {
-            self.add("out", DEFAULT_OUT.to_owned());
+        if !self.has("out")
+            && let Some(key) = vouch_options::find("out")
+        {
+            self.values.push((key, DEFAULT_OUT.to_owned()));
         }
-    }
-
-    /// One value more of a key.
-    pub fn add(&mut self, name: &str, value: String) {
-        self.values.extend(vouch_options::find(name).map(|key| (key, value)));
     }
 
     /// One of the values of these keys that is a name from some folder on.

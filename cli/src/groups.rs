@@ -22,9 +22,12 @@ pub struct How {
 /// What there is to print of files, and of JVMs that run.
 pub fn groups(of: &[PathBuf], how: &How) -> Result<String, String> {
     let mut all = BTreeMap::new();
-    for one in of {
+    for (at, one) in of.iter().enumerate() {
+        if of[..at].contains(one) {
+            return Err(format!("{} is named twice, and would count twice", one.display()));
+        }
         let groups = match process(one) {
-            Some(pid) => document::groups_of(attach::report(pid)?, one)?,
+            Some(pid) => attach::groups(pid)?,
             None if document::kind(one)? == Kind::Recording => {
                 let name = one.display();
                 return Err(format!(

@@ -13,6 +13,7 @@
 
 import java.io.IOException;
 import java.net.URLClassLoader;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Scanner;
 
@@ -60,6 +61,7 @@ public class Attached {
         String told = Tool.vouch(child.dir, "groups", "--json", "" + child.pid()).text;
         JsonObject groups = JsonParser.parseString(told).getAsJsonObject();
         Check.equal(2L * TASKS, groups.getAsJsonObject(name).get("tasks").getAsLong(), "tasks that a JVM tells of that runs");
+        Check.that(!Files.exists(child.dir.resolve(name + ".json")), "to be asked is to write nothing");
     }
 
     private static void work(Running child, String name) {

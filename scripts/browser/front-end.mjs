@@ -20,7 +20,7 @@ async function serve(file) {
   const address = await new Promise((found, lost) => {
     const hear = words => {
       said += words;
-      const address = said.match(/http:\S+/);
+      const address = said.match(/http:\S+(?=\s)/);
       if (address) found(address[0]);
     };
     served.stdout.on('data', hear);
@@ -32,7 +32,15 @@ async function serve(file) {
 
 // Opens the profile of a program, does what there is to do with it, and holds what every reader meets to its report.
 async function read(name, look = () => {}) {
-  const { address, end } = await serve(join(folder, `${name}.json.gz`));
+  const served = await serve(join(folder, `${name}.json.gz`));
+  try {
+    await opened(name, served.address, look);
+  } finally {
+    served.end();
+  }
+}
+
+async function opened(name, address, look) {
   const page = await browser.newPage({ viewport: { width: WIDTH, height: HEIGHT } });
   const wrong = [];
   // A development build has no service worker, which it looks for and does without.
@@ -81,7 +89,6 @@ async function read(name, look = () => {}) {
   await look(reader);
   check(wrong.length === 0, `${name}: the console says ${wrong.join('; ')}`);
   await page.close();
-  end();
   console.log(`ok ${name}: loaded in ${took} ms`);
 }
 

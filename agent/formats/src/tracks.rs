@@ -7,7 +7,7 @@
 //!
 //! The main thread comes first, then the families that ran Java, then the JVM's own, each by how busy they are, and a family's threads
 //! as they began: a pool stays together, and the busiest stands at the top. What took less than a hundredth of the time is
-//! hidden at first.
+//! hidden at first, unless most of the time is in such.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -27,8 +27,10 @@ const LIMIT: usize = 1000;
 
 /// The most tracks that are shown at first, beside that of the main thread,
 const SHOWN: usize = 20;
-/// and the least that one of these must have of the time: a hundredth.
+/// and the least that one of these must have of the time: a hundredth. But where the work is spread over many threads that have less, the
+/// busiest of them are shown, too, until so many tenths of the time can be seen.
 const SHARE: u64 = 100;
+const TENTHS: u64 = 9;
 
 pub struct Track<'r> {
     pub name: Cow<'r, str>,
@@ -167,14 +169,22 @@ fn tell_apart(tracks: &mut [Track<'_>]) {
     }
 }
 
-/// The tracks to show at first: the busiest, and the first, if it is the main thread's, which heads the process, or has the marks
-/// that are of all the process.
+/// The tracks to show at first: the busiest, that which is selected, and the first, if it is the main thread's, which heads the process, or
+/// has the marks that are of all the process.
 pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     let mut shown = by_weight(tracks);
     let all: u64 = tracks.iter().map(Track::weight).sum();
-    shown.retain(|&track| tracks[track].weight().saturating_mul(SHARE) >= all);
+    let mut seen = 0_u64;
+    shown.retain(|&track| {
+        let weight = tracks[track].weight();
+        let is_shown =
+            weight.saturating_mul(SHARE) >= all || seen.saturating_mul(10) < all.saturating_mul(TENTHS);
+        seen += weight;
+        is_shown
+    });
     shown.truncate(SHOWN);
-    if shown.is_empty() || tracks[0].is_main || first_has_marks {
+    shown.push(selected(tracks));
+    if tracks[0].is_main || first_has_marks {
         shown.push(0);
     }
     shown.sort_unstable();

@@ -77,6 +77,18 @@ fn what_takes_less_than_a_hundredth_is_hidden_at_first() {
 }
 
 #[test]
+fn who_all_take_less_than_a_hundredth_are_not_all_hidden() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["run"]);
+    busy_thread(&mut recording, "main", stack, 1);
+    for n in 1..=300 {
+        busy_thread(&mut recording, &format!("brief-{n}"), stack, 1 + u64::from(n == 250));
+    }
+    let shown = numbers(&written(&recording)["meta"]["initialVisibleThreads"]);
+    assert!(shown.len() == 20 && shown.contains(&0) && shown.contains(&250), "{shown:?}");
+}
+
+#[test]
 fn the_busiest_with_java_is_selected() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["a"]);

@@ -251,8 +251,10 @@ impl Told {
                 time_ns: *time_ns,
                 value: *value,
             };
-            readings.extend(all[from..].iter().map(reading));
-            *last = all.last().map_or(*last, |(time, _)| *time);
+            let told = &all[from..all.len().min(from + *room)];
+            *room -= told.len();
+            readings.extend(told.iter().map(reading));
+            *last = told.last().map_or(*last, |(time, _)| *time);
         }
         let tally = recording.tally();
         // What is left out has no place in the timeline, either.

@@ -197,6 +197,29 @@ fn what_was_recorded_is_read_again() {
 }
 
 #[test]
+fn more_readings_than_a_block_has_room_for_are_told_in_several() {
+    let folder = folder("readings");
+    let (mut writer, _) = Writer::create(&folder.join("a"), u64::MAX).unwrap();
+    let mut recording = Recording::new();
+    for number in 0..20 {
+        let counter = recording.counter(&format!("Group {number}"), "", Unit::Nanoseconds);
+        for at in 0..30_000 {
+            recording.count(counter, START_NS + at * MS, at * MS);
+        }
+    }
+    let end = START_NS + 30_000 * MS;
+    let last = state(&recording, end, true);
+    writer.append(&mut recording, end, Some(&last)).unwrap();
+    writer.finish().unwrap();
+    let Recovered { recording: again, found, .. } = reread(&fs::read(writer.path()).unwrap()).unwrap();
+    writer.remove().unwrap();
+    assert!(found.is_ended && found.damage().is_none(), "{found:?}");
+    assert_eq!(again.counters().len(), 20);
+    let all = again.counters().iter().zip(recording.counters());
+    assert!(all.into_iter().all(|(again, before)| again.readings() == before.readings()));
+}
+
+#[test]
 fn one_that_is_cut_anywhere_has_what_was_written_before() {
     let (bytes, recording) = recorded("cut", 12, true);
     let (mut before, mut whole) = (0, 0);

@@ -167,7 +167,8 @@ pub static KEYS: [Key; 22] = [
 ];
 
 /// Everything that may stand alone.
-pub const WORDS: [&str; 9] = ["start", "stop", "dump", "status", "check", "lab", "quiet", "help", "version"];
+pub const WORDS: [&str; 10] =
+    ["start", "stop", "dump", "status", "groups", "check", "lab", "quiet", "help", "version"];
 
 /// The keys that a person may give.
 pub fn offered() -> impl Iterator<Item = &'static Key> {

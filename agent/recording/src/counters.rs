@@ -1,6 +1,7 @@
 //! Counters: a figure as it was from time to time.
 //!
-//! A run may last for months: from some number on every second one is left out, and from then on half as many are taken.
+//! A run may last for months: from some number on every second one is left out, and from then on half as many are taken. The newest is
+//! always there: it is what the figure is in the end.
 
 use crate::ids::{CounterId, Id};
 use crate::marks::Unit;
@@ -19,7 +20,7 @@ pub struct Counter {
     readings: Vec<(u64, u64)>,
     /// One of so many is kept.
     every: u32,
-    /// How many have come since one was kept.
+    /// How many have come since one was kept, of which the newest is there.
     passed: u32,
 }
 
@@ -30,11 +31,14 @@ impl Counter {
     }
 
     fn count(&mut self, time_ns: u64, value: u64) {
-        self.passed += 1;
-        if self.passed < self.every {
-            return;
+        // The last one was there because it was the newest.
+        if self.passed > 0 {
+            self.readings.pop();
         }
-        self.passed = 0;
+        self.passed += 1;
+        if self.passed == self.every {
+            self.passed = 0;
+        }
         if self.readings.len() == MOST {
             let mut place = 0;
             self.readings.retain(|_| {
@@ -81,6 +85,7 @@ mod tests {
         let counter = counters.add("Heap", "", Unit::Bytes);
         for time in 0..500_000 {
             counters.count(counter, time, time * 2);
+            assert_eq!(counters.rows()[0].readings().last(), Some(&(time, time * 2)), "the newest is there");
         }
         let readings = counters.rows()[0].readings();
         assert!((MOST / 2..=MOST).contains(&readings.len()), "{} are kept", readings.len());

@@ -30,6 +30,7 @@ pub fn apply(
             "stop" => Verb::Stop,
             "dump" => Verb::Dump,
             "status" => Verb::Status,
+            "groups" => Verb::Groups,
             "check" => Verb::Check,
             "lab" => Verb::Lab,
             "quiet" => {
@@ -117,7 +118,7 @@ pub fn apply(
         }
         terminal::KEY => options.terminal = Some(PathBuf::from(value)),
         "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
-        "quiet" | "help" | "version" | "stop" | "dump" | "status" | "check" => {
+        "quiet" | "help" | "version" | "stop" | "dump" | "status" | "groups" | "check" => {
             return Err(format!("{name} stands alone, without a value"));
         }
         _ => return Err(unknown(name)),
@@ -151,6 +152,7 @@ pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
         Verb::Stop => ("stop", Some(Beside::Writing)),
         Verb::Dump => ("dump", Some(Beside::Writing)),
         Verb::Status => ("status", None),
+        Verb::Groups => ("groups", None),
         Verb::Check => ("check", None),
         Verb::Lab => ("lab", Some(Beside::Lab)),
     };

@@ -81,6 +81,7 @@ fn recovery_is_all_of_it_some_of_it_or_none() {
 fn words_are_verbs_and_start_is_also_a_key() {
     assert_eq!(options("stop,out=x.json").verb, Verb::Stop);
     assert_eq!(options("status").verb, Verb::Status);
+    assert_eq!(options("groups").verb, Verb::Groups);
     assert_eq!(options("dump").verb, Verb::Dump);
     assert_eq!(options("start,start=1s").start, Duration::from_secs(1));
     assert!(matches!(read("interval=oops,help"), Request::Help));

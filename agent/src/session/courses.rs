@@ -30,7 +30,7 @@ impl Courses {
         self.spending.look(groups(), recording);
     }
 
-    /// The recording is to be written as it is now.
+    /// The report is to be made just now, and the graphs are to end with what it says.
     pub fn finish(&mut self, recording: &mut Recording) {
         self.spending.tell(groups(), recording, clock::monotonic());
     }
