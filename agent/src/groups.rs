@@ -124,15 +124,19 @@ impl Group {
         Self { name: name.to_owned(), shared: Cell::default(), cells: Mutex::default() }
     }
 
-    /// One of its numbers, of all its cells.
-    fn sum(&self, which: usize) -> u64 {
-        let cells = self.cells.lock();
+    /// One of its numbers, of all these cells.
+    fn sum(&self, cells: &Cells, which: usize) -> u64 {
         let all = cells.all.iter().copied().chain([&self.shared]);
         all.map(|cell| cell.0[which].load(Relaxed)).fold(0, u64::wrapping_add)
     }
 
+    fn cpu(&self) -> u64 {
+        self.sum(&self.cells.lock(), CPU)
+    }
+
     fn sums(&self) -> [u64; NUMBERS] {
-        array::from_fn(|which| self.sum(which))
+        let cells = self.cells.lock();
+        array::from_fn(|which| self.sum(&cells, which))
     }
 }
 

@@ -1,14 +1,13 @@
 // Drives the page in a browser: node check-page.mjs PLAYWRIGHT CHROMIUM VOUCH FOLDER, for scripts/lib/check-page.
 // It must never call the page's own functions: it clicks, types and reads, as a person does.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { launched, served } from './shared.mjs';
 
 const [playwright, chromium, vouch, folder] = process.argv.slice(2);
-const browser = await createRequire(import.meta.url)(playwright).chromium.launch({ executablePath: chromium, args: ['--no-sandbox'] });
+const browser = await launched(playwright, chromium);
 const json = name => JSON.parse(readFileSync(join(folder, name), 'utf8'));
 const report = json('report.json'), methods = json('methods.json').rows, threads = json('threads.json').rows;
 const all = methods.length && json('methods.json').cpu_ms;
@@ -154,10 +153,8 @@ check(!large.wrong.length && !(await large.page.locator('img, #tracks b').count(
 // `vouch view`, with a front-end of its own: its page reads the profile; one of another origin can neither read nor load it.
 mkdirSync(join(folder, 'ui'));
 writeFileSync(join(folder, 'ui', 'index.html'), '<title>a front-end</title>');
-const view = spawn(vouch, ['view', join(folder, 'page.json'), '--no-open', '--ui', join(folder, 'ui')], { stdio: ['ignore', 'pipe', 'inherit'] });
-const [printed] = await once(view.stdout, 'data');
-const address = printed.toString().split('\n')[0];
-const profile = decodeURIComponent(address.split('/from-url/')[1]);
+const view = await served(vouch, join(folder, 'page.json'), join(folder, 'ui'));
+const profile = decodeURIComponent(view.address.split('/from-url/')[1]);
 const stranger = createServer((_, answer) => answer.end('<title>a stranger</title>'));
 await once(stranger.listen(0, '127.0.0.1'), 'listening');
 const visit = async url => {
@@ -173,9 +170,9 @@ const load = visitor => visitor.evaluate(url => new Promise(resolve => {
   script.onerror = () => resolve('refused');
   document.head.append(script);
 }), profile);
-const own = await visit(address), other = await visit(`http://127.0.0.1:${stranger.address().port}/`);
+const own = await visit(view.address), other = await visit(`http://127.0.0.1:${stranger.address().port}/`);
 check((await own.title()) === 'a front-end' && (await read(own)) !== null, 'the front-end that vouch view serves reads the profile');
 check((await read(other)) === null && (await load(other)) === 'refused', 'a page of another origin does not');
-view.kill();
+view.end();
 stranger.close();
 await browser.close();

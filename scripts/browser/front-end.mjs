@@ -1,42 +1,24 @@
 // Opens profiles in the real front-end, in a browser: node front-end.mjs PLAYWRIGHT CHROMIUM VOUCH UI FOLDER, for scripts/front-end.
 // FOLDER holds NAME.json.gz and NAME.report.json of each program; pictures are left there. It must never ask the front-end's own code: it
 // clicks, types and reads, as a person does, and where a canvas is drawn it reads what is written on it.
-import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { launched, served } from './shared.mjs';
 
 const [playwright, chromium, vouch, ui, folder] = process.argv.slice(2);
-const browser = await createRequire(import.meta.url)(playwright).chromium.launch({ executablePath: chromium, args: ['--no-sandbox'] });
+const browser = await launched(playwright, chromium);
 const WIDTH = 1400, HEIGHT = 900;
 
 const check = (holds, what) => { if (!holds) throw new Error(what); };
 const grouped = count => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
-// Where `vouch view` serves a profile, and how to end it.
-async function serve(file) {
-  const served = spawn(vouch, ['view', file, '--ui', ui, '--no-open', '--idle', '5']);
-  let said = '';
-  const address = await new Promise((found, lost) => {
-    const hear = words => {
-      said += words;
-      const address = said.match(/http:\S+(?=\s)/);
-      if (address) found(address[0]);
-    };
-    served.stdout.on('data', hear);
-    served.stderr.on('data', hear);
-    served.on('exit', () => lost(new Error(said)));
-  });
-  return { address, end: () => served.kill() };
-}
-
 // Opens the profile of a program, does what there is to do with it, and holds what every reader meets to its report.
-async function read(name, look = () => {}) {
-  const served = await serve(join(folder, `${name}.json.gz`));
+async function read(name, look) {
+  const { address, end } = await served(vouch, join(folder, `${name}.json.gz`), ui);
   try {
-    await opened(name, served.address, look);
+    await opened(name, address, look);
   } finally {
-    served.end();
+    end();
   }
 }
 
@@ -145,7 +127,7 @@ await read('refuted', async reader => {
   await reader.page.keyboard.press('*');
   const edge = reader.page.locator('.treeViewRowScrolledColumns', { hasText: '[✗ no such call: the bytecode calls ' });
   await edge.first().waitFor();
-  const red = await reader.page.locator('.treeViewRow .category-color-red, .treeViewRow .colored-square').first().evaluate(square => getComputedStyle(square).backgroundColor);
+  const red = await reader.page.locator('.treeViewRow .colored-square').first().evaluate(square => getComputedStyle(square).backgroundColor);
   const [r, g, b] = red.match(/\d+/g).map(Number);
   check(r > 180 && g < 60 && b < 90, `refuted: its category is ${red}`);
   await reader.picture('edge');

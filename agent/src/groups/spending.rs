@@ -9,7 +9,7 @@ use std::time::Duration;
 use vouch_recording::{CounterId, Recording, Unit};
 use vouch_report::plain;
 
-use super::{CPU, Group, Groups};
+use super::{CPU, Groups};
 use crate::clock;
 
 /// The time between two looks, or as many times as much as a look takes of a processor.
@@ -32,18 +32,15 @@ pub struct Spending {
 #[derive(Debug, Default)]
 struct Spent {
     counter: Option<CounterId>,
-    /// When the recording began.
-    before: u64,
     /// What was told last, and when.
     told: u64,
     told_ns: u64,
 }
 
 impl Spending {
-    /// From here on.
-    pub fn of(groups: &Groups, now: u64) -> Self {
-        let before = |group: &Group| Spent { before: group.sum(CPU), ..Spent::default() };
-        Self { groups: groups.known().map(before).collect(), shown: 0, looked_ns: now, next_ns: now }
+    /// The recording has begun.
+    pub fn begin(now: u64) -> Self {
+        Self { groups: Vec::new(), shown: 0, looked_ns: now, next_ns: now }
     }
 
     /// Looks, if it is time to.
@@ -57,9 +54,10 @@ impl Spending {
         }
     }
 
-    /// What they have spent up to now.
+    /// What they have spent since the recording began.
     pub fn tell(&mut self, groups: &Groups, recording: &mut Recording, now: u64) {
         let now = now.max(self.looked_ns + APART_NS);
+        let before = groups.before.lock();
         for (at, group) in groups.known().enumerate() {
             if at == self.groups.len() {
                 self.groups.push(Spent::default());
@@ -68,7 +66,7 @@ impl Spending {
             if of.counter.is_none() && self.shown == MOST_SHOWN {
                 continue;
             }
-            let spent = group.sum(CPU).wrapping_sub(of.before);
+            let spent = group.cpu().wrapping_sub(before.get(at).map_or(0, |before| before[CPU]));
             if spent == of.told {
                 continue;
             }
@@ -105,7 +103,8 @@ mod tests {
     fn a_group_has_what_it_spends_between_two_looks_and_nothing_while_it_rests() {
         let (groups, mut recording) = (Groups::default(), Recording::new());
         spend(&groups, "early", 7 * MS);
-        let mut spending = Spending::of(&groups, 10 * MS);
+        groups.begin();
+        let mut spending = Spending::begin(10 * MS);
         groups.number("never");
         for (now, cpu) in [(20, 0), (30, 5), (40, 2), (50, 0), (60, 0), (70, 1)] {
             if cpu > 0 {
@@ -128,7 +127,7 @@ mod tests {
     #[test]
     fn only_the_first_have_a_graph() {
         let (groups, mut recording) = (Groups::default(), Recording::new());
-        let mut spending = Spending::of(&groups, 10 * MS);
+        let mut spending = Spending::begin(10 * MS);
         for round in 0..2_u64 {
             for at in 0..2 * MOST_SHOWN {
                 spend(&groups, &at.to_string(), MS);

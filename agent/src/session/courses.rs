@@ -17,10 +17,10 @@ pub struct Courses {
 }
 
 impl Courses {
-    /// From here on; `told`: the events that are recorded.
+    /// The recording has begun; `told`: the events that are recorded.
     pub fn of(told: Chosen) -> Self {
         let heap = events::are_chosen(told, &kinds::COLLECTION).then(Heap::default);
-        Self { heap, spending: Spending::of(groups(), clock::monotonic()) }
+        Self { heap, spending: Spending::begin(clock::monotonic()) }
     }
 
     pub fn look(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {

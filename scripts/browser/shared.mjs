@@ -1,0 +1,16 @@
+// What the scripts that drive a browser have in common: how it is started, and how a profile is served to it.
+// It must never leave a server behind whose end was asked for.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+
+export const launched = (playwright, chromium) =>
+  createRequire(import.meta.url)(playwright).chromium.launch({ executablePath: chromium, args: ['--no-sandbox'] });
+
+// Where `vouch view` serves a profile to a front-end of one's own, and how to end it. Its first line is the address.
+export async function served(vouch, profile, ui) {
+  const view = spawn(vouch, ['view', profile, '--no-open', '--ui', ui, '--idle', '5'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const first = once(view.stdout, 'data').then(([printed]) => printed.toString().split('\n')[0]);
+  const over = once(view, 'exit').then(() => { throw new Error(`vouch view ends at once: ${profile}`); });
+  return { address: await Promise.race([first, over]), end: () => view.kill() };
+}
