@@ -140,6 +140,8 @@ pub struct Options {
     pub threads: Option<Regex>,
     pub start: Duration,
     pub duration: Option<Duration>,
+    /// Those that were given by which the recording differs from another of the same program, as `key=value`.
+    pub altered: Vec<String>,
     pub quiet: bool,
     pub witness: Witnessing,
     pub showing: Showing,
@@ -176,6 +178,7 @@ impl Default for Options {
             threads: None,
             start: Duration::ZERO,
             duration: None,
+            altered: Vec::new(),
             quiet: false,
             witness: Witnessing::Auto,
             showing: Showing::default(),
@@ -219,9 +222,12 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
         if let Err(mistake) = key::apply(&mut options, name, value, place, &mut words) {
             mistakes.push(mistake);
         } else if value.is_some() {
-            let again = vouch_options::find(name).is_some_and(|key| key.again);
-            if !again && seen.contains(&name) {
+            let key = vouch_options::find(name);
+            if !key.is_some_and(|key| key.again) && seen.contains(&name) {
                 mistakes.push(format!("{name} is given twice: give it once"));
+            }
+            if key.is_some_and(|key| key.alters() && key.default != value) {
+                options.altered.push(format!("{name}={}", value.unwrap_or_default()));
             }
             seen.push(name);
         }
@@ -231,6 +237,7 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
             .push("more than one of start, stop, dump, status, groups, check and lab: give one".to_owned());
     }
     mistakes.extend(key::misplaced(options.verb, &seen));
+    options.altered.sort_unstable();
     Request::Run(Box::new(options), mistakes)
 }
 

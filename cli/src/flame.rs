@@ -1,7 +1,7 @@
 //! `vouch flame`, and the picture of `vouch diff`: a flame graph as SVG, which a document or a ticket can hold, or the stacks that others
 //! draw one of (.folded). Where the program said whom it worked for, that may stand below the stacks.
 //!
-//! A picture must never take memory by the depth of stacks: what is too narrow to be seen is its caller's, what is too deep its caller's, too.
+//! A picture must never be drawn by other rules than the agent's own (`out=FILE.svg`).
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -10,16 +10,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indexmap::IndexSet;
 use inferno::differential;
-use inferno::flamegraph::{Options, from_lines};
+use inferno::flamegraph::Options;
+use vouch_formats::flame;
 use vouch_report::plain;
 
 use crate::chosen::{By, Says, VM, Wanted};
 use crate::profile::{Profile, Sample};
-
-/// What has a smaller part of the time than one of so many is narrower than a quarter of a pixel.
-const NARROW: u64 = 5_000;
-/// More frames than that are no picture.
-const DEEP: usize = 400;
 
 #[derive(Args)]
 pub struct How {
@@ -43,19 +39,21 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let first = name.split(".json").next().unwrap_or_default();
     let out = how.out.unwrap_or_else(|| profile.with_file_name(format!("{first}.svg")));
     let text = out.extension().is_some_and(|ending| ending == "folded");
-    if text { vouch_output::check(&out) } else { check(&out) }?;
+    if text { vouch_output::check(&out) } else { check(&out, "or .folded") }?;
     let read = Profile::read(profile)?;
     let about = |mistake| format!("{}: {mistake}", profile.display());
     let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::of(&read, by)).collect();
     let by = by.map_err(about)?;
     let samples = how.wanted.samples(&read).map_err(about)?;
-    let stacks = Stacks::of(&read, &by, &samples, 1, if text { usize::MAX } else { DEEP });
+    let stacks = Stacks::of(&read, &by, &samples, 1);
     if text {
         return write(&out, |file| stacks.lines(how.inverted).try_for_each(|line| writeln!(file, "{line}")));
     }
     let part = how.wanted.is_part();
-    let mut options =
-        options(if part { format!("{name}: {}", how.wanted.words()) } else { name }, read.meta.interval);
+    let mut options = flame::options(
+        if part { format!("{name}: {}", how.wanted.words()) } else { name },
+        read.meta.interval,
+    );
     let whole = if part { "of the whole: " } else { "" };
     options.subtitle = read.report().map(|report| format!("{whole}{}", report.fates()));
     draw(&out, &mut options, &stacks.drawn(how.inverted))
@@ -75,31 +73,23 @@ pub fn differential(
         .map_err(|error| format!("the two cannot be drawn as one: {error}"))?;
     let lines: Vec<String> = String::from_utf8_lossy(&lines).lines().map(str::to_owned).collect();
     // A factor would be taken for a part of each difference.
-    let mut options = options(title, 1.0);
+    let mut options = flame::options(title, 1.0);
     "µs".clone_into(&mut options.count_name);
     draw(out, &mut options, &lines)
 }
 
-/// Finds out now whether a picture of that name can be written.
-pub fn check(out: &Path) -> Result<(), String> {
+/// Finds out now whether a picture of that name can be written, or what else its name may ask for.
+pub fn check(out: &Path, or: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
-        return Err(format!("{}: what is written is a picture: name it .svg", out.display()));
+        return Err(format!("{}: what is written is a picture: name it .svg {or}", out.display())
+            .trim_end()
+            .to_owned());
     }
     vouch_output::check(out)
 }
 
-fn options(title: String, interval_ms: f64) -> Options<'static> {
-    let mut options = Options::default();
-    options.title = title;
-    "ms".clone_into(&mut options.count_name);
-    options.factor = interval_ms;
-    // The same run has the same picture.
-    options.deterministic = true;
-    options
-}
-
 fn draw(out: &Path, options: &mut Options<'_>, lines: &[String]) -> Result<String, String> {
-    let wrote = write(out, |mut file| from_lines(options, lines.iter().map(String::as_str), &mut file))?;
+    let wrote = write(out, |file| flame::draw(options, lines, file))?;
     Ok(format!("{}; a browser opens it\n", wrote.trim_end()))
 }
 
@@ -112,7 +102,7 @@ fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
 
 /// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`.
 pub fn folded(profile: &Profile, samples: &[Sample], unit: u64) -> Vec<String> {
-    Stacks::of(profile, &[], samples, unit, DEEP).drawn(false)
+    Stacks::of(profile, &[], samples, unit).drawn(false)
 }
 
 /// What stands in a row of the picture.
@@ -127,8 +117,6 @@ enum Row {
 struct Stacks<'p> {
     profile: &'p Profile,
     by: &'p [By],
-    /// Of more rows than that are the innermost their caller's.
-    deep: usize,
     says: IndexSet<String>,
     /// The child of a node in which a row stands.
     child: HashMap<(Option<usize>, Row), usize>,
@@ -140,15 +128,14 @@ struct Stacks<'p> {
 struct Node {
     parent: Option<usize>,
     row: Row,
-    depth: usize,
     own: u64,
 }
 
 impl<'p> Stacks<'p> {
     /// Those of these samples, each of which has the weight of so many.
-    fn of(profile: &'p Profile, by: &'p [By], samples: &[Sample], unit: u64, deep: usize) -> Self {
+    fn of(profile: &'p Profile, by: &'p [By], samples: &[Sample], unit: u64) -> Self {
         let (child, known) = (HashMap::new(), HashMap::new());
-        let mut stacks = Self { profile, by, deep, says: IndexSet::new(), child, known, nodes: Vec::new() };
+        let mut stacks = Self { profile, by, says: IndexSet::new(), child, known, nodes: Vec::new() };
         for sample in samples {
             stacks.add(sample, unit);
         }
@@ -187,10 +174,7 @@ impl<'p> Stacks<'p> {
         let mut node = known.or(top);
         for stack in missing.into_iter().rev() {
             let row = Row::Function(self.profile.function(stack));
-            let next = match node {
-                Some(node) if self.nodes[node].depth + 1 >= self.deep => node,
-                _ => self.child(node, row),
-            };
+            let next = self.child(node, row);
             self.known.insert((top, stack), next);
             node = Some(next);
         }
@@ -199,24 +183,17 @@ impl<'p> Stacks<'p> {
 
     fn child(&mut self, parent: Option<usize>, row: Row) -> usize {
         *self.child.entry((parent, row)).or_insert_with(|| {
-            let depth = parent.map_or(0, |parent| self.nodes[parent].depth + 1);
-            self.nodes.push(Node { parent, row, depth, own: 0 });
+            self.nodes.push(Node { parent, row, own: 0 });
             self.nodes.len() - 1
         })
     }
 
-    /// The lines of a picture: what is too narrow to be seen is its caller's.
+    /// The lines of a picture.
     fn drawn(mut self, inverted: bool) -> Vec<String> {
-        let mut all: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
-        let least = all.iter().sum::<u64>() / NARROW;
-        // Callers come before their callees.
-        for node in (0..all.len()).rev() {
-            if let Some(parent) = self.nodes[node].parent {
-                all[parent] += all[node];
-                if all[node] <= least {
-                    self.nodes[parent].own += std::mem::take(&mut self.nodes[node].own);
-                }
-            }
+        let mut own: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
+        flame::visible(|node| self.nodes[node].parent, &mut own);
+        for (node, own) in self.nodes.iter_mut().zip(own) {
+            node.own = own;
         }
         let mut lines: Vec<String> = self.lines(inverted).collect();
         lines.sort_unstable();

@@ -185,6 +185,8 @@ fn what_else_differs_is_told() {
         let mut profile = profile(&mut Chance(unwalked.to_bits()), 2000, EVEN);
         profile["meta"]["vouch"] = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
         profile["meta"]["vouch"]["engine"] = json!(engine);
+        profile["meta"]["vouch"]["options"] =
+            if engine == "perf" { json!([]) } else { json!(["names=short"]) };
         profile["meta"]["vouch"]["weight_ms"] = fates;
         profile["shared"]["stringArray"][5] = json!(format!("E$$Lambda${name}.run"));
         file(&format!("with-{name}.json"), &profile)
@@ -192,6 +194,7 @@ fn what_else_differs_is_told() {
     let files = [with("perf", 1.0, "31"), with("timer", 9.0, "8")];
     let told = text(&files, &["--all"]);
     assert!(told.contains("mind: the runs differ in the engine: perf and timer"), "{told}");
+    assert!(told.contains("mind: the runs differ in the options: none and names=short"), "{told}");
     assert!(told.contains("1.0 % before and 9.0 % after has no stack that holds"), "{told}");
     assert!(!told.contains("JDK"), "{told}");
     assert_eq!(

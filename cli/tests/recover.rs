@@ -73,10 +73,14 @@ fn each_recording_has_its_profile_and_one_that_is_none_costs_no_other() {
 fn every_format_and_the_report_are_to_be_had() {
     let folder = folder("formats");
     drop(recording(&folder, "a"));
-    let output = recover(&folder, &["a.vouch", "--out", "a.folded", "--out", "a.html", "--report", "r.json"]);
+    let output = recover(
+        &folder,
+        &["a.vouch", "--out", "a.folded", "--out", "a.html", "--out", "a.svg", "--report", "r.json"],
+    );
     assert!(output.status.success(), "{output:?}");
     assert!(fs::read_to_string(folder.join("a.folded")).unwrap().contains("shop.Cart.add 1"));
     assert!(fs::read_to_string(folder.join("r.json")).unwrap().contains("nobody ended"));
+    assert!(fs::read_to_string(folder.join("a.svg")).unwrap().contains("<title>shop.Cart.add (1 ms"));
     assert!(folder.join("a.html").exists() && folder.join("a.vouch").exists());
 }
 
@@ -94,7 +98,7 @@ fn a_recording_is_converted_and_nothing_else_is() {
     for (arguments, says) in [
         (["convert", "a.json", "--out", "b.folded"], "a.json is no recording (.vouch)"),
         (["convert", "b.jfr", "--out", "b.json"], "b.jfr is a Flight Recorder file"),
-        (["convert", "a.vouch", "--out", "a.svg"], "cannot be made into a.svg"),
+        (["convert", "a.vouch", "--out", "a.png"], "cannot be made into a.png"),
     ] {
         let (_, err) = told(&vouch(&arguments));
         assert!(err.starts_with("vouch: ") && err.lines().count() == 1 && err.contains(says), "{err}");
@@ -149,7 +153,7 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
     let whole = fs::read(folder.join("a.json")).unwrap();
     for (arguments, says) in [
         (vec!["a.json", "--out", "a.json"], "is the recording itself"),
-        (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded or .html"),
+        (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded, .html or .svg"),
         (vec!["a.vouch", "--report", "a.vouch"], "a report is .json"),
         (vec!["a.vouch", "--out", "no/a.json"], "create it first"),
         (vec!["a.vouch", "a.json", "--out", "b.json"], "name one of them alone"),

@@ -1,10 +1,10 @@
 /*
- * The three formats of a profile tell the same of one run: total weight and hottest method agree, and every folded
- * line is one that flame-graph tools can read. A user opens one in a browser and another in a script, and must not
+ * The formats of a profile tell the same of one run: total weight and hottest method agree, and every folded
+ * line is one that flame-graph tools can read; the picture's frames are as wide as their methods' time. A user opens one in a browser and another in a script, and must not
  * get two answers.
  *
  * @test
- * @summary .json, .json.gz and .folded of one run agree
+ * @summary .json, .json.gz, .folded and .svg of one run agree
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -14,10 +14,13 @@
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
@@ -27,7 +30,7 @@ import dev.vouch.test.Vm;
 
 public class Formats {
     public static void main(String[] args) throws IOException {
-        Run run = Vm.with("out=profile.json.gz,out=profile.folded,interval=1ms").run(Program.class).ok();
+        Run run = Vm.with("out=profile.json.gz,out=profile.folded,out=profile.svg,interval=1ms").run(Program.class).ok();
 
         Profile plain = run.profile();
         long weight = plain.weight();
@@ -61,6 +64,21 @@ public class Formats {
             byStack.merge(stack.toString(), sample.weight, Long::sum);
         });
         Check.equal(byStack, stacks, "weight by stack, .json and .folded");
+
+        // So short a run has no frame that is too narrow to be drawn.
+        String picture = new String(Files.readAllBytes(run.dir.resolve("profile.svg")), StandardCharsets.UTF_8);
+        Matcher frame = Pattern.compile("<title>(.*?) \\(([0-9,]+) ms, ").matcher(picture);
+        Map<String, Long> wide = new HashMap<>();
+        while (frame.find()) {
+            wide.merge(frame.group(1), Long.parseLong(frame.group(2).replace(",", "")), Long::sum);
+        }
+        wide.keySet().retainAll(Arrays.asList("all", hottest));
+        long under = stacks.entrySet().stream().filter(stack -> Arrays.asList(stack.getKey().split(";")).contains(hottest))
+                .mapToLong(Map.Entry::getValue).sum();
+        Map<String, Long> expected = new HashMap<>();
+        expected.put("all", weight);
+        expected.put(hottest, under);
+        Check.equal(expected, wide, "how wide the picture and its hottest method are");
     }
 
     static class Program {

@@ -1,23 +1,13 @@
 //! Folded stacks, one a line: `root;caller;leaf 42`, the weight last. Flame-graph tools read it.
 //!
-//! Threads are merged, and so are stacks that differ in lines alone. A line has all of its stack's frames, so a deep stack is cut in its
-//! middle, or a recursion would fill the disk. It must never hold the lines: they are made one at a time, from a tree of names.
+//! It must never hold the lines: they are made one at a time, from a tree of names.
 
-use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
-use std::iter;
-use std::ops::Range;
 
-use vouch_recording::{Id, LEFT_OUT, Recording, StackRow, StringId, StringTable, Thread};
+use vouch_recording::Recording;
 
 use crate::meta::Meta;
-
-/// Of a stack of more frames than both together so many are in its line: from the root, and up to the leaf.
-const OUTER: usize = 256;
-const INNER: usize = 256;
-/// So many once the stacks that are cut have so many nodes of their own: no two of them need have their innermost frames in common.
-const FEW: usize = 16;
-const MOST: usize = 2 << 20;
+use crate::tree::{Names, Tree};
 
 /// Writes the weight of each stack, sorted by the names of its frames from the root.
 pub fn write(recording: &Recording, _: &Meta, out: &mut dyn Write) -> io::Result<()> {
@@ -41,144 +31,4 @@ pub fn write(recording: &Recording, _: &Meta, out: &mut dyn Write) -> io::Result
         path.push((tree.children(Some(node)), line.len()));
     }
     out.flush()
-}
-
-/// The names without what separates frames and lines, and their places in the order of the alphabet.
-struct Names {
-    rank_of: Vec<usize>,
-    left_out: usize,
-    by_rank: Vec<String>,
-}
-
-impl Names {
-    fn of(strings: &StringTable) -> Self {
-        let clean: Vec<String> = strings.iter().map(clean).collect();
-        let mut by_rank = clean.clone();
-        by_rank.push(LEFT_OUT.to_owned());
-        by_rank.sort_unstable();
-        by_rank.dedup();
-        let rank = |name: &String| by_rank.partition_point(|other| other < name);
-        Self { rank_of: clean.iter().map(rank).collect(), left_out: rank(&LEFT_OUT.to_owned()), by_rank }
-    }
-
-    fn rank(&self, name: StringId) -> usize {
-        self.rank_of[name.row()]
-    }
-}
-
-fn clean(name: &str) -> String {
-    let letter = |letter| match letter {
-        ';' => ':',
-        letter if char::is_control(letter) => ' ',
-        letter => letter,
-    };
-    let name: String = name.chars().map(letter).collect();
-    if name.trim().is_empty() { "[no name]".to_owned() } else { name }
-}
-
-/// A node's place in the tree.
-type Place = usize;
-
-/// A stack of names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Node {
-    parent: Option<Place>,
-    rank: usize,
-}
-
-struct Tree {
-    rows: Vec<Node>,
-    weights: Vec<u64>,
-    /// The nodes, siblings side by side and in the order of their names.
-    sorted: Vec<Place>,
-    /// Where in `sorted` the roots begin, then the children of each node.
-    starts: Vec<usize>,
-}
-
-/// The nodes as they are found.
-#[derive(Default)]
-struct Nodes {
-    rows: Vec<Node>,
-    places: HashMap<Node, Place>,
-}
-
-impl Nodes {
-    fn place(&mut self, node: Node) -> Place {
-        *self.places.entry(node).or_insert_with(|| {
-            self.rows.push(node);
-            self.rows.len() - 1
-        })
-    }
-}
-
-impl Tree {
-    fn of(recording: &Recording, names: &Names) -> Self {
-        let stacks = recording.stacks();
-        let rank = |stack: StackRow| {
-            let func = recording.frames().get(stack.frame).func;
-            names.rank(recording.funcs().get(func).name)
-        };
-        let mut nodes = Nodes::default();
-        // By stack: the node of its outermost frames, and how many it has.
-        let mut outer: Vec<(Place, usize)> = Vec::with_capacity(stacks.rows().len());
-        for stack in stacks.rows() {
-            let above = stack.parent.map(|parent| outer[parent.row()]);
-            let depth = above.map_or(0, |(_, depth)| depth) + 1;
-            let node = match above {
-                Some((node, OUTER..)) => node,
-                _ => nodes.place(Node { parent: above.map(|(node, _)| node), rank: rank(*stack) }),
-            };
-            outer.push((node, depth));
-        }
-        let mut weight_of = vec![0; stacks.rows().len()];
-        for sample in recording.threads().iter().flat_map(Thread::samples) {
-            weight_of[sample.stack.row()] += u64::from(sample.weight);
-        }
-        let mut weights = HashMap::new();
-        let mut inner = Vec::new();
-        let weighted = weight_of.into_iter().enumerate().filter(|(_, weight)| *weight > 0);
-        for (leaf, weight) in weighted {
-            let (mut node, depth) = outer[leaf];
-            inner.clear();
-            let most = if nodes.rows.len() < stacks.rows().len() + MOST { INNER } else { FEW };
-            let below = iter::successors(Some(stacks.rows()[leaf]), |stack| {
-                stack.parent.map(|parent| stacks.get(parent))
-            });
-            inner.extend(below.take(most.min(depth.saturating_sub(OUTER))).map(rank));
-            if depth > OUTER + most {
-                node = nodes.place(Node { parent: Some(node), rank: names.left_out });
-            }
-            for rank in inner.iter().rev() {
-                node = nodes.place(Node { parent: Some(node), rank: *rank });
-            }
-            *weights.entry(node).or_insert(0) += weight;
-        }
-        let rows = nodes.rows;
-        let weights = (0..rows.len()).map(|node| weights.get(&node).copied().unwrap_or(0)).collect();
-        let (sorted, starts) = siblings(&rows);
-        Self { rows, weights, sorted, starts }
-    }
-
-    fn children(&self, parent: Option<Place>) -> Range<usize> {
-        let parent = place(parent);
-        self.starts[parent]..self.starts[parent + 1]
-    }
-}
-
-/// Where a parent's children are looked up: first those that have none.
-fn place(parent: Option<Place>) -> usize {
-    parent.map_or(0, |parent| parent + 1)
-}
-
-fn siblings(nodes: &[Node]) -> (Vec<Place>, Vec<usize>) {
-    let mut sorted: Vec<Place> = (0..nodes.len()).collect();
-    sorted.sort_unstable_by_key(|node| (nodes[*node].parent, nodes[*node].rank));
-    let mut starts = vec![0; nodes.len() + 2];
-    for node in nodes {
-        starts[place(node.parent) + 1] += 1;
-    }
-    for place in 1..starts.len() {
-        starts[place] += starts[place - 1];
-    }
-    (sorted, starts)
 }

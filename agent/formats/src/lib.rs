@@ -6,11 +6,13 @@
 
 mod categories;
 mod firefox;
+pub mod flame;
 mod folded;
 mod html;
 mod json;
 mod meta;
 mod tracks;
+mod tree;
 
 use std::io::{self, Write};
 
@@ -31,11 +33,12 @@ pub struct Format {
 }
 
 /// All formats, in the order in which they are offered.
-pub static FORMATS: [Format; 4] = [
+pub static FORMATS: [Format; 5] = [
     Format { ending: ".json", gzip: false, opens: true, write: firefox::write },
     Format { ending: ".json.gz", gzip: true, opens: true, write: firefox::write },
     Format { ending: ".folded", gzip: false, opens: false, write: folded::write },
     Format { ending: ".html", gzip: false, opens: false, write: html::write },
+    Format { ending: ".svg", gzip: false, opens: false, write: flame::write },
 ];
 
 impl PartialEq for Format {

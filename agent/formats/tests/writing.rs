@@ -45,6 +45,7 @@ fn a_full_disk_is_reported_as_such() {
         let results = [
             write(&recording, ".json", &mut full()),
             write(&recording, ".folded", &mut full()),
+            write(&recording, ".svg", &mut full()),
             report.write(full()),
         ];
         for result in results {

@@ -35,6 +35,14 @@ pub struct Key {
     pub help: &'static [&'static str],
 }
 
+impl Key {
+    /// Two recordings of one program differ by it, and no other figure of their reports tells so.
+    pub fn alters(&self) -> bool {
+        let told = ["recording", "recording-limit", "interval", "engine"];
+        matches!(self.beside, Beside::Start | Beside::Lab) && !told.contains(&self.name)
+    }
+}
+
 /// The profile that is written when nobody names one.
 pub const DEFAULT_OUT: &str = "vouch-%p.json.gz";
 
@@ -71,7 +79,7 @@ pub static KEYS: [Key; 22] = [
             "out",
             "FILE",
             &[
-                "a profile, by its ending: .json, .json.gz, .folded or .html; give several.",
+                "a profile, by its ending: .json, .json.gz, .folded, .html, .svg; give several.",
                 "%p is the pid, %t the start time, %{NAME} an environment variable.",
                 "Without one, vouch-%p.json.gz",
             ],

@@ -249,6 +249,7 @@ impl Add for Run {
             jdk,
             vm_flags,
             command,
+            options,
             engine,
             engine_notes,
             engine_stopped,
@@ -283,6 +284,7 @@ impl Add for Run {
         say(&mut self.jdk, &jdk, ", ");
         union(&mut self.vm_flags, vm_flags);
         say(&mut self.command, &command, "; ");
+        union(&mut self.options, options);
         say(&mut self.engine, &engine, ", ");
         union(&mut self.engine_notes, engine_notes);
         self.engine_stopped |= engine_stopped;

@@ -51,6 +51,14 @@ fn every_key_is_understood() {
 }
 
 #[test]
+fn what_makes_two_recordings_differ_is_kept_as_it_was_given() {
+    let of = |text: &str| options(text).altered.join(" ");
+    assert_eq!(of("threads=^main$,out=a.json,names=short,quiet,interval=5ms"), "names=short threads=^main$");
+    assert_eq!(of("names=full,refuted=isolate,engine=timer,recording=off"), "");
+    assert_eq!(of("break=gap/5"), "break=gap/5");
+}
+
+#[test]
 fn the_lab_is_a_verb_with_or_without_a_value() {
     assert_eq!(options("lab").verb, Verb::Lab);
     let late = options("lab=late-ids,break=gap");
@@ -96,7 +104,7 @@ fn all_mistakes_come_at_once_each_with_its_mend() {
         "did you mean interval?",
         "auto, perf, timer, itimer",
         "from 1 to 65536",
-        ".json, .json.gz, .folded or .html",
+        ".json, .json.gz, .folded, .html or .svg",
         "10us, 10ms or 10s",
         ".json",
         "stands alone",

@@ -36,11 +36,12 @@ pub struct Run {
 type Circumstance = (&'static str, fn(&Run) -> String);
 
 /// What two runs should have in common.
-pub const CIRCUMSTANCES: [Circumstance; 5] = [
+pub const CIRCUMSTANCES: [Circumstance; 6] = [
     ("the command line", |run| run.of_report(|report| report.run.command.clone())),
     ("the JDK", |run| run.of_report(|report| report.run.jdk.clone())),
     ("the engine", |run| run.of_report(|report| report.run.engine.clone())),
     ("the interval", |run| run.of_report(|report| format!("{} µs", report.run.interval_ns / 1000))),
+    ("the options", |run| run.of_report(|report| listed(&report.run.options))),
     ("Vouch's version", |run| run.of_report(|report| report.run.vouch.clone())),
 ];
 
@@ -110,6 +111,10 @@ impl Run {
             100.0 * (fates.refuted + fates.unwalked + fates.dropped) / fates.sum().max(1e-9)
         })
     }
+}
+
+fn listed(options: &[String]) -> String {
+    if options.is_empty() { "none".to_owned() } else { options.join(", ") }
 }
 
 /// The runs of one side in a line: the files, how much there is, how far it holds if it is the whole run.

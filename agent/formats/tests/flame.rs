@@ -1,0 +1,49 @@
+//! The picture: a frame for what can be seen, as wide as its time, and nothing that a name could break.
+
+mod common;
+
+use common::{busy_thread, stack, write};
+use vouch_recording::Recording;
+
+/// What it tells of each frame, as in `main (80 ms, 100%)`.
+fn titles(recording: &Recording) -> Vec<String> {
+    let mut text = Vec::new();
+    write(recording, ".svg", &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let titles = text.split("<title>").skip(1).map(|part| part.split_once("</title>").unwrap().0.to_owned());
+    titles.collect()
+}
+
+#[test]
+fn frames_are_as_wide_as_their_time() {
+    let mut recording = Recording::new();
+    for (frames, samples) in [(vec!["main", "a;<b>"], 30), (vec!["main", "cold"], 10), (vec!["main"], 40)] {
+        let stack = stack(&mut recording, &frames);
+        busy_thread(&mut recording, "main", stack, samples);
+    }
+    let titles = titles(&recording);
+    for frame in ["main (80 ms, 100", "a:&lt;b&gt; (30 ms, 37.50", "cold (10 ms, 12.50"] {
+        assert_eq!(titles.iter().filter(|title| title.starts_with(frame)).count(), 1, "{frame}: {titles:?}");
+    }
+}
+
+#[test]
+fn what_nobody_could_see_is_its_callers() {
+    let mut recording = Recording::new();
+    let narrow = stack(&mut recording, &["main", "narrow"]);
+    busy_thread(&mut recording, "main", narrow, 2);
+    let deep: Vec<String> = (0..20_000).map(|at| format!("f{at}")).collect();
+    let deep = stack(&mut recording, &deep.iter().map(String::as_str).collect::<Vec<_>>());
+    busy_thread(&mut recording, "main", deep, 9_998);
+    let titles = titles(&recording);
+    // The root that stands for all, what can be seen of the deep stack, and main.
+    assert_eq!(titles.len(), 1 + 400 + 1);
+    assert!(titles.iter().any(|title| title.starts_with("[frames left out] (9,998 ms")));
+    assert!(titles.iter().any(|title| title.starts_with("main (2 ms")));
+}
+
+#[test]
+fn a_run_without_a_sample_is_a_picture_that_says_so() {
+    let titles = titles(&Recording::new());
+    assert!(titles.iter().any(|title| title.starts_with("[no samples were taken] (0 ms")), "{titles:?}");
+}
