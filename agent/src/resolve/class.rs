@@ -112,9 +112,9 @@ impl Method {
 #[derive(Debug)]
 pub struct Origins {
     has_modules: bool,
-    /// The signature of the class whose `main` was started, and its jar or folder once that is known.
+    /// The signature of the class whose `main` was started, and its jar or module once that is known.
     main_class: Option<String>,
-    main_jar: Mutex<Option<String>>,
+    main_home: Mutex<Option<String>>,
 }
 
 impl Origins {
@@ -123,11 +123,13 @@ impl Origins {
         let first = command.split(' ').next().unwrap_or_default();
         let jar = first.ends_with(".jar").then(|| last_part(first).to_owned());
         // `module/class` or `class`.
-        let main = first.rsplit('/').next().filter(|name| !name.is_empty() && jar.is_none());
+        let (module, class) = first.rsplit_once('/').unzip();
+        let main = class.or(Some(first)).filter(|name| !name.is_empty() && jar.is_none());
+        let module = module.filter(|_| !main.is_some_and(launches_sources));
         Self {
             has_modules: jvmti.jdk().is_none_or(|jdk| jdk >= 9),
             main_class: main.map(|name| format!("L{};", name.replace('.', "/"))),
-            main_jar: Mutex::new(jar),
+            main_home: Mutex::new(jar.or_else(|| module.map(str::to_owned))),
         }
     }
 
@@ -147,22 +149,38 @@ impl Origins {
                 (false, module) => Origin { category: Category::Application, resource: module },
             };
         };
-        if protocol == "jrt" {
-            return jdk(module.or_else(|| Some(last_part(&path).to_owned())));
+        let of_image = protocol == "jrt";
+        let name = module.filter(|_| of_image).unwrap_or_else(|| last_part(&path).to_owned());
+        let jar = name.ends_with(".jar");
+        if self.is_main(signature) && (jar || of_image && !launches_sources(&readable::class_name(signature)))
+        {
+            *self.main_home.lock() = Some(name.clone());
         }
-        let name = last_part(&path).to_owned();
-        if self.is_main(signature) && name.ends_with(".jar") {
-            *self.main_jar.lock() = Some(name.clone());
-        }
-        let own = !name.ends_with(".jar") || self.main_jar.lock().as_deref() == Some(&name);
         let jdk8 = !self.has_modules && (path.contains("/jre/lib/") || path.ends_with("/lib/tools.jar"));
-        let category = match (jdk8, own) {
-            (true, _) => Category::Jdk,
-            (false, true) => Category::Application,
-            (false, false) => Category::Library,
-        };
-        Origin { category, resource: Some(name) }
+        let of_jdk = jdk8 || of_image && is_of_jdk(&name);
+        let at_home = self.main_home.lock().as_deref() == Some(&name);
+        Origin { category: category(at_home, of_jdk, jar || of_image), resource: Some(name) }
     }
+}
+
+/// What a program was started with is the program, also if it is the JDK's compiler; so is what lies in folders.
+fn category(at_home: bool, of_jdk: bool, packed: bool) -> Category {
+    match (at_home, of_jdk) {
+        (true, _) => Category::Application,
+        (false, true) => Category::Jdk,
+        (false, false) if packed => Category::Library,
+        (false, false) => Category::Application,
+    }
+}
+
+/// What compiles a source file that was named in place of a class, and calls it.
+fn launches_sources(class: &str) -> bool {
+    class.starts_with("com.sun.tools.javac.launcher.")
+}
+
+/// A runtime image may hold the program's own modules, too.
+fn is_of_jdk(module: &str) -> bool {
+    ["java.", "jdk."].iter().any(|beginning| module.starts_with(beginning))
 }
 
 fn module_name(env: &mut JNIEnv<'_>, class: &JObject<'_>) -> Option<String> {
@@ -203,6 +221,15 @@ mod tests {
         assert_eq!(method.line(-1), Some(10), "the entry is on the first line");
         assert_eq!(method.line(-3), None, "a native method has no line");
         assert_eq!(method.first_line(), Some(10));
+    }
+
+    #[test]
+    fn what_was_started_is_the_program() {
+        assert_eq!(category(true, true, true), Category::Application, "javac");
+        assert_eq!(category(false, true, true), Category::Jdk);
+        assert_eq!(category(false, false, true), Category::Library);
+        assert_eq!(category(false, false, false), Category::Application, "a folder");
+        assert!(is_of_jdk("java.base") && is_of_jdk("jdk.compiler") && !is_of_jdk("javax.app"));
     }
 
     #[test]
