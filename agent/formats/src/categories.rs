@@ -4,32 +4,36 @@
 //! grey category as its default, and the first subcategory as the category itself.
 
 use serde::Serialize;
-use vouch_recording::{Category, Fate, VmPart};
+use vouch_recording::{Category, Fate, VmPart, own_reasons, why_no_stack};
 
 #[derive(Serialize)]
 pub struct CategoryEntry {
     name: &'static str,
     color: &'static str,
-    subcategories: &'static [&'static str],
+    subcategories: Vec<&'static str>,
 }
 
 /// A stack's category is its leaf's, and how far it can be trusted is that category's part.
 const STANDINGS: [&str; 4] = ["Other", "proven", "plausible", "refuted"];
 
-pub const CATEGORIES: [CategoryEntry; 8] = [
-    CategoryEntry { name: "Other", color: "grey", subcategories: &["Other"] },
-    CategoryEntry { name: "Application", color: "yellow", subcategories: &STANDINGS },
-    CategoryEntry { name: "Library", color: "green", subcategories: &STANDINGS },
-    CategoryEntry { name: "JDK", color: "blue", subcategories: &STANDINGS },
-    CategoryEntry { name: "Native", color: "lightblue", subcategories: &STANDINGS },
-    CategoryEntry { name: "VM", color: "orange", subcategories: &["Other", "GC", "JIT compiler"] },
-    CategoryEntry { name: "No stack", color: "darkgrey", subcategories: &["Other"] },
-    CategoryEntry { name: "Refuted", color: "red", subcategories: &["Other"] },
-];
+const NAMES: [&str; 8] = ["Other", "Application", "Library", "JDK", "Native", "VM", "No stack", "Refuted"];
+const COLORS: [&str; 8] = ["grey", "yellow", "green", "blue", "lightblue", "orange", "darkgrey", "red"];
+
+/// All of them: the same in each profile, so that those of several processes can be put together.
+pub fn categories() -> impl Iterator<Item = CategoryEntry> {
+    let subcategories = |at: usize| match at {
+        1..=4 => STANDINGS.to_vec(),
+        5 => vec!["Other", "GC", "JIT compiler"],
+        6 => [vec!["Other"], own_reasons()].concat(),
+        _ => vec!["Other"],
+    };
+    let rows = NAMES.into_iter().zip(COLORS).enumerate();
+    rows.map(move |(at, (name, color))| CategoryEntry { name, color, subcategories: subcategories(at) })
+}
 
 /// What a reader meets it as.
 pub fn name(category: Category) -> &'static str {
-    CATEGORIES[usize::from(index(category))].name
+    NAMES[usize::from(index(category))]
 }
 
 pub fn index(category: Category) -> u8 {
@@ -45,19 +49,32 @@ pub fn index(category: Category) -> u8 {
     }
 }
 
-/// The fate is that of the sample whose leaf it is.
-pub fn subcategory(category: Category, fate: Option<Fate>) -> u8 {
-    match (category, fate) {
-        (Category::Vm(VmPart::Gc), _) => 1,
-        (Category::Vm(VmPart::Jit), _) => 2,
-        (Category::Application | Category::Library | Category::Jdk | Category::Native, Some(fate)) => {
-            match fate {
-                Fate::Proven => 1,
-                Fate::Plausible => 2,
-                Fate::Refuted => 3,
-                Fate::Unwalked | Fate::Outside | Fate::Dropped => 0,
+/// Tells the part of its category that a frame is of.
+pub struct Parts(Vec<&'static str>);
+
+impl Parts {
+    pub fn new() -> Self {
+        Self(own_reasons())
+    }
+
+    /// The fate is that of the sample whose leaf it is, the name the function's.
+    pub fn of(&self, category: Category, fate: Option<Fate>, name: &str) -> usize {
+        match (category, fate) {
+            (Category::Vm(VmPart::Gc), _) => 1,
+            (Category::Vm(VmPart::Jit), _) => 2,
+            (Category::Application | Category::Library | Category::Jdk | Category::Native, Some(fate)) => {
+                match fate {
+                    Fate::Proven => 1,
+                    Fate::Plausible => 2,
+                    Fate::Refuted => 3,
+                    Fate::Unwalked | Fate::Outside | Fate::Dropped => 0,
+                }
             }
+            (Category::NoStack, _) => {
+                let why = why_no_stack(name).and_then(|why| self.0.binary_search(&why).ok());
+                why.map_or(0, |at| at + 1)
+            }
+            _ => 0,
         }
-        _ => 0,
     }
 }

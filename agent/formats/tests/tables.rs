@@ -4,7 +4,7 @@ mod common;
 
 use common::{numbers, stack, written};
 use serde_json::Value;
-use vouch_recording::{Category, Func, Recording, VmPart};
+use vouch_recording::{Category, Func, Recording, VmPart, no_stack};
 
 fn lengths(profile: &Value) -> Vec<u64> {
     let tables = ["sources", "resourceTable", "funcTable", "frameTable", "stackTable"];
@@ -182,4 +182,20 @@ fn the_columns_are_those_of_version_66() {
             assert_eq!(Some(cells as u64), written["length"].as_u64(), "{table}.{column}");
         }
     }
+}
+
+#[test]
+fn why_there_is_no_stack_is_a_part_of_that_category() {
+    let mut recording = Recording::new();
+    for why in ["in Java, nobody knows where", "a reason of another profiler's", "outside of Java"] {
+        recording.stand_in(None, &no_stack(why), Category::NoStack);
+    }
+    let profile = written(&recording);
+    let frames = &profile["shared"]["frameTable"];
+    let category = numbers(&frames["category"])[0];
+    let parts = &profile["meta"]["categories"][usize::try_from(category).unwrap()];
+    assert_eq!(parts["name"], "No stack");
+    let part = |row: i64| parts["subcategories"][usize::try_from(row).unwrap()].as_str().unwrap();
+    let parts: Vec<&str> = numbers(&frames["subcategory"]).into_iter().map(part).collect();
+    assert_eq!(parts, ["in Java, nobody knows where", "Other", "outside of Java"]);
 }

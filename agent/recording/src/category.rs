@@ -1,5 +1,7 @@
 //! Whose code it is, as a person thinks of where the time went; and what stands where nobody knows.
 
+use vouch_sample::Reason;
+
 /// Whose code a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
@@ -32,6 +34,14 @@ const NO_STACK: (&str, &str) = ("[no stack: ", "]");
 pub fn no_stack(why: &str) -> String {
     let (before, behind) = NO_STACK;
     format!("{before}{why}{behind}")
+}
+
+/// The reasons that Vouch itself has, each once. A profile of somebody else's samples may have others.
+pub fn own_reasons() -> Vec<&'static str> {
+    let mut reasons: Vec<_> = Reason::ALL.iter().map(|reason| reason.words()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    reasons
 }
 
 /// What stands as the root of the stacks that are refuted in this way, apart from all others.

@@ -29,7 +29,7 @@ mod table;
 mod thread;
 
 pub use apart::{Apart, VIRTUAL};
-pub use category::{Category, LEFT_OUT, VmPart, no_stack, refuted_root, why_no_stack};
+pub use category::{Category, LEFT_OUT, VmPart, no_stack, own_reasons, refuted_root, why_no_stack};
 pub use contexts::{
     ContextField, ContextKind, ContextRow, Contexts, OTHERS, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
 };

@@ -165,11 +165,12 @@ impl Origins {
 
 /// What a program was started with is the program, also if it is the JDK's compiler; so is what lies in folders.
 fn category(at_home: bool, of_jdk: bool, packed: bool) -> Category {
-    match (at_home, of_jdk) {
-        (true, _) => Category::Application,
-        (false, true) => Category::Jdk,
-        (false, false) if packed => Category::Library,
-        (false, false) => Category::Application,
+    if at_home || !of_jdk && !packed {
+        Category::Application
+    } else if of_jdk {
+        Category::Jdk
+    } else {
+        Category::Library
     }
 }
 

@@ -9,7 +9,7 @@ use vouch_report::{TrustReport, float};
 use super::contexts::ContextTable;
 use super::markers::{Schema, schemas};
 use super::time::Micros;
-use crate::categories::{CATEGORIES, CategoryEntry};
+use crate::categories::{CategoryEntry, categories};
 use crate::meta::{Identity, Meta};
 use crate::tracks::{self, Track};
 
@@ -50,7 +50,7 @@ pub struct MetaColumns<'a> {
     logical_cpus: u32,
     #[serde(rename = "CPUName")]
     cpu_name: &'a str,
-    categories: &'static [CategoryEntry],
+    categories: Vec<CategoryEntry>,
     marker_schema: Vec<Schema<'a>>,
     sample_units: SampleUnits,
     extra: [Section; 1],
@@ -129,7 +129,7 @@ impl<'a> MetaColumns<'a> {
             oscpu: &meta.os,
             logical_cpus: meta.cpu_count,
             cpu_name: &meta.cpu_name,
-            categories: &CATEGORIES,
+            categories: categories().collect(),
             marker_schema: schemas(recording).collect(),
             sample_units: SampleUnits { time: "ms", event_delay: "ms", thread_cpu_delta: "µs" },
             extra: [Section { label: "Vouch", entries }],

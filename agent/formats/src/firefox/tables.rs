@@ -6,9 +6,9 @@
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use vouch_recording::{Category, Fate, FrameRow, FuncRow, Id, Recording, ResourceId, StackRow};
+use vouch_recording::{Category, FrameRow, FuncRow, Id, Recording, ResourceId, StackRow};
 
-use crate::categories::{index, subcategory};
+use crate::categories::{Parts, index};
 use crate::json::{Column, Repeat, Row};
 
 /// The front-end's number for "library": it names such a resource in the tooltip and in the client's
@@ -107,8 +107,15 @@ impl Frames<'_> {
     }
 
     /// A frame's category is that of its function.
-    fn categories(&self) -> impl Iterator<Item = (Category, Option<Fate>)> {
-        self.rows().iter().map(|frame| (self.0.funcs().get(frame.func).category, frame.fate))
+    fn categories(&self) -> impl Iterator<Item = Category> {
+        self.rows().iter().map(|frame| self.0.funcs().get(frame.func).category)
+    }
+
+    fn parts(&self, parts: &Parts) -> impl Iterator<Item = usize> {
+        self.rows().iter().map(|frame| {
+            let func = self.0.funcs().get(frame.func);
+            parts.of(func.category, frame.fate, self.0.strings().get(func.name))
+        })
     }
 }
 
@@ -120,12 +127,9 @@ impl Serialize for Frames<'_> {
         table.serialize_field("length", &length)?;
         table.serialize_field("address", &Repeat(-1, length))?;
         table.serialize_field("inlineDepth", &Repeat(0, length))?;
-        table.serialize_field(
-            "category",
-            &Column(|| self.categories().map(|(category, _)| index(category))),
-        )?;
-        let parts = || self.categories().map(|(category, fate)| subcategory(category, fate));
-        table.serialize_field("subcategory", &Column(parts))?;
+        table.serialize_field("category", &Column(|| self.categories().map(index)))?;
+        let parts = Parts::new();
+        table.serialize_field("subcategory", &Column(|| self.parts(&parts)))?;
         table.serialize_field("func", &Column(|| rows.iter().map(|frame| Row(frame.func))))?;
         table.serialize_field("nativeSymbol", &Repeat((), length))?;
         table.serialize_field("innerWindowID", &Repeat((), length))?;
