@@ -1,5 +1,5 @@
-//! What the program says of whose work its threads do: the contexts that it has named, and the cell in which each thread has the
-//! number of its own.
+//! What the program says of whose work its threads do: the contexts that it has named, and the cell in which each thread says which is
+//! its own, and its trace.
 //!
 //! They last as long as the process, since the program keeps their numbers; so there is a limit to them. A number never comes to
 //! mean another context. A thread's cell is written by its own Java code and read by its own signal handler, so neither waits.
@@ -11,10 +11,10 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
+use vouch_signal::purpose::Purpose;
 
 /// So many contexts, each within whatever it is nested in, are told apart.
 const MOST: usize = 1 << 16;
@@ -30,14 +30,13 @@ pub fn contexts() -> &'static Contexts {
     &CONTEXTS
 }
 
-/// The word in which a thread has the number of its context; 0: it has none. It is alone in its cache line: it is written at each
-/// change of context.
+/// Where a thread says for whom it works. It is alone in its cache line: it is written at each change of that.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Cell(AtomicU32);
+pub struct Cell(Purpose);
 
 impl Cell {
-    pub fn word(&self) -> &AtomicU32 {
+    pub fn purpose(&self) -> &Purpose {
         &self.0
     }
 }
@@ -166,7 +165,7 @@ impl Contexts {
     pub fn cell(&self) -> &'static Cell {
         let free = self.0.lock().free.pop();
         let cell = free.unwrap_or_else(|| Box::leak(Box::default()));
-        cell.0.store(0, Ordering::Relaxed);
+        cell.0.clear();
         cell
     }
 

@@ -17,7 +17,7 @@ use crate::java;
 use crate::markers;
 
 /// What both sides have agreed upon.
-const PROTOCOL: jint = 1;
+const PROTOCOL: jint = 2;
 /// The class whose natives these are, as the JVM writes it.
 const CLASS: &str = "Ldev/vouch/Agent;";
 

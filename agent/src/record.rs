@@ -16,6 +16,7 @@ mod shared;
 mod show;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod tracks;
 mod tree;
 mod walks;
@@ -341,8 +342,18 @@ impl Recorder {
         for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
             let why = if java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
             let Debt { weight, time, cpu } = debt;
-            let head =
-                Head { time, cpu, tid, serial, weight, took: 0, context: 0, carried: 0, witnessed: false };
+            let head = Head {
+                time,
+                cpu,
+                tid,
+                serial,
+                weight,
+                took: 0,
+                context: 0,
+                carried: 0,
+                trace: [0; 3],
+                witnessed: false,
+            };
             self.take_none(&head, why);
         }
     }

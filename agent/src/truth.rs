@@ -84,6 +84,7 @@ impl Truth {
             took: 0,
             context: 0,
             carried: 0,
+            trace: [0; 3],
             witnessed: false,
         };
         let frames = self.room[..count].iter();

@@ -6,6 +6,7 @@ import dev.vouch.Group;
 import dev.vouch.Marker;
 import dev.vouch.Scope;
 import dev.vouch.Task;
+import dev.vouch.Trace;
 import dev.vouch.Vouch;
 import jdk.jfr.Event;
 import jdk.jfr.Recording;
@@ -18,7 +19,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * What a context, a task of a group and a marker cost, beside what else a program could do: an empty block, a ThreadLocal that is set
+ * What a context, a trace, a task of a group and a marker cost, beside what else a program could do: an empty block, a ThreadLocal that is set
  * and set back, a look at the clock before and after, a JFR event.
  * `scripts/api-cost` runs it with the agent and without.
  */
@@ -43,6 +44,8 @@ public class ApiCost {
     private String user = new String("moe");
     private String action = new String("store");
     private String file = new String("/var/lib/shop/orders");
+    private String traceId = new String("0af7651916cd43dd8448eb211c80319c");
+    private String spanId = new String("b7ad6b7169203331");
     private Request made = new Request(user, action, file);
     private int work;
 
@@ -79,6 +82,20 @@ public class ApiCost {
     @Benchmark
     public int contextInContext() {
         try (Scope outer = Vouch.with(made); Scope inner = Vouch.with("step")) {
+            return work++;
+        }
+    }
+
+    @Benchmark
+    public int trace() {
+        try (Trace trace = Vouch.trace(traceId, spanId)) {
+            return work++;
+        }
+    }
+
+    @Benchmark
+    public int traceOfNumbers() {
+        try (Trace trace = Vouch.trace(work | 1L, 2, work)) {
             return work++;
         }
     }

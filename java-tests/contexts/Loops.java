@@ -1,5 +1,5 @@
 /*
- * Loops that touch no memory, inlined between the beginning and the end of a context and behind it. To a compiler the number of a
+ * Loops that touch no memory, inlined between the beginning and the end of a context, or of a trace, and behind it. To a compiler the number of a
  * context is a word like any other, which it may write behind such a loop: then all of the work inside is shown under the context
  * before, and all of that behind under the one that was left. (With the serial collector: G1 has the JVM divide its loops, which hides it.)
  *
@@ -11,6 +11,7 @@
  */
 
 import dev.vouch.Scope;
+import dev.vouch.Trace;
 import dev.vouch.Vouch;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
@@ -20,7 +21,12 @@ import dev.vouch.test.Vm;
 
 public class Loops {
     public static void main(String[] args) {
-        Run run = Vm.with("interval=1ms").collector("-XX:+UseSerialGC").run(Program.class).ok();
+        check("value", "work", "context");
+        check("span_id", "0000000000000003", "trace");
+    }
+
+    private static void check(String field, String expected, String what) {
+        Run run = Vm.with("interval=1ms").collector("-XX:+UseSerialGC").run(Program.class, what).ok();
         long inside = 0;
         long behind = 0;
         for (Sample sample : run.profile().samples()) {
@@ -28,30 +34,31 @@ public class Loops {
                 continue;
             }
             if (sample.has("Loops$Program.inside")) {
-                Check.equal("work", sample.says("value"), "the context of what is inside, " + sample);
+                Check.equal(expected, sample.says(field), "the " + what + " of what is inside, " + sample);
                 inside += sample.weight;
             } else if (sample.has("Loops$Program.behind")) {
-                Check.equal(null, sample.says("value"), "the context of what is behind, " + sample);
+                Check.equal(null, sample.says(field), "the " + what + " of what is behind, " + sample);
                 behind += sample.weight;
             }
         }
-        Check.that(inside > 200 && behind > 200, "weight of the loops: " + inside + " inside, " + behind + " behind");
+        Check.that(inside > 200 && behind > 200, what + ": weight of the loops: " + inside + " inside, " + behind + " behind");
     }
 
     static class Program {
         private static final int WARM = 60_000;
         private static final int LONG = 4_000_000;
-        private static final long BURNT_MS = 1500;
+        private static final long BURNT_MS = 800;
 
         public static void main(String[] args) {
+            boolean traced = args[0].equals("trace");
             int value = 1;
             // So that the loops are inlined into one compiled method: they must be short for that to begin with.
             for (int i = 0; i < WARM; i++) {
-                value = round(value, 50 + (i & 15));
+                value = traced ? traced(value, 50 + (i & 15)) : round(value, 50 + (i & 15));
             }
             long until = Burn.cpuNanos() + BURNT_MS * 1_000_000;
             while (Burn.cpuNanos() < until) {
-                value = round(value, LONG);
+                value = traced ? traced(value, LONG) : round(value, LONG);
             }
             Burn.sink = value;
         }
@@ -59,6 +66,14 @@ public class Loops {
         private static int round(int value, int steps) {
             int inside;
             try (Scope scope = Vouch.with("work")) {
+                inside = inside(value, steps);
+            }
+            return behind(inside, steps);
+        }
+
+        private static int traced(int value, int steps) {
+            int inside;
+            try (Trace trace = Vouch.trace(1, 2, 3)) {
                 inside = inside(value, steps);
             }
             return behind(inside, steps);

@@ -21,6 +21,7 @@ use crate::ask;
 use crate::cause::Cause;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
+use crate::purpose::{Purpose, Trace};
 use crate::record::{Origin, RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
 use crate::spent::SPENT;
@@ -164,7 +165,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
     let (walked, carried) = walk(sampler, slot, &mut sample, number, (at.pc, context));
-    let (serial, context) = slot.map_or((0, 0), |slot| (slot.serial(), context_of(slot, carried)));
+    let (serial, (context, trace)) =
+        slot.map_or((0, (0, [0; 3])), |slot| (slot.serial(), purpose_of(slot, carried)));
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);
@@ -177,8 +179,18 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let took = u32::try_from(took).unwrap_or(u32::MAX);
     let asked = walked && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
     let witnessed = slot.filter(|_| asked && take_wish(sampler));
-    let head =
-        Head { time, cpu, tid, serial, weight, took, context, carried, witnessed: witnessed.is_some() };
+    let head = Head {
+        time,
+        cpu,
+        tid,
+        serial,
+        weight,
+        took,
+        context,
+        trace,
+        carried,
+        witnessed: witnessed.is_some(),
+    };
     let Some(slot) = witnessed else {
         sample.publish(&head);
         return;
@@ -195,13 +207,14 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     slot.leave_witnessed(clock(libc::CLOCK_THREAD_CPUTIME_ID));
 }
 
-/// The context that the thread works for: its own, or that of the virtual thread that it carries.
-fn context_of(slot: &Slot, carried: u64) -> u32 {
-    slot.context().unwrap_or_else(|| match carried {
+/// The context and the trace that the thread works in: its own, or those of the virtual thread that it carries.
+fn purpose_of(slot: &Slot, carried: u64) -> (u32, Trace) {
+    let purpose = slot.purpose().or_else(|| match carried {
         // SAFETY: its slot has the thread's own JNIEnv, or null.
-        0 | Head::UNKNOWN => unsafe { VIRTUALS.context_by_owner(slot.env()) },
-        id => VIRTUALS.context(id),
-    })
+        0 | Head::UNKNOWN => unsafe { VIRTUALS.purpose_by_owner(slot.env()) },
+        id => VIRTUALS.purpose(id),
+    });
+    purpose.map_or((0, [0; 3]), Purpose::read)
 }
 
 /// True for the one walk that the agent wants to witness.

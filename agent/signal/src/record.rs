@@ -1,4 +1,4 @@
-//! How a sample lies in a lane: seven words of head, then what the virtual thread is called that was carried, then the accounts, each
+//! How a sample lies in a lane: ten words of head, then what the virtual thread is called that was carried, then the accounts, each
 //! walker's, and behind one that failed what was recovered.
 //!
 //! An account is three words, of its answer and its origin, of where it begins, and of where it is cut; behind them lie the frames as the
@@ -11,7 +11,7 @@ use vouch_walk::walker::{FRAME_WORDS, RawFrame, Room};
 use crate::lane::{Claim, Entry};
 
 /// Words before the name.
-const HEAD_WORDS: usize = 7;
+const HEAD_WORDS: usize = 10;
 /// Words of an account before its frames.
 const ACCOUNT_WORDS: usize = 3;
 
@@ -141,6 +141,9 @@ impl<'l, 'm> Sample<'l, 'm> {
         claim.set(4, pair(head.weight, head.took));
         claim.set(5, pair(u32::from(head.witnessed) | named.number(), head.context));
         claim.set(6, head.carried);
+        for (at, word) in (7..).zip(head.trace) {
+            claim.set(at, word);
+        }
         claim.publish(next);
     }
 }
@@ -160,6 +163,7 @@ pub fn head(entry: &Entry<'_>) -> Option<Head> {
         took,
         context,
         carried: entry.word(6)?,
+        trace: [entry.word(7)?, entry.word(8)?, entry.word(9)?],
         witnessed: flags & 1 != 0,
     })
 }
@@ -284,6 +288,7 @@ mod tests {
         took: u32::MAX,
         context: u32::MAX - 1,
         carried: u64::MAX - 2,
+        trace: [1, u64::MAX - 3, 4],
         witnessed: true,
     };
 

@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use vouch_walk::guard;
 
 use crate::dues::Dues;
+use crate::purpose::Purpose;
 use crate::usual::Usual;
 
 /// The key of a slot that was never used: a search ends here.
@@ -39,8 +40,8 @@ pub struct Slot {
     serial: AtomicU32,
     /// The thread's JNIEnv, put here at ThreadStart and taken away at ThreadEnd. Null: nothing to walk.
     env: AtomicPtr<c_void>,
-    /// The word in which the thread's Java code has the number of its context. Null: it has told of none yet.
-    context: AtomicPtr<AtomicU32>,
+    /// Where the thread's Java code says for whom it works. Null: it has said nothing yet.
+    purpose: AtomicPtr<Purpose>,
     /// 1: the thread is none of ours to sample, or not armed.
     excluded: AtomicU32,
     /// The weight that the agent owes the thread at its end: the next signal from the thread itself has it.
@@ -90,18 +91,17 @@ impl Slot {
         self.env.store(env, Ordering::Release);
     }
 
-    /// The number of the context that the thread works for, 0 if for none; `None` if it has told of none yet.
+    /// For whom the thread works; `None` if it has said nothing yet.
     #[inline]
-    pub fn context(&self) -> Option<u32> {
-        let word = self.context.load(Ordering::Acquire);
-        // SAFETY: null, or a word that is never freed, by the promise of `set_context`.
-        unsafe { word.as_ref() }.map(|word| word.load(Ordering::Relaxed))
+    pub fn purpose(&self) -> Option<&Purpose> {
+        // SAFETY: null, or what is never freed, by the promise of `set_purpose`.
+        unsafe { self.purpose.load(Ordering::Acquire).as_ref() }
     }
 
-    /// From here on the thread's context stands in this word; `None`: it has none any more.
-    pub fn set_context(&self, word: Option<&'static AtomicU32>) {
-        let word = word.map_or(null_mut(), |word| core::ptr::from_ref(word).cast_mut());
-        self.context.store(word, Ordering::Release);
+    /// From here on the thread says there for whom it works; `None`: it says nothing any more.
+    pub fn set_purpose(&self, purpose: Option<&'static Purpose>) {
+        let purpose = purpose.map_or(null_mut(), |purpose| core::ptr::from_ref(purpose).cast_mut());
+        self.purpose.store(purpose, Ordering::Release);
     }
 
     /// True if signals of this thread are not to be taken as samples.
@@ -231,7 +231,7 @@ impl Slot {
     fn reset(&self, serial: u32) {
         self.serial.store(serial, Ordering::Relaxed);
         self.env.store(null_mut(), Ordering::Relaxed);
-        self.context.store(null_mut(), Ordering::Relaxed);
+        self.purpose.store(null_mut(), Ordering::Relaxed);
         self.excluded.store(1, Ordering::Relaxed);
         self.owed.store(0, Ordering::Relaxed);
         self.beginning.store(0, Ordering::Relaxed);
@@ -402,16 +402,16 @@ mod tests {
 
     #[test]
     fn an_id_that_returns_gets_nothing_of_its_last_owner() {
-        static WORD: AtomicU32 = AtomicU32::new(11);
+        static PURPOSE: Purpose = Purpose::none();
         let slots = Slots::new(table(8));
         let old = slots.insert(7, 1).unwrap();
         old.set_env(8 as *mut c_void);
-        old.set_context(Some(&WORD));
-        assert_eq!(old.context(), Some(11));
+        old.set_purpose(Some(&PURPOSE));
+        assert_eq!(old.purpose().map(Purpose::read), Some((0, [0; 3])));
         old.owe(3);
         old.dues.answer(5);
         let new = slots.insert(7, 2).unwrap();
-        assert!(new.env().is_null() && new.context().is_none());
+        assert!(new.env().is_null() && new.purpose().is_none());
         assert_eq!((new.serial(), new.take_owed(), new.dues.due(10, 1)), (2, 0, 10));
     }
 

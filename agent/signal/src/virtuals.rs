@@ -1,12 +1,14 @@
-//! The contexts of virtual threads: a handler finds which one its thread carries, and that one's context.
+//! For whom virtual threads work: a handler finds which one its thread carries, and what that one has said.
 //!
 //! By whose id is told by who reads Java's heap; where that cannot be told just then, newer JVMs' JavaThreads have the id of the thread that
-//! they run as, their own or a virtual one's, which is written at each mount. The table of contexts by that id is written by the program's own Java code, each entry by the virtual thread that has it. An entry's place depends on
+//! they run as, their own or a virtual one's, which is written at each mount. The table by that id is written by the program's own Java code, each entry by the virtual thread that has it. An entry's place depends on
 //! the id alone, within a bucket: what is taken out leaves no gap that a search would have to know of. It must never be given back:
 //! a handler may look at any time.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use crate::purpose::Purpose;
 
 /// So many entries an id may lie in.
 const BUCKET: usize = 16;
@@ -15,8 +17,7 @@ const BUCKET: usize = 16;
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Entry {
-    context: AtomicU32,
-    unused: AtomicU32,
+    purpose: Purpose,
     /// 0: it is nobody's.
     id: AtomicU64,
 }
@@ -56,11 +57,11 @@ impl Virtuals {
         self.owner.store(owner, Ordering::Release);
     }
 
-    /// The context of the virtual thread with this id; 0: of none.
+    /// For whom the virtual thread with this id works; `None`: for nobody.
     #[inline]
-    pub fn context(&self, id: u64) -> u32 {
+    pub fn purpose(&self, id: u64) -> Option<&Purpose> {
         let found = self.bucket(id).iter().find(|entry| entry.id.load(Ordering::Acquire) == id);
-        found.map_or(0, |entry| entry.context.load(Ordering::Relaxed))
+        found.map(|entry| &entry.purpose)
     }
 
     /// The same of the one that the thread with this JNIEnv carries, as its JavaThread has it.
@@ -68,13 +69,13 @@ impl Virtuals {
     /// # Safety
     /// It must be the calling thread's own JNIEnv, or null.
     #[inline]
-    pub unsafe fn context_by_owner(&self, env: *mut c_void) -> u32 {
+    pub unsafe fn purpose_by_owner(&self, env: *mut c_void) -> Option<&Purpose> {
         let owner = self.owner.load(Ordering::Acquire);
         if owner == 0 || env.is_null() {
-            return 0;
+            return None;
         }
         // SAFETY: by the promise of `watch`, a word of the thread's own JavaThread.
-        self.context(unsafe { env.wrapping_byte_add(owner).cast::<u64>().read_volatile() })
+        self.purpose(unsafe { env.wrapping_byte_add(owner).cast::<u64>().read_volatile() })
     }
 
     /// Gives a virtual thread an entry, without a context: how far in the table it lies, in bytes. `None`: there is no room.
@@ -128,10 +129,11 @@ mod tests {
     fn context(virtuals: &Virtuals, id: u64) -> u32 {
         let mut words = [7, 0, id];
         // SAFETY: the word lies two further on, in the same array.
-        unsafe {
+        let purpose = unsafe {
             virtuals.watch(2 * size_of::<u64>());
-            virtuals.context_by_owner(words.as_mut_ptr().cast())
-        }
+            virtuals.purpose_by_owner(words.as_mut_ptr().cast())
+        };
+        purpose.map_or(0, |purpose| purpose.read().0)
     }
 
     #[test]
@@ -141,12 +143,15 @@ mod tests {
         let first = virtuals.claim(30).unwrap();
         let second = virtuals.claim(31).unwrap();
         assert_eq!(context(&virtuals, 30), 0);
-        entry(first).context.store(5, Ordering::Relaxed);
-        entry(second).context.store(6, Ordering::Relaxed);
+        entry(first).purpose.write(5, 0, [0; 3]);
+        entry(second).purpose.write(6, 0, [0; 3]);
         assert_eq!([30, 31, 32, 0].map(|id| context(&virtuals, id)), [5, 6, 0, 0]);
-        assert_eq!([30, 31, 32, 0].map(|id| virtuals.context(id)), [5, 6, 0, 0]);
+        assert_eq!(
+            [30, 31, 32, 0].map(|id| virtuals.purpose(id).map(|one| one.read().0)),
+            [Some(5), Some(6), None, None]
+        );
         // It is given back by the program.
-        entry(first).context.store(0, Ordering::Relaxed);
+        entry(first).purpose.clear();
         entry(first).id.store(0, Ordering::Relaxed);
         assert_eq!([30, 31].map(|id| context(&virtuals, id)), [0, 6]);
     }
@@ -167,12 +172,12 @@ mod tests {
         let virtuals = Virtuals::new();
         assert_eq!((virtuals.claim(5), context(&virtuals, 5)), (None, 0));
         // SAFETY: nothing is read of it.
-        assert_eq!(unsafe { virtuals.context_by_owner(core::ptr::null_mut()) }, 0);
+        assert!(unsafe { virtuals.purpose_by_owner(core::ptr::null_mut()) }.is_none());
     }
 
     #[test]
     fn the_java_library_knows_where_what_lies() {
         use core::mem::offset_of;
-        assert_eq!((size_of::<Entry>(), offset_of!(Entry, context), offset_of!(Entry, id)), (16, 0, 8));
+        assert_eq!((size_of::<Entry>(), offset_of!(Entry, purpose), offset_of!(Entry, id)), (40, 0, 32));
     }
 }

@@ -1,4 +1,4 @@
-//! The contexts of virtual threads: their table, and where this JVM tells by number whom a carrier carries.
+//! For whom virtual threads work: their table, and where this JVM tells by number whom a carrier carries.
 //!
 //! A handler reads that from Java's heap, and where that cannot be read just then there. Where neither is certain no virtual thread has
 //! a context: its samples carry none, and it is counted. It must never be guessed.

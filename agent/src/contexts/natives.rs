@@ -15,6 +15,7 @@ use crate::fault::guard;
 use crate::java;
 use crate::library::{buffer, method};
 use crate::threads::registry;
+use vouch_signal::purpose::Purpose;
 
 /// In the place of a number: there are too many, so none need be asked for any more.
 const FULL: jint = -1;
@@ -35,9 +36,9 @@ pub fn methods() -> [NativeMethod; 7] {
 /// The calling thread's cell, as a direct buffer; null if there is none to be had.
 extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
-        let word = registry().cell(clock::own_tid()).map(Cell::word);
+        let purpose = registry().cell(clock::own_tid()).map(Cell::purpose).map(std::ptr::from_ref);
         // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as long as that runs Java.
-        unsafe { buffer(&mut env, word.map(|word| (word.as_ptr().cast(), size_of_val(word)))) }
+        unsafe { buffer(&mut env, purpose.map(|all| (all.cast_mut().cast(), size_of::<Purpose>()))) }
     })
 }
 

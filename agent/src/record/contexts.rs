@@ -1,6 +1,7 @@
 //! The contexts of this recording's samples: what the program's numbers stand for, told to the recording once each.
 //!
-//! A virtual thread is a context, too: one that nobody has to name. It is around all that the program has named on it.
+//! A virtual thread is a context, too: one that nobody has to name. It is around all that the program has named on it; and so is, between the
+//! two, the trace that the program works in.
 
 use std::collections::HashMap;
 
@@ -8,25 +9,33 @@ use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, Conte
 use vouch_sample::Head;
 
 use super::carried::Carried;
+use super::traces::Traces;
 use crate::contexts::{Contexts, Kind};
 
-/// So many contexts within virtual threads are told apart: beyond that it is not told which of these it was.
+/// So many contexts within virtual threads and traces are told apart: beyond that it is not told which of these it was.
 const MOST_WITHIN: usize = 1 << 18;
 
 /// Those that samples have met.
 #[derive(Debug)]
 pub struct Met {
     contexts: &'static Contexts,
-    /// By the virtual thread around them, and their numbers.
+    /// By the virtual thread or the trace around them, and their numbers.
     known: HashMap<(Option<ContextId>, u32), Option<ContextId>>,
     carried: Carried,
+    traces: Traces,
     /// By their numbers.
     kinds: HashMap<u32, ContextKindId>,
 }
 
 impl Met {
     pub fn new(contexts: &'static Contexts) -> Self {
-        Self { contexts, known: HashMap::new(), carried: Carried::default(), kinds: HashMap::new() }
+        Self {
+            contexts,
+            known: HashMap::new(),
+            carried: Carried::default(),
+            traces: Traces::default(),
+            kinds: HashMap::new(),
+        }
     }
 
     /// A sample says of the virtual thread with this id that it is called so.
@@ -36,7 +45,8 @@ impl Met {
 
     /// The context that a sample was taken in; `None` for none, and for a number that nobody gave.
     pub fn of(&mut self, head: &Head, recording: &mut Recording) -> Option<ContextId> {
-        let around = self.carried.of(head.carried, recording);
+        let carried = self.carried.of(head.carried, recording);
+        let around = self.traces.of(carried, head.trace, recording);
         self.within(around, head.context, recording)
     }
 
@@ -52,8 +62,12 @@ impl Met {
         if let Some(known) = self.known.get(&(around, number)) {
             return *known;
         }
-        if around.is_some() && self.known.len() >= MOST_WITHIN {
-            let others = Some(self.carried.others(recording));
+        if let Some(one) = around.filter(|_| self.known.len() >= MOST_WITHIN) {
+            let others = Some(if self.traces.has(one, recording) {
+                self.traces.others(recording)
+            } else {
+                self.carried.others(recording)
+            });
             if around != others {
                 return self.within(others, number, recording);
             }

@@ -6,6 +6,7 @@ mod carried;
 mod contexts;
 mod events;
 mod recovered;
+mod traces;
 mod witness;
 
 use proptest::collection::vec;
@@ -288,7 +289,7 @@ fn what_the_handler_had_no_room_for_is_counted_once() {
 
 /// Any words, published as an entry; whether it is long enough to be a sample.
 fn publish_words(lane: &Lane<'_>, words: &[u64]) -> bool {
-    const SHORTEST: usize = 7;
+    const SHORTEST: usize = 10;
     let claim = lane.claim(words.len() + 1).unwrap();
     for (at, word) in words.iter().enumerate() {
         claim.set(at + 1, *word);

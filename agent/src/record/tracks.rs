@@ -212,6 +212,7 @@ mod tests {
             took: 0,
             context: 0,
             carried: 0,
+            trace: [0; 3],
             witnessed: false,
         }
     }

@@ -73,7 +73,7 @@ impl Live {
     pub fn cell(&mut self) -> &'static Cell {
         let cell = *self.cell.get_or_insert_with(|| contexts().cell());
         if let Some(slot) = self.slot {
-            slot.set_context(Some(cell.word()));
+            slot.set_purpose(Some(cell.purpose()));
         }
         cell
     }
@@ -103,7 +103,7 @@ impl Live {
         }
         let Some(cell) = self.cell.take() else { return };
         if let Some(slot) = self.slot {
-            slot.set_context(None);
+            slot.set_purpose(None);
         }
         contexts().give_back(cell);
     }

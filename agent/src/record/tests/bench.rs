@@ -98,6 +98,7 @@ impl Bench {
             took: 700,
             context: 0,
             carried: 0,
+            trace: [0; 3],
             witnessed: false,
         }
     }

@@ -6,14 +6,22 @@ import java.nio.ByteOrder;
 /**
  * The agent's side: natives of libvouch.so, and the cell of each thread.
  *
- * A cell is a word of memory that a thread writes and its signal handler reads: the number of the context that the thread works for.
+ * A cell is a little memory that a thread writes and its signal handler reads: the number of the context that the thread works for, and the
+ * trace that it works in.
  */
 final class Agent {
     /** What both sides have agreed upon. */
-    private static final int PROTOCOL = 1;
+    private static final int PROTOCOL = 2;
 
     /** So many bytes has the cell of a platform thread. */
-    private static final int OWN = 4;
+    private static final int OWN = 32;
+
+    // Where in a cell what lies: the context's number; how many traces the thread is in, and the innermost one.
+    private static final int CONTEXT = 0;
+    private static final int DEPTH = 4;
+    private static final int HIGH = 8;
+    private static final int LOW = 16;
+    private static final int SPAN = 24;
 
     /** The agent is loaded. One that is attached later sets it, whatever this class has found out until then. */
     static volatile boolean here;
@@ -24,7 +32,7 @@ final class Agent {
         }
     }
 
-    /** Each thread's. A virtual thread has one for as long as it is in a context. */
+    /** Each thread's. A virtual thread has one for as long as it is in a context or a trace. */
     static final ThreadLocal<ByteBuffer> CELLS = ThreadLocal.withInitial(Agent::findCell);
 
     private Agent() {}
@@ -46,29 +54,53 @@ final class Agent {
         return (cell == null ? ByteBuffer.allocate(Virtuals.UNSEEN) : cell).order(ByteOrder.nativeOrder());
     }
 
+    /** The context in a cell of the calling thread's; 0 is none. */
+    static int context(ByteBuffer cell) {
+        return cell.getInt(CONTEXT);
+    }
+
     /** The calling thread, whose cell it is, goes on with this context; 0 is none, and then the cell is not to be used again. */
     static void go(ByteBuffer cell, int context) {
-        cell.putInt(0, context);
+        cell.putInt(CONTEXT, context);
         // To a compiler that is a word like any other: it may write it behind a whole loop that does not touch memory, so that this
         // is shown under the context before. It may not behind what reads a volatile.
         @SuppressWarnings("unused")
         boolean fence = here;
-        if (context == 0 && cell.capacity() != OWN) {
+        settle(cell);
+    }
+
+    /** How many traces the calling thread, whose cell it is, is in, one within the other. */
+    static int depth(ByteBuffer cell) {
+        return cell.getInt(DEPTH);
+    }
+
+    /** The innermost of them: both halves of its id, and its span's. */
+    static long[] trace(ByteBuffer cell) {
+        return new long[] {cell.getLong(HIGH), cell.getLong(LOW), cell.getLong(SPAN)};
+    }
+
+    /** The calling thread, whose cell it is, goes on in so many traces, this one innermost. If it is in none that cell is not to be used again. */
+    static void go(ByteBuffer cell, int depth, long high, long low, long span) {
+        // While half of it is written there is none; no compiler may write the one behind the other.
+        cell.putInt(DEPTH, 0);
+        @SuppressWarnings("unused")
+        boolean begun = here;
+        cell.putLong(HIGH, high);
+        cell.putLong(LOW, low);
+        cell.putLong(SPAN, span);
+        @SuppressWarnings("unused")
+        boolean written = here;
+        cell.putInt(DEPTH, depth);
+        @SuppressWarnings("unused")
+        boolean fence = here;
+        settle(cell);
+    }
+
+    /** A virtual thread that works for nobody has no cell. */
+    static void settle(ByteBuffer cell) {
+        if (cell.capacity() != OWN && cell.getInt(CONTEXT) == 0 && cell.getInt(DEPTH) == 0) {
             Virtuals.giveBack(cell);
         }
-    }
-
-    /** The context of the calling thread; 0 is none. */
-    static int now() {
-        ByteBuffer cell = CELLS.get();
-        int context = cell.getInt(0);
-        go(cell, context);
-        return context;
-    }
-
-    /** The calling thread goes on with this context. */
-    static void go(int context) {
-        go(CELLS.get(), context);
     }
 
     static native int protocol();

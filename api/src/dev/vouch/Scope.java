@@ -30,7 +30,7 @@ public final class Scope implements AutoCloseable {
         // Whatever the program's own classes throw here they would not have thrown without the agent.
         try {
             ByteBuffer cell = Agent.CELLS.get();
-            int outer = cell.getInt(0);
+            int outer = Agent.context(cell);
             Scope scope = NONE;
             try {
                 scope = Kind.of(context).scope(context, outer);
@@ -50,7 +50,7 @@ public final class Scope implements AutoCloseable {
             return;
         }
         ByteBuffer cell = Agent.CELLS.get();
-        int now = cell.getInt(0);
+        int now = Agent.context(cell);
         Agent.go(cell, now == context || Kind.isInside(now, context) ? outer : now);
     }
 }

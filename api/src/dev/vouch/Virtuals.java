@@ -6,15 +6,15 @@ import java.nio.ByteOrder;
 /**
  * The cells of virtual threads: a table by their ids, in which the handler of whoever carries one finds it.
  *
- * There are many virtual threads, and nobody tells of their ends: so each has a cell for as long as it is in a context, and no longer.
+ * There are many virtual threads, and nobody tells of their ends: so each has a cell for as long as it is in a context or a trace, and no longer.
  */
 final class Virtuals {
     /** So many bytes has a cell of the table, */
-    private static final int SEEN = 16;
+    private static final int SEEN = 40;
     /** and one that no handler reads. */
-    static final int UNSEEN = 8;
+    static final int UNSEEN = 48;
     /** Where a cell of the table has its thread's id; 0: it is nobody's. */
-    private static final int ID = 8;
+    private static final int ID = 32;
 
     private static final ByteBuffer TABLE = Agent.virtuals();
 
@@ -34,7 +34,7 @@ final class Virtuals {
         return cell.slice().order(ByteOrder.nativeOrder());
     }
 
-    /** The calling thread, whose it is, is in no context any more. */
+    /** The calling thread, whose it is, is in no context and no trace any more. */
     static void giveBack(ByteBuffer cell) {
         Agent.CELLS.remove();
         if (cell.capacity() == SEEN) {

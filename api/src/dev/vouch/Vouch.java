@@ -47,6 +47,42 @@ public final class Vouch {
     }
 
     /**
+     * From here on the calling thread works in a trace, inside of the one that it worked in before, until that is closed: samples carry both
+     * ids, and the contexts that the thread is in besides.
+     *
+     * <p>Nothing of it is kept before a sample meets it, so each request may have its own; 65,536 are told apart in a recording.
+     *
+     * @param traceId the trace's id, 32 hexadecimal digits; what is no id, or none but zeros, changes nothing
+     * @param spanId the span's, 16 of them
+     * @return what ends it, on the same thread
+     */
+    public static Trace trace(String traceId, String spanId) {
+        return Agent.here ? Trace.enter(traceId, spanId) : Trace.NONE;
+    }
+
+    /**
+     * The same, of ids as they come in the W3C's header.
+     *
+     * @param traceparent as in {@code 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01}; what is none changes nothing
+     * @return what ends it, on the same thread
+     */
+    public static Trace trace(String traceparent) {
+        return Agent.here ? Trace.enter(traceparent) : Trace.NONE;
+    }
+
+    /**
+     * The same, of ids as numbers.
+     *
+     * @param high the first half of the trace's id
+     * @param low the second half of it
+     * @param span the span's
+     * @return what ends it, on the same thread
+     */
+    public static Trace trace(long high, long low, long span) {
+        return Agent.here ? Trace.enter(high, low, span) : Trace.NONE;
+    }
+
+    /**
      * The group of tasks of this name, to be kept in a constant, or asked for again.
      *
      * @param name how it is called; 4,096 are told apart, and what is more is one group

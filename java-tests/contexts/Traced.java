@@ -1,0 +1,353 @@
+/*
+ * Requests that each have a trace of their own, as a tracing tool gives them, on threads, in a pool and on virtual threads that go from
+ * carrier to carrier; and traces used as they should not be. Four services' work is done by a method that does nobody else's, and a trace's id says whose
+ * it is: no sample may be under another one's.
+ *
+ * @test
+ * @summary each sample is in the trace that its work was done in
+ * @key newest
+ * @library /lib /api/src
+ * @build dev.vouch.test.* dev.vouch.Vouch
+ * @run main/timeout=300 Traced
+ */
+
+import java.lang.reflect.Method;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.LockSupport;
+
+import dev.vouch.Scope;
+import dev.vouch.Trace;
+import dev.vouch.Vouch;
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Vm;
+
+public class Traced {
+    private static final String[] SERVICES = {"cart", "pay", "ship", "mail"};
+    /** Of W3C's own example. */
+    private static final String EXAMPLE = "0af7651916cd43dd8448eb211c80319c";
+    private static final String EXAMPLE_SPAN = "b7ad6b7169203331";
+
+    public static void main(String[] args) throws Exception {
+        known("threads");
+        known("pool");
+        if (Vm.major() >= 21) {
+            known("virtual");
+        }
+        misused();
+    }
+
+    /** As an id is written. */
+    static String id(long number) {
+        return String.format("%016x", number);
+    }
+
+    private static void known(String how) throws Exception {
+        Run run = Vm.with("interval=1ms").run(Requests.class, how).ok();
+        Check.equal(0L, run.report().json.getAsJsonObject("contexts").get("left_out").getAsLong(), how + ": left out");
+        long[] own = new long[SERVICES.length];
+        long nobody = 0;
+        TreeSet<String> traces = new TreeSet<>();
+        for (Sample sample : run.profile().samples()) {
+            if (sample.leaf().isRefuted()) {
+                continue;
+            }
+            String trace = sample.says("trace_id");
+            for (int service = 0; service < SERVICES.length; service++) {
+                if (sample.has("Traced$Requests." + SERVICES[service])) {
+                    Check.that(trace != null && trace.endsWith(id(service + 1)), how + ": trace of " + sample + ": " + trace);
+                    Check.equal(trace.substring(16), sample.says("span_id"), how + ": span of " + sample);
+                    // What the program says besides is inside of it.
+                    Check.equal(SERVICES[service], sample.says("value"), how + ": context of " + sample);
+                    own[service]++;
+                    traces.add(trace);
+                }
+            }
+            if (sample.has("Traced$Requests.nobody")) {
+                Check.equal(null, trace, how + ": trace of " + sample);
+                nobody++;
+            }
+        }
+        for (long samples : own) {
+            Check.that(samples > 0, how + ": a service without a sample");
+        }
+        Check.that(nobody > 0, how + ": no sample outside of all traces");
+        Check.atLeast(2 * SERVICES.length, traces.size(), how + ": traces that were met");
+        String told = Tool.vouch(run.dir, "top", "profile.json", "--by", "trace_id", "--where", "trace_id=" + traces.first(), "--json").ok();
+        Check.contains(told, traces.first(), how + ": what vouch top says of a trace");
+    }
+
+    private static void misused() {
+        Map<String, String> expected = new LinkedHashMap<>();
+        expected.put("inner", "2/7");
+        expected.put("closedTwice", "1/5");
+        expected.put("afterIt", null);
+        expected.put("outerClosedFirst", null);
+        expected.put("innerClosedLast", null);
+        expected.put("closedByAnother", "1/5");
+        expected.put("whoClosedIt", null);
+        expected.put("noId", "1/5");
+        expected.put("fromAHeader", EXAMPLE);
+        expected.put("carried", "3/5");
+        expected.put("carriedNothing", null);
+        expected.put("afterCarrying", "4/5");
+        Run run = Vm.with("interval=1ms").run(Misuse.class).ok();
+        for (Map.Entry<String, String> one : expected.entrySet()) {
+            String trace = one.getValue();
+            String span = null;
+            if (EXAMPLE.equals(trace)) {
+                span = EXAMPLE_SPAN;
+            } else if (trace != null) {
+                String[] parts = trace.split("/");
+                trace = id(0) + id(Long.parseLong(parts[0]));
+                span = id(Long.parseLong(parts[1]));
+            }
+            long seen = 0;
+            for (Sample sample : run.profile().samples()) {
+                if (!sample.leaf().isRefuted() && sample.has("Traced$Misuse." + one.getKey())) {
+                    Check.equal(trace, sample.says("trace_id"), one.getKey() + ": trace of " + sample);
+                    Check.equal(span, sample.says("span_id"), one.getKey() + ": span of " + sample);
+                    seen++;
+                }
+            }
+            Check.that(seen > 0, "no sample of " + one.getKey());
+        }
+    }
+
+    /** A server, of sorts. */
+    static class Requests {
+        private static final int REQUESTS = 80;
+        private static final int STEPS = 400_000;
+        /** So that no compiler makes one of the methods. */
+        private static final AtomicLongArray SUMS = new AtomicLongArray(SERVICES.length + 1);
+
+        public static void main(String[] args) throws Exception {
+            CountDownLatch done = new CountDownLatch(REQUESTS);
+            if (args[0].equals("virtual")) {
+                Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+                for (int n = 0; n < REQUESTS; n++) {
+                    start.invoke(null, new Request(n, done, true));
+                }
+                done.await();
+                return;
+            }
+            ExecutorService threads = Executors.newFixedThreadPool(2);
+            boolean carries = args[0].equals("pool");
+            Executor pool = carries ? Vouch.wrap(threads) : threads;
+            for (int n = 0; n < REQUESTS; n++) {
+                if (carries) {
+                    // Whoever gives a task is in its trace, and in its context.
+                    int service = n % SERVICES.length;
+                    try (Trace trace = trace(n); Scope scope = Vouch.with(SERVICES[service])) {
+                        pool.execute(new Work(service, done));
+                    }
+                    nobody(STEPS / 10);
+                } else {
+                    pool.execute(new Request(n, done, false));
+                }
+            }
+            done.await();
+            threads.shutdown();
+            threads.awaitTermination(1, TimeUnit.MINUTES);
+        }
+
+        static Trace trace(int request) {
+            long service = request % SERVICES.length + 1;
+            return request % 2 == 0 ? Vouch.trace(request + 1, service, service) : Vouch.trace(id(request + 1) + id(service), id(service));
+        }
+
+        static final class Request implements Runnable {
+            private final int number;
+            private final CountDownLatch done;
+            private final boolean parks;
+
+            Request(int number, CountDownLatch done, boolean parks) {
+                this.number = number;
+                this.done = done;
+                this.parks = parks;
+            }
+
+            @Override
+            public void run() {
+                int service = number % SERVICES.length;
+                try (Trace trace = trace(number); Scope scope = Vouch.with(SERVICES[service])) {
+                    for (int part = 0; part < 4; part++) {
+                        work(service, STEPS);
+                        if (parks) {
+                            LockSupport.parkNanos(1_000);
+                        }
+                    }
+                }
+                nobody(STEPS);
+                done.countDown();
+            }
+        }
+
+        static final class Work implements Runnable {
+            private final int service;
+            private final CountDownLatch done;
+
+            Work(int service, CountDownLatch done) {
+                this.service = service;
+                this.done = done;
+            }
+
+            @Override
+            public void run() {
+                work(service, 4 * STEPS);
+                done.countDown();
+            }
+        }
+
+        private static void work(int service, int steps) {
+            switch (service) {
+                case 0: cart(steps); break;
+                case 1: pay(steps); break;
+                case 2: ship(steps); break;
+                default: mail(steps); break;
+            }
+        }
+
+        private static void cart(int steps) {
+            SUMS.addAndGet(0, Burn.work(steps));
+        }
+
+        private static void pay(int steps) {
+            SUMS.addAndGet(1, Burn.work(steps));
+        }
+
+        private static void ship(int steps) {
+            SUMS.addAndGet(2, Burn.work(steps));
+        }
+
+        private static void mail(int steps) {
+            SUMS.addAndGet(3, Burn.work(steps));
+        }
+
+        private static void nobody(int steps) {
+            SUMS.addAndGet(4, Burn.work(steps));
+        }
+    }
+
+    /** Each method has its own case. */
+    static class Misuse {
+        private static final long MILLIS = 40;
+
+        public static void main(String[] args) throws Exception {
+            Trace first = Vouch.trace(0, 1, 5);
+            Trace second = Vouch.trace(0, 2, 7);
+            inner();
+            second.close();
+            second.close();
+            closedTwice();
+            first.close();
+            afterIt();
+
+            Trace outer = Vouch.trace(0, 1, 5);
+            Trace within = Vouch.trace(0, 2, 7);
+            outer.close();
+            outerClosedFirst();
+            within.close();
+            innerClosedLast();
+
+            Trace own = Vouch.trace(0, 1, 5);
+            run(() -> {
+                own.close();
+                whoClosedIt();
+            });
+            closedByAnother();
+            try (Trace none = Vouch.trace(EXAMPLE.replace('0', 'x'), EXAMPLE_SPAN);
+                    Trace all = Vouch.trace(0, 0, 9);
+                    Trace nothing = Vouch.trace(null);
+                    Trace tooShort = Vouch.trace("00-" + EXAMPLE + "-" + EXAMPLE_SPAN)) {
+                noId();
+            }
+            try (Trace parent = Vouch.trace("00-" + EXAMPLE + "-" + EXAMPLE_SPAN + "-01")) {
+                fromAHeader();
+            }
+            own.close();
+
+            Runnable nothing = Vouch.wrap(Misuse::carriedNothing);
+            Runnable task;
+            try (Trace third = Vouch.trace(0, 3, 5)) {
+                task = Vouch.wrap(() -> {
+                    carried();
+                    // It ends with the task.
+                    Vouch.trace(0, 9, 9);
+                });
+            }
+            run(() -> {
+                try (Trace fourth = Vouch.trace(0, 4, 5)) {
+                    task.run();
+                    nothing.run();
+                    afterCarrying();
+                }
+            });
+        }
+
+        private static void run(Runnable work) throws InterruptedException {
+            Thread thread = new Thread(work);
+            thread.start();
+            thread.join();
+        }
+
+        private static void inner() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void closedTwice() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void afterIt() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void outerClosedFirst() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void innerClosedLast() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void closedByAnother() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void whoClosedIt() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void noId() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void fromAHeader() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void carried() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void carriedNothing() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void afterCarrying() {
+            Burn.millis(MILLIS);
+        }
+    }
+}
