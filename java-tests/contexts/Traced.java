@@ -98,6 +98,8 @@ public class Traced {
         expected.put("closedByAnother", "1/5");
         expected.put("whoClosedIt", null);
         expected.put("noId", "1/5");
+        expected.put("zeros", null);
+        expected.put("afterZeros", "1/5");
         expected.put("fromAHeader", EXAMPLE);
         expected.put("carried", "3/5");
         expected.put("carriedNothing", null);
@@ -268,11 +270,14 @@ public class Traced {
             });
             closedByAnother();
             try (Trace none = Vouch.trace(EXAMPLE.replace('0', 'x'), EXAMPLE_SPAN);
-                    Trace all = Vouch.trace(0, 0, 9);
                     Trace nothing = Vouch.trace(null);
                     Trace tooShort = Vouch.trace("00-" + EXAMPLE + "-" + EXAMPLE_SPAN)) {
                 noId();
             }
+            try (Trace none = Vouch.trace(0, 0, 9)) {
+                zeros();
+            }
+            afterZeros();
             try (Trace parent = Vouch.trace("00-" + EXAMPLE + "-" + EXAMPLE_SPAN + "-01")) {
                 fromAHeader();
             }
@@ -331,6 +336,14 @@ public class Traced {
         }
 
         private static void noId() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void zeros() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void afterZeros() {
             Burn.millis(MILLIS);
         }
 

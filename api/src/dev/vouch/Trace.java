@@ -13,11 +13,18 @@ public final class Trace implements AutoCloseable {
     static final Trace NONE = new Trace(null, 0, new long[3]);
 
     private static final int DIGITS = 16;
-    private static final int HEXADECIMAL = 16;
+    /** The value of each of ASCII's that is a hexadecimal digit; below nothing: it is none. Both cases will do. */
+    private static final byte[] VALUES = new byte[128];
     // Where in a W3C traceparent what lies: 00-id-span-01
     private static final int ID = 3;
     private static final int SPAN = 36;
     private static final int FLAGS = 53;
+
+    static {
+        for (char letter = 0; letter < VALUES.length; letter++) {
+            VALUES[letter] = (byte) Character.digit(letter, 16);
+        }
+    }
 
     private final Thread owner;
     /** So many its thread is in while this one is the innermost. */
@@ -32,14 +39,15 @@ public final class Trace implements AutoCloseable {
         this.outer = outer;
     }
 
-    /** Begins one on the calling thread. */
+    /** Begins one on the calling thread; zeros: it works in none, whatever is around. */
     static Trace enter(long high, long low, long span) {
-        if (high == 0 && low == 0) {
-            return NONE;
-        }
         try {
             ByteBuffer cell = Agent.CELLS.get();
             int depth = Agent.depth(cell);
+            if (high == 0 && low == 0 && depth == 0) {
+                Agent.settle(cell);
+                return NONE;
+            }
             Trace trace = new Trace(Thread.currentThread(), depth + 1, Agent.trace(cell));
             Agent.go(cell, depth + 1, high, low, span);
             return trace;
@@ -75,7 +83,7 @@ public final class Trace implements AutoCloseable {
 
     private static boolean isNumber(String text, int from, int digits) {
         for (int at = from; at < from + digits; at++) {
-            if (Character.digit(text.charAt(at), HEXADECIMAL) < 0) {
+            if (value(text.charAt(at)) < 0) {
                 return false;
             }
         }
@@ -85,9 +93,13 @@ public final class Trace implements AutoCloseable {
     private static long number(String text, int from) {
         long number = 0;
         for (int at = from; at < from + DIGITS; at++) {
-            number = number * HEXADECIMAL + Character.digit(text.charAt(at), HEXADECIMAL);
+            number = number << 4 | value(text.charAt(at));
         }
         return number;
+    }
+
+    private static int value(char letter) {
+        return letter < VALUES.length ? VALUES[letter] : -1;
     }
 
     /** Takes the thread back to the trace that it was in before, if any. */

@@ -52,7 +52,7 @@ public final class Vouch {
      *
      * <p>Nothing of it is kept before a sample meets it, so each request may have its own; 65,536 are told apart in a recording.
      *
-     * @param traceId the trace's id, 32 hexadecimal digits; what is no id, or none but zeros, changes nothing
+     * @param traceId the trace's id, 32 hexadecimal digits; none but zeros is in no trace, whatever is around; what is no id changes nothing
      * @param spanId the span's, 16 of them
      * @return what ends it, on the same thread
      */
