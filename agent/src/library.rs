@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 use jni::objects::{JByteBuffer, JClass, JValue, JValueOwned};
 use jni::{JNIEnv, NativeMethod};
@@ -15,6 +15,7 @@ use crate::fault::guard;
 use crate::groups;
 use crate::java;
 use crate::markers;
+use crate::say::say;
 
 /// What both sides have agreed upon.
 const PROTOCOL: jint = 2;
@@ -57,8 +58,7 @@ pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     if java::cleared(env, bound).is_none() || !before {
         return;
     }
-    let theirs = env.get_static_field(&class, "PROTOCOL", "I").and_then(JValueOwned::i);
-    if java::cleared(env, theirs) == Some(PROTOCOL) {
+    if agreed(env, &class) {
         let told = env
             .get_static_field_id(&class, "here", "Z")
             .and_then(|here| env.set_static_field(&class, here, JValue::Bool(JNI_TRUE)));
@@ -71,8 +71,25 @@ pub fn method(name: &str, signature: &str, native: *const c_void) -> NativeMetho
     NativeMethod { name: name.into(), sig: signature.into(), fn_ptr: native.cast_mut() }
 }
 
-extern "system" fn protocol(_: JNIEnv<'_>, _: JClass<'_>) -> jint {
+/// Called by a library that has looked for the agent, in time or before the agent came.
+extern "system" fn protocol(mut env: JNIEnv<'_>, class: JClass<'_>) -> jint {
+    guard((), || {
+        agreed(&mut env, &class);
+    });
     PROTOCOL
+}
+
+/// Whether a library has agreed upon the same. Of one that has not nothing is seen, which its user would not know.
+fn agreed(env: &mut JNIEnv<'_>, class: &JClass<'_>) -> bool {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    let theirs = env.get_static_field(class, "PROTOCOL", "I").and_then(JValueOwned::i);
+    let agreed = java::cleared(env, theirs) == Some(PROTOCOL);
+    if !agreed && !TOLD.swap(true, SeqCst) {
+        say(
+            "the program's library dev.vouch is of another version than the agent: its contexts, markers and groups are not seen; take the one of this version",
+        );
+    }
+    agreed
 }
 
 /// The word that says what somebody wants; null if it cannot be had.

@@ -191,13 +191,11 @@ impl<'p> Stacks<'p> {
     /// The lines of a picture.
     fn drawn(mut self, inverted: bool) -> Vec<String> {
         let mut own: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
-        flame::visible(|node| self.nodes[node].parent, &mut own);
+        flame::visible(|node| (self.nodes[node].parent, self.name(self.nodes[node].row).len()), &mut own);
         for (node, own) in self.nodes.iter_mut().zip(own) {
             node.own = own;
         }
-        let mut lines: Vec<String> = self.lines(inverted).collect();
-        lines.sort_unstable();
-        lines
+        self.lines(inverted).collect()
     }
 
     fn lines(&self, inverted: bool) -> impl Iterator<Item = String> {

@@ -47,7 +47,7 @@ public class Loops {
     static class Program {
         private static final int WARM = 60_000;
         private static final int LONG = 4_000_000;
-        private static final long BURNT_MS = 800;
+        private static final long BURNT_MS = 1000;
 
         public static void main(String[] args) {
             boolean traced = args[0].equals("trace");

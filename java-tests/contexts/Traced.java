@@ -12,6 +12,7 @@
  */
 
 import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeSet;
@@ -46,6 +47,7 @@ public class Traced {
             known("virtual");
         }
         misused();
+        whole();
     }
 
     /** As an id is written. */
@@ -58,6 +60,7 @@ public class Traced {
         Check.equal(0L, run.report().json.getAsJsonObject("contexts").get("left_out").getAsLong(), how + ": left out");
         long[] own = new long[SERVICES.length];
         long nobody = 0;
+        long missing = 0;
         TreeSet<String> traces = new TreeSet<>();
         for (Sample sample : run.profile().samples()) {
             if (sample.leaf().isRefuted()) {
@@ -66,7 +69,11 @@ public class Traced {
             String trace = sample.says("trace_id");
             for (int service = 0; service < SERVICES.length; service++) {
                 if (sample.has("Traced$Requests." + SERVICES[service])) {
-                    Check.that(trace != null && trace.endsWith(id(service + 1)), how + ": trace of " + sample + ": " + trace);
+                    if (trace == null) {
+                        missing++;
+                        continue;
+                    }
+                    Check.that(trace.endsWith(id(service + 1)), how + ": trace of " + sample + ": " + trace);
                     Check.equal(trace.substring(16), sample.says("span_id"), how + ": span of " + sample);
                     // What the program says besides is inside of it.
                     Check.equal(SERVICES[service], sample.says("value"), how + ": context of " + sample);
@@ -82,10 +89,38 @@ public class Traced {
         for (long samples : own) {
             Check.that(samples > 0, how + ": a service without a sample");
         }
+        // Whom a carrier carries cannot always be told.
+        Check.atMost(how.equals("virtual") ? 0.02 * Arrays.stream(own).sum() : 0, missing, how + ": samples that are in no trace");
         Check.that(nobody > 0, how + ": no sample outside of all traces");
         Check.atLeast(2 * SERVICES.length, traces.size(), how + ": traces that were met");
         String told = Tool.vouch(run.dir, "top", "profile.json", "--by", "trace_id", "--where", "trace_id=" + traces.first(), "--json").ok();
         Check.contains(told, traces.first(), how + ": what vouch top says of a trace");
+    }
+
+    /** One after another in no time, so that many a signal comes while ids are being written. */
+    private static void whole() {
+        Run run = Vm.with("interval=1ms").run(Changing.class).ok();
+        long seen = 0;
+        for (Sample sample : run.profile().samples()) {
+            String trace = sample.says("trace_id");
+            if (trace != null) {
+                Check.equal(trace.substring(0, 16), trace.substring(16), "halves of the id in " + sample);
+                Check.equal(trace.substring(16), sample.says("span_id"), "id and span in " + sample);
+                seen++;
+            }
+        }
+        Check.atLeast(100, seen, "samples in a trace");
+    }
+
+    static class Changing {
+        public static void main(String[] args) {
+            long until = Burn.cpuNanos() + 1_500_000_000L;
+            for (long n = 1; n % 1_000 != 0 || Burn.cpuNanos() < until; n++) {
+                try (Trace trace = Vouch.trace(n, n, n)) {
+                    Burn.sink = n;
+                }
+            }
+        }
     }
 
     private static void misused() {
@@ -101,6 +136,9 @@ public class Traced {
         expected.put("zeros", null);
         expected.put("afterZeros", "1/5");
         expected.put("fromAHeader", EXAMPLE);
+        expected.put("closedLate", "4/4");
+        expected.put("afterClosedLate", null);
+        expected.put("closedInside", null);
         expected.put("carried", "3/5");
         expected.put("carriedNothing", null);
         expected.put("afterCarrying", "4/5");
@@ -154,7 +192,7 @@ public class Traced {
                     try (Trace trace = trace(n); Scope scope = Vouch.with(SERVICES[service])) {
                         pool.execute(new Work(service, done));
                     }
-                    nobody(STEPS / 10);
+                    nobody(STEPS);
                 } else {
                     pool.execute(new Request(n, done, false));
                 }
@@ -283,6 +321,21 @@ public class Traced {
             }
             own.close();
 
+            Trace one = Vouch.trace(0, 1, 1);
+            Trace two = Vouch.trace(0, 2, 2);
+            one.close();
+            Trace three = Vouch.trace(0, 3, 3);
+            Trace four = Vouch.trace(0, 4, 4);
+            two.close();
+            closedLate();
+            three.close();
+            four.close();
+            afterClosedLate();
+
+            Trace closed = Vouch.trace(0, 8, 8);
+            Vouch.wrap((Runnable) closed::close).run();
+            closedInside();
+
             Runnable nothing = Vouch.wrap(Misuse::carriedNothing);
             Runnable task;
             try (Trace third = Vouch.trace(0, 3, 5)) {
@@ -348,6 +401,18 @@ public class Traced {
         }
 
         private static void fromAHeader() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void closedLate() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void afterClosedLate() {
+            Burn.millis(MILLIS);
+        }
+
+        private static void closedInside() {
             Burn.millis(MILLIS);
         }
 

@@ -5,6 +5,7 @@
  *
  * @test
  * @summary Deep stacks are whole, or cut in their middle and marked there
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Depth

@@ -52,6 +52,7 @@ public class Javac {
         Skip.unless(sources != null, "no sources of java.xml for this JDK: scripts/jdks --sources fetches them");
         // One library of them has stacks of every kind, too, and takes a fifth of the time.
         List<String> files = Sources.files(Scale.isFull() ? sources : sources.resolve("com/sun/org/apache/bcel"));
+        // (JDK 8's has 287.)
         Check.atLeast(Scale.pick(250, 1000), files.size(), "source files of java.xml in " + sources);
 
         Run run = javac(sources, files, "interval=1ms", Collections.emptyList());

@@ -16,24 +16,29 @@ pub struct CategoryEntry {
 /// A stack's category is its leaf's, and how far it can be trusted is that category's part.
 const STANDINGS: [&str; 4] = ["Other", "proven", "plausible", "refuted"];
 
-const NAMES: [&str; 8] = ["Other", "Application", "Library", "JDK", "Native", "VM", "No stack", "Refuted"];
-const COLORS: [&str; 8] = ["grey", "yellow", "green", "blue", "lightblue", "orange", "darkgrey", "red"];
+/// Each with its colour and its parts; those of "No stack" are the reasons.
+const CATEGORIES: [(&str, &str, &[&str]); 8] = [
+    ("Other", "grey", &["Other"]),
+    ("Application", "yellow", &STANDINGS),
+    ("Library", "green", &STANDINGS),
+    ("JDK", "blue", &STANDINGS),
+    ("Native", "lightblue", &STANDINGS),
+    ("VM", "orange", &["Other", "GC", "JIT compiler"]),
+    ("No stack", "darkgrey", &["Other"]),
+    ("Refuted", "red", &["Other"]),
+];
 
 /// All of them: the same in each profile, so that those of several processes can be put together.
 pub fn categories() -> impl Iterator<Item = CategoryEntry> {
-    let subcategories = |at: usize| match at {
-        1..=4 => STANDINGS.to_vec(),
-        5 => vec!["Other", "GC", "JIT compiler"],
-        6 => [vec!["Other"], own_reasons()].concat(),
-        _ => vec!["Other"],
-    };
-    let rows = NAMES.into_iter().zip(COLORS).enumerate();
-    rows.map(move |(at, (name, color))| CategoryEntry { name, color, subcategories: subcategories(at) })
+    CATEGORIES.iter().enumerate().map(|(at, (name, color, parts))| {
+        let reasons = if at == usize::from(index(Category::NoStack)) { own_reasons() } else { Vec::new() };
+        CategoryEntry { name, color, subcategories: [parts.to_vec(), reasons].concat() }
+    })
 }
 
 /// What a reader meets it as.
 pub fn name(category: Category) -> &'static str {
-    NAMES[usize::from(index(category))]
+    CATEGORIES[usize::from(index(category))].0
 }
 
 pub fn index(category: Category) -> u8 {

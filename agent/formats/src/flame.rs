@@ -2,6 +2,7 @@
 //!
 //! It must never take memory by the depth of stacks: what is too narrow to be seen is its caller's, and what is too deep, too.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 
 use inferno::flamegraph::{Options, from_lines};
@@ -15,6 +16,8 @@ use crate::tree::{Names, Tree};
 const NARROW: u64 = 5_000;
 /// More frames than that are no picture.
 const DEEP: usize = 400;
+/// And more text than so many bytes is no picture that should be held: then there are fewer frames.
+const LONG: usize = 16 << 20;
 /// What there is to see of nothing.
 const NOTHING: &str = "[no samples were taken] 1";
 
@@ -22,15 +25,14 @@ const NOTHING: &str = "[no samples were taken] 1";
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
     let names = Names::of(recording.strings());
     let Tree { rows, mut weights, .. } = Tree::of(recording, &names);
-    visible(|node| rows[node].parent, &mut weights);
+    visible(|node| (rows[node].parent, names.by_rank[rows[node].rank].len()), &mut weights);
     let line = |leaf: usize| {
         let path = std::iter::successors(Some(leaf), |node| rows[*node].parent);
         let mut frames: Vec<&str> = path.map(|node| &*names.by_rank[rows[node].rank]).collect();
         frames.reverse();
         format!("{} {}", frames.join(";"), weights[leaf])
     };
-    let mut lines: Vec<String> = (0..rows.len()).filter(|node| weights[*node] > 0).map(line).collect();
-    lines.sort_unstable();
+    let lines: Vec<String> = (0..rows.len()).filter(|node| weights[*node] > 0).map(line).collect();
     let interval_ms = float(meta.report.run.interval_ns) / 1e6;
     let mut options = options(format!("CPU time of {}", plain(&meta.product)), interval_ms);
     options.subtitle = Some(meta.report.fates());
@@ -39,20 +41,30 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     out.flush()
 }
 
-/// Gives to the caller what cannot be seen of it, as far up as that is so; callers stand before their callees.
-pub fn visible(parent: impl Fn(usize) -> Option<usize>, own: &mut [u64]) {
-    let mut all = own.to_vec();
-    let least = all.iter().sum::<u64>() / NARROW;
-    let mut depth: Vec<usize> = Vec::with_capacity(own.len());
-    for node in 0..own.len() {
-        depth.push(parent(node).map_or(0, |parent| depth[parent] + 1));
+/// Gives to the caller what cannot be seen of it, as far up as that is so. Of each node its caller is told, which stands before it, and how long
+/// its name is.
+pub fn visible(node: impl Fn(usize) -> (Option<usize>, usize), own: &mut [u64]) {
+    let (mut depths, mut lengths) = (Vec::with_capacity(own.len()), Vec::with_capacity(own.len()));
+    for (parent, length) in (0..own.len()).map(&node) {
+        depths.push(parent.map_or(0, |parent| depths[parent] + 1));
+        lengths.push(length + 1 + parent.map_or(0, |parent| lengths[parent]));
     }
-    for node in (0..own.len()).rev() {
-        let Some(parent) = parent(node) else { continue };
-        all[parent] += all[node];
-        if all[node] <= least || depth[node] >= DEEP {
-            own[parent] += std::mem::take(&mut own[node]);
+    let mut deep = DEEP;
+    loop {
+        let mut all = own.to_vec();
+        let least = all.iter().sum::<u64>() / NARROW;
+        for at in (0..own.len()).rev() {
+            let Some(parent) = node(at).0 else { continue };
+            all[parent] += all[at];
+            if all[at] <= least || depths[at] >= deep {
+                own[parent] += std::mem::take(&mut own[at]);
+            }
         }
+        let drawn = own.iter().zip(&lengths).filter(|(own, _)| **own > 0);
+        if drawn.map(|(_, length)| length).sum::<usize>() <= LONG || deep == 1 {
+            return;
+        }
+        deep /= 2;
     }
 }
 
@@ -67,12 +79,23 @@ pub fn options(title: String, interval_ms: f64) -> Options<'static> {
     options
 }
 
-/// Draws lines of `root;caller;leaf 42`, sorted.
+/// Draws lines of `root;caller;leaf 42`, in any order.
 pub fn draw(options: &mut Options<'_>, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
     if lines.is_empty() {
-        // Its share is one, and none of nought.
+        // Nothing at all is refused: what is drawn instead has a time that is shown as none.
         options.factor = 1e-9;
         return from_lines(options, std::iter::once(NOTHING), out);
     }
-    from_lines(options, lines.iter().map(String::as_str), out)
+    let lines: Vec<Cow<'_, str>> = lines.iter().map(|line| of_one_number(line)).collect();
+    from_lines(options, lines.iter().map(Cow::as_ref), out)
+}
+
+/// A name that ends in a number would be taken for the other side of a difference.
+fn of_one_number(line: &str) -> Cow<'_, str> {
+    let numbered = |(stack, weight): (&str, &str)| {
+        let (before, last) = stack.rsplit_once(' ')?;
+        let is_number = last.starts_with(|c: char| c.is_ascii_digit()) && last.parse::<f64>().is_ok();
+        is_number.then(|| format!("{before}\u{a0}{last} {weight}"))
+    };
+    line.rsplit_once(' ').and_then(numbered).map_or(Cow::Borrowed(line), Cow::Owned)
 }

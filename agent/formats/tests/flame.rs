@@ -47,3 +47,25 @@ fn a_run_without_a_sample_is_a_picture_that_says_so() {
     let titles = titles(&Recording::new());
     assert!(titles.iter().any(|title| title.starts_with("[no samples were taken] (0 ms")), "{titles:?}");
 }
+
+#[test]
+fn a_name_that_ends_in_a_number_is_a_name() {
+    let mut recording = Recording::new();
+    let numbered = stack(&mut recording, &["main", "it costs 42"]);
+    busy_thread(&mut recording, "main", numbered, 7);
+    let titles = titles(&recording);
+    assert!(titles.iter().any(|title| title.starts_with("it costs\u{a0}42 (7 ms")), "{titles:?}");
+}
+
+#[test]
+fn more_text_than_a_picture_should_have_is_fewer_frames() {
+    let mut recording = Recording::new();
+    for number in 0..600 {
+        let frames: Vec<String> = (0..390).map(|depth| format!("{number:0>70}-{depth}-")).collect();
+        let stack = stack(&mut recording, &frames.iter().map(String::as_str).collect::<Vec<_>>());
+        busy_thread(&mut recording, "main", stack, 1);
+    }
+    let titles = titles(&recording);
+    let of = |depth: u32| titles.iter().filter(|title| title.contains(&format!("-{depth}- (1 ms"))).count();
+    assert_eq!((of(199), of(200)), (600, 0));
+}

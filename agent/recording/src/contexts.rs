@@ -69,6 +69,8 @@ impl Weighed {
 
 /// The class of the kind of contexts that a virtual thread is to all that is done on it: the outermost, and named by nobody.
 pub const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
+/// The class of those that are traces.
+pub const TRACE: &str = "dev.vouch.Trace";
 
 /// All contexts, in the order in which samples met them.
 #[derive(Debug, Default)]

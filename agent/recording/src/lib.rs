@@ -31,7 +31,7 @@ mod thread;
 pub use apart::{Apart, VIRTUAL};
 pub use category::{Category, LEFT_OUT, VmPart, no_stack, own_reasons, refuted_root, why_no_stack};
 pub use contexts::{
-    ContextField, ContextKind, ContextRow, Contexts, OTHERS, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
+    ContextField, ContextKind, ContextRow, Contexts, OTHERS, TRACE, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
 };
 pub use counters::{Counter, Counters};
 pub use family::family;

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use vouch_recording::{
-    ContextField, ContextKind, Id, OTHERS, Recording, StringId, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
+    ContextField, ContextKind, Id, OTHERS, Recording, StringId, TRACE, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
+    Weighed,
 };
 
 use crate::interval::share;
@@ -136,7 +137,10 @@ impl ContextsReport {
             let rest = if field.distinct > IN_A_LINE as u64 { ", and others" } else { "" };
             format!("{}{rest}", values.join(", "))
         };
-        let dearest = self.kinds.iter().filter(|kind| !kind.is_carried()).find_map(|kind| {
+        // Traces are around all else, and of many a trace the dearest is none that matters: they are told where there is nothing else.
+        let own = self.kinds.iter().filter(|kind| !kind.is_carried() && kind.class != TRACE);
+        let traces = self.kinds.iter().filter(|kind| kind.class == TRACE);
+        let dearest = own.chain(traces).find_map(|kind| {
             let field = kind.fields.iter().find(|field| field.distinct > 1).or(kind.fields.first())?;
             Some(plain(&format!("{} {}: {}", kind.label, field.label, values(field))))
         });

@@ -40,9 +40,9 @@ pub struct Run {
     pub jdk: String,
     pub vm_flags: Vec<String>,
     pub command: String,
-    /// The agent's options that other runs of the program may not have had, as `key=value`.
-    #[serde(default)]
-    pub options: Vec<String>,
+    /// The agent's options that other runs of the program may not have had, as `key=value`; none: nobody has told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<String>>,
     pub engine: String,
     /// Why a better engine was not taken, and whatever else a reader should know about this one.
     pub engine_notes: Vec<String>,

@@ -284,7 +284,9 @@ impl Add for Run {
         say(&mut self.jdk, &jdk, ", ");
         union(&mut self.vm_flags, vm_flags);
         say(&mut self.command, &command, "; ");
-        union(&mut self.options, options);
+        if let Some(options) = options {
+            union(self.options.get_or_insert_default(), options);
+        }
         say(&mut self.engine, &engine, ", ");
         union(&mut self.engine_notes, engine_notes);
         self.engine_stopped |= engine_stopped;

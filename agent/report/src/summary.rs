@@ -76,7 +76,7 @@ impl TrustReport {
             ("Witness", self.witnessed()),
             ("Conservation", self.conserved()),
             ("Losses", self.losses()),
-            ("Options", (!self.run.options.is_empty()).then(|| self.run.options.join(", "))),
+            ("Options", self.run.options.as_ref().map(|all| all.join(", ")).filter(|all| !all.is_empty())),
             ("Engine notes", (!self.run.engine_notes.is_empty()).then(|| self.run.engine_notes.join("; "))),
         ];
         let all = std::iter::once(("Samples", Some(self.size()))).chain(fates).chain(more);

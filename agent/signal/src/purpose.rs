@@ -47,7 +47,7 @@ impl Purpose {
         self.context.store(0, Ordering::Relaxed);
     }
 
-    /// What the library writes.
+    /// As the library would, which no handler of a test interrupts.
     #[cfg(test)]
     pub(crate) fn write(&self, context: u32, depth: u32, trace: Trace) {
         self.context.store(context, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use crate::guard;
 use crate::hotspot::continuations;
 use crate::hotspot::owner::Owner;
 
-/// So many virtual threads can be in a context at once, if they lie evenly: 2 MiB, of which only what is used is touched.
+/// So many virtual threads can be in a context at once, if they lie evenly: 5 MiB.
 const ENTRIES: usize = 1 << 17;
 /// So many virtual threads must have been found at the same place before it is believed,
 const ENOUGH: u32 = 2;

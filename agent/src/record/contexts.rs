@@ -63,10 +63,12 @@ impl Met {
             return *known;
         }
         if let Some(one) = around.filter(|_| self.known.len() >= MOST_WITHIN) {
-            let others = Some(if self.traces.has(one, recording) {
-                self.traces.others(recording)
-            } else {
-                self.carried.others(recording)
+            let others = Some(match self.traces.around(one, recording) {
+                Some(outer) => {
+                    let outer = outer.map(|_| self.carried.others(recording));
+                    self.traces.others(outer, recording)
+                }
+                None => self.carried.others(recording),
             });
             if around != others {
                 return self.within(others, number, recording);

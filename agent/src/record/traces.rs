@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, OTHERS, Recording};
+use vouch_recording::{
+    ContextField, ContextId, ContextKind, ContextKindId, ContextRow, OTHERS, Recording, TRACE,
+};
 use vouch_signal::purpose::Trace;
 
 /// So many of them are told apart, each in the virtual thread that it was met in.
@@ -17,7 +19,8 @@ pub struct Traces {
     kind: Option<ContextKindId>,
     /// By what is around them.
     known: HashMap<(Option<ContextId>, Trace), ContextId>,
-    others: Option<ContextId>,
+    /// What all beyond the limit are in, by what is around them.
+    others: HashMap<Option<ContextId>, ContextId>,
 }
 
 impl Traces {
@@ -36,7 +39,7 @@ impl Traces {
             return Some(*known);
         }
         if self.known.len() >= MOST {
-            return Some(self.others(recording));
+            return Some(self.others(around, recording));
         }
         let (id, span) = (format!("{high:016x}{low:016x}"), format!("{span:016x}"));
         let row = self.tell(around, [&id, &span], recording);
@@ -44,15 +47,19 @@ impl Traces {
         Some(row)
     }
 
-    /// True if a context is a trace.
-    pub fn has(&self, context: ContextId, recording: &Recording) -> bool {
-        Some(recording.contexts().get(context).kind) == self.kind
+    /// What is around a trace; `None`: it is no trace.
+    pub fn around(&self, context: ContextId, recording: &Recording) -> Option<Option<ContextId>> {
+        let row = recording.contexts().get(context);
+        (Some(row.kind) == self.kind).then_some(row.outer)
     }
 
     /// What all beyond the limit are in.
-    pub fn others(&mut self, recording: &mut Recording) -> ContextId {
-        let others = self.others.unwrap_or_else(|| self.tell(None, [OTHERS; 2], recording));
-        self.others = Some(others);
+    pub fn others(&mut self, around: Option<ContextId>, recording: &mut Recording) -> ContextId {
+        if let Some(others) = self.others.get(&around) {
+            return *others;
+        }
+        let others = self.tell(around, [OTHERS; 2], recording);
+        self.others.insert(around, others);
         others
     }
 
@@ -62,7 +69,7 @@ impl Traces {
                 let key = recording.string(key);
                 ContextField { key, label: key }
             });
-            let (class, label) = (recording.string("dev.vouch.Trace"), recording.string("Trace"));
+            let (class, label) = (recording.string(TRACE), recording.string("Trace"));
             recording.context_kind(ContextKind { class, label, fields: fields.to_vec() })
         });
         let values = values.map(|value| recording.string(value)).to_vec();

@@ -119,17 +119,13 @@ pub struct Origins {
 
 impl Origins {
     pub fn of(jvmti: Jvmti) -> Self {
-        let command = jvmti.system_property(c"sun.java.command").unwrap_or_default();
-        let first = command.split(' ').next().unwrap_or_default();
-        let jar = first.ends_with(".jar").then(|| last_part(first).to_owned());
-        // `module/class` or `class`.
-        let (module, class) = first.rsplit_once('/').unzip();
-        let main = class.or(Some(first)).filter(|name| !name.is_empty() && jar.is_none());
-        let module = module.filter(|_| !main.is_some_and(launches_sources));
+        let property = |name| jvmti.system_property(name).unwrap_or_default();
+        let Started { class, home } =
+            Started::of(&property(c"sun.java.command"), &property(c"jdk.module.main"));
         Self {
             has_modules: jvmti.jdk().is_none_or(|jdk| jdk >= 9),
-            main_class: main.map(|name| format!("L{};", name.replace('.', "/"))),
-            main_home: Mutex::new(jar.or_else(|| module.map(str::to_owned))),
+            main_class: class.map(|name| format!("L{};", name.replace('.', "/"))),
+            main_home: Mutex::new(home),
         }
     }
 
@@ -160,6 +156,29 @@ impl Origins {
         let of_jdk = jdk8 || of_image && is_of_jdk(&name);
         let at_home = self.main_home.lock().as_deref() == Some(&name);
         Origin { category: category(at_home, of_jdk, jar || of_image), resource: Some(name) }
+    }
+}
+
+/// What a program was started with: its main class as far as that is said, and the jar or module that it lies in.
+#[derive(Debug, PartialEq, Eq)]
+struct Started {
+    class: Option<String>,
+    home: Option<String>,
+}
+
+impl Started {
+    /// From the command line as the JVM has it, `a.jar`, `class` or `module/class` and arguments, and from the name of the main module.
+    fn of(command: &str, module: &str) -> Self {
+        let first = command.split(' ').next().unwrap_or_default();
+        if first.ends_with(".jar") {
+            return Self { class: None, home: Some(last_part(first).to_owned()) };
+        }
+        let class = last_part(first);
+        let home = Some(module).filter(|module| !module.is_empty() && !launches_sources(class));
+        Self {
+            class: Some(class.to_owned()).filter(|class| !class.is_empty()),
+            home: home.map(str::to_owned),
+        }
     }
 }
 
@@ -222,6 +241,22 @@ mod tests {
         assert_eq!(method.line(-1), Some(10), "the entry is on the first line");
         assert_eq!(method.line(-3), None, "a native method has no line");
         assert_eq!(method.first_line(), Some(10));
+    }
+
+    #[test]
+    fn what_was_started_is_known_by_its_command_line() {
+        let started = |command: &str, module: &str| {
+            let Started { class, home } = Started::of(command, module);
+            (class.unwrap_or_default(), home.unwrap_or_default())
+        };
+        let told = |class: &str, home: &str| (class.to_owned(), home.to_owned());
+        assert_eq!(started("/opt/app.jar -x a/b.jar", ""), told("", "app.jar"));
+        assert_eq!(started("shop.Main x", ""), told("shop.Main", ""));
+        assert_eq!(started("shop/shop.Main", "shop"), told("shop.Main", "shop"));
+        assert_eq!(started("shop", "shop"), told("shop", "shop"), "its main class is the module's to say");
+        let launcher = "com.sun.tools.javac.launcher.SourceLauncher";
+        assert_eq!(started(&format!("jdk.compiler/{launcher} A.java"), "jdk.compiler"), told(launcher, ""));
+        assert_eq!(started("", ""), told("", ""));
     }
 
     #[test]

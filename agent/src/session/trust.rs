@@ -82,7 +82,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         jdk: program.jdk.clone(),
         vm_flags: program.vm_flags.clone(),
         command: program.command.clone(),
-        options: plan.options.altered.clone(),
+        options: Some(plan.options.altered.clone()),
         engine: plan.choice.engine.name().to_owned(),
         engine_notes: notes(session, story.notes),
         sampled_interval_us: (interval * story.stride).as_secs_f64() * 1e6,

@@ -41,7 +41,9 @@ pub const CIRCUMSTANCES: [Circumstance; 6] = [
     ("the JDK", |run| run.of_report(|report| report.run.jdk.clone())),
     ("the engine", |run| run.of_report(|report| report.run.engine.clone())),
     ("the interval", |run| run.of_report(|report| format!("{} µs", report.run.interval_ns / 1000))),
-    ("the options", |run| run.of_report(|report| listed(&report.run.options))),
+    ("the options", |run| {
+        run.of_report(|report| report.run.options.as_deref().map(listed).unwrap_or_default())
+    }),
     ("Vouch's version", |run| run.of_report(|report| report.run.vouch.clone())),
 ];
 

@@ -53,9 +53,12 @@ fn what_comes_after_too_many_is_one_of_the_others() {
     }
     publish(&bench, [0, MOST + 2, 1], 0, request);
     publish(&bench, [0, 5, 1], 0, 0);
+    // Whom its thread carries is told all the same.
+    publish(&bench, [0, MOST + 2, 1], Head::UNKNOWN, request);
     bench.drain();
     let told = told(&bench);
     let of = |path: &str| told.iter().find(|(known, _)| known == path).map(|(_, samples)| *samples);
     assert_eq!((of("[others]"), of("[others]/request")), (Some(3), Some(1)));
+    assert_eq!(of("[unknown]/[others]/request"), Some(1));
     assert_eq!(of("00000000000000000000000000000005"), Some(2), "one that was known goes on");
 }

@@ -69,16 +69,6 @@ final class Agent {
         settle(cell);
     }
 
-    /** How many traces the calling thread, whose cell it is, is in, one within the other. */
-    static int depth(ByteBuffer cell) {
-        return cell.getInt(DEPTH);
-    }
-
-    /** The innermost of them: both halves of its id, and its span's. */
-    static long[] trace(ByteBuffer cell) {
-        return new long[] {cell.getLong(HIGH), cell.getLong(LOW), cell.getLong(SPAN)};
-    }
-
     /** The calling thread, whose cell it is, goes on in so many traces, this one innermost. If it is in none that cell is not to be used again. */
     static void go(ByteBuffer cell, int depth, long high, long low, long span) {
         // While half of it is written there is none; no compiler may write the one behind the other.
@@ -97,10 +87,23 @@ final class Agent {
     }
 
     /** A virtual thread that works for nobody has no cell. */
-    static void settle(ByteBuffer cell) {
+    private static void settle(ByteBuffer cell) {
         if (cell.capacity() != OWN && cell.getInt(CONTEXT) == 0 && cell.getInt(DEPTH) == 0) {
             Virtuals.giveBack(cell);
         }
+    }
+
+    /** The context of the calling thread; 0 is none. */
+    static int now() {
+        ByteBuffer cell = CELLS.get();
+        int context = context(cell);
+        settle(cell);
+        return context;
+    }
+
+    /** The calling thread goes on with this context. */
+    static void go(int context) {
+        go(CELLS.get(), context);
     }
 
     static native int protocol();

@@ -1,6 +1,5 @@
 package dev.vouch;
 
-import java.nio.ByteBuffer;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
 
@@ -8,46 +7,13 @@ import java.util.concurrent.Executor;
  * Work that is done for whom it was given, on whichever thread. (Classes with a name, so that a profile can show it.)
  */
 final class Carried {
-    private final int context;
-    private final int depth;
-    /** None where the depth is 0. */
-    private final long[] trace;
-
-    private Carried(ByteBuffer cell) {
-        context = Agent.context(cell);
-        depth = Agent.depth(cell);
-        trace = depth == 0 ? null : Agent.trace(cell);
-    }
-
-    /** For whom the calling thread works. */
-    private static Carried now() {
-        ByteBuffer cell = Agent.CELLS.get();
-        Carried now = new Carried(cell);
-        Agent.settle(cell);
-        return now;
-    }
-
-    /** The calling thread goes on for them. */
-    private void go() {
-        ByteBuffer cell = Agent.CELLS.get();
-        if (trace != null) {
-            Agent.go(cell, depth, trace[0], trace[1], trace[2]);
-        } else if (Agent.depth(cell) > 0) {
-            leave(cell);
-            // It may have been given back.
-            cell = Agent.CELLS.get();
-        }
-        Agent.go(cell, context);
-    }
-
-    private static void leave(ByteBuffer cell) {
-        Agent.go(cell, 0, 0, 0, 0);
-    }
+    private Carried() {}
 
     /** A task. */
     static final class Task implements Runnable {
         private final Runnable work;
-        private final Carried whom = now();
+        private final int context = Agent.now();
+        private final long[] trace = Trace.now();
 
         Task(Runnable work) {
             this.work = work;
@@ -55,12 +21,14 @@ final class Carried {
 
         @Override
         public void run() {
-            Carried before = now();
-            whom.go();
+            int before = Agent.now();
+            Trace there = Trace.enter(trace);
             try {
+                Agent.go(context);
                 work.run();
             } finally {
-                before.go();
+                there.close();
+                Agent.go(before);
             }
         }
     }
@@ -68,7 +36,8 @@ final class Carried {
     /** A task that something comes of. */
     static final class Call<T> implements Callable<T> {
         private final Callable<T> work;
-        private final Carried whom = now();
+        private final int context = Agent.now();
+        private final long[] trace = Trace.now();
 
         Call(Callable<T> work) {
             this.work = work;
@@ -76,12 +45,14 @@ final class Carried {
 
         @Override
         public T call() throws Exception {
-            Carried before = now();
-            whom.go();
+            int before = Agent.now();
+            Trace there = Trace.enter(trace);
             try {
+                Agent.go(context);
                 return work.call();
             } finally {
-                before.go();
+                there.close();
+                Agent.go(before);
             }
         }
     }

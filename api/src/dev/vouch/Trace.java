@@ -1,24 +1,37 @@
 package dev.vouch;
 
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
 /**
  * For as long as it is open its thread works in a trace, as tracing tools have one: each sample carries the trace's id and its span's.
  *
  * <p>It is closed on the thread that opened it, inner ones before outer ones; try-with-resources does so. What is closed otherwise is never
- * taken for somebody else's: an outer one ends those inside of it, and one that is closed again, or on another thread, ends nothing.
+ * taken for somebody else's: an outer one ends those inside of it, and one that has ended, or is another thread's, ends nothing.
  */
 public final class Trace implements AutoCloseable {
     /** Changes nothing. */
-    static final Trace NONE = new Trace(null, 0, new long[3]);
+    static final Trace NONE = new Trace(null, 0, 0);
 
+    /** They are nested so deep, as contexts are. */
+    private static final int DEEPEST = 64;
     private static final int DIGITS = 16;
     /** The value of each of ASCII's that is a hexadecimal digit; below nothing: it is none. Both cases will do. */
     private static final byte[] VALUES = new byte[128];
+
     // Where in a W3C traceparent what lies: 00-id-span-01
     private static final int ID = 3;
     private static final int SPAN = 36;
     private static final int FLAGS = 53;
+    private static final int END = 55;
+
+    // What a thread keeps: how many traces it is in, the number of the last that it has begun; then of each, the outermost first, its number
+    // and its ids. (Numbers, so that no thread keeps this class loader.)
+    private static final int DEPTH = 0;
+    private static final int LAST = 1;
+    private static final int FIRST = 2;
+    private static final int WORDS = 4;
+    private static final ThreadLocal<long[]> OPEN = new ThreadLocal<>();
 
     static {
         for (char letter = 0; letter < VALUES.length; letter++) {
@@ -27,33 +40,68 @@ public final class Trace implements AutoCloseable {
     }
 
     private final Thread owner;
-    /** So many its thread is in while this one is the innermost. */
-    private final int depth;
-    /** The one around it, if there is one. */
-    private final long[] outer;
-    private boolean closed;
+    /** Where among what its thread keeps it lies, for as long as its number is there. */
+    private final int place;
+    private final long number;
 
-    private Trace(Thread owner, int depth, long[] outer) {
+    private Trace(Thread owner, int place, long number) {
         this.owner = owner;
-        this.depth = depth;
-        this.outer = outer;
+        this.place = place;
+        this.number = number;
     }
 
     /** Begins one on the calling thread; zeros: it works in none, whatever is around. */
     static Trace enter(long high, long low, long span) {
+        Trace trace = NONE;
         try {
-            ByteBuffer cell = Agent.CELLS.get();
-            int depth = Agent.depth(cell);
+            long[] open = OPEN.get();
+            int depth = depth(open);
             if (high == 0 && low == 0 && depth == 0) {
-                Agent.settle(cell);
                 return NONE;
             }
-            Trace trace = new Trace(Thread.currentThread(), depth + 1, Agent.trace(cell));
+            if (depth == DEEPEST) {
+                Agent.lost();
+                return NONE;
+            }
+            int place = FIRST + depth * WORDS;
+            if (open == null || place == open.length) {
+                open = open == null ? new long[FIRST + WORDS] : Arrays.copyOf(open, FIRST + 2 * depth * WORDS);
+                OPEN.set(open);
+            }
+            Trace begun = new Trace(Thread.currentThread(), place, open[LAST] + 1);
+            ByteBuffer cell = Agent.CELLS.get();
+            open[LAST] = begun.number;
+            open[place] = begun.number;
+            open[place + 1] = high;
+            open[place + 2] = low;
+            open[place + 3] = span;
+            open[DEPTH] = depth + 1;
+            // Whatever comes now, whoever has it can end it.
+            trace = begun;
             Agent.go(cell, depth + 1, high, low, span);
-            return trace;
         } catch (Throwable mistake) {
             // There is no memory left, or no stack.
-            return NONE;
+        }
+        return trace;
+    }
+
+    private static int depth(long[] open) {
+        return open == null ? 0 : (int) open[DEPTH];
+    }
+
+    /** What {@link #now} has told, on whichever thread. */
+    static Trace enter(long[] ids) {
+        return ids == null ? enter(0, 0, 0) : enter(ids[0], ids[1], ids[2]);
+    }
+
+    /** The ids of the trace that the calling thread works in; null: it works in none. */
+    static long[] now() {
+        try {
+            long[] open = OPEN.get();
+            int end = FIRST + depth(open) * WORDS;
+            return end == FIRST ? null : Arrays.copyOfRange(open, end - WORDS + 1, end);
+        } catch (Throwable mistake) {
+            return null;
         }
     }
 
@@ -67,8 +115,9 @@ public final class Trace implements AutoCloseable {
 
     /** By a W3C traceparent. */
     static Trace enter(String parent) {
-        if (parent == null || parent.length() <= FLAGS || parent.charAt(ID - 1) != '-' || parent.charAt(SPAN - 1) != '-'
-                || parent.charAt(FLAGS - 1) != '-') {
+        // (What comes behind the flags is a later version's.)
+        if (parent == null || parent.length() < END || !isNumber(parent, 0, 2) || parent.regionMatches(true, 0, "ff", 0, 2)
+                || !isNumber(parent, FLAGS, 2) || parent.charAt(ID - 1) != '-' || parent.charAt(SPAN - 1) != '-' || parent.charAt(FLAGS - 1) != '-') {
             return NONE;
         }
         return of(parent, ID, parent, SPAN);
@@ -102,19 +151,24 @@ public final class Trace implements AutoCloseable {
         return letter < VALUES.length ? VALUES[letter] : -1;
     }
 
-    /** Takes the thread back to the trace that it was in before, if any. */
+    /** Takes the thread back to the trace that is around it, if any. */
     @Override
     public void close() {
-        if (closed || owner != Thread.currentThread()) {
+        if (owner != Thread.currentThread()) {
             return;
         }
-        closed = true;
-        ByteBuffer cell = Agent.CELLS.get();
-        if (Agent.depth(cell) >= depth) {
-            Agent.go(cell, depth - 1, outer[0], outer[1], outer[2]);
-        } else {
-            // One around it was closed before.
-            Agent.settle(cell);
+        long[] open = OPEN.get();
+        int depth = (place - FIRST) / WORDS;
+        if (depth >= depth(open) || open[place] != number) {
+            return;
         }
+        ByteBuffer cell = Agent.CELLS.get();
+        if (depth == 0) {
+            Agent.go(cell, 0, 0, 0, 0);
+        } else {
+            Agent.go(cell, depth, open[place - WORDS + 1], open[place - WORDS + 2], open[place - WORDS + 3]);
+        }
+        // Not before: where there was no stack left for that it can be closed again.
+        open[DEPTH] = depth;
     }
 }

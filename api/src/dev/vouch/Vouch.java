@@ -145,7 +145,7 @@ public final class Vouch {
      * The same work, to be done by another thread for whom the calling thread works now.
      *
      * @param work what is to be done
-     * @return what does it in the present context, and then takes its thread back to where that was
+     * @return what does it in the present context and trace, and then takes its thread back to where that was
      */
     public static Runnable wrap(Runnable work) {
         Objects.requireNonNull(work);
@@ -157,7 +157,7 @@ public final class Vouch {
      *
      * @param <T> what comes of it
      * @param work what is to be done
-     * @return what does it in the present context, and then takes its thread back to where that was
+     * @return what does it in the present context and trace, and then takes its thread back to where that was
      */
     public static <T> Callable<T> wrap(Callable<T> work) {
         Objects.requireNonNull(work);
