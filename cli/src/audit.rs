@@ -25,7 +25,7 @@ pub struct How {
     /// All figures and refutations, for machines and for `vouch explain` (.json)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The recording as a profile, its refuted stacks set apart, by its ending: .json, .json.gz, .folded or .html; may be given again
+    /// The recording as a profile, its refuted stacks set apart, by its ending: .json, .json.gz, .folded, .html or .svg; may be given again
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
     /// Of which samples the profile is, where the recording has some by several clocks: 'profiler.WallClockSample' [default: CPU time before others,

@@ -11,7 +11,7 @@ use crate::recover;
 
 #[derive(Args)]
 pub struct How {
-    /// What is to be written, by its ending: .json, .json.gz, .folded or .html; may be given again
+    /// What is to be written, by its ending: .json, .json.gz, .folded, .html or .svg; may be given again
     #[arg(long, value_name = "FILE", required = true)]
     out: Vec<PathBuf>,
     /// The trust report for machines (.json)

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indexmap::IndexSet;
 use inferno::differential;
-use inferno::flamegraph::Options;
+use inferno::flamegraph::from_lines;
 use vouch_formats::flame;
 use vouch_report::plain;
 
@@ -56,7 +56,7 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     );
     let whole = if part { "of the whole: " } else { "" };
     options.subtitle = read.report().map(|report| format!("{whole}{}", report.fates()));
-    draw(&out, &mut options, &stacks.drawn(how.inverted))
+    picture(&out, |file| flame::draw(&mut options, &stacks.drawn(how.inverted), file))
 }
 
 /// Writes what gained in red and what lost in blue, as wide as it is after.
@@ -71,11 +71,12 @@ pub fn differential(
     let [before, after] = [before, after].map(|lines| lines.join("\n"));
     differential::from_readers(how, before.as_bytes(), after.as_bytes(), &mut lines)
         .map_err(|error| format!("the two cannot be drawn as one: {error}"))?;
-    let lines: Vec<String> = String::from_utf8_lossy(&lines).lines().map(str::to_owned).collect();
+    let lines = String::from_utf8_lossy(&lines).into_owned();
     // A factor would be taken for a part of each difference.
     let mut options = flame::options(title, 1.0);
     "µs".clone_into(&mut options.count_name);
-    draw(out, &mut options, &lines)
+    // Each has two numbers.
+    picture(out, |file| from_lines(&mut options, lines.lines(), file))
 }
 
 /// Finds out now whether a picture of that name can be written, or what else its name may ask for.
@@ -88,8 +89,8 @@ pub fn check(out: &Path, or: &str) -> Result<(), String> {
     vouch_output::check(out)
 }
 
-fn draw(out: &Path, options: &mut Options<'_>, lines: &[String]) -> Result<String, String> {
-    let wrote = write(out, |file| flame::draw(options, lines, file))?;
+fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {
+    let wrote = write(out, draw)?;
     Ok(format!("{}; a browser opens it\n", wrote.trim_end()))
 }
 

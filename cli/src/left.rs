@@ -52,6 +52,12 @@ pub fn copy_whole(from: &mut File, to: &Path) -> io::Result<()> {
     vouch_output::write_whole(to, false, |to| io::copy(&mut from.take(MOST), to).map(|_| ()))
 }
 
+/// Waits for JVMs to be gone that were killed together with the program that had started them: a kernel takes its time for that.
+pub fn await_ends(terminal: &Terminal) {
+    let is_held = |recording: &PathBuf| recording.exists() && !is_left(recording);
+    recover::await_end(|| !terminal.recordings().iter().any(is_held));
+}
+
 /// Makes the profile of each recording that was begun from this terminal and whose process is gone; of how many.
 pub fn recover(terminal: &Terminal, given: &Given) -> usize {
     let mut made = 0;

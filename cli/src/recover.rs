@@ -2,14 +2,22 @@
 //!
 //! It must never change the recording, or take it away: there is no other.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use vouch_log::{ENDING, Recovered, is_in_use};
 
 use crate::outputs::Outputs;
 use crate::rewrite::beside;
+
+/// The end of a process that was killed takes no longer than that,
+const LONGEST_END: Duration = Duration::from_secs(5);
+/// and is looked for about so often.
+const SOON: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
 pub struct How {
@@ -52,8 +60,15 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
 pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<String, String> {
     let outputs = Outputs::check(outs, report, &[path.to_owned()])?;
     let file = vouch_archive::open_file(path)?;
-    let in_use = is_in_use(&file);
-    let Recovered { recording, meta, found } = vouch_log::read(file)?;
+    let mut in_use = is_in_use(&file);
+    let mut read = vouch_log::read(file)?;
+    if in_use && ends(read.meta.pid) {
+        let file = vouch_archive::open_file(path)?;
+        await_end(|| !is_in_use(&file));
+        in_use = is_in_use(&file);
+        read = vouch_log::read(file)?;
+    }
+    let Recovered { recording, meta, found } = read;
     outputs.write(&recording, &meta)?;
     outputs.write_report(|to| meta.report.write(to))?;
     let mut text = outputs.told(|files| meta.report.summary(files));
@@ -66,6 +81,20 @@ pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<Stri
         say(lacks);
     }
     Ok(text)
+}
+
+/// Waits for the kernel to be done with a process that was killed, which takes longer the more memory it had.
+pub fn await_end(is_over: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while begun.elapsed() < LONGEST_END && !is_over() {
+        thread::sleep(SOON);
+    }
+}
+
+/// True if a process has been killed and is not quite gone. (One of this number here: a recording of another machine is in nobody's use.)
+fn ends(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['Z', 'X']))
 }
 
 /// What a recording lacks whose process has not ended it.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::emulate_default_handler;
@@ -33,6 +33,8 @@ const SOON: Duration = Duration::from_millis(100);
 /// What every JVM reads when it starts.
 const EVERY_JVM: &str = "JAVA_TOOL_OPTIONS";
 const MOST_FOR_JDK_8: usize = 1023;
+/// The code of a program that was killed, and of one that says so of what it ran.
+const KILLED: i32 = 128 + SIGKILL;
 
 #[derive(Args)]
 pub struct Run {
@@ -90,9 +92,13 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     if !terminal.was_met() && !given.is_quiet() {
         show(vec!["[vouch] no JVM has come under the agent, as far as can be seen from here".to_owned()]);
     }
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    // Of one that was killed, or that says so of what it ran, the JVM may be dying just now.
+    if code == KILLED {
+        left::await_ends(&terminal);
+    }
     left::recover(&terminal, &given);
     drop(terminal);
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 

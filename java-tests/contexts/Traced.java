@@ -309,6 +309,9 @@ public class Traced {
             closedByAnother();
             try (Trace none = Vouch.trace(EXAMPLE.replace('0', 'x'), EXAMPLE_SPAN);
                     Trace nothing = Vouch.trace(null);
+                    Trace tooLong = Vouch.trace("00-" + EXAMPLE + "-" + EXAMPLE_SPAN + "-01-x");
+                    Trace noVersion = Vouch.trace("ff-" + EXAMPLE + "-" + EXAMPLE_SPAN + "-01");
+                    Trace noFlags = Vouch.trace("00-" + EXAMPLE + "-" + EXAMPLE_SPAN + "-0x");
                     Trace tooShort = Vouch.trace("00-" + EXAMPLE + "-" + EXAMPLE_SPAN)) {
                 noId();
             }

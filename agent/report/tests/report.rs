@@ -58,6 +58,7 @@ fn proven_report() -> TrustReport {
         witness: None,
     };
     let mut report = report();
+    report.run.options = Some(Vec::new());
     report.run.refutations = vec![refutation];
     report.run.recovery = [("top".to_owned(), RecoveryReport::default())].into();
     report.run.agreement = [("same".to_owned(), AgreementReport::default())].into();

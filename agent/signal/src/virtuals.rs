@@ -13,7 +13,7 @@ use crate::purpose::Purpose;
 /// So many entries an id may lie in.
 const BUCKET: usize = 16;
 
-/// One virtual thread that is in a context. The Java library knows where what lies.
+/// One virtual thread that works for somebody. The Java library knows where what lies.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Entry {
@@ -78,7 +78,7 @@ impl Virtuals {
         self.purpose(unsafe { env.wrapping_byte_add(owner).cast::<u64>().read_volatile() })
     }
 
-    /// Gives a virtual thread an entry, without a context: how far in the table it lies, in bytes. `None`: there is no room.
+    /// Gives a virtual thread an entry, in which it works for nobody: how far in the table it lies, in bytes. `None`: there is no room.
     pub fn claim(&self, id: u64) -> Option<usize> {
         let free = |entry: &&Entry| {
             let taken = entry.id.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The Java library's natives for contexts. Each only guards against panics and passes on.
+//! The Java library's natives for contexts and traces. Each only guards against panics and passes on.
 //!
 //! They are called for what is new alone: a thread's first context, a context that is met for the first time.
 
@@ -42,7 +42,7 @@ extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     })
 }
 
-/// The table of the virtual threads' contexts, as a direct buffer; null if there is none to be had.
+/// The table in which virtual threads have their cells, as a direct buffer; null if there is none to be had.
 extern "system" fn virtuals(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
         let table = carried::table();

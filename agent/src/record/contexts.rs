@@ -63,12 +63,11 @@ impl Met {
             return *known;
         }
         if let Some(one) = around.filter(|_| self.known.len() >= MOST_WITHIN) {
-            let others = Some(match self.traces.around(one, recording) {
-                Some(outer) => {
-                    let outer = outer.map(|_| self.carried.others(recording));
-                    self.traces.others(outer, recording)
-                }
-                None => self.carried.others(recording),
+            let others = Some(if self.traces.is_one(one, recording) {
+                let outer = recording.contexts().get(one).outer.map(|_| self.carried.others(recording));
+                self.traces.others(outer, recording)
+            } else {
+                self.carried.others(recording)
             });
             if around != others {
                 return self.within(others, number, recording);

@@ -47,10 +47,9 @@ impl Traces {
         Some(row)
     }
 
-    /// What is around a trace; `None`: it is no trace.
-    pub fn around(&self, context: ContextId, recording: &Recording) -> Option<Option<ContextId>> {
-        let row = recording.contexts().get(context);
-        (Some(row.kind) == self.kind).then_some(row.outer)
+    /// True if a context is a trace.
+    pub fn is_one(&self, context: ContextId, recording: &Recording) -> bool {
+        Some(recording.contexts().get(context).kind) == self.kind
     }
 
     /// What all beyond the limit are in.

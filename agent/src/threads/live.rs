@@ -69,7 +69,7 @@ impl Live {
         }
     }
 
-    /// The cell of the thread's context, which it gets if it has none.
+    /// Where the thread says for whom it works, which it gets if it has none.
     pub fn cell(&mut self) -> &'static Cell {
         let cell = *self.cell.get_or_insert_with(|| contexts().cell());
         if let Some(slot) = self.slot {

@@ -50,7 +50,8 @@ public final class Vouch {
      * From here on the calling thread works in a trace, inside of the one that it worked in before, until that is closed: samples carry both
      * ids, and the contexts that the thread is in besides.
      *
-     * <p>Nothing of it is kept before a sample meets it, so each request may have its own; 65,536 are told apart in a recording.
+     * <p>Nothing of it is kept before a sample meets it, so each request may have its own; of those 65,536 are told apart in a recording. They
+     * nest 64 deep.
      *
      * @param traceId the trace's id, 32 hexadecimal digits; none but zeros is in no trace, whatever is around; what is no id changes nothing
      * @param spanId the span's, 16 of them
