@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use signal_hook::consts::SIGKILL;
 use vouch_log::{ENDING, Recovered, is_in_use};
 
 use crate::outputs::Outputs;
@@ -93,8 +94,20 @@ pub fn await_end(is_over: impl Fn() -> bool) {
 
 /// True if a process has been killed and is not quite gone. (One of this number here: a recording of another machine is in nobody's use.)
 fn ends(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['Z', 'X']))
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| is_of_one_that_ends(&stat))
+}
+
+/// By what the kernel says of its first thread: that it is gone, is about to be, or is to be killed.
+fn is_of_one_that_ends(stat: &str) -> bool {
+    const EXITING: u64 = 4;
+    const KILL: u64 = 1 << (SIGKILL - 1);
+    let Some((_, fields)) = stat.rsplit_once(") ") else { return false };
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let has = |at: usize, bit: u64| {
+        let field = fields.get(at).and_then(|field| field.parse::<u64>().ok());
+        field.is_some_and(|bits| bits & bit != 0)
+    };
+    matches!(fields.first(), Some(&("Z" | "X"))) || has(6, EXITING) || has(28, KILL)
 }
 
 /// What a recording lacks whose process has not ended it.
@@ -105,5 +118,26 @@ pub fn ended(in_use: bool, is_ended: bool) -> Option<&'static str> {
         None
     } else {
         Some("its process ended without a word; what it did last, a tenth of a second or so, is not there")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_ends_is_no_process_that_runs() {
+        let stat = |state: &str, flags: u64, pending: u64| {
+            let mut fields = vec!["0".to_owned(); 40];
+            (fields[0], fields[6], fields[28]) = (state.to_owned(), flags.to_string(), pending.to_string());
+            format!("7 (a) Z (b) {}", fields.join(" "))
+        };
+        assert!(!is_of_one_that_ends(&stat("S", 0x0040_0100, 0x200)));
+        for ends in [stat("Z", 0, 0), stat("X", 0, 0), stat("R", 0x0040_0104, 0), stat("S", 0, 0x100)] {
+            assert!(is_of_one_that_ends(&ends), "{ends}");
+        }
+        assert!(!is_of_one_that_ends(""));
+        let own = fs::read_to_string("/proc/self/stat").unwrap();
+        assert!(!is_of_one_that_ends(&own), "{own}");
     }
 }
