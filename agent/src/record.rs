@@ -9,6 +9,7 @@ mod contexts;
 mod events;
 mod names;
 mod offences;
+mod own_kind;
 mod pairs;
 mod recovered;
 mod room;
@@ -342,18 +343,7 @@ impl Recorder {
         for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
             let why = if java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
             let Debt { weight, time, cpu } = debt;
-            let head = Head {
-                time,
-                cpu,
-                tid,
-                serial,
-                weight,
-                took: 0,
-                context: 0,
-                carried: 0,
-                trace: [0; 3],
-                witnessed: false,
-            };
+            let head = Head { time, cpu, tid, serial, weight, ..Head::default() };
             self.take_none(&head, why);
         }
     }

@@ -81,11 +81,7 @@ impl Truth {
             tid,
             serial,
             weight: 1,
-            took: 0,
-            context: 0,
-            carried: 0,
-            trace: [0; 3],
-            witnessed: false,
+            ..Head::default()
         };
         let frames = self.room[..count].iter();
         Some((head, frames.map(|frame| frame.frame()).collect()))

@@ -61,7 +61,7 @@ pub struct Measure {
 
 /// What there is to print.
 pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
-    how.picture.as_deref().map_or(Ok(()), |out| flame::check(out, ""))?;
+    how.picture.as_deref().map_or(Ok(()), |out| flame::check(out, ".svg"))?;
     if how.measure.time && how.before.is_empty() && how.after.is_empty() {
         return Err(
             "--time needs more than one run (--before, --after): of one run each nobody knows how fast the machine was".to_owned()

@@ -39,7 +39,7 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let first = name.split(".json").next().unwrap_or_default();
     let out = how.out.unwrap_or_else(|| profile.with_file_name(format!("{first}.svg")));
     let text = out.extension().is_some_and(|ending| ending == "folded");
-    if text { vouch_output::check(&out) } else { check(&out, "or .folded") }?;
+    if text { vouch_output::check(&out) } else { check(&out, ".svg or .folded") }?;
     let read = Profile::read(profile)?;
     let about = |mistake| format!("{}: {mistake}", profile.display());
     let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::of(&read, by)).collect();
@@ -79,12 +79,10 @@ pub fn differential(
     picture(out, |file| from_lines(&mut options, lines.lines(), file))
 }
 
-/// Finds out now whether a picture of that name can be written, or what else its name may ask for.
-pub fn check(out: &Path, or: &str) -> Result<(), String> {
+/// Finds out now whether a picture of that name can be written; what else than one could be is what `endings` tell of.
+pub fn check(out: &Path, endings: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
-        return Err(format!("{}: what is written is a picture: name it .svg {or}", out.display())
-            .trim_end()
-            .to_owned());
+        return Err(format!("{}: what is written is a picture: name it {endings}", out.display()));
     }
     vouch_output::check(out)
 }
@@ -192,7 +190,8 @@ impl<'p> Stacks<'p> {
     /// The lines of a picture.
     fn drawn(mut self, inverted: bool) -> Vec<String> {
         let mut own: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
-        flame::visible(|node| (self.nodes[node].parent, self.name(self.nodes[node].row).len()), &mut own);
+        let (caller, row) = (|node: usize| self.nodes[node].parent, |node: usize| self.nodes[node].row);
+        flame::visible(&mut own, caller, |node| self.name(row(node)).len());
         for (node, own) in self.nodes.iter_mut().zip(own) {
             node.own = own;
         }

@@ -24,8 +24,8 @@ const NOTHING: &str = "[no samples were taken] 1";
 /// Writes the picture of a whole recording.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
     let names = Names::of(recording.strings());
-    let Tree { rows, mut weights, .. } = Tree::of(recording, &names);
-    visible(|node| (rows[node].parent, names.by_rank[rows[node].rank].len()), &mut weights);
+    let Tree { rows, mut weights } = Tree::of(recording, &names);
+    visible(&mut weights, |node| rows[node].parent, |node| names.by_rank[rows[node].rank].len());
     let line = |leaf: usize| {
         let path = std::iter::successors(Some(leaf), |node| rows[*node].parent);
         let mut frames: Vec<&str> = path.map(|node| &*names.by_rank[rows[node].rank]).collect();
@@ -41,23 +41,23 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     out.flush()
 }
 
-/// Gives to the caller what cannot be seen of it, as far up as that is so. Of each node its caller is told, which stands before it, and how long
-/// its name is.
-pub fn visible(node: impl Fn(usize) -> (Option<usize>, usize), own: &mut [u64]) {
+/// Gives to the caller what cannot be seen of it, as far up as that is so. A node's caller stands before it; `long` says how long its name is.
+pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, long: impl Fn(usize) -> usize) {
     let (mut depths, mut lengths) = (Vec::with_capacity(own.len()), Vec::with_capacity(own.len()));
-    for (parent, length) in (0..own.len()).map(&node) {
-        depths.push(parent.map_or(0, |parent| depths[parent] + 1));
-        lengths.push(length + 1 + parent.map_or(0, |parent| lengths[parent]));
+    for node in 0..own.len() {
+        let (depth, length) = caller(node).map_or((0, 0), |caller| (depths[caller] + 1, lengths[caller]));
+        depths.push(depth);
+        lengths.push(length + 1 + long(node));
     }
     let mut deep = DEEP;
     loop {
         let mut all = own.to_vec();
         let least = all.iter().sum::<u64>() / NARROW;
         for at in (0..own.len()).rev() {
-            let Some(parent) = node(at).0 else { continue };
-            all[parent] += all[at];
+            let Some(caller) = caller(at) else { continue };
+            all[caller] += all[at];
             if all[at] <= least || depths[at] >= deep {
-                own[parent] += std::mem::take(&mut own[at]);
+                own[caller] += std::mem::take(&mut own[at]);
             }
         }
         let drawn = own.iter().zip(&lengths).filter(|(own, _)| **own > 0);

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::iter;
-use std::ops::Range;
 
 use vouch_recording::{Id, LEFT_OUT, Recording, StackRow, StringId, StringTable, Thread};
 
@@ -64,10 +63,6 @@ pub struct Tree {
     /// Callers before their callees.
     pub rows: Vec<Node>,
     pub weights: Vec<u64>,
-    /// The nodes, siblings side by side and in the order of their names.
-    pub sorted: Vec<Place>,
-    /// Where in `sorted` the roots begin, then the children of each node.
-    starts: Vec<usize>,
 }
 
 /// The nodes as they are found.
@@ -130,30 +125,6 @@ impl Tree {
         }
         let rows = nodes.rows;
         let weights = (0..rows.len()).map(|node| weights.get(&node).copied().unwrap_or(0)).collect();
-        let (sorted, starts) = siblings(&rows);
-        Self { rows, weights, sorted, starts }
+        Self { rows, weights }
     }
-
-    pub fn children(&self, parent: Option<Place>) -> Range<usize> {
-        let parent = place(parent);
-        self.starts[parent]..self.starts[parent + 1]
-    }
-}
-
-/// Where a parent's children are looked up: first those that have none.
-fn place(parent: Option<Place>) -> usize {
-    parent.map_or(0, |parent| parent + 1)
-}
-
-fn siblings(nodes: &[Node]) -> (Vec<Place>, Vec<usize>) {
-    let mut sorted: Vec<Place> = (0..nodes.len()).collect();
-    sorted.sort_unstable_by_key(|node| (nodes[*node].parent, nodes[*node].rank));
-    let mut starts = vec![0; nodes.len() + 2];
-    for node in nodes {
-        starts[place(node.parent) + 1] += 1;
-    }
-    for place in 1..starts.len() {
-        starts[place] += starts[place - 1];
-    }
-    (sorted, starts)
 }

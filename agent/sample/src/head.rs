@@ -1,7 +1,7 @@
 //! All of a sample but its walks.
 
 /// Who was met, when, and what it stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Head {
     /// CLOCK_MONOTONIC, in nanoseconds.
     pub time: u64,

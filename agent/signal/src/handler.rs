@@ -165,8 +165,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
     let (walked, carried) = walk(sampler, slot, &mut sample, number, (at.pc, context));
-    let (serial, (context, trace)) =
-        slot.map_or((0, (0, [0; 3])), |slot| (slot.serial(), purpose_of(slot, carried)));
+    let serial = slot.map_or(0, Slot::serial);
+    let (context, trace) = slot.map_or((0, [0; 3]), |slot| purpose_of(slot, carried));
     // By the CPU clock: a handler may be preempted like anything else.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let took = now.saturating_sub(cpu);

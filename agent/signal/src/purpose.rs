@@ -21,9 +21,9 @@ pub struct Purpose {
 }
 
 impl Purpose {
-    /// In no context and no trace.
-    #[must_use]
-    pub const fn none() -> Self {
+    /// In no context and no trace, in a static.
+    #[cfg(test)]
+    pub(crate) const fn none() -> Self {
         let trace = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
         Self { context: AtomicU32::new(0), depth: AtomicU32::new(0), trace }
     }

@@ -8,6 +8,7 @@ use std::ptr::null_mut;
 use jni::objects::{JClass, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jobject};
+use vouch_signal::purpose::Purpose;
 
 use super::{Cell, Context, Kind, Refusal, carried, contexts};
 use crate::clock;
@@ -15,7 +16,6 @@ use crate::fault::guard;
 use crate::java;
 use crate::library::{buffer, method};
 use crate::threads::registry;
-use vouch_signal::purpose::Purpose;
 
 /// In the place of a number: there are too many, so none need be asked for any more.
 const FULL: jint = -1;

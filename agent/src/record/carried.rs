@@ -5,19 +5,18 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use vouch_recording::{
-    ContextField, ContextId, ContextKind, ContextKindId, ContextRow, OTHERS, Recording, UNKNOWN, UNNAMED,
-    VIRTUAL_THREAD,
-};
+use vouch_recording::{ContextId, OTHERS, Recording, UNKNOWN, UNNAMED, VIRTUAL_THREAD};
 use vouch_sample::Head;
+
+use super::own_kind::OwnKind;
 
 /// So many of them are told apart, each under as many names as it has had.
 const MOST: usize = 1 << 16;
 
 /// Those that samples have met.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Carried {
-    kind: Option<ContextKindId>,
+    kind: OwnKind,
     /// By their ids, under the names that they had last.
     known: HashMap<u64, ContextId>,
     /// By their ids and names.
@@ -27,6 +26,20 @@ pub struct Carried {
     /// The name at hand, and the same with the id: kept to be filled again.
     name: String,
     key: String,
+}
+
+impl Default for Carried {
+    fn default() -> Self {
+        Self {
+            kind: OwnKind::new(VIRTUAL_THREAD, "VirtualThread", ["name", "id"]),
+            known: HashMap::new(),
+            rows: HashMap::new(),
+            unknown: None,
+            others: None,
+            name: String::new(),
+            key: String::new(),
+        }
+    }
 }
 
 impl Carried {
@@ -59,7 +72,7 @@ impl Carried {
             None if self.rows.len() >= MOST => return,
             None => {
                 let name = std::mem::take(&mut self.name);
-                let row = self.tell(&name, &id.to_string(), recording);
+                let row = self.kind.tell(None, [&name, &id.to_string()], recording);
                 self.name = name;
                 self.rows.insert(self.key.as_str().into(), row);
                 row
@@ -73,7 +86,7 @@ impl Carried {
         match id {
             0 => None,
             Head::UNKNOWN => {
-                let unknown = self.unknown.unwrap_or_else(|| self.tell(UNKNOWN, UNKNOWN, recording));
+                let unknown = self.unknown.unwrap_or_else(|| self.kind.tell(None, [UNKNOWN; 2], recording));
                 self.unknown = Some(unknown);
                 self.unknown
             }
@@ -83,22 +96,8 @@ impl Carried {
 
     /// What all beyond the limit are in.
     pub fn others(&mut self, recording: &mut Recording) -> ContextId {
-        let others = self.others.unwrap_or_else(|| self.tell(OTHERS, OTHERS, recording));
+        let others = self.others.unwrap_or_else(|| self.kind.tell(None, [OTHERS; 2], recording));
         self.others = Some(others);
         others
-    }
-
-    fn tell(&mut self, name: &str, id: &str, recording: &mut Recording) -> ContextId {
-        let kind = *self.kind.get_or_insert_with(|| {
-            let mut field = |key: &str| {
-                let key = recording.string(key);
-                ContextField { key, label: key }
-            };
-            let fields = vec![field("name"), field("id")];
-            let (class, label) = (recording.string(VIRTUAL_THREAD), recording.string("VirtualThread"));
-            recording.context_kind(ContextKind { class, label, fields })
-        });
-        let values = [name, id].map(|value| recording.string(value)).to_vec();
-        recording.context(ContextRow { outer: None, kind, values })
     }
 }

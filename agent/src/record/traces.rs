@@ -5,22 +5,29 @@
 
 use std::collections::HashMap;
 
-use vouch_recording::{
-    ContextField, ContextId, ContextKind, ContextKindId, ContextRow, OTHERS, Recording, TRACE,
-};
+use vouch_recording::{ContextId, OTHERS, Recording, TRACE};
 use vouch_signal::purpose::Trace;
+
+use super::own_kind::OwnKind;
 
 /// So many of them are told apart, each in the virtual thread that it was met in.
 const MOST: usize = 1 << 16;
 
 /// Those that samples have met.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Traces {
-    kind: Option<ContextKindId>,
+    kind: OwnKind,
     /// By what is around them.
     known: HashMap<(Option<ContextId>, Trace), ContextId>,
     /// What all beyond the limit are in, by what is around them.
     others: HashMap<Option<ContextId>, ContextId>,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        let kind = OwnKind::new(TRACE, "Trace", ["trace_id", "span_id"]);
+        Self { kind, known: HashMap::new(), others: HashMap::new() }
+    }
 }
 
 impl Traces {
@@ -42,14 +49,14 @@ impl Traces {
             return Some(self.others(around, recording));
         }
         let (id, span) = (format!("{high:016x}{low:016x}"), format!("{span:016x}"));
-        let row = self.tell(around, [&id, &span], recording);
+        let row = self.kind.tell(around, [&id, &span], recording);
         self.known.insert((around, trace), row);
         Some(row)
     }
 
     /// True if a context is a trace.
     pub fn is_one(&self, context: ContextId, recording: &Recording) -> bool {
-        Some(recording.contexts().get(context).kind) == self.kind
+        self.kind.has(context, recording)
     }
 
     /// What all beyond the limit are in.
@@ -57,21 +64,8 @@ impl Traces {
         if let Some(others) = self.others.get(&around) {
             return *others;
         }
-        let others = self.tell(around, [OTHERS; 2], recording);
+        let others = self.kind.tell(around, [OTHERS; 2], recording);
         self.others.insert(around, others);
         others
-    }
-
-    fn tell(&mut self, outer: Option<ContextId>, values: [&str; 2], recording: &mut Recording) -> ContextId {
-        let kind = *self.kind.get_or_insert_with(|| {
-            let fields = ["trace_id", "span_id"].map(|key| {
-                let key = recording.string(key);
-                ContextField { key, label: key }
-            });
-            let (class, label) = (recording.string(TRACE), recording.string("Trace"));
-            recording.context_kind(ContextKind { class, label, fields: fields.to_vec() })
-        });
-        let values = values.map(|value| recording.string(value)).to_vec();
-        recording.context(ContextRow { outer, kind, values })
     }
 }

@@ -203,18 +203,7 @@ mod tests {
     }
 
     fn head() -> Head {
-        Head {
-            time: 1,
-            cpu: 0,
-            tid: 0,
-            serial: 0,
-            weight: 1,
-            took: 0,
-            context: 0,
-            carried: 0,
-            trace: [0; 3],
-            witnessed: false,
-        }
+        Head { time: 1, cpu: 0, tid: 0, serial: 0, weight: 1, ..Head::default() }
     }
 
     #[test]

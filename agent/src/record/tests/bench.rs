@@ -89,18 +89,7 @@ impl Bench {
     }
 
     pub fn head(&self, time: u64) -> Head {
-        Head {
-            time,
-            cpu: time,
-            tid: TID,
-            serial: self.serial,
-            weight: 1,
-            took: 700,
-            context: 0,
-            carried: 0,
-            trace: [0; 3],
-            witnessed: false,
-        }
+        Head { time, cpu: time, tid: TID, serial: self.serial, weight: 1, took: 700, ..Head::default() }
     }
 
     /// Publishes a sample as a handler does.

@@ -116,8 +116,12 @@ public final class Trace implements AutoCloseable {
     /** By a W3C traceparent. */
     static Trace enter(String parent) {
         // (What comes behind the flags is a later version's.)
-        if (parent == null || parent.length() < END || parent.length() > END && parent.startsWith("00") || !isNumber(parent, 0, 2)
-                || parent.regionMatches(true, 0, "ff", 0, 2) || !isNumber(parent, FLAGS, 2) || parent.charAt(ID - 1) != '-' || parent.charAt(SPAN - 1) != '-' || parent.charAt(FLAGS - 1) != '-') {
+        boolean isLong = parent != null && (parent.startsWith("00") ? parent.length() == END : parent.length() >= END);
+        if (!isLong || parent.charAt(ID - 1) != '-' || parent.charAt(SPAN - 1) != '-' || parent.charAt(FLAGS - 1) != '-') {
+            return NONE;
+        }
+        boolean isOfVersion = isNumber(parent, 0, 2) && !parent.regionMatches(true, 0, "ff", 0, 2);
+        if (!isOfVersion || !isNumber(parent, FLAGS, 2)) {
             return NONE;
         }
         return of(parent, ID, parent, SPAN);

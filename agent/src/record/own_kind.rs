@@ -1,0 +1,42 @@
+//! A kind of contexts that no class of the program's declares, with two fields: what a sample says by itself.
+
+use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording};
+
+#[derive(Debug)]
+pub struct OwnKind {
+    class: &'static str,
+    label: &'static str,
+    fields: [&'static str; 2],
+    /// Told when the first of them is: a recording that has none has no such kind.
+    told: Option<ContextKindId>,
+}
+
+impl OwnKind {
+    pub const fn new(class: &'static str, label: &'static str, fields: [&'static str; 2]) -> Self {
+        Self { class, label, fields, told: None }
+    }
+
+    /// True if a context is one of them.
+    pub fn has(&self, context: ContextId, recording: &Recording) -> bool {
+        Some(recording.contexts().get(context).kind) == self.told
+    }
+
+    /// One of them, within another context or none.
+    pub fn tell(
+        &mut self,
+        outer: Option<ContextId>,
+        values: [&str; 2],
+        recording: &mut Recording,
+    ) -> ContextId {
+        let kind = *self.told.get_or_insert_with(|| {
+            let fields = self.fields.map(|key| {
+                let key = recording.string(key);
+                ContextField { key, label: key }
+            });
+            let (class, label) = (recording.string(self.class), recording.string(self.label));
+            recording.context_kind(ContextKind { class, label, fields: fields.to_vec() })
+        });
+        let values = values.map(|value| recording.string(value)).to_vec();
+        recording.context(ContextRow { outer, kind, values })
+    }
+}
