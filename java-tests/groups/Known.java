@@ -3,6 +3,7 @@
  * has measured around and inside of each task, by the JVM's own thread clock. And groups used as they should not be: a stated result each.
  *
  * @test
+ * @key newest
  * @summary what groups of tasks took is what they took, and no misuse of them costs or hides anything
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch

@@ -5,6 +5,7 @@
  * share of stacks that are refuted is the share that was spoiled, times the power.
  *
  * @test
+ * @key newest
  * @summary javac on the sources of java.xml, with a true walker and a spoiled one
  * @library /lib
  * @build dev.vouch.test.*

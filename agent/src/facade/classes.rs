@@ -3,6 +3,7 @@
 //! A method id may be asked about only while its class cannot be unloaded: the caller holds a reference to the
 //! class, or knows that its loader is never collected. A stale id crashes some JVMs.
 
+use std::ffi::c_char;
 use std::ptr::null_mut;
 
 use jni_sys::{jclass, jint, jmethodID, jobject};
@@ -54,7 +55,7 @@ impl Jvmti {
     pub fn class_signature(self, class: jclass) -> Result<String> {
         let mut signature = null_mut();
         call!(self, GetClassSignature(
-            class => jclass, &raw mut signature => *mut *mut i8, null_mut() => *mut *mut i8))?;
+            class => jclass, &raw mut signature => *mut *mut c_char, null_mut() => *mut *mut c_char))?;
         // SAFETY: the function succeeded, so it wrote a string.
         unsafe { text(self, signature) }.ok_or(JvmtiError::NOT_AVAILABLE)
     }
@@ -62,7 +63,7 @@ impl Jvmti {
     /// The class's SourceFile attribute, if it has one.
     pub fn source_file(self, class: jclass) -> Option<String> {
         let mut name = null_mut();
-        call!(self, GetSourceFileName(class => jclass, &raw mut name => *mut *mut i8)).ok()?;
+        call!(self, GetSourceFileName(class => jclass, &raw mut name => *mut *mut c_char)).ok()?;
         // SAFETY: as above.
         unsafe { text(self, name) }
     }
@@ -93,9 +94,9 @@ impl Jvmti {
         let (mut name, mut descriptor) = (null_mut(), null_mut());
         call!(self, GetMethodName(
             method => jmethodID,
-            &raw mut name => *mut *mut i8,
-            &raw mut descriptor => *mut *mut i8,
-            null_mut() => *mut *mut i8))?;
+            &raw mut name => *mut *mut c_char,
+            &raw mut descriptor => *mut *mut c_char,
+            null_mut() => *mut *mut c_char))?;
         // SAFETY: the function succeeded, so it wrote two strings.
         let (name, descriptor) = unsafe { (text(self, name), text(self, descriptor)) };
         match (name, descriptor) {

@@ -1,6 +1,6 @@
 //! Memory that the JVM allocated for an answer, given back when it is no longer needed.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::ops::Deref;
 
 use jni_sys::jint;
@@ -52,7 +52,7 @@ impl<T> Drop for Allocated<T> {
 ///
 /// # Safety
 /// `text` must be null or a C string that this environment allocated.
-pub(super) unsafe fn text(jvmti: Jvmti, text: *mut i8) -> Option<String> {
+pub(super) unsafe fn text(jvmti: Jvmti, text: *mut c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }

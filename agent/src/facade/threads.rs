@@ -1,6 +1,6 @@
 //! Questions about threads, and the agent's own thread.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 
 use jni_sys::{JNIEnv, jint, jobject};
@@ -70,9 +70,9 @@ impl Jvmti {
     }
 
     /// A system property of the JVM's, which may be asked for in every phase.
-    pub fn system_property(self, name: &std::ffi::CStr) -> Option<String> {
+    pub fn system_property(self, name: &CStr) -> Option<String> {
         let mut value = null_mut();
-        call!(self, GetSystemProperty(name.as_ptr() => *const i8, &raw mut value => *mut *mut i8)).ok()?;
+        call!(self, GetSystemProperty(name.as_ptr() => *const c_char, &raw mut value => *mut *mut c_char)).ok()?;
         // SAFETY: the function succeeded, so it wrote a string.
         unsafe { text(self, value) }
     }

@@ -8,6 +8,7 @@
 //! * [`own`] is our own, which reads what HotSpot has in memory and calls nobody.
 //! * [`broken`] is a walker for tests, which wraps another one and must be found out.
 //! * [`blobs`] is whose code lies at an address, by HotSpot's own code cache; [`memory`] is how that is read.
+//! * [`calls`] is where calls end in code.
 //! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
 //! * [`recover`] asks again from a repaired context, where a walk failed.
 //! * [`kernel`] is what the kernel is asked for: ids, clocks, memory that may not be there.
@@ -18,6 +19,7 @@
 pub mod asgct;
 pub mod blobs;
 pub mod broken;
+pub mod calls;
 pub mod context;
 pub mod guard;
 pub mod kernel;

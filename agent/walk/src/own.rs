@@ -25,10 +25,12 @@ mod interpreted;
 pub mod layout;
 pub mod method;
 #[cfg_attr(target_arch = "x86_64", path = "own/x86_64.rs")]
-#[cfg_attr(not(target_arch = "x86_64"), path = "own/other.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "own/aarch64.rs")]
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "own/other.rs")]
 mod processor;
 mod stack;
-#[cfg(test)]
+// The JVM that they write is one of x86-64; what is others' has tests of its own.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
 use core::ops::Range;
@@ -47,7 +49,7 @@ use frames::Frames;
 use layout::{Layout, MethodLayout};
 use stack::{Interrupted, Known};
 
-pub use processor::{WALKS, follows_call, slots};
+pub use processor::{WALKS, slots};
 
 /// The walker of that name.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! stack. A *strategy* is one way to find that place; each proposes registers, one *candidate* after the other, from the surest
 //! strategy to the least sure. What comes of it is a guess that proof has to judge.
 //!
-//! * [`ALL`] are the strategies, which depend on the processor.
+//! * [`ALL`] are the strategies.
 //! * [`Ground`] is what they know of this JVM, and [`scene::Scene`] of the thread.
 //! * [`Recovery::attempts`] walks the candidates of one sample.
 //!
@@ -15,10 +15,8 @@
 //! same ends by the guard.
 
 mod attempts;
-#[cfg_attr(target_arch = "x86_64", path = "recover/x86_64.rs")]
-#[cfg_attr(not(target_arch = "x86_64"), path = "recover/other.rs")]
-mod processor;
 mod scene;
+mod strategies;
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -33,7 +31,7 @@ pub use attempts::{Attempts, Recovered};
 pub const STRATEGIES: usize = 4;
 
 /// The strategies, in the order in which they are tried.
-pub static ALL: [Strategy; STRATEGIES] = processor::ALL;
+pub static ALL: [Strategy; STRATEGIES] = strategies::ALL;
 
 /// After so many candidates whose walk faulted nothing is recovered any more: each was left halfway through the JVM's own code.
 pub const MOST_CRASHES: u64 = 100;

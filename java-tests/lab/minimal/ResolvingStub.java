@@ -5,7 +5,7 @@
  * and its initialiser run. For the walker the frame of that stub is never complete, and it ends there.
  *
  * Seen in: Initialisers.*
- * Shows: truncated on 11-
+ * Shows: truncated on 11- of x86-64
  * Run: -XX:TieredStopAtLevel=1 -XX:-BackgroundCompilation
  */
 

@@ -7,6 +7,8 @@ use super::{Interpreting, Registers};
 
 /// A walk cannot be left here.
 pub const GUARDS: bool = false;
+/// So that nothing is taken for where it returns to.
+pub const CALL_PUSHES: bool = false;
 
 /// Calls the function.
 ///
@@ -59,6 +61,14 @@ pub unsafe fn damage(_: *mut c_void, _: u64) {}
 pub unsafe fn repair(_: *mut c_void, _: Registers) {}
 
 /// Nobody knows.
+///
+/// # Safety
+/// It does nothing.
+pub unsafe fn link(_: *mut c_void) -> Option<usize> {
+    None
+}
+
+/// Nor this.
 ///
 /// # Safety
 /// It does nothing.

@@ -8,6 +8,8 @@ use super::{Interpreting, Registers};
 
 /// A walk can be left here.
 pub const GUARDS: bool = true;
+/// A call leaves its return address on the stack.
+pub const CALL_PUSHES: bool = true;
 
 /// Gives the thread's place its value from before, takes back the registers that a callee must keep, and returns.
 macro_rules! back {
@@ -170,6 +172,14 @@ pub unsafe fn interpreting(context: *mut c_void) -> Interpreting {
     // SAFETY: by the caller's promise.
     let get = |register| unsafe { get(context, register) };
     Interpreting { bytecode: get(libc::REG_R13), method: get(libc::REG_RBX), returns: get(libc::REG_RAX) }
+}
+
+/// No register has where the last call returns to.
+///
+/// # Safety
+/// It does nothing.
+pub unsafe fn link(_: *mut c_void) -> Option<usize> {
+    None
 }
 
 /// Has a context say that the thread stands there.

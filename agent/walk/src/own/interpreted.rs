@@ -9,10 +9,11 @@ use vouch_sample::{ENTRY, NATIVE};
 use super::frames::Frames;
 use super::layout::Layout;
 use super::method::Method;
-use super::processor::{follows_call, leaves, slots};
+use super::processor::{leaves, slots};
 use super::stack::{Met, Stack};
 use crate::blobs::Blob;
-use crate::context::{Interpreting, Registers};
+use crate::calls::follows_call;
+use crate::context::{CALL_PUSHES, Interpreting, Registers};
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
@@ -43,6 +44,8 @@ impl<M: Memory> Interpreted<'_, M> {
         match met {
             Met::Interrupted if entries.contains(&self.here.pc) && self.calls() => self.entered(live, frames),
             Met::Interrupted if self.calls() && !self.is_coming_or_going(live) => self.left(live),
+            // Where calls leave nothing on the stack the register still has the callee's place, until it is taken back.
+            Met::Interrupted if !CALL_PUSHES && self.is_returned_to() => self.whole(None, frames),
             Met::Interrupted => self.whole(Some(live), frames),
             Met::Left => self.whole(None, frames),
             // Only where calls come back.
@@ -62,8 +65,11 @@ impl<M: Memory> Interpreted<'_, M> {
 
     /// The frame's method is about to go to another one, whose caller's stack pointer is ready; or has come back from there.
     fn is_coming_or_going(&self, live: Interpreting) -> bool {
+        self.is_returned_to() || live.bytecode == self.here.sp.wrapping_add(WORD)
+    }
+
+    fn is_returned_to(&self) -> bool {
         self.layout.interpreter.is_returned_to(self.here.pc)
-            || live.bytecode == self.here.sp.wrapping_add(WORD)
     }
 
     /// The frame's method has called another one, and that with its stack where the callee says.
@@ -88,11 +94,13 @@ impl<M: Memory> Interpreted<'_, M> {
             None => method.bci(memory, &layout.method, self.slot(layout.interpreter.bytecode)?)?,
         };
         frames.push(method.frame(memory, &layout.method, bci)?);
-        let caller = Registers {
-            pc: stack.word(here.fp.wrapping_add(WORD))?,
-            sp: stack.place(self.slot(slots::SENDER)?, here.fp),
-            fp: stack.link(here.fp)?,
-        };
+        let pc = stack.word(here.fp.wrapping_add(WORD))?;
+        let sender = stack.place(self.slot(slots::SENDER)?, here.fp);
+        // Where an interpreted caller has the stack pointer behind all that it may ever need, it takes it back to call: what it
+        // has saved lies in its callee's frame.
+        let saved = !CALL_PUSHES && layout.interpreter.is_returned_to(pc);
+        let least = if saved { here.fp.wrapping_add(2 * WORD) } else { 0 };
+        let caller = Registers { pc, sp: sender.max(least), fp: stack.link(here.fp)? };
         // What it was called with may lie above its own frame's end.
         (here.fp >= here.sp && caller.sp > here.fp).then_some(Left { caller, whole: true })
     }
@@ -101,6 +109,17 @@ impl<M: Memory> Interpreted<'_, M> {
     fn entered(&self, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
         let Self { memory, layout, stack, here } = *self;
         let method = Method::at(memory, &layout.method, live.method)?;
+        if !CALL_PUSHES {
+            let caller = self.linked(live)?;
+            // The frame may be its own already, or one of the same method that has called it from the same place.
+            let either = self.slot(slots::METHOD) == Some(live.method)
+                && stack.word(here.fp.wrapping_add(WORD)) == Some(live.returns);
+            if either {
+                return None;
+            }
+            frames.push(method.frame(memory, &layout.method, ENTRY)?);
+            return Some(caller);
+        }
         // The frame pointer is its own already, and less is kept there than the method. (Where it returns to tells nothing by itself:
         // its caller may well return to the same place.)
         let begun = here.fp >= here.sp
@@ -122,10 +141,20 @@ impl<M: Memory> Interpreted<'_, M> {
     /// Who called a method that is being left. What is kept to come back with is in the registers.
     fn left(&self, live: Interpreting) -> Option<Left> {
         let Self { memory, stack, here, .. } = *self;
+        if !CALL_PUSHES {
+            return self.linked(live);
+        }
         let top = if leaves(memory, here.pc) { stack.word(here.sp) } else { None };
         let pc = top.or(Some(live.bytecode)).filter(|pc| self.returns(*pc))?;
         let caller = Registers { pc, sp: live.method, fp: here.fp };
         (caller.sp >= here.sp).then_some(Left { caller, whole: false })
+    }
+
+    /// Who has called, and is interpreted, by where a call returns to that has left nothing on the stack: it has its own frame pointer
+    /// back, or still has it. (Of a compiled caller nothing tells where its frame is.)
+    fn linked(&self, live: Interpreting) -> Option<Left> {
+        let caller = Registers { pc: live.returns, ..self.here };
+        self.layout.interpreter.is_returned_to(live.returns).then_some(Left { caller, whole: false })
     }
 
     /// True if a method may return there.

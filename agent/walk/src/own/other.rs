@@ -29,7 +29,3 @@ pub fn leaves(_: &impl Memory, _: usize) -> bool {
 pub fn stub_shape(_: &impl Memory, _: usize) -> Option<Shape> {
     None
 }
-
-pub fn follows_call(_: &impl Memory, _: usize) -> bool {
-    false
-}

@@ -17,9 +17,10 @@ use super::frames::Frames;
 use super::heap::Moment;
 use super::interpreted::Interpreted;
 use super::layout::{AnchorLayout, Layout, Number};
-use super::processor::{follows_call, prologue, shape, stub_shape};
+use super::processor::{prologue, shape, stub_shape};
 use crate::blobs::Blob;
-use crate::context::{Interpreting, Registers as Position};
+use crate::calls::follows_call;
+use crate::context::{CALL_PUSHES, Interpreting, Registers as Position};
 use crate::memory::Memory;
 use crate::walker::Part;
 
@@ -89,9 +90,9 @@ impl<'m, M: Memory> Stack<'m, M> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Whole,
-    /// As large as it will be, but the caller's frame pointer is still in its register.
+    /// As large as it will be, but the caller's frame pointer is still in its register, and what no call pushes.
     Unsaved,
-    /// The return address alone, on top.
+    /// The return address alone, on top, or where a call leaves it.
     Returning,
     /// The return address, and the caller's frame pointer on top.
     Pushed,
@@ -259,7 +260,11 @@ impl<M: Memory> Walk<'_, M> {
             return Left::No;
         }
         // Where it has not said the address, that is what the call has pushed.
-        let pc = if pc == 0 { self.stack.word(sp.wrapping_sub(WORD)) } else { Some(pc) };
+        let pc = match pc {
+            0 if CALL_PUSHES => self.stack.word(sp.wrapping_sub(WORD)),
+            0 => None,
+            pc => Some(pc),
+        };
         pc.map_or(Left::Unsaid, |pc| Left::At(Position { pc, sp, fp }))
     }
 
@@ -306,7 +311,7 @@ impl<M: Memory> Walk<'_, M> {
         let is_native = method.is_native(memory, layout)?;
         if is_native && Number::int(layout.blob.frame_size).of(memory, method.blob)? == 0 {
             // What links a method handle to its method goes on there, and is nobody's frame.
-            return self.sender(method.blob, here, Shape::Returning);
+            return self.sender(method.blob, here, Shape::Returning, met);
         }
         if is_native || shape != Shape::Whole {
             let sure = match met {
@@ -343,7 +348,7 @@ impl<M: Memory> Walk<'_, M> {
                 return self.sized(size, here);
             }
         }
-        self.sender(method.blob, here, shape)
+        self.sender(method.blob, here, shape, met)
     }
 
     /// Code of the JVM's own.
@@ -370,7 +375,7 @@ impl<M: Memory> Walk<'_, M> {
             Met::Interrupted => stub_shape(*memory, here.pc)?,
             Met::Left | Met::Called | Met::Calling => return None,
         };
-        self.sender(blob, here, shape)
+        self.sender(blob, here, shape, met)
     }
 
     /// How much of the frame there is that is made from `begin` on.
@@ -382,16 +387,22 @@ impl<M: Memory> Walk<'_, M> {
     }
 
     /// Who has called the frame of this blob.
-    fn sender(&self, blob: usize, here: Position, shape: Shape) -> Option<Next> {
+    fn sender(&self, blob: usize, here: Position, shape: Shape, met: Met) -> Option<Next> {
         let Self { memory, layout, stack, .. } = self;
         let words = |words: usize| here.sp.wrapping_add(words.wrapping_mul(WORD));
+        let size = || Number::int(layout.blob.frame_size).of(*memory, blob);
         let (end, fp) = match shape {
-            Shape::Whole => return self.sized(Number::int(layout.blob.frame_size).of(*memory, blob)?, here),
-            Shape::Unsaved => (words(Number::int(layout.blob.frame_size).of(*memory, blob)?), here.fp),
-            Shape::Returning => (words(1), here.fp),
+            Shape::Whole => return self.sized(size()?, here),
+            Shape::Unsaved => (words(size()?), here.fp),
+            Shape::Returning => (words(usize::from(CALL_PUSHES)), here.fp),
             Shape::Pushed => (words(2), stack.word(here.sp)?),
         };
-        let pc = stack.word(end.wrapping_sub(WORD))?;
+        let pc = if CALL_PUSHES || shape == Shape::Pushed {
+            stack.word(end.wrapping_sub(WORD))?
+        } else {
+            // The register is the interrupted frame's alone.
+            (met == Met::Interrupted).then_some(self.interpreting.returns)?
+        };
         Some(Next::Caller(Position { pc, sp: end, fp }))
     }
     /// Who has called a whole frame of so many words.

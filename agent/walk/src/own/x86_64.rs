@@ -140,25 +140,6 @@ pub fn stub_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     (sets && byte(pc.wrapping_sub(1))? == PUSH_FP).then_some(Shape::Pushed)
 }
 
-/// True if a call ends at this address of code.
-pub fn follows_call(memory: &impl Memory, pc: usize) -> bool {
-    let byte = |back: usize| memory.byte(pc.wrapping_sub(back));
-    // call r/m: FF /2, and as many bytes more as its operand needs.
-    let indirect = |back: usize| {
-        let Some(operand) = byte(back.wrapping_sub(1)) else { return false };
-        let length = match (operand >> 6, operand & 7) {
-            (3, _) | (0, 0..=3 | 6..) => 2,
-            (0, 4) | (1, 0..=3 | 5..) => 3,
-            (1, _) => 4,
-            (2, 4) => 7,
-            _ => 6,
-        };
-        byte(back) == Some(0xff) && operand & 0x38 == 0x10 && length == back
-    };
-    // call rel32.
-    byte(5) == Some(0xe8) || [2, 3, 4, 6, 7].into_iter().any(indirect)
-}
-
 fn is(memory: &impl Memory, at: usize, what: &[u8]) -> bool {
     let mut at = at;
     for byte in what {

@@ -9,7 +9,7 @@ use vouch_sample::{Answer, Reason};
 
 use super::scene::Scene;
 use super::{ALL, Ground, MOST_CRASHES, Recovery, Step, Strategy};
-use crate::context::{registers, repair};
+use crate::context::{link, registers, repair};
 use crate::guard;
 use crate::kernel::clock;
 use crate::walker::{Room, Subject, Walker};
@@ -123,8 +123,10 @@ unsafe impl Walker for Attempt<'_> {
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         // SAFETY: the context is a ucontext and the JNIEnv the thread's, by the caller's promise.
-        let scene =
-            unsafe { Scene::of(registers(subject.context), subject, self.ground, self.walker.barrier()) };
+        let scene = unsafe {
+            let at = (registers(subject.context), link(subject.context));
+            Scene::of(at, subject, self.ground, self.walker.barrier())
+        };
         let scene = scene.ok_or(Reason::UNKNOWN_JAVA)?;
         let candidate = loop {
             let number = self.number.get();

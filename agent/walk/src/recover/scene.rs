@@ -6,15 +6,16 @@ use core::ops::Range;
 
 use super::Ground;
 use crate::blobs::Blob;
+use crate::calls::follows_call;
 use crate::context::Registers;
 use crate::memory::Live;
-use crate::own::follows_call;
 use crate::walker::Subject;
 
 /// A thread that was interrupted.
 #[derive(Debug)]
 pub struct Scene<'g> {
     pub at: Registers,
+    link: Option<usize>,
     java_thread: usize,
     ground: &'g Ground,
     /// The code that frames return to whose callers lie elsewhere.
@@ -30,18 +31,34 @@ impl<'g> Scene<'g> {
     /// # Safety
     /// The subject's JNIEnv must be of this JVM, whose ground it is.
     pub unsafe fn of(
-        at: Registers,
+        (at, link): (Registers, Option<usize>),
         subject: &Subject<'_>,
         ground: &'g Ground,
         barrier: Range<usize>,
     ) -> Option<Self> {
         let java_thread = (subject.env as usize).checked_sub(ground.env)?;
-        let scene = Self { at, java_thread, ground, barrier, stack: 0..0 };
+        let scene = Self { at, link, java_thread, ground, barrier, stack: 0..0 };
         let (base, size) = (scene.field(ground.stack_base), scene.field(ground.stack_size));
         let inside = at.sp < base && at.sp >= base.checked_sub(size)?;
         // Where a thread has said from where it left Java AsyncGetCallTrace begins there, whatever the context.
         let fixed = scene.field(ground.last_sp) != 0 && scene.field(ground.last_pc) != 0;
         (inside && !fixed).then_some(Self { stack: at.sp..base, ..scene })
+    }
+
+    /// Where the last call returns to, if a register tells that, and what was interrupted is not what has called.
+    pub fn link(&self) -> Option<usize> {
+        // SAFETY: a scene is to be used under the guard.
+        let memory = unsafe { Live::guarded() };
+        let code = |pc| self.ground.blobs.find(pc, &memory).map(|(blob, _)| blob);
+        let here = code(self.at.pc);
+        let own = |link: &usize| here.is_some() && here == code(*link) || self.is_interpreter(self.at.pc);
+        self.link.filter(|link| !own(link))
+    }
+
+    /// True if the thread was interrupted in code of the JVM's making.
+    pub fn is_in_code(&self) -> bool {
+        // SAFETY: as above.
+        self.ground.blobs.find(self.at.pc, &unsafe { Live::guarded() }).is_some()
     }
 
     /// A word of the thread's stack; `None` if there is none.

@@ -4,11 +4,11 @@
 
 use super::Walk;
 use crate::blobs::Blob;
+use crate::calls::follows_call;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
 use crate::own::continuation::{CHUNKS, Chunk, ContinuationLayout, Further};
 use crate::own::frames::Frames;
-use crate::own::processor::follows_call;
 
 impl<M: Memory> Walk<'_, M> {
     /// True if the caller of what was left is to be found in a chunk, or nowhere any more.

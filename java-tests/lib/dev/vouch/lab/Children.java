@@ -39,7 +39,7 @@ final class Children {
         List<String> args = new ArrayList<>(cases);
         args.add(0, "--child");
         String options = scenario.agentOptions(cases.get(0));
-        Vm vm = (options == null ? Vm.without() : Vm.with(options)).noFiles().timeout(Duration.ofSeconds(scenario.patience()))
+        Vm vm = (options == null ? Vm.without() : Vm.with(options)).noFiles().timeout(patience())
             .flags(mode.flags).flags("-Djava.library.path=" + Vm.agent().getParent()).flags(scenario.flags(cases.get(0)));
         Run run;
         try (Running child = vm.start(scenario.getClass(), args.toArray(new String[0]))) {
@@ -90,6 +90,12 @@ final class Children {
             current.broken(howItEnded(run), "after its last case: " + lastWords(run));
         }
         return results;
+    }
+
+    /** What a case may take; longer where jtreg itself is told to wait longer than for any machine that runs a JVM as it is: an emulator. */
+    private Duration patience() {
+        double factor = Double.parseDouble(System.getProperty("test.timeout.factor", "1"));
+        return Duration.ofSeconds((long) (scenario.patience() * Math.max(1, factor / 4)));
     }
 
     private static void attach(Running child) {

@@ -1,11 +1,13 @@
-//! x86-64: where a caller may be found that AsyncGetCallTrace did not find.
+//! Where a caller may be found that AsyncGetCallTrace did not find.
 //!
-//! A call leaves its return address on the stack. What is called may push the frame pointer below it, and then has a frame that
-//! the frame pointer leads to; compiled Java has a frame of a fixed size and no use for a frame pointer.
+//! A call leaves its return address on the stack, or in a register whose content the callee pushes. What is called may push the frame
+//! pointer below it, and then has a frame that the frame pointer leads to; compiled Java has a frame of a fixed size and no use for a
+//! frame pointer. Where calls push nothing, C++ keeps its return address at the near end of its frame: how large that is nobody knows, and
+//! so not where its caller's begins.
 
 use super::scene::Scene;
 use super::{STRATEGIES, Step, Strategy};
-use crate::context::Registers;
+use crate::context::{CALL_PUSHES, Registers};
 
 const WORD: usize = size_of::<usize>();
 /// How many words of the stack are looked at, and links of a chain of frame pointers.
@@ -21,6 +23,9 @@ pub const ALL: [Strategy; STRATEGIES] = [
 
 /// The thread has left Java, and said with which registers, but not yet, or no longer, from where.
 fn left_java(scene: &Scene<'_>, number: usize) -> Step {
+    if !CALL_PUSHES {
+        return Step::End;
+    }
     let (sp, fp) = scene.left_java();
     let pc = sp.checked_sub(WORD).and_then(|below| scene.word(below)).and_then(|pc| calling(scene, pc));
     match pc {
@@ -33,7 +38,11 @@ fn left_java(scene: &Scene<'_>, number: usize) -> Step {
 fn top(scene: &Scene<'_>, number: usize) -> Step {
     let Registers { sp, fp, .. } = scene.at;
     match number {
-        0 => returned(scene, sp, fp),
+        0 => match scene.link().map(|link| calling(scene, link)) {
+            Some(Some(pc)) => Step::Try(Registers { pc, sp, fp }),
+            None if CALL_PUSHES => returned(scene, sp, fp),
+            _ => Step::Skip,
+        },
         1 => match scene.word(sp) {
             Some(pushed) => returned(scene, sp.wrapping_add(WORD), pushed),
             None => Step::End,
@@ -46,7 +55,7 @@ fn top(scene: &Scene<'_>, number: usize) -> Step {
 fn probe(scene: &Scene<'_>, number: usize) -> Step {
     // The first two have been looked at.
     let place = scene.at.sp.wrapping_add(number.wrapping_add(2).wrapping_mul(WORD));
-    if number >= WORDS || !scene.is_stack(place) {
+    if number >= WORDS || !scene.is_stack(place) || !ends_frames(scene) {
         return Step::End;
     }
     // Where a frame pointer was pushed it stands below the return address, and leads further out.
@@ -64,8 +73,12 @@ fn frame_pointer(scene: &Scene<'_>, number: usize) -> Step {
     for _ in 0..LINKS {
         let (Some(next), Some(pc)) = (scene.word(fp), scene.word(fp.wrapping_add(WORD))) else { break };
         let sp = fp.wrapping_add(2 * WORD);
-        if let Some(pc) = calling(scene, pc) {
-            return Step::Try(Registers { pc, sp, fp: next });
+        if let Some(calling) = calling(scene, pc) {
+            // The interpreter needs no more than its frame pointer.
+            if !scene.is_interpreter(pc) && !ends_frames(scene) {
+                break;
+            }
+            return Step::Try(Registers { pc: calling, sp, fp: next });
         }
         if next <= fp {
             break;
@@ -73,6 +86,11 @@ fn frame_pointer(scene: &Scene<'_>, number: usize) -> Step {
         fp = next;
     }
     Step::End
+}
+
+/// True if a return address on the stack is where its frame ends.
+fn ends_frames(scene: &Scene<'_>) -> bool {
+    CALL_PUSHES || scene.is_in_code()
 }
 
 /// The caller, if what lies at `place` is a return address into Java.
@@ -106,6 +124,7 @@ mod tests {
     use std::vec::Vec;
 
     /// Where in the code a call ends, by the kinds of calls that HotSpot's assemblers write; and what is none.
+    #[cfg(not(target_arch = "aarch64"))]
     const CODE: [u8; 64] = {
         let mut code = [0x90; 64];
         // call rel32: 8. call r10: 19. call [rip + disp32]: 30. call [rsp + disp8]: 40.
@@ -117,7 +136,23 @@ mod tests {
         code[51] = 0xe9;
         code
     };
+    #[cfg(not(target_arch = "aarch64"))]
     const CALLS: [usize; 4] = [8, 19, 30, 40];
+    #[cfg(target_arch = "aarch64")]
+    const CODE: [u8; 64] = {
+        let mut code = [0; 64];
+        // bl: 8. blr x8: 20. bl backwards: 28. blr x30: 40.
+        code[7] = 0x94;
+        (code[16], code[17], code[18], code[19]) = (0x00, 0x01, 0x3f, 0xd6);
+        (code[24], code[25], code[26], code[27]) = (0xfe, 0xff, 0xff, 0x97);
+        (code[36], code[37], code[38], code[39]) = (0xc0, 0x03, 0x3f, 0xd6);
+        // b and br x8, to 52 and 48: no calls.
+        code[51] = 0x14;
+        (code[44], code[45], code[46], code[47]) = (0x00, 0x01, 0x1f, 0xd6);
+        code
+    };
+    #[cfg(target_arch = "aarch64")]
+    const CALLS: [usize; 4] = [8, 20, 28, 40];
     /// What an interrupted thread has in the other registers.
     const NOWHERE: usize = 0x1234_5678;
     /// The code that frames return to whose callers lie elsewhere.
@@ -159,12 +194,27 @@ mod tests {
             self.stack.as_ptr() as usize + word * WORD
         }
 
+        /// The thread, interrupted in code.
+        fn at(&self, sp: usize, fp: usize) -> Registers {
+            Registers { pc: self.code(61), sp, fp }
+        }
+
         fn code(&self, at: usize) -> usize {
             self.block.as_ptr() as usize + 8 * WORD + at
         }
 
         /// All that a strategy proposes where the thread stands there.
         fn proposed(&self, strategy: &str, at: Registers) -> Option<Vec<Registers>> {
+            self.proposed_with(strategy, at, None)
+        }
+
+        /// The same, where a register has where the last call returns to.
+        fn proposed_with(
+            &self,
+            strategy: &str,
+            at: Registers,
+            link: Option<usize>,
+        ) -> Option<Vec<Registers>> {
             let ground = Ground {
                 env: 0,
                 stack_base: 0,
@@ -192,7 +242,7 @@ mod tests {
             let subject =
                 Subject { env, context: core::ptr::null_mut(), calls: false, told: &told, walking: &walking };
             // SAFETY: the ground says where things lie in this thread.
-            let scene = unsafe { Scene::of(at, &subject, &ground, BARRIER..BARRIER + 0x10) }?;
+            let scene = unsafe { Scene::of((at, link), &subject, &ground, BARRIER..BARRIER + 0x10) }?;
             let strategy = ALL.iter().find(|known| known.name == strategy).unwrap();
             let mut proposed = Vec::new();
             for number in 0..10_000 {
@@ -206,17 +256,15 @@ mod tests {
         }
     }
 
-    fn at(sp: usize, fp: usize) -> Registers {
-        Registers { pc: NOWHERE, sp, fp }
-    }
-
+    // Where a call leaves its return address on the stack.
+    #[cfg(not(target_arch = "aarch64"))]
     #[test]
     fn a_caller_is_where_a_call_ends_and_in_the_interpreter_anywhere() {
         let mut thread = Thread::new(std::vec![0; 8]);
         let found: Vec<usize> = (0..64)
             .filter(|end| {
                 thread.stack[2] = thread.code(*end);
-                let here = at(thread.place(2), NOWHERE);
+                let here = thread.at(thread.place(2), NOWHERE);
                 let callers = thread.proposed("top", here).unwrap();
                 // Within the call, as the walker must be asked; the interpreter has no such.
                 let caller = thread.code(*end) - usize::from(*end < 56);
@@ -228,11 +276,13 @@ mod tests {
         assert_eq!(found, CALLS.into_iter().chain(56..64).collect::<Vec<usize>>());
     }
 
+    // Where a call leaves its return address on the stack.
+    #[cfg(not(target_arch = "aarch64"))]
     #[test]
     fn a_method_that_was_given_up_calls_nobody() {
         let mut thread = Thread::new(std::vec![0; 8]);
         thread.stack[2] = thread.code(CALLS[0]);
-        let here = at(thread.place(2), NOWHERE);
+        let here = thread.at(thread.place(2), NOWHERE);
         assert_eq!(thread.proposed("top", here).unwrap().len(), 1);
         thread.block[4] = 3;
         assert_eq!(thread.proposed("top", here).unwrap(), []);
@@ -241,20 +291,33 @@ mod tests {
     #[test]
     fn a_frame_pointer_that_was_pushed_alone_is_the_callers() {
         let mut thread = Thread::new(std::vec![0; 8]);
-        (thread.stack[2], thread.stack[3]) = (thread.place(7), thread.code(8));
+        (thread.stack[2], thread.stack[3]) = (thread.place(7), thread.code(CALLS[0]));
         let expected = Registers { pc: thread.code(7), sp: thread.place(4), fp: thread.place(7) };
-        assert_eq!(thread.proposed("top", at(thread.place(2), NOWHERE)).unwrap(), [expected]);
+        assert_eq!(thread.proposed("top", thread.at(thread.place(2), NOWHERE)).unwrap(), [expected]);
+    }
+
+    #[test]
+    fn a_register_that_has_where_a_call_returns_to_is_the_callers_unless_the_call_was_ones_own() {
+        let thread = Thread::new(std::vec![0; 8]);
+        let here = Registers { pc: NOWHERE, ..thread.at(thread.place(2), NOWHERE) };
+        let expected = Registers { pc: thread.code(7), ..here };
+        let linked = |here, end: usize| thread.proposed_with("top", here, Some(thread.code(end))).unwrap();
+        assert_eq!(linked(here, CALLS[0]), [expected]);
+        assert_eq!(linked(here, CALLS[0] + 4), [], "no call ends there");
+        // From the same method, and from the interpreter, something else has been called, and has come back.
+        assert_eq!(linked(Registers { pc: thread.code(12), ..here }, CALLS[0]), []);
+        assert_eq!(linked(Registers { pc: thread.code(60), ..here }, CALLS[0]), []);
     }
 
     #[test]
     fn words_are_looked_at_from_the_nearest_on_and_not_for_ever() {
         let mut thread = Thread::new(std::vec![0; 200]);
         for word in [0, 1, 5, 9, 65, 66] {
-            thread.stack[word] = thread.code(19);
+            thread.stack[word] = thread.code(CALLS[1]);
         }
         // One that was pushed leads further out.
         (thread.stack[4], thread.stack[8]) = (thread.place(2), thread.place(30));
-        let here = at(thread.place(0), NOWHERE);
+        let here = thread.at(thread.place(0), NOWHERE);
         let places: Vec<(usize, usize)> =
             thread.proposed("probe", here).unwrap().iter().map(|it| (it.sp, it.fp)).collect();
         let behind = |word: usize| thread.place(word + 1);
@@ -266,7 +329,7 @@ mod tests {
     fn a_candidate_may_be_where_frames_return_to_whose_callers_lie_elsewhere() {
         let mut thread = Thread::new(std::vec![0; 16]);
         (thread.stack[5], thread.stack[9]) = (BARRIER, BARRIER + 0x10);
-        let here = at(thread.place(0), NOWHERE);
+        let here = thread.at(thread.place(0), NOWHERE);
         let expected = Registers { pc: BARRIER - 1, sp: thread.place(6), fp: NOWHERE };
         assert_eq!(thread.proposed("probe", here).unwrap(), [expected]);
     }
@@ -275,28 +338,34 @@ mod tests {
     fn a_chain_of_frame_pointers_leads_to_the_first_java_caller() {
         let mut thread = Thread::new(std::vec![0; 16]);
         // Two frames of C++, and one that Java called.
-        for (frame, next, pc) in [(2, 5, NOWHERE), (5, 9, NOWHERE), (9, 12, thread.code(30))] {
+        for (frame, next, pc) in [(2, 5, NOWHERE), (5, 9, NOWHERE), (9, 12, thread.code(CALLS[2]))] {
             (thread.stack[frame], thread.stack[frame + 1]) = (thread.place(next), pc);
         }
-        let here = at(thread.place(0), thread.place(2));
-        let expected = Registers { pc: thread.code(29), sp: thread.place(11), fp: thread.place(12) };
+        let here = thread.at(thread.place(0), thread.place(2));
+        let expected =
+            Registers { pc: thread.code(CALLS[2] - 1), sp: thread.place(11), fp: thread.place(12) };
         assert_eq!(thread.proposed("frame_pointer", here).unwrap(), [expected]);
         // None leads back.
-        (thread.stack[5], thread.stack[4]) = (thread.place(3), thread.code(30));
+        (thread.stack[5], thread.stack[4]) = (thread.place(3), thread.code(CALLS[2]));
         assert_eq!(thread.proposed("frame_pointer", here).unwrap(), []);
     }
 
+    // Where a call leaves its return address on the stack.
+    #[cfg(not(target_arch = "aarch64"))]
     #[test]
     fn a_thread_that_has_left_java_is_where_it_said_once_it_has_called() {
         let mut thread = Thread::new(std::vec![0; 16]);
-        thread.stack[8] = thread.code(40);
+        thread.stack[8] = thread.code(CALLS[3]);
         (thread.jvms[2], thread.jvms[4]) = (thread.place(9), thread.place(12));
-        let expected = Registers { pc: thread.code(39), sp: thread.place(9), fp: thread.place(12) };
-        assert_eq!(thread.proposed("left_java", at(thread.place(3), NOWHERE)).unwrap(), [expected]);
+        let expected = Registers { pc: thread.code(CALLS[3] - 1), sp: thread.place(9), fp: thread.place(12) };
+        assert_eq!(thread.proposed("left_java", thread.at(thread.place(3), NOWHERE)).unwrap(), [expected]);
         // It has not called yet: what lies below is from before.
-        assert_eq!(thread.proposed("left_java", at(thread.place(9), NOWHERE)).unwrap(), []);
-        thread.jvms[3] = thread.code(40);
-        assert!(thread.proposed("left_java", at(thread.place(3), NOWHERE)).is_none(), "it said from where");
+        assert_eq!(thread.proposed("left_java", thread.at(thread.place(9), NOWHERE)).unwrap(), []);
+        thread.jvms[3] = thread.code(CALLS[3]);
+        assert!(
+            thread.proposed("left_java", thread.at(thread.place(3), NOWHERE)).is_none(),
+            "it said from where"
+        );
     }
 
     #[test]
