@@ -72,7 +72,8 @@ impl Jvmti {
     /// A system property of the JVM's, which may be asked for in every phase.
     pub fn system_property(self, name: &CStr) -> Option<String> {
         let mut value = null_mut();
-        call!(self, GetSystemProperty(name.as_ptr() => *const c_char, &raw mut value => *mut *mut c_char)).ok()?;
+        call!(self, GetSystemProperty(name.as_ptr() => *const c_char, &raw mut value => *mut *mut c_char))
+            .ok()?;
         // SAFETY: the function succeeded, so it wrote a string.
         unsafe { text(self, value) }
     }
