@@ -5,9 +5,10 @@
 mod methods;
 mod roots;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use vouch_proof::{Explanation, Method, Refutation, Relation, Verdict, without_hidden_part};
 use vouch_sample::{Meaning, Meant};
 

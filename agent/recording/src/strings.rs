@@ -2,10 +2,10 @@
 //!
 //! It must never hold a text twice: the table and its index share it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ids::{Id, StringId};
+use foldhash::HashMap;
 
 /// The texts, in the order of their ids.
 #[derive(Debug, Default)]

@@ -2,10 +2,10 @@
 //!
 //! It must never move a row or take one out: ids are row numbers, and are out in samples already.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::ids::Id;
+use foldhash::{HashMap, HashMapExt};
 
 /// The rows, in the order of their ids. Whoever has the table can read them; only a recording adds to it.
 #[derive(Debug)]

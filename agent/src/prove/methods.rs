@@ -3,9 +3,9 @@
 //! A method is asked about only while a reference to its class is held. Code and constants must be of one version of the
 //! class: a class that was redefined meanwhile is read anew.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use vouch_proof::{Body, Class, Method};
 use vouch_sample::Meaning;
 

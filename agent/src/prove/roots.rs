@@ -3,8 +3,9 @@
 //! How a thread came to be is known from its making. What its stacks end in is learned from GetStackTrace where the
 //! closed list of entries does not say it; seldom, since a thread has few roots.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use foldhash::{HashMap, HashMapExt};
 use vouch_proof::{Thread, Verdict, root};
 use vouch_sample::Meaning;
 

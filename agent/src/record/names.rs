@@ -1,7 +1,6 @@
 //! From a walk's frame to a function and line of the recording.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording};
 use vouch_sample::{Meaning, Meant, NATIVE};
 
@@ -20,7 +19,7 @@ pub struct Names {
 
 impl Names {
     pub fn new(wish: FunctionNames) -> Self {
-        Self { wish, known: HashMap::new(), nameless: HashSet::new() }
+        Self { wish, known: HashMap::default(), nameless: HashSet::default() }
     }
 
     /// The function and line of a frame.

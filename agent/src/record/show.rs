@@ -3,8 +3,7 @@
 //! A refuted stack's frames are functions of their own, in a category of their own: no view, from whichever end it
 //! counts, may mix them with the true ones. Its time is never left out.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use vouch_recording::{Category, Fate, LEFT_OUT, Recording, StackId, refuted_root};
 use vouch_sample::{Cut, Meant, Stack};
 

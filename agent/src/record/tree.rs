@@ -3,8 +3,7 @@
 //! Stacks share their outer frames, so what is known of a frame under its callers (its place in the recording, and
 //! whether an edge on the way there was refuted) is known for all stacks that go through it. A node is never taken out.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use vouch_recording::StackId;
 use vouch_sample::Meant;
 

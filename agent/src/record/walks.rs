@@ -1,7 +1,8 @@
 //! Walks, held against the bytecode: each distinct one is looked at once, and of it only what no other walk has shown.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt};
 use vouch_proof::{Corruption, Known, Noticed, Verdict, power};
 use vouch_recording::{Category, Fate, LEFT_OUT, Recording};
 use vouch_report::{Power, WitnessPower};
@@ -23,6 +24,8 @@ const SHALLOW: u32 = 1_000;
 const STEP: usize = 256;
 /// How many corruptions of each kind are made to measure the power of proof.
 const TRIALS: u32 = 2_000;
+/// Of the stacks that they are made in so many frames are kept at hand: most are drawn again and again.
+const AT_HAND: usize = 100_000;
 
 /// A walk in its place in the tree, with what is known of it whichever thread it is of.
 #[derive(Debug, Clone, Copy)]
@@ -305,11 +308,23 @@ impl Walks {
             let frames = self.tree.frames(stacks[place]).flatten();
             frames.map(|frame| Known { frame, method: self.prover.known(frame.method()) }).collect()
         };
+        let (mut at_hand, mut room) = (vec![None; stacks.len()], AT_HAND);
+        let mut stack = move |place: usize| -> Vec<Known<'_>> {
+            if let Some(found) = &at_hand[place] {
+                return Vec::clone(found);
+            }
+            let found = stack(place);
+            if let Some(left) = room.checked_sub(found.len()) {
+                (room, at_hand[place]) = (left, Some(found.clone()));
+            }
+            found
+        };
         Corruption::ALL.into_iter().map(move |corruption| {
             let relation = |caller: Known<'_>, named: &str, callee: Known<'_>| {
                 self.prover.relation(caller.frame.method(), named, callee.frame.method(), jvm)
             };
-            let noticed = power(corruption, TRIALS, stacks.len(), stack, relation, |_, _| true, &witness);
+            let noticed =
+                power(corruption, TRIALS, stacks.len(), &mut stack, relation, |_, _| true, &witness);
             (corruption.name().to_owned(), noticed)
         })
     }

@@ -4,9 +4,9 @@
 //! of its own: the first one the JVM's, later ones another. Whoever asks for what an id meant when a sample was taken holds
 //! something that never means anything else, and may keep what is concluded from it for ever.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use vouch_sample::{Meaning, MethodId};
 
 use super::class::{Class, Handle, Method};
