@@ -165,10 +165,13 @@ fn move_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
 const ROUND: usize = 4;
 const LOOKS: usize = 32;
 
-/// A round of a recursion: from one frame to the same again, further out. Not the leaf, which may be anywhere.
+/// A round of a recursion: from one frame to the same again, further out. Not the leaf, which may be anywhere. Few stacks have one, so
+/// of a short one each place is looked at once.
 fn round(stack: &[Known<'_>], rng: &mut Rng) -> Option<(usize, usize)> {
-    (0..if stack.len() < 3 { 0 } else { LOOKS }).find_map(|_| {
-        let at = rng.usize(1..stack.len() - 1);
+    let places = stack.len().saturating_sub(2);
+    let first = if places == 0 { 0 } else { rng.usize(..places) };
+    (0..places.min(LOOKS)).find_map(|look| {
+        let at = if places <= LOOKS { 1 + (first + look) % places } else { rng.usize(1..=places) };
         let again = |step: &usize| stack.get(at + step).is_some_and(|frame| frame.frame == stack[at].frame);
         (1..=ROUND).find(again).map(|step| (at, step))
     })
