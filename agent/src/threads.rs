@@ -79,8 +79,10 @@ pub struct Waiting {
 impl Registry {
     /// With so many slots, whose memory is never given back: a handler may look at it at any time.
     pub fn new(slots: usize) -> Self {
-        let memory = Vec::leak((0..slots).map(|_| Slot::default()).collect());
-        Self { slots: Slots::new(memory), inner: Mutex::default() }
+        // Most are never used, and no memory is taken for those until then.
+        // SAFETY: of a free slot all is zero (a test of the signal crate's holds it to that).
+        let memory = unsafe { Box::new_zeroed_slice(slots).assume_init() };
+        Self { slots: Slots::new(Box::leak(memory)), inner: Mutex::default() }
     }
 
     /// The table that the handler reads.

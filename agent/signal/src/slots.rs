@@ -348,6 +348,13 @@ mod tests {
     }
 
     #[test]
+    fn of_a_free_slot_all_is_zero() {
+        // SAFETY: numbers and pointers, each of which may be zero.
+        let zeros: Slot = unsafe { core::mem::zeroed() };
+        assert_eq!(std::format!("{zeros:?}"), std::format!("{:?}", Slot::default()));
+    }
+
+    #[test]
     fn a_wait_is_seen_until_it_ends() {
         let slots = Slots::new(table(4));
         let slot = slots.insert(7, 1).unwrap();
