@@ -80,7 +80,7 @@ impl Registry {
     /// With so many slots, whose memory is never given back: a handler may look at it at any time.
     pub fn new(slots: usize) -> Self {
         // Most are never used, and no memory is taken for those until then.
-        // SAFETY: of a free slot all is zero (a test of the signal crate's holds it to that).
+        // SAFETY: a slot consists of numbers and pointers, each of which may be zero; and that it is free then a test of its own says.
         let memory = unsafe { Box::new_zeroed_slice(slots).assume_init() };
         Self { slots: Slots::new(Box::leak(memory)), inner: Mutex::default() }
     }

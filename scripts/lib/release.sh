@@ -65,7 +65,8 @@ build_for() {
   jar=$files/.jar
   mkdir -p "$jar/native/linux-${target%%-*}" "$jar/META-INF"
   cp "$root/lib/libvouch.so" "$jar/native/linux-${target%%-*}/"
-  cp "$root"/LICENSE-* "$root/THIRD-PARTY.txt" "$jar/META-INF/"
+  cp "$root"/LICENSE-* "$jar/META-INF/"
+  cp "$root/THIRD-PARTY.txt" "$jar/META-INF/THIRD-PARTY-${target%%-*}.txt"
   rm -rf "$root"
 }
 

@@ -6,7 +6,11 @@ use crate::memory::Memory;
 
 /// True if a call ends at this address of code.
 pub fn follows_call(memory: &impl Memory, pc: usize) -> bool {
-    if cfg!(target_arch = "aarch64") { follows_branch(memory, pc) } else { follows_x86_call(memory, pc) }
+    if cfg!(target_arch = "aarch64") {
+        follows_branch(memory, pc)
+    } else {
+        cfg!(target_arch = "x86_64") && follows_x86_call(memory, pc)
+    }
 }
 
 fn follows_x86_call(memory: &impl Memory, pc: usize) -> bool {

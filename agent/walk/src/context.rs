@@ -8,8 +8,8 @@
 mod processor;
 
 pub use processor::{
-    CALL_PUSHES, GUARDS, damage, fault, guarded, interpreting, is_below, is_safe_fetch, leave, link,
-    registers, repair,
+    ADDRESS_BITS, CALL_PUSHES, GUARDS, damage, fault, guarded, interpreting, is_below, is_safe_fetch, leave,
+    link, registers, repair,
 };
 
 /// What the interpreter keeps in registers.

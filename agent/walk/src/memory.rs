@@ -3,6 +3,7 @@
 //! What is read may be anything, and from any moment. Whoever reads must take each value for a claim, and must come to an end
 //! whatever it is.
 
+use crate::context::ADDRESS_BITS;
 use crate::kernel::peek;
 
 /// Memory that can be read.
@@ -66,7 +67,7 @@ impl Live {
 impl Memory for Live {
     fn word(&self, at: usize) -> Option<usize> {
         // The first page is nobody's, and a program's memory ends below the kernel's.
-        let may_be = at.is_multiple_of(size_of::<usize>()) && at >= 0x1000 && at >> 47 == 0;
+        let may_be = at.is_multiple_of(size_of::<usize>()) && at >= 0x1000 && at >> ADDRESS_BITS == 0;
         // SAFETY: by the promise of `guarded`: where there is no memory the guard ends the walk.
         may_be.then(|| unsafe { (at as *const usize).read_volatile() })
     }

@@ -29,7 +29,7 @@ pub mod method;
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "own/other.rs")]
 mod processor;
 mod stack;
-// The JVM that they write is one of x86-64; what is others' has tests of its own.
+// The JVM that they write is one of x86-64: its code, and what is on its stack. Of others the instructions have tests, and the truth lab has all else.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 

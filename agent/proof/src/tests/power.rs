@@ -52,6 +52,30 @@ const OF_ANY: [Corruption; 5] = [
 ];
 
 #[test]
+fn the_one_round_of_a_stack_is_found() {
+    let methods = chain();
+    // Short, and longer than places are looked at: there it is missed in five of six.
+    for (length, least, most) in [(20, 300, 300), (200, 20, 100)] {
+        let stack = || -> Vec<Known<'_>> {
+            let frame = |at: usize| Meant::of(Meaning(if at == 11 { 10 } else { at }), 1);
+            (0..length).map(|at| Known { frame: frame(at), method: methods.first() }).collect()
+        };
+        for corruption in [Corruption::DroppedRound, Corruption::AddedRound] {
+            let noticed = power(
+                corruption,
+                300,
+                1,
+                |_| stack(),
+                |_, _, _| Relation::Unknown,
+                |_, _| true,
+                |_, _| false,
+            );
+            assert!((least..=most).contains(&noticed.tried), "{length}: {}", noticed.tried);
+        }
+    }
+}
+
+#[test]
 fn a_chain_of_different_methods_hides_nothing() {
     let methods = chain();
     for corruption in [Corruption::DroppedRound, Corruption::AddedRound] {

@@ -6,6 +6,10 @@ use core::sync::atomic::AtomicUsize;
 
 use super::{Interpreting, Registers};
 
+/// A program's memory lies at addresses of so many bits, where the kernel gives it as many as the processor has.
+pub const ADDRESS_BITS: u32 = 52;
+// Stacks and libraries lie there.
+const _: () = assert!(0xffff_ffff_f000_usize >> ADDRESS_BITS == 0);
 /// A walk can be left here.
 pub const GUARDS: bool = true;
 /// A call leaves its return address in a register.
@@ -120,7 +124,8 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     // SAFETY: by the caller's promise.
     let pc = unsafe { registers(context) }.pc;
     // What could not be fetched cannot be read.
-    let fetched = pc != address && pc.is_multiple_of(size_of::<u32>()) && pc >> 52 == 0 && pc > 0xfff;
+    let fetched =
+        pc != address && pc.is_multiple_of(size_of::<u32>()) && pc >> ADDRESS_BITS == 0 && pc > 0xfff;
     let is = |way: &&[u32]| {
         way.iter().enumerate().all(|(at, instruction)| {
             let place = pc.wrapping_add(at.wrapping_mul(size_of::<u32>())) as *const u32;

@@ -5,6 +5,8 @@ use core::sync::atomic::AtomicUsize;
 
 use super::{Interpreting, Registers};
 
+/// Any.
+pub const ADDRESS_BITS: u32 = usize::BITS - 1;
 /// A walk cannot be left here.
 pub const GUARDS: bool = false;
 /// So that nothing is taken for where it returns to.

@@ -6,6 +6,8 @@ use core::sync::atomic::AtomicUsize;
 
 use super::{Interpreting, Registers};
 
+/// A program's memory lies at addresses of so many bits.
+pub const ADDRESS_BITS: u32 = 47;
 /// A walk can be left here.
 pub const GUARDS: bool = true;
 /// A call leaves its return address on the stack.
@@ -105,7 +107,7 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     // SAFETY: by the caller's promise.
     let pc = unsafe { get(context, libc::REG_RIP) };
     // What could not be fetched cannot be read.
-    let fetched = pc != address && pc >> 47 == 0 && pc > 0xfff;
+    let fetched = pc != address && pc >> ADDRESS_BITS == 0 && pc > 0xfff;
     // SAFETY: the instruction at `pc` was fetched, and no byte is read behind one that is not as expected.
     let is =
         |way: &&[u8]| way.iter().enumerate().all(|(at, byte)| unsafe { *((pc + at) as *const u8) } == *byte);

@@ -49,7 +49,7 @@ const SET_FP: Code = Code { mask: 0xff80_03ff, is: 0x9100_03fd };
 const RETURN: Code = exactly(0xd65f_03c0);
 
 /// What stands in code that makes a frame, and does nothing to it.
-const BESIDE: [Code; 8] = [
+const BESIDE: [Code; 9] = [
     SET_FP,
     // nop.
     exactly(0xd503_201f),
@@ -58,19 +58,30 @@ const BESIDE: [Code; 8] = [
     Code { mask: 0xff80_001f, is: 0xd280_0009 },
     exactly(0xcb29_63e9),
     exactly(0xf900_013f),
-    // How much room it needs: mov x8, #…; movk x8, #….
+    // How much room it needs: mov x8, #… in two ways; movk x8, #….
+    Code { mask: 0xff80_03ff, is: 0xb200_03e8 },
     Code { mask: 0xff80_001f, is: 0xd280_0008 },
     Code { mask: 0xff80_001f, is: 0xf280_0008 },
 ];
 
-/// What looks at the poll behind the frame: ldr x8, [x28, #…]; cmp sp, x8; a branch on that; ldr wzr, [x8]; tbz and tbnz.
-const AFTER: [Code; 5] = [
+/// What looks at the poll behind the frame: ldr x8, [x28, #…]; cmp sp, x8; a branch on that; adrp x8; ldr wzr, [x8, #…]; tbz and tbnz.
+const AFTER: [Code; 6] = [
     Code { mask: 0xffc0_03ff, is: 0xf940_0388 },
     exactly(0xeb28_63ff),
     Code { mask: 0xff00_0010, is: 0x5400_0000 },
-    exactly(0xb940_011f),
+    Code { mask: 0x9f00_001f, is: 0x9000_0008 },
+    Code { mask: 0xffc0_03ff, is: 0xb940_011f },
     Code { mask: 0x7e00_001f, is: 0x3600_0008 },
 ];
+
+/// Around a call into C++ its return address is on the stack, two words below what the frame has: stp xzr, x9, [sp, #-16]!, and behind
+/// the call add sp, sp, #16.
+const LEAVES_MARK: Code = exactly(0xa9bf_27ff);
+const TAKES_MARK: Code = exactly(0x9100_43ff);
+/// stp xzr, x13 or x19, [sp, #64]: an interpreter's frame gets its caller's stack pointer, long after its own frame pointer.
+const SENDER: [Code; 2] = [exactly(0xa904_37ff), exactly(0xa904_4fff)];
+/// So far behind the instruction that is the first of a frame's that this stands.
+const MAKING: usize = 24;
 
 /// More are never needed.
 const INSTRUCTIONS: usize = 32;
@@ -109,15 +120,30 @@ pub fn shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     if before(0, POP) && DROP.into_iter().any(|drop| before(1, drop)) {
         return Some(Shape::Pushed);
     }
+    if before(0, RETURN) {
+        return Some(Shape::Returning);
+    }
+    if before(0, TAKES_MARK) || before(1, LEAVES_MARK) {
+        return None;
+    }
+    let mut known = true;
     for back in 1..POLLS {
         if before(back, POP) || before(back, DROP[0]) && before(back.wrapping_add(1), RESTORE) {
-            return Some(Shape::Returning);
+            // Behind what is not known it may have been anything, as behind a return.
+            return if known { Some(Shape::Returning) } else { None };
         }
-        if !AFTER.into_iter().any(|code| before(back, code)) {
+        if before(back, RETURN) {
             break;
         }
+        known &= AFTER.into_iter().any(|code| before(back, code));
     }
     Some(Shape::Whole)
+}
+
+/// True where the interpreter makes a frame that does not say yet where its caller's stack ends.
+pub fn lacks_sender(memory: &impl Memory, pc: usize) -> bool {
+    let sets = |at: usize| SENDER.into_iter().any(|code| is(memory, at, code));
+    (0..MAKING).any(|ahead| sets(pc.wrapping_add(ahead.wrapping_mul(INSTRUCTION))))
 }
 
 /// What a method returns to is never on the stack while it is being left.
@@ -177,7 +203,7 @@ mod tests {
     #[test]
     fn a_large_frame_has_what_is_saved_first_and_then_its_room() {
         // stp x29, x30, [sp, #-16]!; mov x29, sp; mov x8, #0x2000; sub sp, sp, x8.
-        let code = [0xa9bf_7bfd, 0x9100_03fd, 0xd284_0008, 0xcb28_63ff];
+        let code = [0xa9bf_7bfd, 0x9100_03fd, 0xb273_03e8, 0xcb28_63ff];
         let shapes = core::array::from_fn(|at| in_prologue(&code, at).unwrap());
         let expected = [Shape::Returning, Shape::Pushed, Shape::Pushed, Shape::Pushed, Shape::Whole];
         assert_eq!(shapes, expected);
@@ -204,6 +230,31 @@ mod tests {
         let code = [0x9140_07ff, 0xa8c1_7bfd, 0xd65f_03c0];
         let shapes = core::array::from_fn(|at| behind(&code, at).unwrap());
         assert_eq!(shapes, [whole, Shape::Pushed, returning]);
+        // As before, but with older code's poll, adrp x8 and ldr wzr, [x8, #16], or with what nobody knows in the place of one.
+        let code = [0xa942_7bfd, 0x9100_c3ff, 0x9000_0008, 0xb940_111f, 0xd65f_03c0];
+        assert!((2..5).all(|at| behind(&code, at) == Some(returning)));
+        let code = [0xa942_7bfd, 0x9100_c3ff, 0x1234_5678, 0x1234_5678];
+        assert_eq!([behind(&code, 2), behind(&code, 3)], [Some(returning), None]);
+        // Behind a return there is other code.
+        let code = [0xa942_7bfd, 0x9100_c3ff, 0xd65f_03c0, 0x1234_5678, 0x1234_5678];
+        assert_eq!([behind(&code, 3), behind(&code, 4)], [Some(whole); 2]);
+    }
+
+    #[test]
+    fn around_a_call_that_leaves_a_mark_nothing_tells_where_the_frame_is() {
+        // Anything; stp xzr, x9, [sp, #-16]!; blr x8; add sp, sp, #16; anything.
+        let code = [0x1234_5678, 0xa9bf_27ff, 0xd63f_0100, 0x9100_43ff, 0x1234_5678];
+        let shapes = core::array::from_fn(|at| behind(&code, at));
+        let whole = Some(Shape::Whole);
+        assert_eq!(shapes, [whole, whole, None, None, whole]);
+    }
+
+    #[test]
+    fn a_frame_of_the_interpreters_lacks_its_sender_until_that_is_stored() {
+        // sub sp, sp, #0x60; stp x29, x30, [sp, #0x50]; add x29, sp, #0x50; stp xzr, x19, [sp, #64]; anything.
+        let code = [0xd101_83ff, 0xa905_7bfd, 0x9101_43fd, 0xa904_4fff, 0x1234_5678];
+        let lacking = core::array::from_fn(|at| lacks_sender(&memory(&code), BEGIN + at * INSTRUCTION));
+        assert_eq!(lacking, [true, true, true, true, false]);
     }
 
     #[test]

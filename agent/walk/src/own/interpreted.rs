@@ -9,7 +9,7 @@ use vouch_sample::{ENTRY, NATIVE};
 use super::frames::Frames;
 use super::layout::Layout;
 use super::method::Method;
-use super::processor::{leaves, slots};
+use super::processor::{lacks_sender, leaves, slots};
 use super::stack::{Met, Stack};
 use crate::blobs::Blob;
 use crate::calls::follows_call;
@@ -44,6 +44,12 @@ impl<M: Memory> Interpreted<'_, M> {
         match met {
             Met::Interrupted if entries.contains(&self.here.pc) && self.calls() => self.entered(live, frames),
             Met::Interrupted if self.calls() && !self.is_coming_or_going(live) => self.left(live),
+            // Neither of its slots is its own yet.
+            Met::Interrupted
+                if entries.contains(&self.here.pc) && lacks_sender(self.memory, self.here.pc) =>
+            {
+                None
+            }
             // Where calls leave nothing on the stack the register still has the callee's place, until it is taken back.
             Met::Interrupted if !CALL_PUSHES && self.is_returned_to() => self.whole(None, frames),
             Met::Interrupted => self.whole(Some(live), frames),
@@ -65,7 +71,7 @@ impl<M: Memory> Interpreted<'_, M> {
 
     /// The frame's method is about to go to another one, whose caller's stack pointer is ready; or has come back from there.
     fn is_coming_or_going(&self, live: Interpreting) -> bool {
-        self.is_returned_to() || live.bytecode == self.here.sp.wrapping_add(WORD)
+        self.is_returned_to() || CALL_PUSHES && live.bytecode == self.here.sp.wrapping_add(WORD)
     }
 
     fn is_returned_to(&self) -> bool {

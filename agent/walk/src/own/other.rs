@@ -26,6 +26,11 @@ pub fn leaves(_: &impl Memory, _: usize) -> bool {
     false
 }
 
+/// Of such a frame its registers tell what it lacks.
+pub fn lacks_sender(_: &impl Memory, _: usize) -> bool {
+    false
+}
+
 pub fn stub_shape(_: &impl Memory, _: usize) -> Option<Shape> {
     None
 }

@@ -405,6 +405,7 @@ impl<M: Memory> Walk<'_, M> {
         };
         Some(Next::Caller(Position { pc, sp: end, fp }))
     }
+
     /// Who has called a whole frame of so many words.
     fn sized(&self, size: usize, here: Position) -> Option<Next> {
         let sp = here.sp.wrapping_add(size.wrapping_mul(WORD));

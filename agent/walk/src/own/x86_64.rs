@@ -130,6 +130,11 @@ pub fn leaves(memory: &impl Memory, pc: usize) -> bool {
     memory.byte(pc.wrapping_sub(1)) == Some(LEAVE) && is(memory, pc, &LEAVES)
 }
 
+/// Of such a frame its registers tell what it lacks.
+pub fn lacks_sender(_: &impl Memory, _: usize) -> bool {
+    false
+}
+
 /// The frame at an interrupted instruction of code of which no size of a frame is known; `None` if it does not tell.
 pub fn stub_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let byte = |at: usize| memory.byte(at);

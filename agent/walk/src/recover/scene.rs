@@ -11,6 +11,9 @@ use crate::context::Registers;
 use crate::memory::Live;
 use crate::walker::Subject;
 
+/// A caller's place that was saved lies in so many words.
+const SAVED: usize = 64;
+
 /// A thread that was interrupted.
 #[derive(Debug)]
 pub struct Scene<'g> {
@@ -45,14 +48,17 @@ impl<'g> Scene<'g> {
         (inside && !fixed).then_some(Self { stack: at.sp..base, ..scene })
     }
 
-    /// Where the last call returns to, if a register tells that, and what was interrupted is not what has called.
+    /// Where the last call returns to, if a register tells that, the thread was interrupted in code of the JVM's making, and that is not what
+    /// has called. What has its caller on the stack has made a frame since, and stands elsewhere.
     pub fn link(&self) -> Option<usize> {
         // SAFETY: a scene is to be used under the guard.
         let memory = unsafe { Live::guarded() };
         let code = |pc| self.ground.blobs.find(pc, &memory).map(|(blob, _)| blob);
-        let here = code(self.at.pc);
-        let own = |link: &usize| here.is_some() && here == code(*link) || self.is_interpreter(self.at.pc);
-        self.link.filter(|link| !own(link))
+        let here = code(self.at.pc)?;
+        let is_own = |link: usize| Some(here) == code(link) || self.is_interpreter(self.at.pc);
+        let place = |word: usize| self.at.sp.wrapping_add(word.wrapping_mul(size_of::<usize>()));
+        let is_saved = |link: usize| (0..SAVED).any(|word| self.word(place(word)) == Some(link));
+        self.link.filter(|link| !is_own(*link) && !is_saved(*link))
     }
 
     /// True if the thread was interrupted in code of the JVM's making.

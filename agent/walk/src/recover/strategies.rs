@@ -16,7 +16,8 @@ const LINKS: usize = 16;
 
 pub const ALL: [Strategy; STRATEGIES] = [
     Strategy { name: "left_java", keeps_leaf: true, sure: true, propose: left_java },
-    Strategy { name: "top", keeps_leaf: false, sure: true, propose: top },
+    // What a register has may be from before some words were pushed.
+    Strategy { name: "top", keeps_leaf: false, sure: CALL_PUSHES, propose: top },
     Strategy { name: "probe", keeps_leaf: false, sure: false, propose: probe },
     Strategy { name: "frame_pointer", keeps_leaf: false, sure: false, propose: frame_pointer },
 ];
@@ -124,7 +125,7 @@ mod tests {
     use std::vec::Vec;
 
     /// Where in the code a call ends, by the kinds of calls that HotSpot's assemblers write; and what is none.
-    #[cfg(not(target_arch = "aarch64"))]
+    #[cfg(target_arch = "x86_64")]
     const CODE: [u8; 64] = {
         let mut code = [0x90; 64];
         // call rel32: 8. call r10: 19. call [rip + disp32]: 30. call [rsp + disp8]: 40.
@@ -136,7 +137,7 @@ mod tests {
         code[51] = 0xe9;
         code
     };
-    #[cfg(not(target_arch = "aarch64"))]
+    #[cfg(target_arch = "x86_64")]
     const CALLS: [usize; 4] = [8, 19, 30, 40];
     #[cfg(target_arch = "aarch64")]
     const CODE: [u8; 64] = {
@@ -208,13 +209,14 @@ mod tests {
             self.proposed_with(strategy, at, None)
         }
 
-        /// The same, where a register has where the last call returns to.
+        /// The same, where a register has where the last call returns to, and there is somebody else's code, too.
         fn proposed_with(
             &self,
             strategy: &str,
             at: Registers,
-            link: Option<usize>,
+            other: Option<(usize, &Self)>,
         ) -> Option<Vec<Registers>> {
+            let (link, others) = other.map(|(link, other)| (link, other.heap.as_ptr() as usize)).unzip();
             let ground = Ground {
                 env: 0,
                 stack_base: 0,
@@ -223,7 +225,7 @@ mod tests {
                 last_pc: 3 * WORD,
                 last_fp: 4 * WORD,
                 blobs: Blobs {
-                    heaps: [self.heap.as_ptr() as usize, 0, 0, 0, 0, 0, 0, 0],
+                    heaps: [self.heap.as_ptr() as usize, others.unwrap_or(0), 0, 0, 0, 0, 0, 0],
                     low: 0,
                     high: WORD,
                     map: 2 * WORD,
@@ -257,7 +259,7 @@ mod tests {
     }
 
     // Where a call leaves its return address on the stack.
-    #[cfg(not(target_arch = "aarch64"))]
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_caller_is_where_a_call_ends_and_in_the_interpreter_anywhere() {
         let mut thread = Thread::new(std::vec![0; 8]);
@@ -277,7 +279,7 @@ mod tests {
     }
 
     // Where a call leaves its return address on the stack.
-    #[cfg(not(target_arch = "aarch64"))]
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_method_that_was_given_up_calls_nobody() {
         let mut thread = Thread::new(std::vec![0; 8]);
@@ -298,15 +300,22 @@ mod tests {
 
     #[test]
     fn a_register_that_has_where_a_call_returns_to_is_the_callers_unless_the_call_was_ones_own() {
-        let thread = Thread::new(std::vec![0; 8]);
-        let here = Registers { pc: NOWHERE, ..thread.at(thread.place(2), NOWHERE) };
-        let expected = Registers { pc: thread.code(7), ..here };
-        let linked = |here, end: usize| thread.proposed_with("top", here, Some(thread.code(end))).unwrap();
-        assert_eq!(linked(here, CALLS[0]), [expected]);
-        assert_eq!(linked(here, CALLS[0] + 4), [], "no call ends there");
+        let mut thread = Thread::new(std::vec![0; 8]);
+        let stub = Thread::new(Vec::new());
+        let linked = |thread: &Thread, pc, end: usize| {
+            let here = Registers { pc, ..thread.at(thread.place(2), NOWHERE) };
+            thread.proposed_with("top", here, Some((thread.code(end), &stub))).unwrap()
+        };
+        let expected = Registers { pc: thread.code(CALLS[0] - 1), sp: thread.place(2), fp: NOWHERE };
+        assert_eq!(linked(&thread, stub.code(12), CALLS[0]), [expected]);
+        assert_eq!(linked(&thread, stub.code(12), CALLS[0] + 4), [], "no call ends there");
+        assert_eq!(linked(&thread, NOWHERE, CALLS[0]), [], "of C++ nobody knows what it has pushed");
         // From the same method, and from the interpreter, something else has been called, and has come back.
-        assert_eq!(linked(Registers { pc: thread.code(12), ..here }, CALLS[0]), []);
-        assert_eq!(linked(Registers { pc: thread.code(60), ..here }, CALLS[0]), []);
+        assert_eq!(linked(&thread, thread.code(12), CALLS[0]), []);
+        assert_eq!(linked(&thread, thread.code(60), CALLS[0]), []);
+        // It has been saved since, so the stack was another one then.
+        thread.stack[5] = thread.code(CALLS[0]);
+        assert_eq!(linked(&thread, stub.code(12), CALLS[0]), []);
     }
 
     #[test]
@@ -351,7 +360,7 @@ mod tests {
     }
 
     // Where a call leaves its return address on the stack.
-    #[cfg(not(target_arch = "aarch64"))]
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_thread_that_has_left_java_is_where_it_said_once_it_has_called() {
         let mut thread = Thread::new(std::vec![0; 16]);

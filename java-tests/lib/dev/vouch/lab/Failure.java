@@ -12,8 +12,8 @@ import java.util.TreeSet;
 /**
  * One known failure of AsyncGetCallTrace: a minimal program in java-tests/lab/minimal, whose head comment describes it.
  *
- * The comment's first line is the title. A line `Seen in: A.x B.*` names the cases that show it, `Shows: KINDS on 8-` what
- * the program shows and where, `Run: …` the flags that it needs, `Agent: …` other options of the agent's than `lab`. The rest
+ * The comment's first line is the title. A line `Seen in: A.x B.*` names the cases that show it, `Shows: KINDS on 8-` (or
+ * `8- of x86-64`) what the program shows and where, `Run: …` the flags that it needs, `Agent: …` other options of the agent's than `lab`. The rest
  * is the description.
  */
 final class Failure {
