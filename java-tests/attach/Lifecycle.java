@@ -5,7 +5,7 @@
  *
  * @test
  * @summary start, status, dump, stop and start again in a running JVM
- * @key attach
+ * @key attach newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Lifecycle

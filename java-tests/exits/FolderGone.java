@@ -3,6 +3,7 @@
  * that. The program's exit code stays, the loss is told, and a file elsewhere is written all the same.
  *
  * @test
+ * @key newest
  * @summary a folder that vanishes while the program runs costs only the files in it
  * @library /lib
  * @build dev.vouch.test.*

@@ -4,6 +4,7 @@
  * is not harmed by the attempt.
  *
  * @test
+ * @key newest
  * @summary outputs that cannot be written stop the JVM before main, with exit code 1
  * @library /lib
  * @build dev.vouch.test.*

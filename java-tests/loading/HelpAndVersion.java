@@ -3,6 +3,7 @@
  * pipes help into a pager, or a script that asks for the version, reads stdout and the exit code.
  *
  * @test
+ * @key newest
  * @summary help and version print on stdout, and exit with 0 before main
  * @library /lib
  * @build dev.vouch.test.*

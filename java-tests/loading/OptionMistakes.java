@@ -4,6 +4,7 @@
  * and must not have to start a long run three times to hear of three mistakes.
  *
  * @test
+ * @key newest
  * @summary all mistakes of an option text come in one message, before main, with exit code 1
  * @library /lib
  * @build dev.vouch.test.*
