@@ -20,7 +20,10 @@ const EMPTY: u32 = 0;
 /// The key of a slot that was given back: a search goes on.
 const REMOVED: u32 = u32::MAX;
 /// How far a thread's slot may lie from where its id hashes to.
-const REACH: usize = 128;
+const REACH: usize = 512;
+/// So many ids in sequence have slots in sequence, each in its place: the kernel gives ids like that, and of a table that lies in memory only
+/// where it is used, threads that come one after the other use little.
+const NEIGHBOURS: u32 = 16;
 
 /// What a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -279,9 +282,10 @@ impl<'m> Slots<'m> {
     #[inline]
     fn places(&self, tid: u32) -> impl Iterator<Item = usize> + use<> {
         let size = self.slots.len();
-        // Fibonacci hashing: the kernel gives ids in sequence, and this spreads a sequence evenly.
-        let hash = (u64::from(tid).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
-        (0..REACH.min(size)).filter_map(move |step| (hash + step).checked_rem(size))
+        // Fibonacci hashing, which spreads a sequence evenly.
+        let family = (u64::from(tid / NEIGHBOURS).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+        let hash = family.wrapping_mul(NEIGHBOURS as usize).wrapping_add((tid % NEIGHBOURS) as usize);
+        (0..REACH.min(size)).filter_map(move |step| hash.wrapping_add(step).checked_rem(size))
     }
 
     /// The slot of thread `tid`.
@@ -391,6 +395,22 @@ mod tests {
             }
             assert!(slots.find(5_000).is_none());
         }
+    }
+
+    #[test]
+    fn threads_that_come_one_after_the_other_use_little_of_the_table() {
+        let slots = Slots::new(table(1 << 16));
+        let page = |tid| core::ptr::from_ref(slots.insert(tid, tid).unwrap()) as usize / 4096;
+        let pages: std::collections::HashSet<usize> = (5_000..6_024).map(page).collect();
+        assert!(pages.len() <= 130, "{} pages for 1,024 threads", pages.len());
+        assert!((5_000..6_024).all(|tid| slots.find(tid).is_some_and(|slot| slot.serial() == tid)));
+    }
+
+    #[test]
+    fn a_table_nearly_full_of_a_sequence_has_room_for_it() {
+        let slots = Slots::new(table(1 << 16));
+        assert!((100..50_100).all(|tid| slots.insert(tid, tid).is_some()));
+        assert!((100..50_100).all(|tid| slots.find(tid).is_some_and(|slot| slot.serial() == tid)));
     }
 
     #[test]
