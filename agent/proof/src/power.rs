@@ -169,9 +169,12 @@ const LOOKS: usize = 32;
 /// of a short one each place is looked at once.
 fn round(stack: &[Known<'_>], rng: &mut Rng) -> Option<(usize, usize)> {
     let places = stack.len().saturating_sub(2);
-    let first = if places == 0 { 0 } else { rng.usize(..places) };
+    if places == 0 {
+        return None;
+    }
+    let first = rng.usize(..places);
     (0..places.min(LOOKS)).find_map(|look| {
-        let at = if places <= LOOKS { 1 + (first + look) % places } else { rng.usize(1..=places) };
+        let at = 1 + if places <= LOOKS { (first + look) % places } else { rng.usize(..places) };
         let again = |step: &usize| stack.get(at + step).is_some_and(|frame| frame.frame == stack[at].frame);
         (1..=ROUND).find(again).map(|step| (at, step))
     })

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::ids::{Id, StringId};
 use foldhash::HashMap;
+
+use crate::ids::{Id, StringId};
 
 /// The texts, in the order of their ids.
 #[derive(Debug, Default)]

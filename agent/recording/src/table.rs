@@ -4,8 +4,9 @@
 
 use std::hash::Hash;
 
-use crate::ids::Id;
 use foldhash::{HashMap, HashMapExt};
+
+use crate::ids::Id;
 
 /// The rows, in the order of their ids. Whoever has the table can read them; only a recording adds to it.
 #[derive(Debug)]

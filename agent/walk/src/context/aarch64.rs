@@ -91,18 +91,6 @@ pub unsafe fn leave(context: *mut c_void, sp: usize) {
     }
 }
 
-/// True if the stack pointer is below `sp`, as in a function that was called from there, and not far.
-///
-/// # Safety
-/// `context` must be a ucontext.
-pub unsafe fn is_below(context: *mut c_void, sp: usize) -> bool {
-    // More than any thread's stack of use.
-    const FAR: usize = 1 << 30;
-    // SAFETY: by the caller's promise.
-    let here = unsafe { registers(context) }.sp;
-    here < sp && sp.wrapping_sub(here) < FAR
-}
-
 /// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose fault the JVM answers itself:
 /// a load, and its two ways out, as all versions of HotSpot have them.
 ///
@@ -146,33 +134,6 @@ pub fn fault(way: u32, address: usize) {
             2 => asm!("blr {0}", in(reg) 16_usize, clobber_abi("C")),
             _ => asm!("ldr w9, [{0}]", in(reg) address, out("x9") _),
         }
-    }
-}
-
-/// Damages a context as no thread ever has it: stack and frame pointer point somewhere else, into the stack or anywhere.
-///
-/// # Safety
-/// `context` must be a ucontext, and nobody's to return to.
-pub unsafe fn damage(context: *mut c_void, random: u64) {
-    let near = |value: &mut u64, shift: u32| {
-        let by = random >> shift & 0xfff8;
-        // Three of four stay in the neighbourhood, where the walker believes what it reads.
-        *value = if (random >> 62) == 3 {
-            *value ^ (by << 24)
-        } else {
-            value.wrapping_add(by).wrapping_sub(0x1000)
-        };
-    };
-    // SAFETY: by the caller's promise.
-    let machine = unsafe { &mut *machine(context) };
-    if random & 1 == 0 {
-        near(&mut machine.sp, 8);
-    }
-    if random & 4 == 0 {
-        near(&mut machine.pc, 20);
-    }
-    if random & 3 != 2 {
-        near(&mut machine.regs[FP], 32);
     }
 }
 

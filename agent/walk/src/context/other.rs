@@ -31,14 +31,6 @@ pub unsafe extern "C" fn guarded(
 /// It does nothing.
 pub unsafe fn leave(_: *mut c_void, _: usize) {}
 
-/// No fault is a walk's.
-///
-/// # Safety
-/// It does nothing.
-pub unsafe fn is_below(_: *mut c_void, _: usize) -> bool {
-    false
-}
-
 /// Every fault is the JVM's.
 ///
 /// # Safety
@@ -49,12 +41,6 @@ pub unsafe fn is_safe_fetch(_: *mut c_void, _: usize) -> bool {
 
 /// No fault on purpose where nothing would end it.
 pub fn fault(_: u32, _: usize) {}
-
-/// No damage either.
-///
-/// # Safety
-/// It does nothing.
-pub unsafe fn damage(_: *mut c_void, _: u64) {}
 
 /// Nothing is repaired.
 ///

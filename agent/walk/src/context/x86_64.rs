@@ -76,18 +76,6 @@ pub unsafe fn leave(context: *mut c_void, sp: usize) {
     }
 }
 
-/// True if the stack pointer is below `sp`, as in a function that was called from there, and not far.
-///
-/// # Safety
-/// `context` must be a ucontext.
-pub unsafe fn is_below(context: *mut c_void, sp: usize) -> bool {
-    // More than any thread's stack of use.
-    const FAR: usize = 1 << 30;
-    // SAFETY: by the caller's promise.
-    let here = unsafe { get(context, libc::REG_RSP) };
-    here < sp && sp - here < FAR
-}
-
 /// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose fault the JVM answers itself:
 /// a load, and its two ways out, as all versions of HotSpot have them.
 ///
@@ -124,35 +112,6 @@ pub fn fault(way: u32, address: usize) {
             2 => asm!("call {0}", in(reg) 16_usize, clobber_abi("C")),
             _ => asm!("mov eax, [{0}]", in(reg) address, out("eax") _),
         }
-    }
-}
-
-/// Damages a context as no thread ever has it: stack and frame pointer point somewhere else, into the stack or anywhere.
-///
-/// # Safety
-/// `context` must be a ucontext, and nobody's to return to.
-pub unsafe fn damage(context: *mut c_void, random: u64) {
-    let near = |register, shift: u32| {
-        // SAFETY: by the caller's promise.
-        let value = unsafe { get(context, register) };
-        let by = usize::try_from(random >> shift & 0xfff8).unwrap_or(0);
-        // Three of four stay in the neighbourhood, where the walker believes what it reads.
-        let other = if (random >> 62) == 3 {
-            value ^ (by << 24)
-        } else {
-            value.wrapping_add(by).wrapping_sub(0x1000)
-        };
-        // SAFETY: as above.
-        unsafe { set(context, register, other) };
-    };
-    if random & 1 == 0 {
-        near(libc::REG_RSP, 8);
-    }
-    if random & 4 == 0 {
-        near(libc::REG_RIP, 20);
-    }
-    if random & 3 != 2 {
-        near(libc::REG_RBP, 32);
     }
 }
 

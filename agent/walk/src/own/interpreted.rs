@@ -80,13 +80,13 @@ impl<M: Memory> Interpreted<'_, M> {
 
     /// The frame's method has called another one, and that with its stack where the callee says.
     fn has_called(&self) -> Option<bool> {
-        let Registers { pc, sp, fp } = self.here;
+        let Registers { sp, fp, .. } = self.here;
         let word = self.slot(slots::LAST_SP)?;
         // Since JDK 22 in words, from the frame pointer down.
         let relative = fp.wrapping_add(word.wrapping_mul(WORD));
         let last = if word.cast_signed() < 0 { relative } else { word };
         let near = last <= fp && last.saturating_add(NEAR) > sp && last < sp.saturating_add(NEAR);
-        Some(self.layout.interpreter.is_returned_to(pc) && word != 0 && near)
+        Some(self.is_returned_to() && word != 0 && near)
     }
 
     fn whole(&self, live: Option<Interpreting>, frames: &mut Frames<'_>) -> Option<Left> {

@@ -124,8 +124,8 @@ unsafe impl Walker for Attempt<'_> {
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         // SAFETY: the context is a ucontext and the JNIEnv the thread's, by the caller's promise.
         let scene = unsafe {
-            let at = (registers(subject.context), link(subject.context));
-            Scene::of(at, subject, self.ground, self.walker.barrier())
+            let (at, link) = (registers(subject.context), link(subject.context));
+            Scene::of(at, link, subject, self.ground, self.walker.barrier())
         };
         let scene = scene.ok_or(Reason::UNKNOWN_JAVA)?;
         let candidate = loop {

@@ -34,7 +34,8 @@ impl<'g> Scene<'g> {
     /// # Safety
     /// The subject's JNIEnv must be of this JVM, whose ground it is.
     pub unsafe fn of(
-        (at, link): (Registers, Option<usize>),
+        at: Registers,
+        link: Option<usize>,
         subject: &Subject<'_>,
         ground: &'g Ground,
         barrier: Range<usize>,
@@ -51,20 +52,24 @@ impl<'g> Scene<'g> {
     /// Where the last call returns to, if a register tells that, the thread was interrupted in code of the JVM's making, and that is not what
     /// has called. What has its caller on the stack has made a frame since, and stands elsewhere.
     pub fn link(&self) -> Option<usize> {
-        // SAFETY: a scene is to be used under the guard.
-        let memory = unsafe { Live::guarded() };
-        let code = |pc| self.ground.blobs.find(pc, &memory).map(|(blob, _)| blob);
-        let here = code(self.at.pc)?;
-        let is_own = |link: usize| Some(here) == code(link) || self.is_interpreter(self.at.pc);
+        let link = self.link?;
+        let (here, _) = self.code(self.at.pc)?;
+        let is_own =
+            self.is_interpreter(self.at.pc) || self.code(link).is_some_and(|(caller, _)| caller == here);
         let place = |word: usize| self.at.sp.wrapping_add(word.wrapping_mul(size_of::<usize>()));
-        let is_saved = |link: usize| (0..SAVED).any(|word| self.word(place(word)) == Some(link));
-        self.link.filter(|link| !is_own(*link) && !is_saved(*link))
+        let is_saved = || (0..SAVED).any(|word| self.word(place(word)) == Some(link));
+        (!is_own && !is_saved()).then_some(link)
     }
 
     /// True if the thread was interrupted in code of the JVM's making.
     pub fn is_in_code(&self) -> bool {
-        // SAFETY: as above.
-        self.ground.blobs.find(self.at.pc, &unsafe { Live::guarded() }).is_some()
+        self.code(self.at.pc).is_some()
+    }
+
+    /// Whose code an address is in, and of which kind that is.
+    fn code(&self, address: usize) -> Option<(usize, Blob)> {
+        // SAFETY: a scene is to be used under the guard.
+        self.ground.blobs.find(address, &unsafe { Live::guarded() })
     }
 
     /// A word of the thread's stack; `None` if there is none.
@@ -81,9 +86,7 @@ impl<'g> Scene<'g> {
 
     /// True for what lies in the code of a method that may be running. Of one that was given up for good nothing may be asked.
     pub fn is_method(&self, address: usize) -> bool {
-        // SAFETY: a scene is to be used under the guard.
-        let memory = unsafe { Live::guarded() };
-        self.ground.blobs.at(address, &memory) == Some(Blob::Method)
+        self.code(address).is_some_and(|(_, kind)| kind == Blob::Method)
     }
 
     /// True if a call ends at this address of a method's code. (The interpreter's return addresses are entries of its own, behind no

@@ -244,7 +244,7 @@ mod tests {
             let subject =
                 Subject { env, context: core::ptr::null_mut(), calls: false, told: &told, walking: &walking };
             // SAFETY: the ground says where things lie in this thread.
-            let scene = unsafe { Scene::of((at, link), &subject, &ground, BARRIER..BARRIER + 0x10) }?;
+            let scene = unsafe { Scene::of(at, link, &subject, &ground, BARRIER..BARRIER + 0x10) }?;
             let strategy = ALL.iter().find(|known| known.name == strategy).unwrap();
             let mut proposed = Vec::new();
             for number in 0..10_000 {
