@@ -8,10 +8,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use vouch_formats::Format;
-use vouch_log::{ENDING, is_left};
+use vouch_log::{ENDING, Recovered, is_left};
 use vouch_options::DEFAULT_OUT;
+use vouch_options::pattern::Place;
 
 use crate::given::{Given, seen};
+use crate::outputs::Outputs;
 use crate::recover;
 use crate::say::show;
 use crate::terminal::Terminal;
@@ -77,15 +79,16 @@ fn recover_one(recording: &Path, given: &Given) -> (Vec<String>, bool) {
     let profile = PathBuf::from(format!("{stem}{ending}"));
     let place = seen(recording);
     let mut lines = vec![WITHOUT_A_WORD.to_owned()];
-    let summary = recover::make(recording, &[profile], None);
-    let is_made = summary.is_ok();
-    match summary {
-        Ok(summary) => {
+    let made = recover::read(recording).and_then(|read| make_all(&read, recording, profile, given));
+    let is_made = made.is_ok();
+    match made {
+        Ok((summary, lacks)) => {
             lines.extend(summary.lines().map(str::to_owned));
-            let is_all = given.all("out").count() < 2 && !given.has("report");
             let is_kept = given.all("recording").any(|value| value == "keep");
-            if !is_all {
-                lines.push(format!("[vouch] `vouch recover {place}` makes the other files of it"));
+            if let Some(why) = lacks {
+                lines.push(format!(
+                    "[vouch] {place} {why}; `vouch recover {place}` makes the other files of it"
+                ));
             } else if !is_kept && let Err(error) = fs::remove_file(recording) {
                 lines.push(format!("[vouch] {place} is needed no more, and could not be removed: {error}"));
             }
@@ -93,4 +96,35 @@ fn recover_one(recording: &Path, given: &Given) -> (Vec<String>, bool) {
         Err(why) => lines.push(format!("[vouch] {place} {why}")),
     }
     (lines, is_made)
+}
+
+/// Makes all that was asked for, or the profile alone and why not more; what there is to say.
+fn make_all(
+    read: &(Recovered, bool),
+    recording: &Path,
+    profile: PathBuf,
+    given: &Given,
+) -> Result<(String, Option<String>), String> {
+    let inputs = [recording.to_owned()];
+    let variable = |name: &str| std::env::var(name).ok();
+    let place = Place { pid: read.0.meta.pid, time: "%t".to_owned(), variable: &variable, inherited: false };
+    let expand = |wanted: &str| match place.expand(wanted)? {
+        timed if timed.contains("%t") => Err("has files whose names have its time in them".to_owned()),
+        name => Ok(PathBuf::from(name)),
+    };
+    let mut outs = vec![profile];
+    let others: Result<Vec<_>, _> = given.all("out").skip(1).map(expand).collect();
+    let report = given.all("report").last().map(expand).transpose();
+    let why = match others.and_then(|others| Ok((others, report?))) {
+        Ok((others, report)) => {
+            outs.extend(others);
+            match Outputs::check(&outs, report.as_deref(), &inputs) {
+                Ok(outputs) => return Ok((recover::write(read, &outputs)?, None)),
+                Err(why) => why,
+            }
+        }
+        Err(why) => why,
+    };
+    outs.truncate(1);
+    Ok((recover::write(read, &Outputs::check(&outs, None, &inputs)?)?, Some(why)))
 }

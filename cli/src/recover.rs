@@ -60,6 +60,11 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
 /// Makes profiles of a recording; what there is to say, or what is wrong with it as the rest of a sentence.
 pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<String, String> {
     let outputs = Outputs::check(outs, report, &[path.to_owned()])?;
+    write(&read(path)?, &outputs)
+}
+
+/// What a recording has, and whether its process still writes it.
+pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
     let file = vouch_archive::open_file(path)?;
     let mut in_use = is_in_use(&file);
     let mut read = vouch_log::read(file)?;
@@ -69,8 +74,13 @@ pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<Stri
         in_use = is_in_use(&file);
         read = vouch_log::read(file)?;
     }
+    Ok((read, in_use))
+}
+
+/// Writes what is wanted of it; what there is to say.
+pub fn write((read, in_use): &(Recovered, bool), outputs: &Outputs<'_>) -> Result<String, String> {
     let Recovered { recording, meta, found } = read;
-    outputs.write(&recording, &meta)?;
+    outputs.write(recording, meta)?;
     outputs.write_report(|to| meta.report.write(to))?;
     let mut text = outputs.told(|files| meta.report.summary(files));
     let mut say = |line: &str| {
@@ -78,7 +88,7 @@ pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<Stri
         text.push_str(line);
         text.push('\n');
     };
-    if let Some(lacks) = ended(in_use, found.is_ended) {
+    if let Some(lacks) = ended(*in_use, found.is_ended) {
         say(lacks);
     }
     Ok(text)

@@ -29,6 +29,7 @@ import java.util.TreeSet;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
@@ -44,6 +45,7 @@ public class FullDisk {
         String[] namespace = namespace();
         nothingFits(namespace);
         onlyTheReportFits(namespace);
+        freed(namespace);
     }
 
     private static void nothingFits(String[] namespace) throws Exception {
@@ -71,14 +73,30 @@ public class FullDisk {
         Check.atLeast(50, Report.read(run.dir.resolve("left/r.json")).signals(), "signals in the report that fitted");
     }
 
-    private static Run run(String[] namespace, Path disk, String options, int room) {
-        // What is on the disk is gone with the namespace, so the shell copies it out.
+    /** There is room again while the program runs, which is killed then: all that it did meanwhile is in its recording. */
+    private static void freed(String[] namespace) throws Exception {
+        Path disk = Files.createDirectory(Paths.get("freed").toAbsolutePath());
+        Run run = on(namespace, disk, "out=" + disk + "/p.json").run(Freed.class, disk.toString());
+        Check.equal("[full, room again]", run.out.toString(), "the program's output");
+        Check.equal(137, run.exit, "exit code of a program that kills itself");
+        String said = run.vouchLines().toString();
+        Check.that(said.matches(".*p\\.vouch cannot be written: No space left.*p\\.vouch goes on.*"), "what is said of the recording: " + said);
+        Tool.vouch(run.dir, "recover", "left/p.vouch", "--out", "p.json", "--report", "r.json").ok();
+        Check.equal(0, Report.read(run.dir.resolve("r.json")).samples("dropped"), "samples that are lost");
+        Profile.read(run.dir.resolve("p.json")).track("main").checkRan("FullDisk$Freed.whileFull", Freed.MILLIS);
+    }
+
+    /** On a disk of its own. What is there is gone with the namespace, so the shell copies it out. */
+    private static Vm on(String[] namespace, Path disk, String options) {
         String script = "disk=$1; shift; mount -t tmpfs -o size=1m vouch-test $disk || exit 99\n"
             + "\"$@\"; code=$?; cp -a $disk left; exit $code";
         List<String> launcher = new ArrayList<>(Arrays.asList(namespace));
         launcher.addAll(Arrays.asList("sh", "-c", script, "sh", disk.toString()));
-        Run run = Vm.with(options + ",interval=1ms").noFiles().launcher(launcher.toArray(new String[0]))
-            .run(Program.class, disk.toString(), Integer.toString(room));
+        return Vm.with(options + ",interval=1ms").noFiles().launcher(launcher.toArray(new String[0]));
+    }
+
+    private static Run run(String[] namespace, Path disk, String options, int room) {
+        Run run = on(namespace, disk, options).run(Program.class, disk.toString(), Integer.toString(room));
         Check.equal("[burnt, full]", run.out.toString(), "the program's output");
         Check.equal(CODE, run.exit, "exit code");
         Check.empty(run.otherErr(), "lines on stderr that are not Vouch's");
@@ -117,6 +135,16 @@ public class FullDisk {
             deep(200);
             System.out.println("burnt");
             Path filler = Paths.get(args[0], "filler");
+            fill(filler);
+            long size = Files.size(filler) - Integer.parseInt(args[1]);
+            try (FileChannel channel = FileChannel.open(filler, StandardOpenOption.WRITE)) {
+                channel.truncate(size);
+            }
+            System.out.println("full");
+            System.exit(CODE);
+        }
+
+        static void fill(Path filler) {
             try (FileOutputStream out = new FileOutputStream(filler.toFile())) {
                 byte[] page = new byte[4096];
                 for (int written = 0; written <= 1 << 20; written += page.length) {
@@ -124,13 +152,8 @@ public class FullDisk {
                 }
                 System.out.println("the disk is not full");
             } catch (IOException full) {
-                long size = Files.size(filler) - Integer.parseInt(args[1]);
-                try (FileChannel channel = FileChannel.open(filler, StandardOpenOption.WRITE)) {
-                    channel.truncate(size);
-                }
-                System.out.println("full");
+                // As it was to be.
             }
-            System.exit(CODE);
         }
 
         /** Stacks that differ, so that the profile is larger than a page or two. */
@@ -139,6 +162,38 @@ public class FullDisk {
             if (left > 0) {
                 deep(left - 1);
             }
+        }
+    }
+
+    static class Freed {
+        static final int MILLIS = 500;
+
+        public static void main(String[] args) throws Exception {
+            Path filler = Paths.get(args[0], "filler");
+            Path recording = Paths.get(args[0], "p.vouch");
+            Burn.millis(300);
+            Program.fill(filler);
+            long full = Files.size(recording);
+            whileFull();
+            // What was left of its last page may have been written on.
+            System.out.println(Files.size(recording) - full <= 4096 ? "full" : "there was room all the while");
+            Files.delete(filler);
+            // Each round of the agent's writes once: all that it had in the first, what came since in the second.
+            for (int rounds = 0; rounds < 2; rounds++) {
+                long before = Files.size(recording);
+                for (int times = 0; times < 1_000 && Files.size(recording) == before; times++) {
+                    Burn.millis(10);
+                }
+                if (Files.size(recording) == before) {
+                    System.out.println("nothing is written any more");
+                }
+            }
+            System.out.println("room again");
+            new ProcessBuilder("kill", "-9", Paths.get("/proc/self").toRealPath().getFileName().toString()).start().waitFor();
+        }
+
+        private static void whileFull() {
+            Burn.millis(MILLIS);
         }
     }
 }

@@ -1,0 +1,139 @@
+/*
+ * Most JVMs that are lost in production are lost to memory: the heap is full and a flag ends the process, or the kernel kills it in its
+ * container. None of these ends lets an agent write anything.
+ *
+ * @test id=heap
+ * @summary a JVM that ends of a full heap has its profile
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main OutOfMemory heap
+ */
+
+/*
+ * @test id=container
+ * @summary a JVM that the kernel kills for its memory has its profile
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main OutOfMemory container
+ */
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Vm;
+
+public class OutOfMemory {
+    public static void main(String[] args) throws Exception {
+        if (args[0].equals("heap")) {
+            ended("-XX:+ExitOnOutOfMemoryError", 3);
+            ended("-XX:+CrashOnOutOfMemoryError", 134);
+        } else {
+            killed();
+        }
+    }
+
+    /** By a flag that services are run with; `vouch run` makes the profile itself. */
+    private static void ended(String flag, int exit) throws IOException {
+        Path dir = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "run-");
+        String java = Vm.jdk().resolve("bin/java").toString();
+        try (Running vouch = Tool.start(dir, Arrays.asList("sh", "-c", "ulimit -c 0; exec \"$@\"", "sh"), "run", "--out", "all.json", "--report",
+            "report.json", "--", java, "-Xmx64m", flag, "-cp", Vm.classPath(), Fills.class.getName(), "1000")) {
+            Run run = vouch.waitForAnyEnd();
+            Check.equal(exit, run.exit, "exit code with " + flag);
+            Check.contains(run.vouchLines().toString(), "a JVM ended without a word", "what is said of a JVM with " + flag);
+        }
+        holds(dir.resolve("all.json"), dir.resolve("report.json"));
+        Check.that(!Files.exists(dir.resolve("all.vouch")), "the recording stays though its profile is made");
+    }
+
+    private static void killed() throws Exception {
+        Path group = group();
+        Run run;
+        String killed;
+        try {
+            // All that runs in the group is killed, or the largest: the shell has moved itself into it and is replaced.
+            try (Running child = Vm.with("").flags("-Xmx1g").launcher("sh", "-c", "g=$1; shift; echo $$ >$g/cgroup.procs && exec \"$@\"", "sh",
+                group.toString()).start(Fills.class, "700")) {
+                run = child.waitForAnyEnd();
+            }
+            killed = text(group.resolve("memory.events")) + text(group.resolve("memory.oom_control"));
+        } finally {
+            Files.delete(group);
+        }
+        Check.that(killed.matches("(?s).*oom_kill [1-9].*"), "the kernel has killed for memory: " + killed + run.err);
+        Check.equal(137, run.exit, "exit code of a JVM that the kernel has killed");
+        Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "all.json", "--report", "got.json").ok();
+        holds(run.dir.resolve("all.json"), run.dir.resolve("got.json"));
+    }
+
+    /** A control group with less memory than the program wants, of either version. */
+    private static Path group() throws IOException {
+        String limit = Long.toString(400L << 20);
+        List<String> tried = new ArrayList<>();
+        for (String root : new String[] {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"}) {
+            Path group = Paths.get(root, "vouch-test-" + Paths.get("/proc/self").toRealPath().getFileName());
+            try {
+                Files.createDirectory(group);
+            } catch (IOException refused) {
+                tried.add(root + ": " + refused);
+                continue;
+            }
+            for (String name : new String[] {"memory.limit_in_bytes", "memory.max"}) {
+                if (Files.exists(group.resolve(name))) {
+                    Files.write(group.resolve(name), limit.getBytes(StandardCharsets.US_ASCII));
+                    return group;
+                }
+            }
+            tried.add(root + ": it has no limit of memory");
+            Files.delete(group);
+        }
+        Skip.unless(false, "no control group can be made: " + tried);
+        return null;
+    }
+
+    private static String text(Path file) throws IOException {
+        return Files.exists(file) ? new String(Files.readAllBytes(file), StandardCharsets.US_ASCII) : "";
+    }
+
+    /** It burnt before it began to fill the heap, and all of that is long on disk. */
+    private static void holds(Path profile, Path report) {
+        Profile.read(profile).track("main").checkRan("OutOfMemory$Fills.burn", Fills.MILLIS);
+        Check.equal(0, Report.read(report).samples("dropped"), "samples that are lost");
+    }
+
+    static class Fills {
+        static final int MILLIS = 500;
+        private static final List<byte[]> KEPT = new ArrayList<>();
+
+        public static void main(String[] args) {
+            burn();
+            for (int megabytes = 0; megabytes < Integer.parseInt(args[0]); megabytes++) {
+                byte[] kept = new byte[1 << 20];
+                Arrays.fill(kept, (byte) 1);
+                KEPT.add(kept);
+                Burn.millis(1);
+            }
+            System.out.println("there was room for all");
+        }
+
+        private static void burn() {
+            Burn.millis(MILLIS);
+        }
+    }
+}
