@@ -35,7 +35,7 @@ pub fn own_cpu() -> u64 {
 pub fn from_now(time: Duration) -> libc::timespec {
     let until = epoch().saturating_add(nanos(time));
     libc::timespec {
-        tv_sec: libc::time_t::try_from(until / 1_000_000_000).unwrap_or(libc::time_t::MAX),
+        tv_sec: i64::try_from(until / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: libc::c_long::try_from(until % 1_000_000_000).unwrap_or(0),
     }
 }

@@ -99,10 +99,11 @@ impl Drop for Running<'_> {
 /// The calling thread goes before all others, if the system allows it: among those of real time, else among the ordinary.
 pub fn take_priority() {
     const FIRST: i32 = -20;
-    let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: both calls are about the calling thread; the first reads one parameter. Refusals change nothing.
+    // The kernel's own, of a number alone: musl knows the call, but refuses all that it is asked.
+    let lowest: libc::c_int = 1;
+    // SAFETY: both calls are about the calling thread; the first reads one number. Refusals change nothing.
     unsafe {
-        if libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) != 0 {
+        if libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_RR, &raw const lowest) != 0 {
             libc::setpriority(libc::PRIO_PROCESS, clock::own_tid(), FIRST);
         }
     }

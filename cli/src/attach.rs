@@ -171,7 +171,7 @@ impl Line {
             // Loaded once more by another name it would be a second agent.
             Some(loaded) => loaded.clone(),
             None if apart => {
-                let library = agent::library()?;
+                let library = agent::library(jvm.libc)?;
                 let from = File::open(&library);
                 terminal.lay(
                     agent::NAME,
@@ -179,7 +179,7 @@ impl Line {
                 )?;
                 terminal.seen(agent::NAME)
             }
-            None => agent::library()?,
+            None => agent::library(jvm.libc)?,
         };
         Ok(Self { jvm, terminal, library, apart, fetched: Vec::new() })
     }

@@ -12,7 +12,7 @@ use std::thread;
 
 use clap::Args;
 
-use crate::agent;
+use crate::agent::{self, Libc};
 use crate::attach::Line;
 use crate::given::Given;
 use crate::jvm;
@@ -145,7 +145,7 @@ fn started() -> Result<(String, Vec<String>), String> {
     let java = java().ok_or(
         "there is no java on PATH, and JAVA_HOME is not set: name a JVM that runs, or set one of them",
     )?;
-    let library = agent::library()?;
+    let library = agent::library(Libc::of_command(&java))?;
     let mut terminal = Terminal::here()?;
     let options = Given::default().text(&[Cow::Owned(terminal.option()), Cow::Borrowed("check")])?;
     let mut agent = OsString::from("-agentpath:");

@@ -22,7 +22,7 @@ use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::emulate_default_handler;
 use signal_hook::low_level::siginfo::{Cause, Origin};
 
-use crate::agent;
+use crate::agent::{self, Libc};
 use crate::given::{Options, Start};
 use crate::left;
 use crate::say::show;
@@ -57,7 +57,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
             "{EVERY_JVM} brings the agent into every JVM already, by another `vouch run` perhaps: one is enough"
         ));
     }
-    let library = agent::library()?;
+    let library = agent::library(Libc::of_command(Path::new(program)))?;
     let mut terminal = Terminal::here()?;
     let launcher = Launcher::of(program);
     if launcher == Launcher::Unknown {

@@ -12,9 +12,13 @@
  */
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
@@ -51,6 +55,8 @@ public class Attached {
             attached.stepByStep();
             attached.later();
             attached.often();
+            attached.atOnce();
+            attached.atLength();
             attached.mistakes();
             attached.untilItIsKilled();
             Run run = child.waitForAnyEnd();
@@ -125,6 +131,7 @@ public class Attached {
         Path threads = Paths.get("/proc", pid, "task");
         long before = Run.files(files).size();
         long threadsBefore = Run.files(threads).size();
+        long memoryBefore = memory();
         for (int times = 0; times < Scale.pick(10, 1_000); times++) {
             Tool.vouch(dir, "start", pid, "--out", "often.json", "--quiet").ok();
             Tool.vouch(dir, "stop", pid, "--quiet").ok();
@@ -133,6 +140,46 @@ public class Attached {
         int most = Scale.pick(5, 50);
         Check.atMost(before + most, Run.files(files).size(), "open files of the service");
         Check.atMost(threadsBefore + most, Run.files(threads).size(), "threads of the service");
+        System.out.println("memory of the service: " + memoryBefore + " kB before, " + memory() + " kB after");
+    }
+
+    private long memory() throws IOException {
+        String status = new String(Files.readAllBytes(Paths.get("/proc", pid, "status")), StandardCharsets.US_ASCII);
+        return Long.parseLong(status.replaceAll("(?s).*VmRSS:\\s*(\\d+) kB.*", "$1"));
+    }
+
+    /** Whoever comes while another has his recording is told so; nobody loses his for it. */
+    private void atOnce() throws Exception {
+        List<Running> all = new ArrayList<>();
+        for (int times = 0; times < 20; times++) {
+            all.add(Tool.start(dir, "attach", pid, "--duration", "20ms", "--out", "at-once-" + times + ".json"));
+        }
+        int recorded = 0;
+        for (int times = 0; times < all.size(); times++) {
+            try (Running one = all.get(times)) {
+                Run run = one.waitForAnyEnd();
+                boolean has = Files.exists(dir.resolve("at-once-" + times + ".json"));
+                Check.equal(run.exit == 0, has, "one of twenty has a profile, that ended with " + run.exit + ": " + run.err);
+                if (has) {
+                    recorded++;
+                } else {
+                    Check.contains(String.join("; ", run.err), "vouch: a recording is running already", "what another of twenty is told");
+                }
+            }
+        }
+        Check.atLeast(1, recorded, "recordings of twenty that wanted one");
+    }
+
+    /** More than the protocol's first version takes: a JVM that knows no other says so. */
+    private void atLength() throws Exception {
+        String threads = "main" + String.join("", Collections.nCopies(300, "|nobody"));
+        Tool attach = Tool.vouch(dir, "attach", pid, "--duration", "50ms", "--threads", threads, "--out", "long.json");
+        if (Vm.major() >= 24) {
+            attach.ok();
+            Check.that(Files.exists(dir.resolve("long.json")), "there is no profile of " + attach.text);
+        } else {
+            Check.contains(attach.refused(), "takes no more than 1024 characters", "what an older JVM is not even told");
+        }
     }
 
     /** What the agent has against it is told here, and the service runs on. */

@@ -48,15 +48,12 @@ need_toolchains() {
   [[ -n $newest ]] || { echo 'no JDK between 11 and 25 is there: install one'; return 1; }
 }
 
-# The other processor that Vouch is built for.
-AARCH64=aarch64-unknown-linux-gnu
-
-# Rust's own library for it.
-need_aarch64_std() {
-  [[ ! -d $(rustc --print sysroot)/lib/rustlib/$AARCH64/lib ]] || return 0
-  echo "fetching Rust's library for aarch64"
-  rustup target add "$AARCH64" >"$logs/rustup.log" 2>&1 \
-    || { echo "it could not be had (rustup target add $AARCH64): see ${logs#"$top"/}/rustup.log"; return 1; }
+# need_std TARGET: Rust's own library for another processor or C library.
+need_std() {
+  [[ ! -d $(rustc --print sysroot)/lib/rustlib/$1/lib ]] || return 0
+  echo "fetching Rust's library for $1"
+  rustup target add "$1" >"$logs/rustup.log" 2>&1 \
+    || { echo "it could not be had (rustup target add $1): see ${logs#"$top"/}/rustup.log"; return 1; }
 }
 
 need_jtreg() {

@@ -9,7 +9,8 @@
 //!     xtask events-page                           docs/events.md, from the catalogue
 //!     xtask jfr-events-page                       docs/jfr-events.md, from the catalogue of the JDK's own kinds
 //!     xtask manual FOLDER                         the command's manual pages and completions, as a release has them
-//!     xtask sbom METADATA.json FOLDER             what a release is built of, by `cargo metadata`: sbom.cdx.json and THIRD-PARTY.txt
+//!     xtask sbom METADATA.json FOLDER [NAME VERSION LICENCE TEXT]…   what a release is built of, by `cargo metadata`, and what else is in
+//!                                                 it, with the file of its licence, if any: sbom.cdx.json and THIRD-PARTY.txt
 //!     xtask jfr-settings MAJOR.default.jfr        settings by which the Flight Recorder records all kinds of that JDK
 //!     xtask jfr-kinds MAJOR.default.jfr…          that catalogue's facts, from recordings
 //!     xtask soak-row MAJOR-MODE-PROGRAM.json      how many walks a run made, as the soak keeps it
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
             _ => Err("name one folder".to_owned()),
         },
         Some("sbom") => |files| match files {
-            [metadata, folder] => sbom::write(metadata, folder).map(|()| String::new()),
+            [metadata, folder, others @ ..] => sbom::write(metadata, folder, others).map(|()| String::new()),
             _ => Err("name what cargo metadata said, and a folder".to_owned()),
         },
         Some("jfr-settings") => jfr_kinds::settings,

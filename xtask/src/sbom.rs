@@ -5,21 +5,35 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 /// The packages that are released.
 const RELEASED: [&str; 2] = ["vouch", "vouch-cli"];
 
+/// What is linked besides packages of cargo's, in fours: name, version, licence, and the file that has its text, or nothing.
+fn others(told: &[PathBuf]) -> Result<Vec<Value>, String> {
+    let fours = told.chunks(4).map(|told| match told {
+        [name, version, license, text] => {
+            let said = |path: &PathBuf| path.to_string_lossy().into_owned();
+            Ok(json!({ "name": said(name), "version": said(version), "license": said(license), "license_file": said(text) }))
+        }
+        _ => Err("what is linked besides has a name, a version, a licence, and a file for that".to_owned()),
+    });
+    fours.collect()
+}
+
 /// Writes both files into a folder; `metadata` is what `cargo metadata --filter-platform …` says.
-pub fn write(metadata: &Path, folder: &Path) -> Result<(), String> {
+pub fn write(metadata: &Path, folder: &Path, besides: &[PathBuf]) -> Result<(), String> {
     let unread = |error: std::io::Error| format!("{}: {error}", metadata.display());
     let metadata: Value = serde_json::from_str(&fs::read_to_string(metadata).map_err(unread)?)
         .map_err(|error| error.to_string())?;
     let packages = linked(&metadata)?;
-    let (own, foreign): (Vec<_>, Vec<_>) =
+    let (own, mut foreign): (Vec<_>, Vec<_>) =
         packages.into_iter().partition(|package| package["source"].is_null());
+    let besides = others(besides)?;
+    foreign.extend(&besides);
     let version =
         own.iter().find_map(|package| package["version"].as_str()).ok_or("no package is our own")?;
     let list = serde_json::to_string_pretty(&list(version, &foreign)).map_err(|error| error.to_string())?;
@@ -80,13 +94,15 @@ fn list(version: &str, packages: &[&Value]) -> Value {
         let (name, version) = (name.unwrap_or_default(), version.unwrap_or_default());
         let mut component = json!({
             "type": "library",
-            "bom-ref": format!("pkg:cargo/{name}@{version}"),
+            "bom-ref": format!("{name}@{version}"),
             "name": name,
             "version": version,
-            "purl": format!("pkg:cargo/{name}@{version}"),
             // What some packages still write in the place of OR.
             "licenses": [{ "expression": license.unwrap_or("NOASSERTION").replace('/', " OR ") }],
         });
+        if package["manifest_path"].is_string() {
+            component["purl"] = json!(format!("pkg:cargo/{name}@{version}"));
+        }
         if let Some(repository) = repository {
             component["externalReferences"] = json!([{ "type": "vcs", "url": repository }]);
         }
@@ -109,29 +125,37 @@ fn list(version: &str, packages: &[&Value]) -> Value {
     })
 }
 
+/// The texts of a package's licences, as they lie beside its manifest, or where the package says.
+fn texts_of(package: &Value) -> Result<Vec<String>, String> {
+    let Some(manifest) = package["manifest_path"].as_str() else {
+        let named = package["license_file"].as_str().filter(|file| !file.is_empty());
+        let read = |file: &str| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));
+        return named.map(read).into_iter().collect();
+    };
+    let folder = Path::new(manifest).parent().ok_or("a package lies nowhere")?;
+    let files = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let is_text = |name: &str| {
+        ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"]
+            .iter()
+            .any(|word| name.to_uppercase().starts_with(word))
+    };
+    let texts = files.flatten().filter(|file| is_text(&file.file_name().to_string_lossy()));
+    Ok(texts.filter_map(|file| fs::read_to_string(file.path()).ok()).collect())
+}
+
 /// Each text once, with whose it is.
 fn texts(packages: &[&Value]) -> Result<String, String> {
     let mut whose: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut without = Vec::new();
     for package in packages {
-        let [name, version, manifest] =
-            ["name", "version", "manifest_path"].map(|key| package[key].as_str().unwrap_or_default());
+        let [name, version] = ["name", "version"].map(|key| package[key].as_str().unwrap_or_default());
         let label = format!("{name} {version} ({})", package["license"].as_str().unwrap_or("see below"));
-        let folder = Path::new(manifest).parent().ok_or("a package lies nowhere")?;
-        let mut found = false;
-        let files = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        for file in files.flatten() {
-            let called = file.file_name().to_string_lossy().to_uppercase();
-            let is_text = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
-            if is_text.iter().any(|word| called.starts_with(word))
-                && let Ok(text) = fs::read_to_string(file.path())
-            {
-                found = true;
-                whose.entry(text.trim().to_owned()).or_default().push(label.clone());
-            }
+        let texts = texts_of(package)?;
+        if texts.is_empty() {
+            without.push(label.clone());
         }
-        if !found {
-            without.push(label);
+        for text in texts {
+            whose.entry(text.trim().to_owned()).or_default().push(label.clone());
         }
     }
     let mut all: Vec<_> = whose
@@ -194,5 +218,21 @@ mod tests {
         assert_eq!(list["components"][1]["purl"], "pkg:cargo/b@1.0.0");
         assert_eq!(list["components"][1]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert!(texts(&linked[..2]).unwrap().contains("a 1.0.0 (MIT/Apache-2.0)"));
+    }
+
+    #[test]
+    fn what_the_linker_brings_is_listed_with_its_licence() {
+        let file = std::env::temp_dir().join(format!("vouch-licence-{}", std::process::id()));
+        fs::write(&file, "do as you like\n").unwrap();
+        let told = ["musl", "1.2", "MIT"].map(PathBuf::from);
+        let besides = others(&[told.to_vec(), vec![file.clone()]].concat()).unwrap();
+        let besides: Vec<&Value> = besides.iter().collect();
+        assert_eq!(list("1", &besides)["components"][0]["name"], "musl");
+        assert_eq!(list("1", &besides)["components"][0]["purl"], Value::Null);
+        let told_of = texts(&besides).unwrap();
+        assert!(told_of.contains("musl 1.2 (MIT)") && told_of.contains("do as you like"), "{told_of}");
+        fs::remove_file(&file).unwrap();
+        assert!(texts(&besides).is_err());
+        assert!(others(&told).is_err());
     }
 }

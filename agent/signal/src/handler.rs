@@ -32,7 +32,7 @@ use crate::virtuals::VIRTUALS;
 pub static GATE: Gate<Sampler> = Gate::new();
 
 /// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
-const PERF_EVENT_IOC_PERIOD: libc::c_ulong = 0x4008_2404;
+const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404;
 
 /// A thread does not rest for what the drain takes for so many words of a sample: most stacks are no longer.
 const FREE_WORDS: usize = 2_048;

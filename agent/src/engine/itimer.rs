@@ -37,7 +37,7 @@ fn present_us() -> u64 {
 
 fn set(interval: Duration) -> io::Result<()> {
     let value = libc::timeval {
-        tv_sec: interval.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_sec: interval.as_secs().try_into().unwrap_or(i64::MAX),
         tv_usec: interval.subsec_micros().into(),
     };
     let timer = libc::itimerval { it_interval: value, it_value: value };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use vouch_sample::{Answer, Cut, Frame, Reason, Stack};
 use vouch_signal::ask::{ASK, Ask};
 use vouch_signal::slots::Slot;
+use vouch_walk::context::{here, repair};
 use vouch_walk::guard::walk;
 use vouch_walk::walker::{RawFrame, Room, Subject, Walker};
 use vouch_witness::rules;
@@ -49,9 +50,9 @@ impl Question {
     pub unsafe fn direct(self, room: &mut [RawFrame]) -> Walked {
         // SAFETY: all zero is a valid ucontext.
         let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
-        // SAFETY: writes one ucontext; nobody jumps back into it.
-        unsafe { libc::getcontext(&raw mut context) };
         let context = (&raw mut context).cast();
+        // SAFETY: a ucontext, into which nobody jumps back.
+        unsafe { repair(context, here()) };
         let told = Cell::default();
         let subject = Subject::interrupted(self.env, context, &told, self.slot.walking());
         // SAFETY: the context is this thread's, just taken, and `room` has as many frames as it says; the rest is the caller's promise.

@@ -18,8 +18,9 @@ use super::{Jvm, Vm, status};
 /// Where a JVM listens, whatever its own folder of temporary files.
 pub const TMP: &str = "/tmp";
 
-/// The protocol's own limit for a word.
+/// The first version's limit for a word, and the second's for all of them.
 const LONGEST: usize = 1024;
+const LONGEST_LATER: usize = 256 << 10;
 /// A JVM that is well makes its socket within a fraction of a second.
 const WAKING: Duration = Duration::from_secs(10);
 /// To write a large profile takes a while.
@@ -36,26 +37,48 @@ pub enum Answer {
     No(String),
 }
 
+/// How words are put. Every JVM knows the first; those of JDK 24 and later know both, and take longer words by the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    First,
+    Second,
+}
+
+impl Version {
+    /// What is sent; the first version has always as many words.
+    fn request(self, words: [&str; 4]) -> Vec<u8> {
+        let mut said: Vec<&str> = words.to_vec();
+        let length: String;
+        match self {
+            Self::First => said.insert(0, "1"),
+            Self::Second => {
+                length = said.iter().map(|word| word.len() + 1).sum::<usize>().to_string();
+                said.splice(0..0, ["2", &length]);
+            }
+        }
+        said.iter().flat_map(|word| word.bytes().chain([0])).collect()
+    }
+}
+
 /// Has a JVM load the agent, with options.
 pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> {
     let library = library.to_str().ok_or("the agent's library has a name that a JVM cannot be told")?;
-    if let Some(long) = [library, options].iter().find(|text| text.len() > LONGEST) {
-        return Err(format!(
-            "a JVM that runs takes no more than {LONGEST} characters, and these are {}",
-            long.len()
-        ));
+    let longest = library.len().max(options.len());
+    let too_long =
+        |most| format!("a JVM that runs takes no more than {most} characters, and these are {longest}");
+    // The words that are not counted here are short.
+    if library.len() + options.len() > LONGEST_LATER - LONGEST {
+        return Err(too_long(LONGEST_LATER - LONGEST));
     }
     may_attach(jvm)?;
     let folder = folder(jvm.pid)?;
     // A JVM listens to nobody but its user.
     let answer = jvm.user.does(|| {
-        let mut stream = connect(jvm, &folder)?;
-        ask(&mut stream, &["load", library, "true", options]).map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                format!("process {} took the command and has not answered: it hangs, or does not come to a safepoint", jvm.pid)
-            }
-            _ => format!("process {} was asked, and did not answer: {error}", jvm.pid),
-        })
+        let version = if longest <= LONGEST { Version::First } else { latest(jvm, &folder)? };
+        if version == Version::First && longest > LONGEST {
+            return Err(too_long(LONGEST) + ": one of JDK 24 or later takes more");
+        }
+        ask(jvm, &folder, version, ["load", library, "true", options])
     })?;
     understand(&answer)
         .ok_or_else(|| format!("process {} answered in a way that nobody knows: {answer:?}", jvm.pid))
@@ -182,15 +205,29 @@ impl Drop for Trigger {
     }
 }
 
-/// Says it in the first version of the protocol, which every JVM knows.
-fn ask(stream: &mut UnixStream, words: &[&str; 4]) -> io::Result<String> {
+/// Which version it knows: an older JVM does not even know the question.
+fn latest(jvm: &Jvm, folder: &File) -> Result<Version, String> {
+    let answer = ask(jvm, folder, Version::First, ["getversion", "", "", ""])?;
+    Ok(if answer.trim_end() == "0\n2" { Version::Second } else { Version::First })
+}
+
+/// Says one word to it; the answer.
+fn ask(jvm: &Jvm, folder: &File, version: Version, words: [&str; 4]) -> Result<String, String> {
+    let stream = connect(jvm, folder)?;
+    say(stream, &version.request(words)).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            format!(
+                "process {} took the command and has not answered: it hangs, or does not come to a safepoint",
+                jvm.pid
+            )
+        }
+        _ => format!("process {} was asked, and did not answer: {error}", jvm.pid),
+    })
+}
+
+fn say(mut stream: UnixStream, request: &[u8]) -> io::Result<String> {
     stream.set_read_timeout(Some(ANSWERING))?;
-    let mut text = String::from("1\0");
-    for word in words {
-        text.push_str(word);
-        text.push('\0');
-    }
-    stream.write_all(text.as_bytes())?;
+    stream.write_all(request)?;
     let mut answer = Vec::new();
     stream.take(MOST).read_to_end(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
@@ -210,25 +247,44 @@ fn understand(answer: &str) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::Libc;
     use crate::jvm::user::User;
 
-    #[test]
-    fn whoever_listens_in_the_jvms_place_is_told_nothing() {
-        let (stream, _) = UnixStream::pair().unwrap();
-        let (own, _) = UnixStream::pair().unwrap();
-        let jvm = |pid| Jvm {
+    fn jvm(pid: u32) -> Jvm {
+        Jvm {
             pid,
             own_pid: 1,
             user: User { uid: 0, gid: 0 },
             vm: Vm::HotSpot,
             main: String::new(),
             release: None,
+            libc: Libc::Glibc,
             elsewhere: false,
             agent: None,
             recording: false,
-        };
+        }
+    }
+
+    #[test]
+    fn what_no_jvm_takes_is_told_none() {
+        let refused = load(&jvm(0), Path::new("/a"), &"o".repeat(300_000)).unwrap_err();
+        assert!(refused.contains("no more than 261120 characters, and these are 300000"), "{refused}");
+    }
+
+    #[test]
+    fn whoever_listens_in_the_jvms_place_is_told_nothing() {
+        let (stream, _) = UnixStream::pair().unwrap();
+        let (own, _) = UnixStream::pair().unwrap();
         assert!(known(&jvm(std::process::id()), own).is_ok());
         assert!(known(&jvm(std::process::id() + 1), stream).unwrap_err().contains("somebody else"));
+    }
+
+    #[test]
+    fn words_are_put_as_each_version_wants_them() {
+        let words = ["load", "/a", "true", ""];
+        let told = |version: Version| String::from_utf8(version.request(words)).unwrap().replace('\0', "|");
+        assert_eq!(told(Version::First), "1|load|/a|true||");
+        assert_eq!(told(Version::Second), "2|14|load|/a|true||");
     }
 
     #[test]

@@ -137,6 +137,17 @@ pub fn fault(way: u32, address: usize) {
     }
 }
 
+/// Where the calling thread is.
+pub fn here() -> Registers {
+    let (pc, sp, fp);
+    // SAFETY: reads three registers.
+    unsafe {
+        asm!("adr {}, .", "mov {}, sp", "mov {}, x29", out(reg) pc, out(reg) sp, out(reg) fp,
+            options(nomem, nostack, preserves_flags));
+    }
+    Registers { pc, sp, fp }
+}
+
 /// Where the thread was interrupted.
 ///
 /// # Safety
