@@ -3,6 +3,7 @@
 # outside of target/.
 # shellcheck shell=bash disable=SC2154,SC2034 # `top`, `logs` and `tools` are the sourcing script's; it uses what is set here
 
+# `known` tells besides what each part of its work took, and is run by scripts/accuracy alone.
 WORKLOADS=(javac mix database server script dynamic compiler deep maps crowd adverse)
 
 # Each the latest version that runs on JDKs 8 to 27.
@@ -113,7 +114,7 @@ java_xml() {
 # 0: its results were right; 3: it cannot run on this JDK, and the line says why; 2: it was asked for wrongly; else it failed.
 workload() (
   name=${1:-} seconds=${2:-} home=${3:-}
-  [[ " ${WORKLOADS[*]} " == *" $name "* ]] || { echo "there is no workload '$name': choose of ${WORKLOADS[*]}"; exit 2; }
+  [[ " ${WORKLOADS[*]} known " == *" $name "* ]] || { echo "there is no workload '$name': choose of ${WORKLOADS[*]} known"; exit 2; }
   [[ $seconds =~ ^[0-9]+$ ]] || { echo "workload $name SECONDS JAVA_HOME [JVM OPTION…]: '$seconds' is no number"; exit 2; }
   [[ -f $workload_classes/.built ]] || { echo 'call fetch_workloads first'; exit 2; }
   described=$(jdks_describe "$home") || { echo "no JVM starts in '$home'"; exit 2; }
