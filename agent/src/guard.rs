@@ -60,7 +60,9 @@ pub fn past_end() -> usize {
     static ADDRESS: OnceCell<usize> = OnceCell::new();
     // SAFETY: makes an empty file and maps a page of it, which nobody reads but a walker that is broken on purpose.
     *ADDRESS.get_or_init(|| unsafe {
-        let file = libc::memfd_create(c"empty".as_ptr(), libc::MFD_CLOEXEC);
+        // By its number: older C libraries have no function of that name.
+        let file = libc::syscall(libc::SYS_memfd_create, c"empty".as_ptr(), libc::MFD_CLOEXEC);
+        let file = i32::try_from(file).unwrap_or(-1);
         let page = libc::mmap(std::ptr::null_mut(), 1, libc::PROT_READ, libc::MAP_SHARED, file, 0);
         libc::close(file);
         page as usize

@@ -32,7 +32,8 @@ pub fn request(text: &str) -> Request {
         .into_iter()
         .filter_map(variable)
         .any(|options| !text.is_empty() && options.contains("-agent") && options.contains(&given));
-    let place = Place { pid: std::process::id(), time: clock::file_stamp(), variable: &variable, inherited };
+    let place =
+        Place { pid: std::process::id(), time: Some(clock::file_stamp()), variable: &variable, inherited };
     options::parse(text, &place)
 }
 

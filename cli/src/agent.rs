@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The variable that names it where it lies elsewhere.
@@ -26,33 +27,32 @@ impl Libc {
         }
     }
 
-    /// That of what this command starts: of itself, of the shell for a script, or else the usual one.
-    pub fn of_command(program: &Path) -> Self {
-        let shell = Path::new("/bin/sh");
-        on_path(program)
-            .as_deref()
-            .and_then(Self::of_program)
-            .or_else(|| Self::of_program(shell))
-            .unwrap_or(Self::Glibc)
-    }
-
-    /// Near its beginning a program names what loads it.
-    fn of_program(program: &Path) -> Option<Self> {
+    /// That of a program or a library, which near its beginning names what it needs; `None` for a script, and for what needs none.
+    pub fn of_file(file: &Path) -> Option<Self> {
+        const NEAR: u64 = 1 << 16;
         let mut start = Vec::new();
-        File::open(program).ok()?.take(4096).read_to_end(&mut start).ok()?;
-        start.strip_prefix(b"\x7fELF")?.split(|byte| *byte == 0).find_map(|text| {
-            let text = std::str::from_utf8(text).ok()?;
-            Self::of_loaded(text.strip_prefix('/')?.rsplit('/').next()?)
-        })
+        File::open(on_path(file)?).ok()?.take(NEAR).read_to_end(&mut start).ok()?;
+        start
+            .strip_prefix(b"\x7fELF")?
+            .split(|byte| *byte == 0)
+            .find_map(|text| Self::of_loaded(std::str::from_utf8(text).ok()?.rsplit('/').next()?))
     }
 
-    /// Where a folder of libraries has the agent.
-    fn place(self) -> &'static str {
-        match self {
-            Self::Glibc => NAME,
-            Self::Musl => "musl/libvouch.so",
-        }
+    /// The one that most programs here have.
+    pub fn of_this_system() -> Self {
+        Self::of_file(Path::new("/bin/sh")).unwrap_or(Self::Glibc)
     }
+}
+
+/// The `java` that JAVA_HOME names, or that a shell would run.
+pub fn java() -> Option<PathBuf> {
+    let home = std::env::var_os("JAVA_HOME").map(|home| PathBuf::from(home).join("bin/java"));
+    home.filter(|java| is_program(java)).or_else(|| on_path(Path::new("java")))
+}
+
+/// The `java` that lies beside a program, as beside all that a JDK brings.
+pub fn java_beside(program: &Path) -> Option<PathBuf> {
+    Some(on_path(program)?.canonicalize().ok()?.with_file_name("java")).filter(|java| is_program(java))
 }
 
 /// The file that a shell would run.
@@ -61,7 +61,11 @@ fn on_path(program: &Path) -> Option<PathBuf> {
         return Some(program.to_owned());
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 /// The library, by its whole name.
@@ -73,16 +77,20 @@ pub fn library(libc: Libc) -> Result<PathBuf, String> {
     }
     let program = std::env::current_exe().and_then(|program| program.canonicalize());
     let program = program.map_err(|error| format!("where this program lies is not known: {error}"))?;
-    let beside = program.with_file_name(libc.place());
-    let archive = program.parent().and_then(|bin| Some(bin.parent()?.join("lib").join(libc.place())));
-    let places: Vec<PathBuf> = [Some(beside), archive].into_iter().flatten().collect();
-    places.iter().find(|place| place.is_file()).cloned().ok_or_else(|| {
+    let beside = program.parent().unwrap_or(Path::new("/"));
+    let places = [beside.to_owned(), beside.with_file_name("lib")];
+    let places = places.iter().flat_map(|folder| [folder.join(NAME), folder.join("musl").join(NAME)]);
+    let places: Vec<PathBuf> = places.collect();
+    places.iter().find(|place| Libc::of_file(place) == Some(libc)).cloned().ok_or_else(|| {
         let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         let (whose, how) = match libc {
-            Libc::Glibc => ("", "build it (cargo build --release)"),
-            Libc::Musl => (" for a JVM of musl", "a release has it (scripts/release)"),
+            Libc::Glibc => ("glibc", "build it (cargo build --release)"),
+            Libc::Musl => ("musl", "a release has it (scripts/release)"),
         };
-        format!("the agent{whose} is neither {}: {how}, or name it in {VARIABLE}", places.join(" nor "))
+        format!(
+            "the agent for a JVM of {whose} is neither {}: {how}, or name it in {VARIABLE}",
+            places.join(" nor ")
+        )
     })
 }
 
@@ -95,7 +103,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("vouch-libc-{}", std::process::id()));
         let told = |bytes: &[u8]| {
             std::fs::write(&file, bytes).unwrap();
-            Libc::of_program(&file)
+            Libc::of_file(&file)
         };
         let of = |loader: &str| [b"\x7fELF\x02\x01\x01\0\0@\0", loader.as_bytes(), b"\0\0GNU\0"].concat();
         assert_eq!(told(&of("/lib/ld-musl-x86_64.so.1")), Some(Libc::Musl));
@@ -105,9 +113,9 @@ mod tests {
         assert_eq!(told(&of("")), None);
         assert_eq!(told(b"#!/bin/sh\0/lib/ld-musl-x86_64.so.1\0"), None);
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(Libc::of_program(&file), None);
+        assert_eq!(Libc::of_file(&file), None);
         // A shell that runs here is loaded by something.
-        assert!(Libc::of_program(Path::new("/bin/sh")).is_some());
+        assert!(Libc::of_file(Path::new("/bin/sh")).is_some());
     }
 
     #[test]

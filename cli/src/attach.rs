@@ -208,18 +208,14 @@ impl Line {
         given.make_absolute_of(&["jfr"])?;
         let (mut fetched, mut mistakes) = (Vec::new(), Vec::new());
         let variable = |name: &str| std::env::var(name).ok();
-        let place = Place { pid: self.jvm.pid, time: "%t".to_owned(), variable: &variable, inherited: false };
+        let place = Place { pid: self.jvm.pid, time: None, variable: &variable, inherited: false };
         for name in ["out", "report"] {
             given.change(name, |wanted| {
                 let ending = Format::of(wanted).map_or("", |format| format.ending);
                 let there = format!("{name}-{}{ending}", fetched.len());
                 let expanded = place.expand(wanted).and_then(|wanted| {
                     vouch_output::check(Path::new(&wanted))?;
-                    if wanted.contains("%t") {
-                        Err("%t is known in the JVM's own place alone".to_owned())
-                    } else {
-                        Ok(wanted)
-                    }
+                    Ok(wanted)
                 });
                 match expanded {
                     Ok(wanted) => fetched.push((there.clone(), PathBuf::from(wanted))),
@@ -318,7 +314,7 @@ impl Line {
     /// Makes the profile of a JVM that is gone, of the recording that it left.
     fn recover(&mut self, given: &Given) -> Result<usize, String> {
         if !self.apart {
-            return Ok(left::recover(&self.terminal, given));
+            return Ok(left::recover(&self.terminal, given, false));
         }
         let of = |kind: &'static str| {
             self.fetched

@@ -114,7 +114,7 @@ fn installed() -> Vec<String> {
     // Names of the same folder are said once.
     let mut homes: Vec<PathBuf> = folders.filter_map(|home| home.canonicalize().ok()).collect();
     homes.extend(
-        java()
+        agent::java()
             .and_then(|java| java.canonicalize().ok())
             .and_then(|java| Some(java.parent()?.parent()?.to_owned())),
     );
@@ -132,20 +132,12 @@ fn installed() -> Vec<String> {
     }
 }
 
-/// The `java` that a shell would run, or that JAVA_HOME names.
-fn java() -> Option<PathBuf> {
-    let home = std::env::var_os("JAVA_HOME").map(|home| PathBuf::from(home).join("bin"));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = home.into_iter().chain(std::env::split_paths(&path)).collect();
-    folders.iter().map(|folder| folder.join("java")).find(|java| java.is_file())
-}
-
 /// Asks a JVM that is started for it, and ends at once.
 fn started() -> Result<(String, Vec<String>), String> {
-    let java = java().ok_or(
+    let java = agent::java().ok_or(
         "there is no java on PATH, and JAVA_HOME is not set: name a JVM that runs, or set one of them",
     )?;
-    let library = agent::library(Libc::of_command(&java))?;
+    let library = agent::library(Libc::of_file(&java).unwrap_or_else(Libc::of_this_system))?;
     let mut terminal = Terminal::here()?;
     let options = Given::default().text(&[Cow::Owned(terminal.option()), Cow::Borrowed("check")])?;
     let mut agent = OsString::from("-agentpath:");

@@ -1,6 +1,6 @@
 //! What JVMs that were killed have left: their recordings, of which the profiles are made that they could not write.
 //!
-//! It must never take away a recording of which not everything was made that was asked for.
+//! It must never take away a recording of which not all files were made that were asked for, nor put one in the place of another run's.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -61,33 +61,32 @@ pub fn await_ends(terminal: &Terminal) {
 }
 
 /// Makes the profile of each recording that was begun from this terminal and whose process is gone; of how many.
-pub fn recover(terminal: &Terminal, given: &Given) -> usize {
+/// `inherited` says that they had their options from the environment, as all JVMs that a command starts.
+pub fn recover(terminal: &Terminal, given: &Given, inherited: bool) -> usize {
     let mut made = 0;
     for recording in terminal.recordings().iter().filter(|recording| is_left(recording)) {
-        let (lines, is_made) = recover_one(recording, given);
+        let (lines, is_made) = recover_one(recording, given, inherited);
         show(lines);
         made += usize::from(is_made);
     }
     made
 }
 
-fn recover_one(recording: &Path, given: &Given) -> (Vec<String>, bool) {
-    let out = given.all("out").next().unwrap_or(DEFAULT_OUT);
-    let ending = Format::of(out).map_or(".json.gz", |format| format.ending);
-    let name = recording.to_string_lossy();
-    let stem = name.strip_suffix(ENDING).unwrap_or(&name);
-    let profile = PathBuf::from(format!("{stem}{ending}"));
+fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>, bool) {
     let place = seen(recording);
     let mut lines = vec![WITHOUT_A_WORD.to_owned()];
-    let made = recover::read(recording).and_then(|read| make_all(&read, recording, profile, given));
+    let made = recover::read(recording).and_then(|read| make_all(&read, recording, given, inherited));
     let is_made = made.is_ok();
     match made {
         Ok((summary, lacks)) => {
             lines.extend(summary.lines().map(str::to_owned));
+            if given.has("jfr") || given.has("sources") {
+                lines.push("[vouch] what --jfr and --sources were to add is not in it".to_owned());
+            }
             let is_kept = given.all("recording").any(|value| value == "keep");
             if let Some(why) = lacks {
                 lines.push(format!(
-                    "[vouch] {place} {why}; `vouch recover {place}` makes the other files of it"
+                    "[vouch] {place} {why}; `vouch recover {place}` with --out FILE and --report FILE makes what is missing"
                 ));
             } else if !is_kept && let Err(error) = fs::remove_file(recording) {
                 lines.push(format!("[vouch] {place} is needed no more, and could not be removed: {error}"));
@@ -102,29 +101,49 @@ fn recover_one(recording: &Path, given: &Given) -> (Vec<String>, bool) {
 fn make_all(
     read: &(Recovered, bool),
     recording: &Path,
-    profile: PathBuf,
     given: &Given,
+    inherited: bool,
 ) -> Result<(String, Option<String>), String> {
     let inputs = [recording.to_owned()];
-    let variable = |name: &str| std::env::var(name).ok();
-    let place = Place { pid: read.0.meta.pid, time: "%t".to_owned(), variable: &variable, inherited: false };
-    let expand = |wanted: &str| match place.expand(wanted)? {
-        timed if timed.contains("%t") => Err("has files whose names have its time in them".to_owned()),
-        name => Ok(PathBuf::from(name)),
-    };
-    let mut outs = vec![profile];
-    let others: Result<Vec<_>, _> = given.all("out").skip(1).map(expand).collect();
-    let report = given.all("report").last().map(expand).transpose();
-    let why = match others.and_then(|others| Ok((others, report?))) {
-        Ok((others, report)) => {
-            outs.extend(others);
-            match Outputs::check(&outs, report.as_deref(), &inputs) {
-                Ok(outputs) => return Ok((recover::write(read, &outputs)?, None)),
-                Err(why) => why,
+    let first = given.all("out").next().unwrap_or(DEFAULT_OUT);
+    let format = Format::of(first);
+    let name = recording.to_string_lossy();
+    let stem = name.strip_suffix(ENDING).unwrap_or(&name);
+    let mut profile = PathBuf::from(format!("{stem}{}", format.map_or(".json.gz", |format| format.ending)));
+    // Its environment may be another one.
+    let place = Place { pid: read.0.meta.pid, time: None, variable: &|_| None, inherited };
+    let named = |wanted: &str| place.expand_own(wanted).ok().map(PathBuf::from);
+    // Where the name is not known, it is right by that of the recording, if its ending is.
+    let is_asked_for = named(first).map_or(format.is_some(), |asked| vouch_output::is_same(&asked, &profile));
+    let others: Option<Vec<PathBuf>> = given.all("out").skip(1).map(named).collect();
+    let report = given.all("report").last().map(named);
+    let is_alone = given.all("out").count() < 2 && report.is_none();
+    let lacks = match (others, report) {
+        _ if !is_asked_for => {
+            profile = free(&profile);
+            let why = format!("has its profile in {}, so that what was there before stays", seen(&profile));
+            (!is_alone || format.is_none()).then_some(why)
+        }
+        (None, _) | (_, Some(None)) => Some("has files whose names only that JVM knew".to_owned()),
+        (Some(others), report) => {
+            let outs: Vec<PathBuf> = std::iter::once(profile.clone()).chain(others).collect();
+            let made = Outputs::check(&outs, report.flatten().as_deref(), &inputs)
+                .and_then(|outputs| recover::write(read, &outputs));
+            match made {
+                Ok(summary) => return Ok((summary, None)),
+                Err(why) => Some(why),
             }
         }
-        Err(why) => why,
     };
-    outs.truncate(1);
-    Ok((recover::write(read, &Outputs::check(&outs, None, &inputs)?)?, Some(why)))
+    let outs = [profile];
+    Ok((recover::write(read, &Outputs::check(&outs, None, &inputs)?)?, lacks))
+}
+
+/// Nobody asked for that name, so nothing that is there gives way to it: `a.2.json`, `a.2-2.json`…
+fn free(path: &Path) -> PathBuf {
+    let name = path.to_string_lossy();
+    let ending = Format::of(&name).map_or("", |format| format.ending);
+    let stem = name.strip_suffix(ending).unwrap_or(&name);
+    let numbers = (2..).map(|number| PathBuf::from(format!("{stem}-{number}{ending}")));
+    std::iter::once(path.to_owned()).chain(numbers).find(|path| !path.exists()).unwrap_or_default()
 }

@@ -80,8 +80,8 @@ pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
 /// Writes what is wanted of it; what there is to say.
 pub fn write((read, in_use): &(Recovered, bool), outputs: &Outputs<'_>) -> Result<String, String> {
     let Recovered { recording, meta, found } = read;
-    outputs.write(recording, meta)?;
     outputs.write_report(|to| meta.report.write(to))?;
+    outputs.write(recording, meta)?;
     let mut text = outputs.told(|files| meta.report.summary(files));
     let mut say = |line: &str| {
         text.push_str("[vouch] ");

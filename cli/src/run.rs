@@ -57,9 +57,9 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
             "{EVERY_JVM} brings the agent into every JVM already, by another `vouch run` perhaps: one is enough"
         ));
     }
-    let library = agent::library(Libc::of_command(Path::new(program)))?;
-    let mut terminal = Terminal::here()?;
     let launcher = Launcher::of(program);
+    let library = agent::library(launcher.libc(program))?;
+    let mut terminal = Terminal::here()?;
     if launcher == Launcher::Unknown {
         // Each of several JVMs has its own folder, perhaps, and its own files.
         given.name_profile();
@@ -97,7 +97,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     if code == KILLED {
         left::await_ends(&terminal);
     }
-    left::recover(&terminal, &given);
+    left::recover(&terminal, &given, launcher == Launcher::Unknown);
     drop(terminal);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
@@ -114,6 +114,19 @@ enum Launcher {
 }
 
 impl Launcher {
+    /// The C library of the JVM to come: of the program, or of the `java` that a command is likely to start.
+    fn libc(self, program: &OsStr) -> Libc {
+        let program = Path::new(program);
+        match self {
+            Self::Java | Self::Tool => Libc::of_file(program),
+            Self::Unknown => {
+                let java = agent::java_beside(program).or_else(agent::java);
+                java.and_then(|java| Libc::of_file(&java))
+            }
+        }
+        .unwrap_or_else(Libc::of_this_system)
+    }
+
     fn of(program: &OsStr) -> Self {
         match Path::new(program).file_name().and_then(OsStr::to_str) {
             Some("java") => Self::Java,

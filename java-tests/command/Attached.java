@@ -12,7 +12,6 @@
  */
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -22,6 +21,7 @@ import java.util.List;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.Memory;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
@@ -45,7 +45,7 @@ public class Attached {
     }
 
     public static void main(String[] args) throws Exception {
-        try (Running child = Vm.without().flags("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+EnableDynamicAgentLoading").start(Service.class)) {
+        try (Running child = Vm.without().flags("-Xmx32m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+EnableDynamicAgentLoading").start(Service.class)) {
             child.awaitOut("ready");
             Attached attached = new Attached(child, "Attached$Service");
             attached.listed("-");
@@ -131,8 +131,9 @@ public class Attached {
         Path threads = Paths.get("/proc", pid, "task");
         long before = Run.files(files).size();
         long threadsBefore = Run.files(threads).size();
-        long memoryBefore = memory();
-        for (int times = 0; times < Scale.pick(10, 1_000); times++) {
+        long memoryBefore = Memory.kib("VmRSS", pid);
+        int times = Scale.pick(10, 1_000);
+        for (int time = 0; time < times; time++) {
             Tool.vouch(dir, "start", pid, "--out", "often.json", "--quiet").ok();
             Tool.vouch(dir, "stop", pid, "--quiet").ok();
         }
@@ -140,12 +141,8 @@ public class Attached {
         int most = Scale.pick(5, 50);
         Check.atMost(before + most, Run.files(files).size(), "open files of the service");
         Check.atMost(threadsBefore + most, Run.files(threads).size(), "threads of the service");
-        System.out.println("memory of the service: " + memoryBefore + " kB before, " + memory() + " kB after");
-    }
-
-    private long memory() throws IOException {
-        String status = new String(Files.readAllBytes(Paths.get("/proc", pid, "status")), StandardCharsets.US_ASCII);
-        return Long.parseLong(status.replaceAll("(?s).*VmRSS:\\s*(\\d+) kB.*", "$1"));
+        // A thousand, the long form, would tell a hundredth of a mebibyte for each; ten tell a mebibyte.
+        Check.atMost(memoryBefore + (10 << 10) + times * 10, Memory.kib("VmRSS", pid), "memory of the service, in KiB");
     }
 
     /** Whoever comes while another has his recording is told so; nobody loses his for it. */

@@ -22,6 +22,7 @@ import java.util.TreeSet;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
 import dev.vouch.test.Tool;
@@ -96,18 +97,46 @@ public class Runs {
         }
     }
 
+    /** All that was asked for is made of what is left, and never in the place of what another run has made. */
     private static void killed() throws Exception {
         Path dir = dir();
-        try (Running vouch = start(dir, program("wait"), "--out", "killed.json")) {
+        Path report = dir.resolve("killed-report.json");
+        kill(dir, "--out", "killed.json", "--out", "killed.folded", "--report", report.getFileName().toString());
+        Check.equal(new TreeSet<>(Arrays.asList("killed.json", "killed.folded", "killed-report.json")), Run.files(dir), "files");
+        holds(dir.resolve("killed.json"));
+        Check.atLeast(1, Report.read(report).signals(), "signals in the report");
+        Object before = Files.getLastModifiedTime(report);
+
+        // When it began only the JVM knew.
+        Check.contains(kill(dir, "--out", "killed.json", "--out", "killed-%t.html"), "makes what is missing", "what is said of a file without a name");
+        Check.that(Run.files(dir).contains("killed.vouch"), "the recording is gone though not all is made of it: " + Run.files(dir));
+
+        // Which is another run's then.
+        Check.contains(kill(dir, "--out", "killed.json", "--report", "killed-report.json"), "has its profile in killed.2.json", "what is said of another name");
+        holds(dir.resolve("killed.2.json"));
+        Check.equal(before, Files.getLastModifiedTime(report), "when the first run's report was written");
+        Check.equal(new TreeSet<>(Arrays.asList("killed.json", "killed.folded", "killed-report.json", "killed.vouch", "killed.2.json", "killed.2.vouch")),
+            Run.files(dir), "files");
+
+        // A name that nobody asked for takes no other's place.
+        for (String profile : new String[] {"killed.3.json", "killed.3-2.json"}) {
+            kill(dir, "--out", "killed.json");
+            holds(dir.resolve(profile));
+            Check.that(!Files.exists(dir.resolve("killed.3.vouch")), "a recording stays of which all is made");
+        }
+    }
+
+    /** Runs a program and kills it; what is said. */
+    private static String kill(Path dir, String... options) throws Exception {
+        try (Running vouch = start(dir, program("wait"), options)) {
             String pid = vouch.awaitOut("waiting").split("=")[1];
             Tool.awaitSamples(dir, pid);
             vouch.tool("kill", "-KILL", pid);
             vouch.awaitErr("[vouch] a JVM ended without a word");
             Run run = vouch.waitForAnyEnd();
             Check.equal(137, run.exit, "exit code of a program that was killed");
-            Check.equal(new TreeSet<>(Arrays.asList("killed.json")), run.files(), "files");
+            return String.join("\n", run.vouchLines());
         }
-        holds(dir.resolve("killed.json"));
     }
 
     private static void notStarted() throws Exception {

@@ -178,7 +178,7 @@ public class FullDisk {
             // What was left of its last page may have been written on.
             System.out.println(Files.size(recording) - full <= 4096 ? "full" : "there was room all the while");
             Files.delete(filler);
-            // Each round of the agent's writes once: all that it had in the first, what came since in the second.
+            // What could not be written comes first, and behind it at the latest what had come since.
             for (int rounds = 0; rounds < 2; rounds++) {
                 long before = Files.size(recording);
                 for (int times = 0; times < 1_000 && Files.size(recording) == before; times++) {

@@ -4,11 +4,20 @@
  * one that loses a frame in the midst of a recursion, or each stack's root, must be found out, or the figure is worth nothing.
  * And by default it may not cost more than a thousandth of the run.
  *
- * @test
- * @summary the report's witness: sound walks agree, broken ones do not, and it is cheap
+ * @test id=walks
+ * @summary the report's witness: sound walks agree, and broken ones do not
  * @library /lib
  * @build dev.vouch.test.*
- * @run main Witness
+ * @run main Witness walks
+ */
+
+/*
+ * @test id=figures
+ * @summary the report's witness finds as many broken walks as there are, and is cheap
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Witness figures
  */
 
 import java.time.Duration;
@@ -27,6 +36,17 @@ public class Witness {
     private static final boolean STAYS = Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1;
 
     public static void main(String[] args) {
+        if (args[0].equals("walks")) {
+            walks();
+        } else {
+            if (STAYS) {
+                nowAndThen();
+            }
+            cheap();
+        }
+    }
+
+    private static void walks() {
         JsonObject sound = witness(Vm.with("witness=200/s,threads=^" + THREAD + "$").run(Program.class).ok());
         int asked = number(sound, "asked");
         Check.atLeast(50, asked, "samples that were witnessed");
@@ -56,17 +76,15 @@ public class Witness {
             Check.that(!ours.equals(theirs), "the two accounts are the same: " + ours);
         }
 
-        if (STAYS) {
-            nowAndThen();
-        }
-
         JsonObject broken = witness(Vm.with("witness=200/s,break=truncated").run(Straight.class).ok());
         int compared = number(broken, "asked") - number(broken, "gone");
         int agreed = count(broken, "exact", "agreed") + count(broken, "all_but_top", "agreed") + count(broken, "root_only", "agreed");
         Check.atLeast(50, compared, "samples of the broken walker that were witnessed");
         Check.atMost(0.02 * compared, agreed, "broken walks that were taken for sound");
         Check.atLeast(0.9 * compared, of(broken, "differences", "root_truncated") + of(broken, "differences", "truncated"), "broken walks that were recognised");
+    }
 
+    private static void cheap() {
         Run cheap = Vm.with("").run(Program.class).ok();
         JsonObject byDefault = witness(cheap);
         // On a busy machine one may take so long that the next one is not due within the run.
@@ -76,7 +94,7 @@ public class Witness {
         double paid = byDefault.get("took_ms").getAsDouble() - byDefault.get("longest_ms").getAsDouble();
         Check.atMost(0.001 * wall, paid, "time that the witnesses took, in ms");
 
-        JsonObject off = witness(Vm.with("witness=off").run(Program.class).ok());
+        JsonObject off = witness(Vm.with("witness=off").run(Program.class, "500").ok());
         Check.equal(0, number(off, "asked"), "samples that are witnessed when it is off");
         Check.equal(0.0, off.get("stayed_ms").getAsDouble(), "time that threads stayed for it");
     }
@@ -84,7 +102,7 @@ public class Witness {
     /** Where few walks are broken, as many are found as there are, by the witness, and no other is called wrong. */
     private static void nowAndThen() {
         Run some = Vm.with("witness=1000/s,recovery=off,break=gap/" + EVERY + ",threads=^" + THREAD + "$")
-            .timeout(Duration.ofSeconds(SECONDS + 60)).run(Program.class, Integer.toString(SECONDS)).ok();
+            .timeout(Duration.ofSeconds(SECONDS + 60)).run(Program.class, Integer.toString(1_000 * SECONDS)).ok();
         JsonObject witness = witness(some);
         int whole = whole(witness);
         int differ = whole - count(witness, "exact", "agreed") - count(witness, "all_but_top", "agreed");
@@ -127,7 +145,7 @@ public class Witness {
 
     static class Program {
         public static void main(String[] args) throws InterruptedException {
-            long millis = args.length > 0 ? 1_000L * Integer.parseInt(args[0]) : 1_500;
+            long millis = args.length > 0 ? Long.parseLong(args[0]) : 1_500;
             Thread thread = new Thread(() -> calls(millis), THREAD);
             thread.start();
             thread.join();

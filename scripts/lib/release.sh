@@ -54,7 +54,7 @@ archive_for() {
   local processor=$1 sources=$2 files=$3 time=$4 name=$5 build root jar
   build=$sources/target/$processor
   build_for "$processor-$GLIBC.$OLDEST_GLIBC" "$sources" "$time" '' -p vouch || return 1
-  # The command is linked statically all the same, as is every program that zig links for musl: it runs on either, and on neither.
+  # That is for the library: a program for musl zig links statically all the same, so that it needs no C library.
   build_for "$processor-$MUSL" "$sources" "$time" '-C target-feature=-crt-static' -p vouch -p vouch-cli || return 1
   root=$files/$name
   mkdir -p "$root/bin" "$root/lib/musl" "$root/share"
@@ -157,8 +157,12 @@ check_files() {
   [[ -n $needed ]] || { echo 'nothing tells which glibc the agent needs'; return 1; }
   [[ $(printf 'GLIBC_%s\n%s\n' "$OLDEST_GLIBC" "$needed" | sort -V | tail -n 1) == "GLIBC_$OLDEST_GLIBC" ]] \
     || { echo "the agent needs $needed, which is newer than $OLDEST_GLIBC"; return 1; }
+  # What has no version was not found in that glibc: nobody knows which has it.
+  needed=$(symbols "$root/lib/libvouch.so" | awk '$5 == "GLOBAL" && $7 == "UND" && $8 !~ /@/ { print $8 }')
+  [[ -z $needed ]] || { echo "the agent needs what glibc $OLDEST_GLIBC has not: $needed"; return 1; }
   needed=$(needs "$root/lib/musl/libvouch.so")
   [[ $needed == 'libc.so' ]] || { echo "the agent for musl needs $needed"; return 1; }
+  readelf --segments --wide "$root/bin/vouch" | grep -q '^  DYNAMIC ' || { echo 'nothing tells what the command needs'; return 1; }
   needed=$(needs "$root/bin/vouch")
   [[ -z $needed ]] || { echo "the command needs $needed"; return 1; }
   for file in bin/vouch lib/libvouch.so lib/musl/libvouch.so; do

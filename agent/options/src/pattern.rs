@@ -6,8 +6,8 @@
 #[expect(missing_debug_implementations, reason = "it borrows a function")]
 pub struct Place<'a> {
     pub pid: u32,
-    /// When the agent was loaded, fit for a file's name.
-    pub time: String,
+    /// When the agent was loaded, fit for a file's name; another process does not know it.
+    pub time: Option<String>,
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The options came through the environment, which every JVM reads that a command starts.
     pub inherited: bool,
@@ -40,7 +40,7 @@ impl Place<'_> {
                 has_pid = true;
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('t') {
-                path.push_str(&self.time);
+                path.push_str(self.time.as_deref().ok_or("%t is known in the JVM's own place alone")?);
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('%') {
                 path.push('%');
@@ -98,7 +98,8 @@ mod tests {
             assert_eq!(of_each_process(name), own);
         }
         let variable = |_: &str| Some("/p/x.json.gz".to_owned());
-        let place = |inherited| Place { pid: 7, time: "now".to_owned(), variable: &variable, inherited };
+        let place =
+            |inherited| Place { pid: 7, time: Some("now".to_owned()), variable: &variable, inherited };
         for (name, own) in [
             ("%{OUT}", "/p/x-7.json.gz"),
             ("a-%p.json", "a-7.json"),
@@ -108,5 +109,8 @@ mod tests {
             assert_eq!(place(true).expand_own(name).as_deref(), Ok(own));
         }
         assert_eq!(place(false).expand_own("%{OUT}").as_deref(), Ok("/p/x.json.gz"));
+        let elsewhere = Place { time: None, ..place(false) };
+        assert_eq!(elsewhere.expand_own("100%%true-%p.json").as_deref(), Ok("100%true-7.json"));
+        assert!(elsewhere.expand_own("a-%t.json").is_err());
     }
 }

@@ -55,7 +55,7 @@ impl Question {
         unsafe { repair(context, here()) };
         let told = Cell::default();
         let subject = Subject::interrupted(self.env, context, &told, self.slot.walking());
-        // SAFETY: the context is this thread's, just taken, and `room` has as many frames as it says; the rest is the caller's promise.
+        // SAFETY: the context tells where this thread is, in this function, from which it does not return meanwhile, and `room` has as many frames as it says; the rest is the caller's promise.
         let answer = unsafe { walk(self.walker, &subject, room_of(room)) };
         walked((answer, told.get().cut), room)
     }

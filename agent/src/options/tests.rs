@@ -7,7 +7,10 @@ use vouch_walk::recover;
 
 fn read(text: &str) -> Request {
     let variable = |name: &str| (name == "HOST").then(|| "box".to_owned());
-    parse(text, &Place { pid: 42, time: "20260102-030405".to_owned(), variable: &variable, inherited: false })
+    parse(
+        text,
+        &Place { pid: 42, time: Some("20260102-030405".to_owned()), variable: &variable, inherited: false },
+    )
 }
 
 fn options(text: &str) -> Options {

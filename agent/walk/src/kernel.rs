@@ -7,8 +7,10 @@ use core::ffi::c_void;
 #[inline]
 #[must_use]
 pub fn own_tid() -> u32 {
+    // By its number: older C libraries have no function of that name. The kernel's numbers of threads are of 32 bits.
     // SAFETY: a bare system call without arguments, which cannot fail.
-    unsafe { libc::gettid() }.cast_unsigned()
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    u32::try_from(tid).unwrap_or_default()
 }
 
 /// A clock's time in nanoseconds.

@@ -63,12 +63,12 @@ impl Version {
 /// Has a JVM load the agent, with options.
 pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> {
     let library = library.to_str().ok_or("the agent's library has a name that a JVM cannot be told")?;
-    let longest = library.len().max(options.len());
+    let (longest, all) = (library.len().max(options.len()), library.len() + options.len());
     let too_long =
-        |most| format!("a JVM that runs takes no more than {most} characters, and these are {longest}");
+        |most, are| format!("a JVM that runs takes no more than {most} characters, and these are {are}");
     // The words that are not counted here are short.
-    if library.len() + options.len() > LONGEST_LATER - LONGEST {
-        return Err(too_long(LONGEST_LATER - LONGEST));
+    if all > LONGEST_LATER - LONGEST {
+        return Err(too_long(LONGEST_LATER - LONGEST, all));
     }
     may_attach(jvm)?;
     let folder = folder(jvm.pid)?;
@@ -76,7 +76,7 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
     let answer = jvm.user.does(|| {
         let version = if longest <= LONGEST { Version::First } else { latest(jvm, &folder)? };
         if version == Version::First && longest > LONGEST {
-            return Err(too_long(LONGEST) + ": one of JDK 24 or later takes more");
+            return Err(too_long(LONGEST, longest) + ": one of JDK 24 or later takes more");
         }
         ask(jvm, &folder, version, ["load", library, "true", options])
     })?;
@@ -208,7 +208,8 @@ impl Drop for Trigger {
 /// Which version it knows: an older JVM does not even know the question.
 fn latest(jvm: &Jvm, folder: &File) -> Result<Version, String> {
     let answer = ask(jvm, folder, Version::First, ["getversion", "", "", ""])?;
-    Ok(if answer.trim_end() == "0\n2" { Version::Second } else { Version::First })
+    let version = answer.strip_prefix("0\n").and_then(|version| version.trim_end().parse::<u32>().ok());
+    Ok(if version.is_some_and(|version| version >= 2) { Version::Second } else { Version::First })
 }
 
 /// Says one word to it; the answer.
@@ -226,6 +227,7 @@ fn ask(jvm: &Jvm, folder: &File, version: Version, words: [&str; 4]) -> Result<S
 }
 
 fn say(mut stream: UnixStream, request: &[u8]) -> io::Result<String> {
+    stream.set_write_timeout(Some(ANSWERING))?;
     stream.set_read_timeout(Some(ANSWERING))?;
     stream.write_all(request)?;
     let mut answer = Vec::new();
@@ -268,7 +270,7 @@ mod tests {
     #[test]
     fn what_no_jvm_takes_is_told_none() {
         let refused = load(&jvm(0), Path::new("/a"), &"o".repeat(300_000)).unwrap_err();
-        assert!(refused.contains("no more than 261120 characters, and these are 300000"), "{refused}");
+        assert!(refused.contains("no more than 261120 characters, and these are 300002"), "{refused}");
     }
 
     #[test]

@@ -138,6 +138,8 @@ pub fn fault(way: u32, address: usize) {
 }
 
 /// Where the calling thread is.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "a function's own frame would be gone before it is told")]
 pub fn here() -> Registers {
     let (pc, sp, fp);
     // SAFETY: reads three registers.
