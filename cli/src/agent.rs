@@ -1,5 +1,6 @@
 //! Where the agent's library lies, for a JVM of either C library: beside this program, or where an archive of a release has it.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -14,6 +15,15 @@ pub const NAME: &str = "libvouch.so";
 pub enum Libc {
     Glibc,
     Musl,
+}
+
+impl fmt::Display for Libc {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Glibc => "glibc",
+            Self::Musl => "musl",
+        })
+    }
 }
 
 impl Libc {
@@ -73,7 +83,13 @@ pub fn library(libc: Libc) -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         let named = PathBuf::from(named);
         let missing = format!("{VARIABLE} names {}, which is not there", named.display());
-        return named.canonicalize().map_err(|_| missing);
+        return match Libc::of_file(&named) {
+            Some(other) if other != libc => Err(format!(
+                "{VARIABLE} names {}, which is for {other}, and this JVM runs on {libc}",
+                named.display()
+            )),
+            _ => named.canonicalize().map_err(|_| missing),
+        };
     }
     let program = std::env::current_exe().and_then(|program| program.canonicalize());
     let program = program.map_err(|error| format!("where this program lies is not known: {error}"))?;
@@ -82,14 +98,11 @@ pub fn library(libc: Libc) -> Result<PathBuf, String> {
     let places = places.iter().flat_map(|folder| [folder.join(NAME), folder.join("musl").join(NAME)]);
     let places: Vec<PathBuf> = places.collect();
     places.iter().find(|place| Libc::of_file(place) == Some(libc)).cloned().ok_or_else(|| {
-        let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-        let (whose, how) = match libc {
-            Libc::Glibc => ("glibc", "build it (cargo build --release)"),
-            Libc::Musl => ("musl", "a release has it (scripts/release)"),
-        };
         format!(
-            "the agent for a JVM of {whose} is neither {}: {how}, or name it in {VARIABLE}",
-            places.join(" nor ")
+            "the agent for a JVM of {libc} is neither in {} nor in {}, nor in a folder musl there: keep bin and lib of a release together, \
+             build it (cargo build --release), or name it in {VARIABLE}",
+            beside.display(),
+            beside.with_file_name("lib").display()
         )
     })
 }

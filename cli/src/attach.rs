@@ -23,7 +23,7 @@ use crate::agent;
 use crate::given::{self, FILES, Given, Options, Start, seen};
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
-use crate::left::{self, copy_whole};
+use crate::left::{self, Made, copy_whole};
 use crate::say::{show, unmarked};
 use crate::terminal::{State, Terminal};
 
@@ -78,9 +78,13 @@ pub fn attach(attach: Attach) -> Result<String, String> {
         None => line.stop()?,
     };
     match ended {
-        Ended::Died if line.recover(&given)? == 0 => {
-            Err("the JVM has ended, and nothing is left of its recording".to_owned())
-        }
+        Ended::Died => match line.recover(&given)? {
+            Made::Nothing => Err("the JVM has ended, and nothing is left of its recording".to_owned()),
+            Made::Some => {
+                Err("the JVM has ended, and not all was made of its recording that was asked for".to_owned())
+            }
+            Made::All => Ok(String::new()),
+        },
         Ended::Over(End::Nothing) if !asked.load(Ordering::SeqCst) => {
             Err("the recording never began, as was said".to_owned())
         }
@@ -93,7 +97,7 @@ pub fn attach(attach: Attach) -> Result<String, String> {
                 .err()
                 .unwrap_or_else(|| format!("not everything could be written, as was said{kept}")))
         }
-        Ended::Died | Ended::Over(End::Nothing) => Ok(String::new()),
+        Ended::Over(End::Nothing) => Ok(String::new()),
     }
 }
 
@@ -312,7 +316,7 @@ impl Line {
     }
 
     /// Makes the profile of a JVM that is gone, of the recording that it left.
-    fn recover(&mut self, given: &Given) -> Result<usize, String> {
+    fn recover(&mut self, given: &Given) -> Result<Made, String> {
         if !self.apart {
             return Ok(left::recover(&self.terminal, given, false));
         }

@@ -21,10 +21,9 @@ use crate::terminal::Terminal;
 const WITHOUT_A_WORD: &str =
     "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
 
-/// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal itself, since it could write nowhere else;
-/// of how many.
-pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Path>) -> Result<usize, String> {
-    let mut made = 0;
+/// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal itself, since it could write nowhere else.
+pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Path>) -> Result<Made, String> {
+    let mut made = Made::Nothing;
     for recording in terminal.recordings() {
         let name = recording.file_name().and_then(OsStr::to_str);
         let Some((name, mut left)) = name.and_then(|name| Some((name, terminal.open_left(name)?))) else {
@@ -40,7 +39,7 @@ pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Pat
         let summary = summary.map_err(|why| format!("the recording {why}"))?;
         lines.extend(summary.lines().map(str::to_owned));
         show(lines);
-        made += 1;
+        made = Made::All;
     }
     Ok(made)
 }
@@ -60,23 +59,36 @@ pub fn await_ends(terminal: &Terminal) {
     recover::await_end(|| !terminal.recordings().iter().any(is_held));
 }
 
-/// Makes the profile of each recording that was begun from this terminal and whose process is gone; of how many.
-/// `inherited` says that they had their options from the environment, as all JVMs that a command starts.
-pub fn recover(terminal: &Terminal, given: &Given, inherited: bool) -> usize {
-    let mut made = 0;
-    for recording in terminal.recordings().iter().filter(|recording| is_left(recording)) {
-        let (lines, is_made) = recover_one(recording, given, inherited);
-        show(lines);
-        made += usize::from(is_made);
-    }
-    made
+/// What was made of recordings that were left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Made {
+    Nothing,
+    /// Not all files that were asked for.
+    Some,
+    All,
 }
 
-fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>, bool) {
+/// Makes the profile of each recording that was begun from this terminal and whose process is gone; the worst that came of one.
+/// `inherited` says that they had their options from the environment, as all JVMs that a command starts.
+pub fn recover(terminal: &Terminal, given: &Given, inherited: bool) -> Made {
+    let recordings = terminal.recordings();
+    let made = recordings.iter().filter(|recording| is_left(recording)).map(|recording| {
+        let (lines, made) = recover_one(recording, given, inherited);
+        show(lines);
+        made
+    });
+    made.min().unwrap_or(Made::Nothing)
+}
+
+fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>, Made) {
     let place = seen(recording);
     let mut lines = vec![WITHOUT_A_WORD.to_owned()];
     let made = recover::read(recording).and_then(|read| make_all(&read, recording, given, inherited));
-    let is_made = made.is_ok();
+    let is_made = match &made {
+        Ok((_, None)) => Made::All,
+        Ok(_) => Made::Some,
+        Err(_) => Made::Nothing,
+    };
     match made {
         Ok((summary, lacks)) => {
             lines.extend(summary.lines().map(str::to_owned));

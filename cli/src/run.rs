@@ -24,7 +24,7 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::agent::{self, Libc};
 use crate::given::{Options, Start};
-use crate::left;
+use crate::left::{self, Made};
 use crate::say::show;
 use crate::terminal::Terminal;
 
@@ -97,7 +97,10 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     if code == KILLED {
         left::await_ends(&terminal);
     }
-    left::recover(&terminal, &given, launcher == Launcher::Unknown);
+    let made = left::recover(&terminal, &given, launcher == Launcher::Unknown);
+    if code == KILLED && launcher == Launcher::Java && made == Made::Nothing && terminal.was_met() {
+        show(vec!["[vouch] the JVM was killed, and nothing is left of its recording".to_owned()]);
+    }
     drop(terminal);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }

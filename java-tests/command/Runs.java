@@ -118,6 +118,10 @@ public class Runs {
         Check.equal(new TreeSet<>(Arrays.asList("killed.json", "killed.folded", "killed-report.json", "killed.vouch", "killed.2.json", "killed.2.vouch")),
             Run.files(dir), "files");
 
+        // What was not recorded is not looked for in vain.
+        Check.contains(kill(dir, "[vouch] the JVM was killed", new String[] {"--out", "none.json", "--recording", "off"}), "nothing is left of its recording",
+            "what is said without a recording");
+
         // A name that nobody asked for takes no other's place.
         for (String profile : new String[] {"killed.3.json", "killed.3-2.json"}) {
             kill(dir, "--out", "killed.json");
@@ -128,11 +132,15 @@ public class Runs {
 
     /** Runs a program and kills it; what is said. */
     private static String kill(Path dir, String... options) throws Exception {
+        return kill(dir, "[vouch] a JVM ended without a word", options);
+    }
+
+    private static String kill(Path dir, String sentence, String[] options) throws Exception {
         try (Running vouch = start(dir, program("wait"), options)) {
             String pid = vouch.awaitOut("waiting").split("=")[1];
             Tool.awaitSamples(dir, pid);
             vouch.tool("kill", "-KILL", pid);
-            vouch.awaitErr("[vouch] a JVM ended without a word");
+            vouch.awaitErr(sentence);
             Run run = vouch.waitForAnyEnd();
             Check.equal(137, run.exit, "exit code of a program that was killed");
             return String.join("\n", run.vouchLines());

@@ -35,6 +35,7 @@ import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
+import dev.vouch.test.Written;
 
 public class FullDisk {
     private static final int CODE = 7;
@@ -178,16 +179,7 @@ public class FullDisk {
             // What was left of its last page may have been written on.
             System.out.println(Files.size(recording) - full <= 4096 ? "full" : "there was room all the while");
             Files.delete(filler);
-            // What could not be written comes first, and behind it at the latest what had come since.
-            for (int rounds = 0; rounds < 2; rounds++) {
-                long before = Files.size(recording);
-                for (int times = 0; times < 1_000 && Files.size(recording) == before; times++) {
-                    Burn.millis(10);
-                }
-                if (Files.size(recording) == before) {
-                    System.out.println("nothing is written any more");
-                }
-            }
+            Written.burnUntilAllIs(recording);
             System.out.println("room again");
             new ProcessBuilder("kill", "-9", Paths.get("/proc/self").toRealPath().getFileName().toString()).start().waitFor();
         }

@@ -38,6 +38,7 @@ import dev.vouch.test.Running;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
+import dev.vouch.test.Written;
 
 public class OutOfMemory {
     public static void main(String[] args) throws Exception {
@@ -146,17 +147,7 @@ public class OutOfMemory {
         public static void main(String[] args) throws IOException {
             System.out.println("running");
             burn();
-            // Until all of that is on disk: what could not be there yet is written by the second round from now on.
-            Path recording = Paths.get(args[1]);
-            for (int rounds = 0; rounds < 2; rounds++) {
-                long before = Files.size(recording);
-                for (int times = 0; times < 1_000 && Files.size(recording) == before; times++) {
-                    Burn.millis(10);
-                }
-                if (Files.size(recording) == before) {
-                    System.out.println("nothing is written any more");
-                }
-            }
+            Written.burnUntilAllIs(Paths.get(args[1]));
             for (int megabytes = 0; megabytes < Integer.parseInt(args[0]); megabytes++) {
                 byte[] kept = new byte[1 << 20];
                 Arrays.fill(kept, (byte) 1);
