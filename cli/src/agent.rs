@@ -27,25 +27,29 @@ impl fmt::Display for Libc {
 }
 
 impl Libc {
-    /// That of a process, by the name of a file that it has loaded. (musl is one file, its loader, by either of two names.)
-    pub fn of_loaded(name: &str) -> Option<Self> {
-        match name {
-            "libc.so" => Some(Self::Musl),
-            _ if name.starts_with("ld-musl-") => Some(Self::Musl),
-            _ if name.starts_with("libc.so.6") || name.starts_with("ld-linux") => Some(Self::Glibc),
-            _ => None,
+    /// That of a process, by a file that it has loaded. (musl is one file, its loader, by either of two names.)
+    pub fn of_loaded(path: &str) -> Option<Self> {
+        let name = path.rsplit('/').next()?;
+        if name == "libc.so" || name.starts_with("ld-musl-") {
+            return Some(Self::Musl);
         }
+        (name.starts_with("libc.so.6") || name.starts_with("ld-linux")).then_some(Self::Glibc)
+    }
+
+    /// That of a program, or the one that most here have.
+    pub fn of_program(program: &Path) -> Self {
+        Self::of_file(program).unwrap_or_else(Self::of_this_system)
     }
 
     /// That of a program or a library, which near its beginning names what it needs; `None` for a script, and for what needs none.
-    pub fn of_file(file: &Path) -> Option<Self> {
+    fn of_file(file: &Path) -> Option<Self> {
         const NEAR: u64 = 1 << 16;
         let mut start = Vec::new();
         File::open(on_path(file)?).ok()?.take(NEAR).read_to_end(&mut start).ok()?;
         start
             .strip_prefix(b"\x7fELF")?
             .split(|byte| *byte == 0)
-            .find_map(|text| Self::of_loaded(std::str::from_utf8(text).ok()?.rsplit('/').next()?))
+            .find_map(|text| Self::of_loaded(std::str::from_utf8(text).ok()?))
     }
 
     /// The one that most programs here have.
@@ -95,9 +99,8 @@ pub fn library(libc: Libc) -> Result<PathBuf, String> {
     let program = program.map_err(|error| format!("where this program lies is not known: {error}"))?;
     let beside = program.parent().unwrap_or(Path::new("/"));
     let places = [beside.to_owned(), beside.with_file_name("lib")];
-    let places = places.iter().flat_map(|folder| [folder.join(NAME), folder.join("musl").join(NAME)]);
-    let places: Vec<PathBuf> = places.collect();
-    places.iter().find(|place| Libc::of_file(place) == Some(libc)).cloned().ok_or_else(|| {
+    let mut places = places.iter().flat_map(|folder| [folder.join(NAME), folder.join("musl").join(NAME)]);
+    places.find(|place| Libc::of_file(place) == Some(libc)).ok_or_else(|| {
         format!(
             "the agent for a JVM of {libc} is neither in {} nor in {}, nor in a folder musl there: keep bin and lib of a release together, \
              build it (cargo build --release), or name it in {VARIABLE}",

@@ -217,10 +217,9 @@ impl Line {
             given.change(name, |wanted| {
                 let ending = Format::of(wanted).map_or("", |format| format.ending);
                 let there = format!("{name}-{}{ending}", fetched.len());
-                let expanded = place.expand(wanted).and_then(|wanted| {
-                    vouch_output::check(Path::new(&wanted))?;
-                    Ok(wanted)
-                });
+                let expanded = place
+                    .expand(wanted)
+                    .and_then(|wanted| vouch_output::check(Path::new(&wanted)).map(|()| wanted));
                 match expanded {
                     Ok(wanted) => fetched.push((there.clone(), PathBuf::from(wanted))),
                     Err(why) => mistakes.push(format!("{name}={wanted}: {why}")),

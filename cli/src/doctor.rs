@@ -137,7 +137,7 @@ fn started() -> Result<(String, Vec<String>), String> {
     let java = agent::java().ok_or(
         "there is no java on PATH, and JAVA_HOME is not set: name a JVM that runs, or set one of them",
     )?;
-    let library = agent::library(Libc::of_file(&java).unwrap_or_else(Libc::of_this_system))?;
+    let library = agent::library(Libc::of_program(&java))?;
     let mut terminal = Terminal::here()?;
     let options = Given::default().text(&[Cow::Owned(terminal.option()), Cow::Borrowed("check")])?;
     let mut agent = OsString::from("-agentpath:");

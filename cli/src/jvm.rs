@@ -123,7 +123,9 @@ fn of(pid: u32) -> Look {
         Err(_) => return Look::Gone,
     };
     let libraries: Vec<&str> = maps.lines().filter_map(mapped).collect();
-    let named = |is: fn(&str) -> bool| libraries.iter().find(|library| is(name_of(library))).copied();
+    let named = |is: fn(&str) -> bool| {
+        libraries.iter().find(|library| is(library.rsplit('/').next().unwrap_or(""))).copied()
+    };
     // It has a library of HotSpot's name, too.
     let j9 = named(|name| name.starts_with("libj9vm"));
     let (vm, library) = match (j9, named(|name| name == "libjvm.so")) {
@@ -142,15 +144,11 @@ fn of(pid: u32) -> Look {
         vm,
         main: command_line::main(&words),
         release: release(pid, Path::new(library)),
-        libc: libraries.iter().copied().map(name_of).find_map(Libc::of_loaded).unwrap_or(Libc::Glibc),
+        libc: libraries.iter().copied().find_map(Libc::of_loaded).unwrap_or(Libc::Glibc),
         elsewhere: root(pid) != root(std::process::id()),
         agent: named(|name| name == agent::NAME).map(PathBuf::from),
         recording: threads(pid).any(|name| name.trim_end() == vouch_options::RECORDING),
     }))
-}
-
-fn name_of(library: &str) -> &str {
-    library.rsplit('/').next().unwrap_or("")
 }
 
 /// `55d0-55d1 r-xp 0000 08:01 123   /usr/lib/libjvm.so (deleted)`

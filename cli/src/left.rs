@@ -84,29 +84,28 @@ fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>
     let place = seen(recording);
     let mut lines = vec![WITHOUT_A_WORD.to_owned()];
     let made = recover::read(recording).and_then(|read| make_all(&read, recording, given, inherited));
-    let is_made = match &made {
-        Ok((_, None)) => Made::All,
-        Ok(_) => Made::Some,
-        Err(_) => Made::Nothing,
-    };
-    match made {
-        Ok((summary, lacks)) => {
-            lines.extend(summary.lines().map(str::to_owned));
-            if given.has("jfr") || given.has("sources") {
-                lines.push("[vouch] what --jfr and --sources were to add is not in it".to_owned());
-            }
-            let is_kept = given.all("recording").any(|value| value == "keep");
-            if let Some(why) = lacks {
-                lines.push(format!(
-                    "[vouch] {place} {why}; `vouch recover {place}` with --out FILE and --report FILE makes what is missing"
-                ));
-            } else if !is_kept && let Err(error) = fs::remove_file(recording) {
-                lines.push(format!("[vouch] {place} is needed no more, and could not be removed: {error}"));
-            }
+    let (summary, lacks) = match made {
+        Ok(made) => made,
+        Err(why) => {
+            lines.push(format!("[vouch] {place} {why}"));
+            return (lines, Made::Nothing);
         }
-        Err(why) => lines.push(format!("[vouch] {place} {why}")),
+    };
+    lines.extend(summary.lines().map(str::to_owned));
+    if given.has("jfr") || given.has("sources") {
+        lines.push("[vouch] what --jfr and --sources were to add is not in it".to_owned());
     }
-    (lines, is_made)
+    if let Some(why) = lacks {
+        lines.push(format!(
+            "[vouch] {place} {why}; `vouch recover {place}` with --out FILE and --report FILE makes what is missing"
+        ));
+        return (lines, Made::Some);
+    }
+    let is_kept = given.all("recording").any(|value| value == "keep");
+    if !is_kept && let Err(error) = fs::remove_file(recording) {
+        lines.push(format!("[vouch] {place} is needed no more, and could not be removed: {error}"));
+    }
+    (lines, Made::All)
 }
 
 /// Makes all that was asked for, or the profile alone and why not more; what there is to say.
@@ -128,18 +127,19 @@ fn make_all(
     // Where the name is not known, it is right by that of the recording, if its ending is.
     let is_asked_for = named(first).map_or(format.is_some(), |asked| vouch_output::is_same(&asked, &profile));
     let others: Option<Vec<PathBuf>> = given.all("out").skip(1).map(named).collect();
-    let report = given.all("report").last().map(named);
-    let is_alone = given.all("out").count() < 2 && report.is_none();
-    let lacks = match (others, report) {
+    // One, or none.
+    let report: Option<Vec<PathBuf>> = given.all("report").last().into_iter().map(named).collect();
+    let is_alone = given.all("out").count() < 2 && !given.has("report");
+    let lacks = match others.zip(report) {
         _ if !is_asked_for => {
             profile = free(&profile);
             let why = format!("has its profile in {}, so that what was there before stays", seen(&profile));
             (!is_alone || format.is_none()).then_some(why)
         }
-        (None, _) | (_, Some(None)) => Some("has files whose names only that JVM knew".to_owned()),
-        (Some(others), report) => {
+        None => Some("has files whose names only that JVM knew".to_owned()),
+        Some((others, report)) => {
             let outs: Vec<PathBuf> = std::iter::once(profile.clone()).chain(others).collect();
-            let made = Outputs::check(&outs, report.flatten().as_deref(), &inputs)
+            let made = Outputs::check(&outs, report.first().map(PathBuf::as_path), &inputs)
                 .and_then(|outputs| recover::write(read, &outputs));
             match made {
                 Ok(summary) => return Ok((summary, None)),

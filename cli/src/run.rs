@@ -121,13 +121,12 @@ impl Launcher {
     fn libc(self, program: &OsStr) -> Libc {
         let program = Path::new(program);
         match self {
-            Self::Java | Self::Tool => Libc::of_file(program),
+            Self::Java | Self::Tool => Libc::of_program(program),
             Self::Unknown => {
                 let java = agent::java_beside(program).or_else(agent::java);
-                java.and_then(|java| Libc::of_file(&java))
+                java.map_or_else(Libc::of_this_system, |java| Libc::of_program(&java))
             }
         }
-        .unwrap_or_else(Libc::of_this_system)
     }
 
     fn of(program: &OsStr) -> Self {

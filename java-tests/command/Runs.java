@@ -197,7 +197,7 @@ public class Runs {
             Burn.millis(50);
             if (args[0].equals("wait")) {
                 Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("hook")));
-                System.out.println("waiting=" + Paths.get("/proc/self").toRealPath().getFileName());
+                System.out.println("waiting=" + Running.ownPid());
                 Thread.sleep(60_000);
             }
             int first = System.in.read();

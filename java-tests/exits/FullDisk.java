@@ -32,6 +32,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
+import dev.vouch.test.Running;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
@@ -181,7 +182,7 @@ public class FullDisk {
             Files.delete(filler);
             Written.burnUntilAllIs(recording);
             System.out.println("room again");
-            new ProcessBuilder("kill", "-9", Paths.get("/proc/self").toRealPath().getFileName().toString()).start().waitFor();
+            new ProcessBuilder("kill", "-9", Running.ownPid()).start().waitFor();
         }
 
         private static void whileFull() {

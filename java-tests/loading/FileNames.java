@@ -12,7 +12,6 @@
  */
 
 import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.TreeSet;
 
@@ -21,6 +20,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
+import dev.vouch.test.Running;
 import dev.vouch.test.Vm;
 
 public class FileNames {
@@ -75,7 +75,7 @@ public class FileNames {
     /** Starts another JVM, which has the same environment. */
     static class Parent {
         public static void main(String[] args) throws Exception {
-            System.out.println("parent=" + Paths.get("/proc/self").toRealPath().getFileName());
+            System.out.println("parent=" + Running.ownPid());
             Process child = new ProcessBuilder(Vm.jdk().resolve("bin/java").toString(), "-Xmx64m", "-cp", System.getProperty("java.class.path"),
                 Program.class.getName()).inheritIO().start();
             Check.equal(0, child.waitFor(), "exit code of the child");
@@ -84,7 +84,7 @@ public class FileNames {
 
     static class Program {
         public static void main(String[] args) throws Exception {
-            System.out.println("pid=" + Paths.get("/proc/self").toRealPath().getFileName());
+            System.out.println("pid=" + Running.ownPid());
             Burn.millis(100);
         }
     }

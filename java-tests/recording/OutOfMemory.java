@@ -90,7 +90,7 @@ public class OutOfMemory {
         String limit = Long.toString(400L << 20);
         List<String> tried = new ArrayList<>();
         for (String root : new String[] {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"}) {
-            Path group = Paths.get(root, "vouch-test-" + Paths.get("/proc/self").toRealPath().getFileName());
+            Path group = Paths.get(root, "vouch-test-" + Running.ownPid());
             try {
                 Files.createDirectory(group);
             } catch (IOException refused) {

@@ -179,5 +179,6 @@ check_files() {
 
 # The dynamic symbols of a file for any processor.
 symbols() { readelf --dyn-syms --wide "$1"; }
+
 # The libraries that a file wants, and who loads it.
 needs() { readelf --dynamic --program-headers --wide "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p; s/.*program interpreter: \(.*\)\]/\1/p'; }

@@ -47,16 +47,12 @@ enum Version {
 impl Version {
     /// What is sent; the first version has always as many words.
     fn request(self, words: [&str; 4]) -> Vec<u8> {
-        let mut said: Vec<&str> = words.to_vec();
-        let length: String;
-        match self {
-            Self::First => said.insert(0, "1"),
-            Self::Second => {
-                length = said.iter().map(|word| word.len() + 1).sum::<usize>().to_string();
-                said.splice(0..0, ["2", &length]);
-            }
-        }
-        said.iter().flat_map(|word| word.bytes().chain([0])).collect()
+        let said: Vec<u8> = words.iter().flat_map(|word| word.bytes().chain([0])).collect();
+        let before = match self {
+            Self::First => "1\0".to_owned(),
+            Self::Second => format!("2\0{}\0", said.len()),
+        };
+        [before.into_bytes(), said].concat()
     }
 }
 
@@ -74,10 +70,13 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
     let folder = folder(jvm.pid)?;
     // A JVM listens to nobody but its user.
     let answer = jvm.user.does(|| {
-        let version = if longest <= LONGEST { Version::First } else { latest(jvm, &folder)? };
-        if version == Version::First && longest > LONGEST {
+        let version = if longest <= LONGEST {
+            Version::First
+        } else if knows_second(jvm, &folder)? {
+            Version::Second
+        } else {
             return Err(too_long(LONGEST, longest) + ": one of JDK 24 or later takes more");
-        }
+        };
         ask(jvm, &folder, version, ["load", library, "true", options])
     })?;
     understand(&answer)
@@ -205,11 +204,11 @@ impl Drop for Trigger {
     }
 }
 
-/// Which version it knows: an older JVM does not even know the question.
-fn latest(jvm: &Jvm, folder: &File) -> Result<Version, String> {
+/// True if it knows the protocol's second version: an older JVM does not even know the question.
+fn knows_second(jvm: &Jvm, folder: &File) -> Result<bool, String> {
     let answer = ask(jvm, folder, Version::First, ["getversion", "", "", ""])?;
     let version = answer.strip_prefix("0\n").and_then(|version| version.trim_end().parse::<u32>().ok());
-    Ok(if version.is_some_and(|version| version >= 2) { Version::Second } else { Version::First })
+    Ok(version.is_some_and(|version| version >= 2))
 }
 
 /// Says one word to it; the answer.

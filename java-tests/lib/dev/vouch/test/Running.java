@@ -48,6 +48,11 @@ public final class Running implements AutoCloseable {
         return pid(process);
     }
 
+    /** The kernel's number of the process that asks. */
+    public static String ownPid() throws IOException {
+        return Paths.get("/proc/self").toRealPath().getFileName().toString();
+    }
+
     /** The kernel's number of a process. */
     public static long pid(Process process) {
         try {
