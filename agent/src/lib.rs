@@ -42,6 +42,7 @@ mod sigprof;
 mod terminal;
 mod threads;
 mod truth;
+mod untouched;
 mod wake;
 mod walkers;
 mod witness;

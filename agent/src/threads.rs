@@ -28,6 +28,7 @@ use vouch_signal::slots::{Slot, Slots, Wait};
 use crate::clock;
 use crate::contexts::Cell;
 use crate::groups;
+use crate::untouched::Untouched;
 
 pub use life::{Life, NameId};
 pub use live::Debt;
@@ -81,8 +82,8 @@ impl Registry {
     pub fn new(slots: usize) -> Self {
         // Most are never used, and no memory is taken for those until then.
         // SAFETY: a slot consists of numbers and pointers, each of which may be zero; and that it is free then a test of its own says.
-        let memory = unsafe { Box::new_zeroed_slice(slots).assume_init() };
-        Self { slots: Slots::new(Box::leak(memory)), inner: Mutex::default() }
+        let memory = unsafe { Untouched::new(slots) };
+        Self { slots: Slots::new(memory.leak()), inner: Mutex::default() }
     }
 
     /// The table that the handler reads.

@@ -45,7 +45,7 @@ public class Attached {
     }
 
     public static void main(String[] args) throws Exception {
-        try (Running child = Vm.without().flags("-Xmx32m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+EnableDynamicAgentLoading").start(Service.class)) {
+        try (Running child = Vm.without().flags("-Xms32m", "-Xmx32m", "-XX:+AlwaysPreTouch", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+EnableDynamicAgentLoading").start(Service.class)) {
             child.awaitOut("ready");
             Attached attached = new Attached(child, "Attached$Service");
             attached.listed("-");

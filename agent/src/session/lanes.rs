@@ -5,23 +5,27 @@
 
 use vouch_signal::lane::{Lane, Word};
 
+use crate::untouched::Untouched;
+
 /// Lanes of one length, with their memory.
 #[derive(Debug)]
 pub struct Lanes {
     lanes: *mut [Lane<'static>],
-    words: Vec<*mut [Word]>,
+    /// Given back when the lanes are gone, which borrow them.
+    _words: Vec<Untouched<Word>>,
 }
 
-// SAFETY: the pointers are owned; what they point to may be used from every thread.
+// SAFETY: the pointer is owned; what it points to may be used from every thread.
 unsafe impl Send for Lanes {}
 
 impl Lanes {
     /// So many lanes of so many words.
     pub fn new(count: usize, size: usize) -> Self {
-        let words: Vec<*mut [Word]> = (0..count).map(|_| Box::into_raw(zeroed(size))).collect();
-        // SAFETY: the memory is freed in `drop`, after everything that borrows it.
-        let lanes = words.iter().map(|words| Lane::new(unsafe { &**words })).collect();
-        Self { lanes: Box::into_raw(lanes), words }
+        // SAFETY: a word of zeroes is a valid word, and nothing has to be done for it at its end.
+        let words: Vec<Untouched<Word>> = (0..count).map(|_| unsafe { Untouched::new(size) }).collect();
+        // SAFETY: the memory is given back after everything that borrows it.
+        let lanes = words.iter().map(|words| Lane::new(unsafe { words.lent() })).collect();
+        Self { lanes: Box::into_raw(lanes), _words: words }
     }
 
     /// For who writes, or reads.
@@ -36,17 +40,7 @@ impl Lanes {
 
 impl Drop for Lanes {
     fn drop(&mut self) {
-        // SAFETY: made by `Box::into_raw` in `new`, and dropped in the order in which they borrow.
-        unsafe {
-            drop(Box::from_raw(self.lanes));
-            for words in self.words.drain(..) {
-                drop(Box::from_raw(words));
-            }
-        }
+        // SAFETY: made by `Box::into_raw` in `new`; the words outlive it.
+        drop(unsafe { Box::from_raw(self.lanes) });
     }
-}
-
-fn zeroed(size: usize) -> Box<[Word]> {
-    // SAFETY: a word of zeroes is a valid word.
-    unsafe { Box::new_zeroed_slice(size).assume_init() }
 }
