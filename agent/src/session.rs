@@ -222,7 +222,7 @@ impl Session {
 
     /// Has on disk what is there so far.
     fn keep_up(&mut self, program: &Program) {
-        let now = clock::monotonic();
+        let (now, begun) = (clock::monotonic(), clock::own_cpu());
         self.recorder.count_dropped(self.rig.counters());
         let contradicted = self.recorder.witness.counts().contradicted.values().sum();
         let state = self.disk.wants_state(now, contradicted).then(|| {
@@ -231,6 +231,7 @@ impl Session {
             self.state(trust::meta(self, program), trust::run(self, program, Powers::default()), false)
         });
         self.disk.keep_up(&mut self.recorder.recording, now, state.as_ref());
+        self.disk.paid(clock::own_cpu().saturating_sub(begun));
     }
 
     /// What there is to say besides the recording.

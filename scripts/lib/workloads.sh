@@ -30,6 +30,10 @@ workload_churn=$workload_classes/churn.jar
 # One that starts and stops profilers between the rounds of any of them, and measures.
 workload_turns=$workload_classes/turns.jar
 workload_sources=$top/target/workload-sources
+declare -A collector_flags=(
+  [serial]=-XX:+UseSerialGC [parallel]=-XX:+UseParallelGC [g1]=-XX:+UseG1GC [cms]=-XX:+UseConcMarkSweepGC [z]=-XX:+UseZGC
+  [zgen]='-XX:+UseZGC -XX:+ZGenerational' [shenandoah]=-XX:+UseShenandoahGC
+)
 
 # workload_jar PACKAGE: where its jar lies. The version is in the name, so another one is fetched anew.
 workload_jar() {

@@ -15,6 +15,7 @@
 //!     xtask jfr-kinds MAJOR.default.jfr…          that catalogue's facts, from recordings
 //!     xtask soak-row MAJOR-MODE-PROGRAM.json      how many walks a run made, as the soak keeps it
 //!     xtask soak-sum STATE, soak-page STATE        all of them, and the tables of docs/soak.md
+//!     xtask endurance-line MAJOR-COLLECTOR-PROGRAM.json what a long run recorded, and what its file took
 //!     xtask trial-line, trial-page MAJOR-RECORDER-PROGRAM.json… what became of the samples of other profilers, and of Vouch's
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
@@ -25,6 +26,7 @@
 
 mod clock_page;
 mod depth_page;
+mod endurance;
 mod events_page;
 mod jfr_kinds;
 mod lies_page;
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Some("jfr-kinds") => jfr_kinds::kinds,
         Some("trial-line") => trial_page::lines,
         Some("trial-page") => trial_page::page,
+        Some("endurance-line") => endurance::line,
         Some("soak-row") => soak::row,
         Some("soak-sum") => soak::sum,
         Some("soak-page") => soak::page,
@@ -85,7 +88,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|soak-row|soak-sum|soak-page|trial-line|trial-page|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);

@@ -1,25 +1,35 @@
 //! Blocks: how a file is cut, so that what is whole of it is known to be whole.
 //!
-//! Each has a head of sixteen bytes: `VchB`, the length of what follows, the sum of that, and the sum of these twelve bytes. All numbers
-//! are little-endian, all sums CRC-32 as zip and PNG have it. A length must never be believed before its own sum has been right.
+//! Each has a head of sixteen bytes: `VchB`, or `VchZ` where what follows is deflated, its length, the sum of it, and the sum of these twelve
+//! bytes. All numbers are little-endian, all sums CRC-32 as zip and PNG have it. A length must never be believed before its own sum has been
+//! right, and no block may become more than so many times of what it is in the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
 use crc32fast::hash;
+use flate2::read::DeflateDecoder;
+use flate2::{Compress, Compression, FlushCompress, Status};
 
 /// What a file begins with; the version comes behind it, and four bytes that are 0 until it is ended.
 const MAGIC: [u8; 8] = *b"VouchRec";
-const VERSION: u32 = 1;
+/// The first version had no block that was deflated.
+const VERSION: u32 = 2;
 const BEGINNING: usize = 16;
 /// Where that is, and what stands there then.
 pub const ENDED: (u64, [u8; 4]) = (12, [1, 0, 0, 0]);
 
-const MARK: [u8; 4] = *b"VchB";
+const PLAIN: [u8; 4] = *b"VchB";
+const PACKED: [u8; 4] = *b"VchZ";
+/// What both begin with.
+const MARK: &[u8] = b"Vch";
 const HEAD: usize = 16;
-/// No block is longer: who writes keeps them far below.
+/// No block is longer, nor its content: who writes keeps them far below.
 const MOST: u64 = 8 << 20;
+/// A content that is shorter is written as it is, and one that would be packed tighter: a small file must not become a large recording.
+const WORTH: usize = 256;
+const TIGHTEST: u64 = 64;
 
 /// The first bytes of a file.
 pub fn beginning() -> Vec<u8> {
@@ -37,14 +47,56 @@ pub fn is_ended(file: &File) -> bool {
     file.read_exact_at(&mut ended, ENDED.0).is_ok() && ended == ENDED.1
 }
 
-/// Appends a block to what is to be written.
-pub fn put(bytes: &mut Vec<u8>, content: &[u8]) {
+/// Makes blocks. One for all of a file: it has memory of its own.
+#[derive(Debug)]
+pub struct Packer {
+    deflate: Compress,
+    packed: Vec<u8>,
+}
+
+impl Packer {
+    pub fn new() -> Self {
+        Self { deflate: Compress::new(Compression::fast(), false), packed: Vec::new() }
+    }
+
+    /// Appends a block to what is to be written.
+    pub fn put(&mut self, bytes: &mut Vec<u8>, content: &[u8]) {
+        match self.pack(content) {
+            Some(packed) => frame(bytes, PACKED, packed),
+            None => frame(bytes, PLAIN, content),
+        }
+    }
+
+    /// `None`: it stays as it is.
+    fn pack(&mut self, content: &[u8]) -> Option<&[u8]> {
+        if content.len() < WORTH {
+            return None;
+        }
+        self.deflate.reset();
+        self.packed.clear();
+        // It writes no further than that: what does not become shorter is not at its end there.
+        self.packed.reserve(content.len());
+        let status = self.deflate.compress_vec(content, &mut self.packed, FlushCompress::Finish);
+        let ended = matches!(status, Ok(Status::StreamEnd));
+        (ended && content.len() as u64 <= self.packed.len() as u64 * TIGHTEST).then_some(&self.packed)
+    }
+}
+
+fn frame(bytes: &mut Vec<u8>, mark: [u8; 4], content: &[u8]) {
     let begin = bytes.len();
-    bytes.extend(MARK);
+    bytes.extend(mark);
     bytes.extend(u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend(hash(content).to_le_bytes());
     bytes.extend(hash(&bytes[begin..]).to_le_bytes());
     bytes.extend(content);
+}
+
+/// What was packed; `None` where it is nothing that a packer makes.
+fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
+    let most = MOST.min(packed.len() as u64 * TIGHTEST);
+    let mut content = Vec::new();
+    DeflateDecoder::new(packed).take(most + 1).read_to_end(&mut content).ok()?;
+    (content.len() as u64 <= most).then_some(content)
 }
 
 /// The blocks of a file that are whole.
@@ -76,7 +128,7 @@ impl<R: Read + Seek> Blocks<R> {
             return Ok(None);
         }
         let version = number(&begin[8..12]);
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Ok(Some(Err(version)));
         }
         let patience = length.saturating_mul(4);
@@ -102,12 +154,19 @@ impl<R: Read + Seek> Blocks<R> {
             let length = u64::from(number(&head[4..8]));
             let room = (self.length - self.at - HEAD as u64).min(MOST);
             let mut read = HEAD as u64;
-            if head[..4] == MARK && number(&head[12..]) == hash(&head[..12]) && length <= room {
+            let is_packed = head[..4] == PACKED;
+            let is_marked = is_packed || head[..4] == PLAIN;
+            if is_marked && number(&head[12..]) == hash(&head[..12]) && length <= room {
                 let mut content = vec![0; usize::try_from(length).map_err(io::Error::other)?];
                 self.file.read_exact(&mut content)?;
                 read += length;
                 if hash(&content) == number(&head[8..12]) {
                     self.at += read;
+                    let Some(content) = (if is_packed { unpack(&content) } else { Some(content) }) else {
+                        // The sum was right: something else has written it.
+                        self.damaged += read;
+                        continue;
+                    };
                     return Ok(Some(content));
                 }
                 if self.patience < length {
@@ -136,7 +195,7 @@ impl<R: Read + Seek> Blocks<R> {
                 break;
             }
             // A mark that the part cuts is looked at with the next part.
-            let begins = |at: &usize| part[*at..].iter().zip(MARK).all(|(one, other)| *one == other);
+            let begins = |at: &usize| part[*at..].iter().zip(MARK).all(|(one, other)| one == other);
             let found = (0..length).find(begins);
             let passed = found.unwrap_or(length);
             self.file.consume(passed);
@@ -161,9 +220,9 @@ mod tests {
     use std::io::Cursor;
 
     fn file(blocks: &[&[u8]]) -> Vec<u8> {
-        let mut bytes = beginning();
+        let (mut bytes, mut packer) = (beginning(), Packer::new());
         for block in blocks {
-            put(&mut bytes, block);
+            packer.put(&mut bytes, block);
         }
         bytes
     }
@@ -211,7 +270,58 @@ mod tests {
             assert!(Blocks::open(Cursor::new(&bytes[..length])).unwrap().is_none());
         }
         let mut newer = bytes;
-        newer[8] = 2;
-        assert!(matches!(Blocks::open(Cursor::new(&newer)).unwrap(), Some(Err(2))));
+        newer[8] = 1;
+        assert_eq!(whole(&newer).0.len(), 3, "the first version");
+        for version in [0, 3] {
+            newer[8] = version;
+            assert!(
+                matches!(Blocks::open(Cursor::new(&newer)).unwrap(), Some(Err(it)) if it == u32::from(version))
+            );
+        }
+    }
+
+    /// Bytes that have no order.
+    fn noise(length: usize) -> Vec<u8> {
+        let step = |state: &mut u32| {
+            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            Some(state.to_le_bytes()[3])
+        };
+        std::iter::repeat_n((), length).scan(7, |state, ()| step(state)).collect()
+    }
+
+    #[test]
+    fn what_becomes_shorter_is_packed_and_what_would_become_too_short_is_not() {
+        let text = b"one word and another word ".repeat(40);
+        let marks = |blocks: &[&[u8]]| {
+            let bytes = file(blocks);
+            let contents: Vec<_> = blocks.iter().map(|block| block.to_vec()).collect();
+            assert_eq!(whole(&bytes), (contents, 0));
+            (bytes[16..20].to_vec(), bytes.len())
+        };
+        let (mark, length) = marks(&[&text]);
+        assert!(mark == PACKED && length < 16 + 16 + text.len() / 4, "{mark:?}, {length} of {}", text.len());
+        assert_eq!(marks(&[&text[..200]]).0, PLAIN, "a short one");
+        assert_eq!(marks(&[&noise(5_000)]).0, PLAIN, "without order");
+        assert_eq!(marks(&[&vec![0; 1 << 20]]).0, PLAIN, "too tight");
+        // The packer begins anew with each.
+        marks(&[&text, &noise(300), &text, b"", &[0; 5_000], &text]);
+    }
+
+    #[test]
+    fn what_no_packer_has_made_is_passed_over() {
+        let packed = |content: &[u8]| {
+            let mut deflate = Compress::new(Compression::best(), false);
+            let mut packed = Vec::with_capacity(content.len() + 100);
+            deflate.compress_vec(content, &mut packed, FlushCompress::Finish).unwrap();
+            packed
+        };
+        for content in [packed(&vec![0; 1 << 20]), packed(&noise(9 << 20)), b"no stream at all".to_vec()] {
+            let mut bytes = file(&[b"before"]);
+            frame(&mut bytes, PACKED, &content);
+            frame(&mut bytes, PLAIN, b"behind");
+            let (blocks, lost) = whole(&bytes);
+            assert_eq!(blocks, [b"before", b"behind"]);
+            assert_eq!(lost, 16 + content.len() as u64);
+        }
     }
 }

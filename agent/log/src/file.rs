@@ -13,7 +13,7 @@ use std::time::Duration;
 use prost::Message;
 use vouch_recording::Recording;
 
-use crate::block;
+use crate::block::{self, Packer};
 use crate::news::{Told, half};
 use crate::state::State;
 
@@ -36,6 +36,8 @@ pub struct Writer {
     /// Of what has been written, and how much of it are states of the run.
     length: u64,
     states: u64,
+    /// What was written in all, though it was begun again.
+    written: u64,
     /// What it may take, with a second file while it is begun again.
     most: u64,
     /// When what is in it begins: 0 is the beginning of the run.
@@ -45,6 +47,7 @@ pub struct Writer {
     patience_ns: u64,
     /// What could not be written yet.
     unwritten: Vec<u8>,
+    packer: Packer,
     told: Told,
 }
 
@@ -83,8 +86,20 @@ impl Writer {
     }
 
     fn new(file: File, path: PathBuf, most: u64, since_ns: u64, unwritten: Vec<u8>, told: Told) -> Self {
-        let (length, states, again_ns, patience_ns) = (0, 0, 0, PATIENCE_NS);
-        Self { file, path, length, states, most, since_ns, again_ns, patience_ns, unwritten, told }
+        Self {
+            file,
+            path,
+            length: 0,
+            states: 0,
+            written: 0,
+            most,
+            since_ns,
+            again_ns: 0,
+            patience_ns: PATIENCE_NS,
+            unwritten,
+            packer: Packer::new(),
+            told,
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -94,6 +109,11 @@ impl Writer {
     /// How long it is.
     pub fn length(&self) -> u64 {
         self.length
+    }
+
+    /// How much has been written to it, and to those that it took the place of.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// Writes what has come since, and behind it a state: the first time there has to be one. After an error it is tried again the next time.
@@ -111,9 +131,13 @@ impl Writer {
             let news = self.told.news(recording, time_ns);
             let has_more = self.told.has_more();
             let text = state.filter(|_| !has_more).map_or_else(String::new, State::text);
-            self.states += text.len() as u64;
+            let of_state = text.len() as u64;
             if let Some(block) = self.told.block(news, text) {
-                block::put(&mut self.unwritten, &block.encode_to_vec());
+                let (content, before) = (block.encode_to_vec(), self.unwritten.len());
+                self.packer.put(&mut self.unwritten, &content);
+                let length = (self.unwritten.len() - before) as u64;
+                // Its part of the block, however far that was packed.
+                self.states += of_state * length / (content.len() as u64).max(1);
                 self.put()?;
             }
             if !has_more {
@@ -145,7 +169,7 @@ impl Writer {
         let begun = self.later_half(&part, recording, time_ns, state);
         match begun.and_then(|again| fs::rename(&part, &self.path).map(|()| again)) {
             Ok(again) => {
-                *self = Self { path: self.path.clone(), ..again };
+                *self = Self { path: self.path.clone(), written: self.written + again.written, ..again };
                 Ok(Some(self.since_ns).filter(|_| self.has_room()))
             }
             Err(error) => {
@@ -198,6 +222,7 @@ impl Writer {
         }
         self.file.write_all_at(&self.unwritten, self.length)?;
         self.length += self.unwritten.len() as u64;
+        self.written += self.unwritten.len() as u64;
         self.unwritten.clear();
         Ok(())
     }

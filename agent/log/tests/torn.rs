@@ -6,11 +6,12 @@ mod common;
 mod contexts;
 
 use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::path::PathBuf;
 
 use common::{START_NS, sample, stack};
 use contexts::{context, kind};
+use flate2::read::DeflateDecoder;
 use proptest::prelude::*;
 use vouch_formats::{Format, Meta};
 use vouch_log::{Beside, Recovered, State, Writer, is_left, read};
@@ -246,8 +247,8 @@ fn one_that_is_cut_anywhere_has_what_was_written_before() {
 #[test]
 fn a_block_that_is_missing_costs_itself_and_what_hangs_on_it() {
     let (bytes, recording) = recorded("gap", 12, true);
-    let blocks: Vec<usize> =
-        (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"VchB")).chain([bytes.len()]).collect();
+    let mut blocks: Vec<usize> = heads(&bytes).collect();
+    blocks.push(bytes.len());
     // The first has the state, the last nothing else.
     for pair in blocks[1..blocks.len() - 1].windows(2) {
         let without = [&bytes[..pair[0]], &bytes[pair[1]..]].concat();
@@ -302,21 +303,34 @@ proptest! {
     }
 }
 
-/// As one who makes a file on purpose would: each block's sums are right, whatever stands in it.
-fn resummed(bytes: &[u8], spoil: impl Fn(usize, &mut Vec<u8>)) -> Vec<u8> {
-    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
-    let (mut at, mut file) = (16, bytes[..16].to_vec());
-    while at < bytes.len() {
-        let length = number(at + 4);
-        let mut content = bytes[at + 16..at + 16 + length].to_vec();
+/// How long the content is of the block that begins there.
+fn length(bytes: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize
+}
+
+/// Where blocks begin.
+fn heads(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    let next = |at: usize| Some(at).filter(|at| *at < bytes.len());
+    std::iter::successors(next(16), move |at| next(at + 16 + length(bytes, *at)))
+}
+
+/// As one who makes a file on purpose would: each block's sums are right, whatever stands in it, or in what it was packed to.
+fn resummed(bytes: &[u8], inflated: bool, spoil: impl Fn(usize, &mut Vec<u8>)) -> Vec<u8> {
+    let mut file = bytes[..16].to_vec();
+    for at in heads(bytes) {
+        let (mut mark, stored) = (&bytes[at..at + 4], &bytes[at + 16..at + 16 + length(bytes, at)]);
+        let mut content = stored.to_vec();
+        if inflated && mark == b"VchZ" {
+            (mark, content) = (b"VchB", Vec::new());
+            DeflateDecoder::new(stored).read_to_end(&mut content).unwrap();
+        }
         spoil(at, &mut content);
         let begin = file.len();
-        file.extend(b"VchB");
+        file.extend(mark);
         file.extend(u32::try_from(content.len()).unwrap().to_le_bytes());
         file.extend(crc32fast::hash(&content).to_le_bytes());
         file.extend(crc32fast::hash(&file[begin..]).to_le_bytes());
         file.extend(content);
-        at += 16 + length;
     }
     file
 }
@@ -327,15 +341,16 @@ proptest! {
     #[test]
     fn a_file_that_lies_is_no_panic(
         lies in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 1..12),
+        inflated in any::<bool>(),
     ) {
         use std::sync::OnceLock;
         static WHOLE: OnceLock<Vec<u8>> = OnceLock::new();
         let bytes = WHOLE.get_or_init(|| recorded("lies", 12, true).0);
         let places: Vec<(usize, &prop::sample::Index, u8)> =
             lies.iter().map(|(block, place, byte)| (block.index(bytes.len()), place, *byte)).collect();
-        let file = resummed(bytes, |at, content| {
+        let file = resummed(bytes, inflated, |at, content| {
             for (block, place, byte) in &places {
-                if (at..at + 16 + content.len()).contains(block) && !content.is_empty() {
+                if (at..at + 16 + length(bytes, at)).contains(block) && !content.is_empty() {
                     let place = place.index(content.len());
                     content[place] = *byte;
                 }
@@ -439,9 +454,9 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
         let later: Vec<_> = times(then.samples()).into_iter().filter(|time| *time >= since).collect();
         assert_eq!(times(now.samples()), later);
     }
-    // Where names and stacks alone fill it, there is nothing to gain.
-    for number in 0..3_000 {
-        recording.string(&format!("a rather long name of a method, number {number}"));
+    // Where names and stacks alone fill it, there is nothing to gain. Names without order, so that they fill it though they are packed.
+    for number in 0..6_000_u64 {
+        recording.string(&format!("a method {:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     }
     let now = START_NS + number * MS;
     writer.append(&mut recording, now, None).unwrap();

@@ -98,6 +98,9 @@ pub struct Run {
     /// Threads that wanted a lock and had not got it when this was written.
     #[serde(default)]
     pub waiting: Vec<WaitingReport>,
+    /// What the file cost that outlives a JVM that is killed; null where there was none.
+    #[serde(default)]
+    pub recording_file: Option<RecordingFile>,
     pub handler_ns: HandlerTime,
     /// Methods that were gone before they could be named.
     pub names_lost: u64,
@@ -121,6 +124,15 @@ fn in_micros<S: Serializer>(nanos: &u64, serializer: S) -> Result<S::Ok, S::Erro
 )]
 fn of_micros<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Ok((f64::deserialize(deserializer)? * 1000.0).round() as u64)
+}
+
+/// What a recording on disk takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordingFile {
+    /// Written to it in all.
+    pub bytes: u64,
+    /// Of the agent's own time, until the last that was written: what it says at the end is not in it.
+    pub cpu_ms: f64,
 }
 
 /// What the signal handlers counted, independently of what was recorded.

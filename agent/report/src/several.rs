@@ -14,8 +14,8 @@ use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
-    AgreementReport, EventReport, GradeReport, HandlerTime, Rate, RecoveryReport, Run, SafepointReport,
-    Signals, TrustReport, WitnessReport,
+    AgreementReport, EventReport, GradeReport, HandlerTime, Rate, RecordingFile, RecoveryReport, Run,
+    SafepointReport, Signals, TrustReport, WitnessReport,
 };
 
 /// Reports that become one, and the numbers that their refutations get in it.
@@ -275,6 +275,7 @@ impl Add for Run {
             groups,
             safepoints,
             waiting,
+            recording_file,
             handler_ns,
             names_lost,
             stacks_cut,
@@ -311,6 +312,11 @@ impl Add for Run {
         self.groups.add(groups);
         self.safepoints.add(safepoints);
         self.waiting.extend(waiting);
+        if let Some(RecordingFile { bytes, cpu_ms }) = recording_file {
+            let file = self.recording_file.get_or_insert_default();
+            file.bytes.add(bytes);
+            file.cpu_ms.add(cpu_ms);
+        }
         self.handler_ns.add(handler_ns);
         self.names_lost.add(names_lost);
         self.stacks_cut.add(stacks_cut);

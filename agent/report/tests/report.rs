@@ -81,7 +81,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
     let expected = "agent_cpu_ms agreement bytes_recorded command conservation contexts cpu_ms edges engine engine_notes engine_stopped events groups \
-                    handler_ns interval_us jdk markers markers_left_out names_lost options power rate recovery refutations refuted safepoints sampled_interval_us samples stacks_cut threads unwalked vm_flags \
+                    handler_ns interval_us jdk markers markers_left_out names_lost options power rate recording_file recovery refutations refuted safepoints sampled_interval_us samples stacks_cut threads unwalked vm_flags \
                     vouch waiting walked_by wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];

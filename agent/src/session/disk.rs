@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use vouch_log::{Beside, ENDING, State, Writer};
 use vouch_recording::Recording;
+use vouch_report::RecordingFile;
 
+use crate::clock;
 use crate::options::OnDisk;
 use crate::plan::Plan;
 use crate::say::say;
@@ -31,6 +33,8 @@ pub struct Disk {
     stopped: bool,
     /// What was before is in it no more.
     since_ns: Option<u64>,
+    /// The agent's own time that it took.
+    cpu_ns: u64,
 }
 
 impl Disk {
@@ -66,6 +70,7 @@ impl Disk {
             failing: false,
             stopped: false,
             since_ns: None,
+            cpu_ns: 0,
         }
     }
 
@@ -79,6 +84,17 @@ impl Disk {
     /// From when on it tells, if not from the beginning.
     pub fn since_ns(&self) -> Option<u64> {
         self.since_ns
+    }
+
+    /// So much of its thread's time somebody has taken for it.
+    pub fn paid(&mut self, cpu_ns: u64) {
+        self.cpu_ns += cpu_ns;
+    }
+
+    /// What it has cost so far.
+    pub fn report(&self) -> Option<RecordingFile> {
+        let bytes = self.writer.as_ref()?.written();
+        Some(RecordingFile { bytes, cpu_ms: clock::seconds(self.cpu_ns) * 1000.0 })
     }
 
     /// Writes what has come since.

@@ -97,6 +97,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         cpu_ms: seconds(cpu) * 1000.0,
         agent_cpu_ms: seconds(agent_cpu) * 1000.0,
         unwalked: session.recorder.unwalked().clone(),
+        recording_file: session.disk.report(),
         handler_ns: HandlerTime {
             p50: histogram.value_at_quantile(0.5),
             p90: histogram.value_at_quantile(0.9),
