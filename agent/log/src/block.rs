@@ -41,6 +41,12 @@ pub fn is_recording(first: &[u8]) -> bool {
     first.starts_with(&MAGIC)
 }
 
+/// True if a file may be one that was killed at its beginning, or later.
+pub fn has_begun(file: &File) -> bool {
+    let mut first = [0; MAGIC.len()];
+    file.read_at(&mut first, 0).is_ok_and(|length| MAGIC.starts_with(&first[..length]))
+}
+
 /// True if nothing was to come any more when it was written last.
 pub fn is_ended(file: &File) -> bool {
     let mut ended = [0; 4];

@@ -257,7 +257,7 @@ impl Beside {
 
 /// True if a process wrote it that is gone and did not end it.
 pub fn is_left(path: &Path) -> bool {
-    open(path).is_ok_and(|file| !is_in_use(&file) && !block::is_ended(&file))
+    open(path).is_ok_and(|file| !is_in_use(&file) && block::has_begun(&file) && !block::is_ended(&file))
 }
 
 /// True if the process that writes it lives.

@@ -385,6 +385,10 @@ fn what_another_process_left_is_told_and_kept() {
     kept.finish().unwrap();
     drop(kept);
     assert!(!is_left(&folder.join("kept.vouch")));
+    // What only has such a name is nobody's recording.
+    fs::write(folder.join("other.vouch"), "an essay").unwrap();
+    let (after, beside) = Writer::create(&folder.join("other"), u64::MAX).unwrap();
+    assert_eq!((after.path(), beside), (folder.join("other.2.vouch").as_path(), Beside::default()));
     // What was left where a file was begun again is taken away, and nothing that is in use.
     let part = folder.join("a.vouch.part");
     fs::write(&part, "half").unwrap();

@@ -16,6 +16,7 @@ mod counters;
 mod family;
 mod fate;
 mod ids;
+mod index;
 pub mod kinds;
 mod marks;
 mod outside;
@@ -40,6 +41,7 @@ pub use ids::{
     ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,
     StackId, StringId, ThreadId,
 };
+pub use index::Index;
 pub use marks::{Figure, FigureRow, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
 pub use outside::{Outside, outside};
 pub use recording::Recording;

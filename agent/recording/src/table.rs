@@ -4,22 +4,24 @@
 
 use std::hash::Hash;
 
-use foldhash::{HashMap, HashMapExt};
-
 use crate::ids::Id;
+use crate::index::Index;
 
 /// The rows, in the order of their ids. Whoever has the table can read them; only a recording adds to it.
 #[derive(Debug)]
 pub struct Table<Row, I> {
     rows: Vec<Row>,
-    ids: HashMap<Row, I>,
+    ids: Index<I>,
 }
 
 impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
     pub(crate) fn intern(&mut self, row: Row) -> I {
-        *self.ids.entry(row).or_insert_with(|| {
-            self.rows.push(row);
-            I::from_row(self.rows.len() - 1)
+        let Self { rows, ids } = self;
+        ids.find(&row, |id| rows[id.row()] == row).unwrap_or_else(|| {
+            let id = I::from_row(rows.len());
+            rows.push(row);
+            ids.add(&row, id, |id| rows[id.row()]);
+            id
         })
     }
 
@@ -31,16 +33,14 @@ impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
         self.rows[id.row()]
     }
 
-    /// Memory taken, near enough: the rows, and for each slot of the map its entry and one byte of control.
+    /// Memory taken, near enough.
     pub(crate) fn bytes(&self) -> u64 {
-        let rows = self.rows.capacity() * size_of::<Row>();
-        let ids = self.ids.capacity() * 8 / 7 * (size_of::<(Row, I)>() + 1);
-        (rows + ids) as u64
+        (self.rows.capacity() * size_of::<Row>() + self.ids.bytes()) as u64
     }
 }
 
 impl<Row, I> Default for Table<Row, I> {
     fn default() -> Self {
-        Self { rows: Vec::new(), ids: HashMap::new() }
+        Self { rows: Vec::new(), ids: Index::default() }
     }
 }

@@ -8,7 +8,7 @@
 //! cut a stack without counting it.
 
 /// So many nodes of the tree of stacks, or rows of the recording if they are more, are for whole ones. A node, with its row,
-/// takes some 150 bytes, so that is about 300 MiB.
+/// takes 50 to 100 bytes, so that is at most 200 MiB.
 const WHOLE: usize = 2 << 20;
 /// Then half of so many frames are kept of a new one.
 const DEEPEST: usize = 2_048;

@@ -1,15 +1,21 @@
 //! The tree of all walks: a node is a frame under all of its callers.
 //!
 //! Stacks share their outer frames, so what is known of a frame under its callers (its place in the recording, and
-//! whether an edge on the way there was refuted) is known for all stacks that go through it. A node is never taken out.
+//! whether an edge on the way there was refuted) is known for all stacks that go through it. A node is never taken out. There may be millions:
+//! none may have what all nodes of its frame have, nor the index what the nodes have.
 
-use foldhash::HashMap;
-use vouch_recording::StackId;
+use std::num::NonZeroU32;
+
+use vouch_recording::{Index, StackId};
 use vouch_sample::Meant;
 
-/// A node, by its place.
+/// A node, by its place, from 1 on: an id that may be lacking takes no more room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeId(u32);
+pub struct NodeId(NonZeroU32);
+
+/// A frame, by its place among all different ones, in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct FrameNumber(NonZeroU32);
 
 /// What is against a stack, by its place in the list of offences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,29 +45,62 @@ pub struct Node {
     pub cut: bool,
 }
 
+/// A node as it is kept.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    parent: Option<NodeId>,
+    frame: Option<FrameNumber>,
+    stack: StackId,
+    standing: Standing,
+    depth: u32,
+    cut: bool,
+}
+
 /// All nodes.
 #[derive(Debug, Default)]
 pub struct Tree {
-    nodes: Vec<Node>,
-    children: HashMap<(Option<NodeId>, Meant), NodeId>,
+    nodes: Vec<Kept>,
+    /// By the node above and the frame.
+    children: Index<NodeId>,
+    frames: Vec<Meant>,
+    numbers: Index<FrameNumber>,
 }
 
 impl Tree {
     pub fn child(&self, parent: Option<NodeId>, frame: Meant) -> Option<NodeId> {
-        self.children.get(&(parent, frame)).copied()
+        let wanted = Some((parent, self.number(frame)?));
+        self.children.find(&wanted, |id| self.nodes[place(id.0)].key() == wanted)
     }
 
     pub fn add(&mut self, node: Node) -> NodeId {
-        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        if let Some(frame) = node.frame {
-            self.children.insert((node.parent, frame), id);
+        let Node { parent, frame, stack, standing, depth, cut } = node;
+        let frame = frame.map(|frame| self.numbered(frame));
+        let (id, kept) =
+            (NodeId(number(self.nodes.len())), Kept { parent, frame, stack, standing, depth, cut });
+        self.nodes.push(kept);
+        if kept.frame.is_some() {
+            self.children.add(&kept.key(), id, |id| self.nodes[place(id.0)].key());
         }
-        self.nodes.push(node);
         id
     }
 
-    pub fn get(&self, id: NodeId) -> &Node {
-        &self.nodes[id.0 as usize]
+    pub fn get(&self, id: NodeId) -> Node {
+        let Kept { parent, frame, stack, standing, depth, cut } = self.nodes[place(id.0)];
+        let frame = frame.map(|number| self.frames[place(number.0)]);
+        Node { parent, frame, stack, standing, depth, cut }
+    }
+
+    fn number(&self, frame: Meant) -> Option<FrameNumber> {
+        self.numbers.find(&frame, |number| self.frames[place(number.0)] == frame)
+    }
+
+    fn numbered(&mut self, frame: Meant) -> FrameNumber {
+        self.number(frame).unwrap_or_else(|| {
+            let number = FrameNumber(number(self.frames.len()));
+            self.frames.push(frame);
+            self.numbers.add(&frame, number, |number| self.frames[place(number.0)]);
+            number
+        })
     }
 
     /// How many there are.
@@ -78,4 +117,19 @@ impl Tree {
             Some(node.frame)
         })
     }
+}
+
+impl Kept {
+    /// Where it is found.
+    fn key(&self) -> Option<(Option<NodeId>, FrameNumber)> {
+        Some((self.parent, self.frame?))
+    }
+}
+
+fn number(place: usize) -> NonZeroU32 {
+    u32::try_from(place).map_or(NonZeroU32::MAX, |place| NonZeroU32::MIN.saturating_add(place))
+}
+
+fn place(number: NonZeroU32) -> usize {
+    number.get() as usize - 1
 }

@@ -179,7 +179,7 @@ impl Walks {
     fn lacking(&mut self, parent: Option<NodeId>, recording: &mut Recording) -> NodeId {
         let Self { tree, cuts, .. } = self;
         *cuts.entry(parent).or_insert_with(|| {
-            let above = parent.map(|parent| *tree.get(parent));
+            let above = parent.map(|parent| tree.get(parent));
             let stack = recording.stand_in(above.map(|above| above.stack), LEFT_OUT, Category::Other);
             let standing = match above.map(|above| above.standing) {
                 Some(refuted @ Standing::Refuted(_)) => refuted,
@@ -198,7 +198,7 @@ impl Walks {
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> NodeId {
-        let above = parent.map(|parent| *self.tree.get(parent));
+        let above = parent.map(|parent| self.tree.get(parent));
         let caller = above.and_then(|above| above.frame);
         // Naming comes first: a frame is named whether or not it is proven.
         let (func, line) = names.func(recording, frame, jvm);

@@ -202,7 +202,7 @@ fn tell(beside: &Beside, quiet: bool) {
     if !left.is_empty() && !quiet {
         let places = left.join(" ");
         say(&format!(
-            "a run that was killed, or more than one, left its recording: `vouch recover {places}` makes profiles of it"
+            "a run that was killed, or more than one, left its recording: `vouch recover {places}` makes profiles of it; take away what you need no more"
         ));
     }
     if let Some(path) = &beside.replaced {
