@@ -17,7 +17,7 @@ use vouch_walk::walker::Walker;
 
 use crate::anchors;
 use crate::check;
-use crate::contexts::carried;
+use crate::contexts::{carried, published};
 use crate::events;
 use crate::facade::Jvmti;
 use crate::groups::groups;
@@ -271,6 +271,7 @@ impl Agent {
     /// Looks for threads that came, left or were named without a word.
     fn look(&self, env: &mut JNIEnv<'_>) {
         hook::install_if_new();
+        published::look_if_new();
         scan::scan(registry());
         if !rename::told(self.jvmti) {
             rename::poll(self.jvmti, env);

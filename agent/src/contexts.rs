@@ -6,6 +6,7 @@
 
 pub mod carried;
 pub mod natives;
+pub mod published;
 #[cfg(test)]
 mod tests;
 

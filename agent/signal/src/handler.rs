@@ -21,6 +21,7 @@ use crate::ask;
 use crate::cause::Cause;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
+use crate::published::PUBLISHED;
 use crate::purpose::{Purpose, Trace};
 use crate::record::{Origin, RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
@@ -207,14 +208,18 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     slot.leave_witnessed(clock(libc::CLOCK_THREAD_CPUTIME_ID));
 }
 
-/// The context and the trace that the thread works in: its own, or those of the virtual thread that it carries.
+/// The context and the trace that the thread works in: its own, or those of the virtual thread that it carries; or the trace that is published
+/// for it.
 fn purpose_of(slot: &Slot, carried: u64) -> (u32, Trace) {
     let purpose = slot.purpose().or_else(|| match carried {
         // SAFETY: its slot has the thread's own JNIEnv, or null.
         0 | Head::UNKNOWN => unsafe { VIRTUALS.purpose_by_owner(slot.env()) },
         id => VIRTUALS.purpose(id),
     });
-    purpose.map_or((0, [0; 3]), Purpose::read)
+    let (context, trace) = purpose.map_or((0, [0; 3]), Purpose::read);
+    // What the program itself says of its traces comes first.
+    let trace = Some(trace).filter(|trace| *trace != [0; 3]).or_else(|| PUBLISHED.read());
+    (context, trace.unwrap_or_default())
 }
 
 /// True for the one walk that the agent wants to witness.

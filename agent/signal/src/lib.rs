@@ -8,7 +8,7 @@
 //! * [`phase`] says when a thread's first signals come.
 //! * [`dues`] is what of a thread is due, and what was answered.
 //! * [`slots`] tells it who the interrupted thread is.
-//! * [`purpose`] is for whom a thread works, as the program says.
+//! * [`purpose`] is for whom a thread works, as the program says, and [`published`] what a tracer says of it.
 //! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain, [`outlet`] the way to
 //!   one of them.
 //! * [`event`] is how what happened meanwhile goes the same way, from outside of a signal, too.
@@ -40,6 +40,8 @@ pub mod lane;
 pub mod outlet;
 #[cfg(not(loom))]
 pub mod phase;
+#[cfg(not(loom))]
+pub mod published;
 pub mod purpose;
 #[cfg(not(loom))]
 pub mod record;

@@ -14,7 +14,7 @@ use vouch_walk::recover;
 
 use super::{Moment, Session, command_line};
 use crate::clock::{nanos, seconds};
-use crate::contexts::contexts;
+use crate::contexts::{contexts, published};
 use crate::engine::Choice;
 use crate::events;
 use crate::facade::Jvmti;
@@ -222,6 +222,7 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
     }
     notes.extend(crate::guard::unguarded());
     notes.extend(session.untold.clone());
+    notes.extend(published::unread());
     let lost = session.rig.events_lost() + session.recorder.events_lost();
     if lost > 0 {
         notes.push(format!("{lost} events could not be recorded"));

@@ -57,12 +57,18 @@ pub fn install() {
 
 /// The same, if a library has been loaded since the last time. Cheap where none has.
 pub fn install_if_new() {
-    let mut loaded = 0_u64;
-    // SAFETY: the callback writes `loaded` and ends the iteration at the first object.
-    unsafe { libc::dl_iterate_phdr(Some(count_loaded), (&raw mut loaded).cast()) };
+    let loaded = loaded();
     if LOADED.swap(loaded, Ordering::Relaxed) != loaded {
         install();
     }
+}
+
+/// How many libraries the linker has loaded in all.
+pub fn loaded() -> u64 {
+    let mut loaded = 0_u64;
+    // SAFETY: the callback writes `loaded` and ends the iteration at the first object.
+    unsafe { libc::dl_iterate_phdr(Some(count_loaded), (&raw mut loaded).cast()) };
+    loaded
 }
 
 /// Has the calling thread leave the registry when it ends.
@@ -119,7 +125,7 @@ extern "C" fn end(_value: *mut c_void) {
 }
 
 unsafe extern "C" fn count_loaded(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
-    // SAFETY: the linker passes a valid entry, `install_if_new` its own counter.
+    // SAFETY: the linker passes a valid entry, `loaded` its own counter.
     unsafe { loaded.cast::<u64>().write((*info).dlpi_adds) };
     1
 }

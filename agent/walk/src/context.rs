@@ -10,8 +10,8 @@ mod processor;
 use core::ffi::c_void;
 
 pub use processor::{
-    ADDRESS_BITS, CALL_PUSHES, GUARDS, fault, guarded, here, interpreting, is_safe_fetch, leave, link,
-    registers, repair,
+    ADDRESS_BITS, CALL_PUSHES, GUARDS, MODULES, fault, guarded, here, interpreting, is_safe_fetch, leave,
+    link, registers, repair, thread_pointer,
 };
 
 /// What the interpreter keeps in registers.

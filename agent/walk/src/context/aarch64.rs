@@ -14,6 +14,8 @@ const _: () = assert!(0xffff_ffff_f000_usize >> ADDRESS_BITS == 0);
 pub const GUARDS: bool = true;
 /// A call leaves its return address in a register.
 pub const CALL_PUSHES: bool = false;
+/// So far from the thread pointer glibc has the table of what libraries have for themselves in this thread.
+pub const MODULES: usize = 0;
 
 /// The numbers of registers in a context: what the interpreter keeps, the frame pointer, and what a call leaves where it returns to.
 const METHOD: usize = 12;
@@ -135,6 +137,15 @@ pub fn fault(way: u32, address: usize) {
             _ => asm!("ldr w9, [{0}]", in(reg) address, out("x9") _),
         }
     }
+}
+
+/// Where the calling thread's own variables are counted from.
+#[inline]
+pub fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: reads a register.
+    unsafe { asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
+    pointer
 }
 
 /// Where the calling thread is.

@@ -11,6 +11,8 @@ pub const ADDRESS_BITS: u32 = usize::BITS - 1;
 pub const GUARDS: bool = false;
 /// So that nothing is taken for where it returns to.
 pub const CALL_PUSHES: bool = false;
+/// Nobody knows.
+pub const MODULES: usize = 0;
 
 /// Calls the function.
 ///
@@ -41,6 +43,11 @@ pub unsafe fn is_safe_fetch(_: *mut c_void, _: usize) -> bool {
 
 /// No fault on purpose where nothing would end it.
 pub fn fault(_: u32, _: usize) {}
+
+/// Nobody knows.
+pub fn thread_pointer() -> usize {
+    0
+}
 
 /// Nobody knows.
 pub fn here() -> Registers {

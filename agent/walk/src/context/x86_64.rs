@@ -12,6 +12,8 @@ pub const ADDRESS_BITS: u32 = 47;
 pub const GUARDS: bool = true;
 /// A call leaves its return address on the stack.
 pub const CALL_PUSHES: bool = true;
+/// So far from the thread pointer glibc has the table of what libraries have for themselves in this thread.
+pub const MODULES: usize = 8;
 
 /// Gives the thread's place its value from before, takes back the registers that a callee must keep, and returns.
 macro_rules! back {
@@ -113,6 +115,15 @@ pub fn fault(way: u32, address: usize) {
             _ => asm!("mov eax, [{0}]", in(reg) address, out("eax") _),
         }
     }
+}
+
+/// Where the calling thread's own variables are counted from.
+#[inline]
+pub fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: by the ABI the word there is its own address.
+    unsafe { asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly)) };
+    pointer
 }
 
 /// Where the calling thread is.
