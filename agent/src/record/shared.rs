@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use vouch_recording::{Recording, ThreadId, family};
 
-/// So many tracks are threads' own.
-pub const OWN: usize = 1 << 16;
+/// So many tracks are threads' own: with all that is kept of each, some 16 MiB.
+pub const OWN: usize = 1 << 14;
 /// And so many are of families.
 const FAMILIES: usize = 1_000;
 const OTHERS: &str = "other threads";
