@@ -2,6 +2,7 @@ package dev.vouch;
 
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadFactory;
 
 /**
  * Work that is done for whom it was given, on whichever thread. (Classes with a name, so that a profile can show it.)
@@ -68,6 +69,20 @@ final class Carried {
         @Override
         public void execute(Runnable work) {
             executor.execute(Vouch.wrap(work));
+        }
+    }
+
+    /** Who has each thread work for whom it was made. */
+    static final class Forker implements ThreadFactory {
+        private final ThreadFactory threads;
+
+        Forker(ThreadFactory threads) {
+            this.threads = threads;
+        }
+
+        @Override
+        public Thread newThread(Runnable work) {
+            return threads.newThread(Vouch.wrap(work));
         }
     }
 }

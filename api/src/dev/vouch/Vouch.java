@@ -3,6 +3,7 @@ package dev.vouch;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadFactory;
 import java.util.function.LongConsumer;
 
 /**
@@ -175,5 +176,16 @@ public final class Vouch {
      */
     public static Executor wrap(Executor executor) {
         return new Carried.Carrier(Objects.requireNonNull(executor));
+    }
+
+    /**
+     * Threads that do their work for whom the thread worked that had them made: the forks of a {@code StructuredTaskScope}, as they
+     * inherit its {@code ScopedValue}s, or the tasks of an executor that has a thread for each.
+     *
+     * @param threads who makes them
+     * @return the same, with contexts
+     */
+    public static ThreadFactory wrapThreads(ThreadFactory threads) {
+        return new Carried.Forker(Objects.requireNonNull(threads));
     }
 }
