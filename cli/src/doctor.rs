@@ -125,11 +125,16 @@ fn installed() -> Vec<String> {
         let release = jvm::release(std::process::id(), &home.join("lib/libjvm.so"));
         format!("{:<10} {}", release.unwrap_or_else(|| "?".to_owned()), home.display())
     };
-    if homes.is_empty() {
-        vec![format!("none in {JDKS}, PATH or JAVA_HOME")]
-    } else {
-        homes.iter().map(line).collect()
+    let mut lines: Vec<String> = homes.iter().map(line).collect();
+    if lines.is_empty() {
+        lines.push(format!("none in {JDKS}, PATH or JAVA_HOME"));
     }
+    let named = std::env::var_os("JAVA_HOME").map(PathBuf::from);
+    lines.extend(named.filter(|home| !home.join("bin/java").is_file()).map(|home| {
+        let home = vouch_report::plain(&home.to_string_lossy());
+        format!("JAVA_HOME is {home}, where there is no bin/java: it is passed over")
+    }));
+    lines
 }
 
 /// Asks a JVM that is started for it, and ends at once.

@@ -91,7 +91,9 @@ fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>
             return (lines, Made::Nothing);
         }
     };
-    lines.extend(summary.lines().map(str::to_owned));
+    if !given.is_quiet() {
+        lines.extend(summary.lines().map(str::to_owned));
+    }
     if given.has("jfr") || given.has("sources") {
         lines.push("[vouch] what --jfr and --sources were to add is not in it".to_owned());
     }

@@ -13,6 +13,7 @@
 import java.io.IOException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.Arrays;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -29,6 +30,8 @@ public class Doctored {
         Path here = Paths.get("").toAbsolutePath();
         String told = Tool.vouch(here, "doctor").ok();
         Check.contains(told, "A JVM of " + Vm.jdk().resolve("bin/java"), "which JVM was asked");
+        Run elsewhere = Tool.start(here, Arrays.asList("env", "JAVA_HOME=/no/such/jdk"), "doctor").waitFor();
+        Check.contains(String.join("\n", elsewhere.out), "JAVA_HOME is /no/such/jdk, where there is no bin/java", "what is said of a JDK that is not there");
         Report report = Vm.with("").run(Program.class).ok().report();
         Check.equal(report.engine(), auto(told), "the engine that is taken, as doctor says and as it is");
         for (String engine : new String[] {"perf", "timer"}) {

@@ -122,6 +122,10 @@ public class Runs {
         Check.contains(kill(dir, "[vouch] the JVM was killed", new String[] {"--out", "none.json", "--recording", "off"}), "nothing is left of its recording",
             "what is said without a recording");
 
+        String said = kill(dir, "--out", "quiet.json", "--quiet");
+        Check.that(!said.contains("signals in"), "the summary of a killed run that was not to have one: " + said);
+        holds(dir.resolve("quiet.json"));
+
         // A name that nobody asked for takes no other's place.
         for (String profile : new String[] {"killed.3.json", "killed.3-2.json"}) {
             kill(dir, "--out", "killed.json");
