@@ -43,15 +43,8 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
         if file.is_dir() {
             return Err(format!("{} is a folder: name the recordings (.jfr) in it", file.display()));
         }
-        if packed(file) {
-            return Err(format!("{} is packed: gunzip it first", file.display()));
-        }
-        if document::kind(file)? != Kind::FlightRecorder {
-            return Err(format!(
-                "{} cannot be audited: of all formats a Flight Recorder file (.jfr) alone says where in its bytecode each frame was; \
-                 async-profiler writes one, too (jfr, or -o jfr)",
-                file.display()
-            ));
+        if let Some(why) = refusal(file)? {
+            return Err(format!("{} {why}", file.display()));
         }
     }
     check(how)?;
@@ -85,6 +78,27 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
 }
 
 /// True if a file begins as gzip's do.
+/// Why a file is none that can be audited.
+fn refusal(file: &Path) -> Result<Option<String>, String> {
+    let name = file.display();
+    Ok(match document::kind(file)? {
+        Kind::Recording => Some(format!(
+            "is Vouch's own, and was judged as it was recorded: `vouch recover {name}` tells what came of it"
+        )),
+        Kind::Document if document::is_profile(file).is_ok() => Some(format!(
+            "is Vouch's own, and has been judged: `vouch top {name}` tells how far it holds, `vouch explain {name} 1` what is wrong \
+             with a stack that is refuted"
+        )),
+        _ if packed(file) => Some("is packed: gunzip it first".to_owned()),
+        Kind::Document => Some(
+            "cannot be audited: of all formats a Flight Recorder file (.jfr) alone says where in its bytecode each frame was; \
+             async-profiler writes one, too (jfr, or -o jfr)"
+                .to_owned(),
+        ),
+        Kind::FlightRecorder => None,
+    })
+}
+
 fn packed(file: &Path) -> bool {
     let mut first = [0; 2];
     file.is_file()

@@ -150,6 +150,9 @@ public class Audited {
     private static void mistakes(Path dir) throws Exception {
         Check.contains(refused(dir, "audit", "nowhere.jfr"), "nowhere.jfr cannot be read", "a file that is not there");
         Check.contains(refused(dir, "audit", "audit.json"), "cannot be audited", "a file of another kind");
+        Path own = Vm.with("recording=keep").run(Program.class).ok().dir;
+        Check.contains(refused(own, "audit", "profile.json"), "is Vouch's own", "a profile of Vouch's");
+        Check.contains(refused(own, "audit", "profile.vouch"), "is Vouch's own", "a recording of Vouch's");
         Check.contains(refused(dir, "audit", "app.jfr", "--jdk", "."), "is no JDK", "a folder that is no JDK");
         Check.contains(refused(dir, "audit", "app.jfr", "--classes", "nowhere"), "is not there", "classes that are not there");
         Check.contains(refused(dir, "audit", "app.jfr", "--report", "app.jfr"), ".json", "a report in the recording's place");
