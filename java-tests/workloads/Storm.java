@@ -32,6 +32,12 @@ public final class Storm implements ClassFileTransformer {
     }
 
     public static void premain(String arguments, Instrumentation jvm) {
+        try {
+            // Which every transformer's call asks: while it is loaded itself, it would be asked for without end.
+            Class.forName("java.lang.Module$ReflectionData");
+        } catch (ClassNotFoundException older) {
+            // It has no modules.
+        }
         Storm storm = new Storm(jvm);
         jvm.addTransformer(storm, true);
         Thread thread = new Thread(storm::blow, "storm");

@@ -27,9 +27,10 @@ const MARK: &[u8] = b"Vch";
 const HEAD: usize = 16;
 /// No block is longer, nor its content: who writes keeps them far below.
 const MOST: u64 = 8 << 20;
-/// A content that is shorter is written as it is, and one that would be packed tighter: a small file must not become a large recording.
+/// A content that is shorter is written as it is, and one that would be packed tighter: a small file must not become a large recording. (What is
+/// recorded is packed to a half.)
 const WORTH: usize = 256;
-const TIGHTEST: u64 = 64;
+const TIGHTEST: u64 = 16;
 
 /// The first bytes of a file.
 pub fn beginning() -> Vec<u8> {
@@ -80,11 +81,11 @@ impl Packer {
         }
         self.deflate.reset();
         self.packed.clear();
-        // It writes no further than that: what does not become shorter is not at its end there.
+        // What does not become shorter is not at its end there, or is not taken.
         self.packed.reserve(content.len());
         let status = self.deflate.compress_vec(content, &mut self.packed, FlushCompress::Finish);
-        let ended = matches!(status, Ok(Status::StreamEnd));
-        (ended && content.len() as u64 <= self.packed.len() as u64 * TIGHTEST).then_some(&self.packed)
+        let is_shorter = matches!(status, Ok(Status::StreamEnd)) && self.packed.len() < content.len();
+        (is_shorter && content.len() as u64 <= self.packed.len() as u64 * TIGHTEST).then_some(&self.packed)
     }
 }
 
@@ -297,20 +298,27 @@ mod tests {
 
     #[test]
     fn what_becomes_shorter_is_packed_and_what_would_become_too_short_is_not() {
-        let text = b"one word and another word ".repeat(40);
-        let marks = |blocks: &[&[u8]]| {
+        let text: Vec<u8> = (0..150).flat_map(|number| format!("word {number} ").into_bytes()).collect();
+        // Which blocks are packed, and how long all are.
+        let packed = |blocks: &[&[u8]]| {
             let bytes = file(blocks);
             let contents: Vec<_> = blocks.iter().map(|block| block.to_vec()).collect();
             assert_eq!(whole(&bytes), (contents, 0));
-            (bytes[16..20].to_vec(), bytes.len())
+            let (mut at, mut packed) = (BEGINNING, Vec::new());
+            while at < bytes.len() {
+                packed.push(bytes[at..at + 4] == PACKED);
+                at += HEAD + number(&bytes[at + 4..at + 8]) as usize;
+            }
+            (packed, bytes.len())
         };
-        let (mark, length) = marks(&[&text]);
-        assert!(mark == PACKED && length < 16 + 16 + text.len() / 4, "{mark:?}, {length} of {}", text.len());
-        assert_eq!(marks(&[&text[..200]]).0, PLAIN, "a short one");
-        assert_eq!(marks(&[&noise(5_000)]).0, PLAIN, "without order");
-        assert_eq!(marks(&[&vec![0; 1 << 20]]).0, PLAIN, "too tight");
-        // The packer begins anew with each.
-        marks(&[&text, &noise(300), &text, b"", &[0; 5_000], &text]);
+        let (is_packed, length) = packed(&[&text]);
+        assert!(is_packed == [true] && length < 16 + 16 + text.len() / 2, "{length} of {}", text.len());
+        assert_eq!(packed(&[&text[..200]]).0, [false], "a short one");
+        assert_eq!(packed(&[&noise(5_000)]).0, [false], "without order");
+        assert_eq!(packed(&[&vec![0; 1 << 20]]).0, [false], "too tight");
+        // The packer begins anew with each, however long the one before was.
+        let mixed = packed(&[&text, &noise(300), &text, b"", &vec![0; 50_000], &noise(260), &text]);
+        assert_eq!(mixed.0, [true, false, true, false, false, false, true]);
     }
 
     #[test]
@@ -321,7 +329,11 @@ mod tests {
             deflate.compress_vec(content, &mut packed, FlushCompress::Finish).unwrap();
             packed
         };
-        for content in [packed(&vec![0; 1 << 20]), packed(&noise(9 << 20)), b"no stream at all".to_vec()] {
+        // Nine times as long as it is, and too long; and far too tight.
+        let long: Vec<u8> = noise(1 << 20).into_iter().flat_map(|byte| [byte; 9]).collect();
+        let (long, tight) = (packed(&long), packed(&vec![0; 1 << 20]));
+        assert!((1 << 20..8 << 20).contains(&long.len()), "{}", long.len());
+        for content in [long, tight, b"no stream at all".to_vec()] {
             let mut bytes = file(&[b"before"]);
             frame(&mut bytes, PACKED, &content);
             frame(&mut bytes, PLAIN, b"behind");

@@ -19,7 +19,7 @@ pub struct Head {
     pub context: u32,
     /// The id of the virtual thread that it carried; 0: none, [`Head::UNKNOWN`]: it may have, and nobody could tell.
     pub carried: u64,
-    /// The trace that it worked in, as the program has told: both halves of its id, and its span's; all zero: in none.
+    /// The trace that it worked in, as the program has told, or a tracer publishes: both halves of its id, and its span's; all zero: in none.
     pub trace: [u64; 3],
     /// The agent is to witness it.
     pub witnessed: bool,

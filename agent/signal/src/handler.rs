@@ -216,10 +216,9 @@ fn purpose_of(slot: &Slot, carried: u64) -> (u32, Trace) {
         0 | Head::UNKNOWN => unsafe { VIRTUALS.purpose_by_owner(slot.env()) },
         id => VIRTUALS.purpose(id),
     });
-    let (context, trace) = purpose.map_or((0, [0; 3]), Purpose::read);
-    // What the program itself says of its traces comes first.
-    let trace = Some(trace).filter(|trace| *trace != [0; 3]).or_else(|| PUBLISHED.read());
-    (context, trace.unwrap_or_default())
+    let (context, trace) = purpose.map_or((0, None), Purpose::read);
+    // What the program itself says of its traces comes first, also that it is in none.
+    (context, trace.or_else(|| PUBLISHED.read()).unwrap_or_default())
 }
 
 /// True for the one walk that the agent wants to witness.

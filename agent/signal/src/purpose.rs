@@ -28,17 +28,13 @@ impl Purpose {
         Self { context: AtomicU32::new(0), depth: AtomicU32::new(0), trace }
     }
 
-    /// What there is to read, in a handler of the thread that writes it.
+    /// What there is to read, in a handler of the thread that writes it; no trace where it has said nothing of one.
     #[inline]
-    pub fn read(&self) -> (u32, Trace) {
+    pub fn read(&self) -> (u32, Option<Trace>) {
         let context = self.context.load(Ordering::Relaxed);
         // What the thread had written before it was interrupted is there as it was written.
-        let trace = if self.depth.load(Ordering::Acquire) == 0 {
-            [0; 3]
-        } else {
-            self.trace.each_ref().map(|word| word.load(Ordering::Relaxed))
-        };
-        (context, trace)
+        let is_told = self.depth.load(Ordering::Acquire) != 0;
+        (context, is_told.then(|| self.trace.each_ref().map(|word| word.load(Ordering::Relaxed))))
     }
 
     /// Nobody's any more.
@@ -67,12 +63,14 @@ mod tests {
     fn a_trace_that_is_being_written_is_none() {
         let purpose = Purpose::none();
         purpose.write(5, 1, [1, 2, 3]);
-        assert_eq!(purpose.read(), (5, [1, 2, 3]));
+        assert_eq!(purpose.read(), (5, Some([1, 2, 3])));
         purpose.write(5, 0, [9, 2, 3]);
-        assert_eq!(purpose.read(), (5, [0; 3]));
+        assert_eq!(purpose.read(), (5, None));
+        purpose.write(5, 2, [0; 3]);
+        assert_eq!(purpose.read(), (5, Some([0; 3])), "it says that it is in none");
         purpose.write(6, 2, [9, 8, 7]);
         purpose.clear();
-        assert_eq!(purpose.read(), (0, [0; 3]));
+        assert_eq!(purpose.read(), (0, None));
     }
 
     #[test]

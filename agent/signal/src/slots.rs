@@ -434,7 +434,7 @@ mod tests {
         let old = slots.insert(7, 1).unwrap();
         old.set_env(8 as *mut c_void);
         old.set_purpose(Some(&PURPOSE));
-        assert_eq!(old.purpose().map(Purpose::read), Some((0, [0; 3])));
+        assert_eq!(old.purpose().map(Purpose::read), Some((0, None)));
         old.owe(3);
         old.dues.answer(5);
         let new = slots.insert(7, 2).unwrap();

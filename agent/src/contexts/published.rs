@@ -1,6 +1,6 @@
 //! Finds the library that publishes the traces of the program's threads as OpenTelemetry says (OTEP 4947), so that handlers read them.
 //!
-//! It must never keep a library loaded that publishes nothing, nor have handlers look where a thread has something else.
+//! The first one is it. It must never keep a library loaded that publishes nothing, nor have handlers look where a thread has something else.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use once_cell::sync::OnceCell;
 use vouch_signal::published::{PUBLISHED, Place};
 use vouch_walk::context::thread_pointer;
+use vouch_walk::memory::Peeked;
 
 use crate::threads::hook;
 
@@ -21,8 +22,8 @@ static FOUND: OnceCell<(CString, bool)> = OnceCell::new();
 /// How many libraries the linker had loaded in all when they were last looked at.
 static LOADED: AtomicU64 = AtomicU64::new(0);
 
-/// A library that has variables for each thread.
-struct Object {
+/// A library that has variables for each thread, and such a name.
+struct Candidate {
     path: CString,
     module: usize,
     /// Those of the calling thread; empty where it has none yet.
@@ -35,8 +36,9 @@ pub fn look_if_new() {
     if FOUND.get().is_some() || LOADED.swap(loaded, Ordering::Relaxed) == loaded {
         return;
     }
-    for object in objects() {
-        // SAFETY: RTLD_NOLOAD only takes a reference on what is there.
+    for object in candidates() {
+        // SAFETY: RTLD_NOLOAD only takes a reference on what is there. (It waits while another thread loads a library: hardly any process has a
+        // candidate.)
         let handle = unsafe { libc::dlopen(object.path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if handle.is_null() {
             continue;
@@ -45,9 +47,10 @@ pub fn look_if_new() {
         let own = unsafe { libc::dlsym(handle, VARIABLE.as_ptr()) };
         // Now this thread has them all. What the library only knows of another one is found there.
         let seen =
-            objects().into_iter().find(|seen| seen.path == object.path && seen.own.contains(&own.addr()));
+            candidates().into_iter().find(|seen| seen.path == object.path && seen.own.contains(&own.addr()));
         if let Some(seen) = seen {
-            let place = place(own.addr(), &seen);
+            // Handlers have it read by the kernel, which may be forbidden.
+            let place = place(own.addr(), &seen).filter(|_| Peeked::allowed().is_some());
             // It stays loaded, since handlers look at its variable from now on.
             let _ = FOUND.set((object.path, place.is_some()));
             if let Some(place) = place {
@@ -70,7 +73,7 @@ pub fn unread() -> Option<String> {
 }
 
 /// Where each thread has what this one has there.
-fn place(own: usize, object: &Object) -> Option<Place> {
+fn place(own: usize, object: &Candidate) -> Option<Place> {
     if own_memory().is_some_and(|memory| memory.contains(&own)) {
         return Some(Place::Fixed(own.wrapping_sub(thread_pointer()).cast_signed()));
     }
@@ -96,21 +99,25 @@ fn own_memory() -> Option<Range<usize>> {
     (read == 0).then(|| begin.addr()..begin.addr().saturating_add(size))
 }
 
-/// All libraries that have variables for each thread.
-fn objects() -> Vec<Object> {
-    let mut objects: Vec<Object> = Vec::new();
+/// All such libraries.
+fn candidates() -> Vec<Candidate> {
+    let mut candidates: Vec<Candidate> = Vec::new();
     // SAFETY: the callback gets the list back for as long as this call lasts.
-    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut objects).cast()) };
-    objects
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut candidates).cast()) };
+    candidates
 }
 
-unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, size: usize, objects: *mut c_void) -> c_int {
+unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, size: usize, candidates: *mut c_void) -> c_int {
     if size < size_of::<libc::dl_phdr_info>() {
         return 0;
     }
-    // SAFETY: the linker passes a valid entry as long as it says, and `objects` its own list.
-    let (info, objects) = unsafe { (&*info, &mut *objects.cast::<Vec<Object>>()) };
+    // SAFETY: the linker passes a valid entry as long as it says, and `candidates` its own list.
+    let (info, candidates) = unsafe { (&*info, &mut *candidates.cast::<Vec<Candidate>>()) };
     if info.dlpi_tls_modid == 0 || info.dlpi_name.is_null() {
+        return 0;
+    }
+    // SAFETY: an entry of the linker's.
+    if !unsafe { hook::Object::of(info) }.is_some_and(|object| object.has_name(VARIABLE)) {
         return 0;
     }
     // SAFETY: the linker's own table of this object's headers.
@@ -120,6 +127,6 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, size: usize, objects: *m
     let own = if begin == 0 { 0..0 } else { begin..begin.saturating_add(length) };
     // SAFETY: the linker's own C string.
     let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned();
-    objects.push(Object { path, module: info.dlpi_tls_modid, own });
+    candidates.push(Candidate { path, module: info.dlpi_tls_modid, own });
     0
 }

@@ -78,8 +78,8 @@ fn a_cell_goes_to_its_next_thread_without_a_context() {
     let words = [7 | 1 << 32, 1, 2, 3_u64];
     // SAFETY: its words are atomic ones, and the Java library writes them as this does.
     unsafe { std::ptr::from_ref(first.purpose()).cast_mut().cast::<[u64; 4]>().write_volatile(words) };
-    assert_eq!(first.purpose().read(), (7, [1, 2, 3]));
+    assert_eq!(first.purpose().read(), (7, Some([1, 2, 3])));
     contexts.give_back(first);
     let third = contexts.cell();
-    assert!(std::ptr::eq(first, third) && third.purpose().read() == (0, [0; 3]));
+    assert!(std::ptr::eq(first, third) && third.purpose().read() == (0, None));
 }

@@ -139,14 +139,15 @@ unsafe extern "C" fn each_object(info: *mut libc::dl_phdr_info, _: usize, visit:
     0
 }
 
-/// A loaded library's tables of imports.
-struct Object {
+/// A loaded library's tables of names and imports.
+pub struct Object {
     base: usize,
     end: usize,
     /// The pages that the linker made read-only once it had filled them.
     sealed: std::ops::Range<usize>,
     symbols: *const libc::Elf64_Sym,
     strings: *const c_char,
+    strings_length: usize,
     /// Start and bytes of the two tables of relocations.
     relocations: [(usize, usize); 2],
 }
@@ -163,6 +164,7 @@ const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
+const DT_STRSZ: i64 = 10;
 const DT_JMPREL: i64 = 23;
 
 /// The two kinds of relocation that hold an imported function's address.
@@ -174,7 +176,7 @@ const IMPORT_KINDS: [u64; 2] = [1025, 1026];
 impl Object {
     /// # Safety
     /// `info` must be an entry of the dynamic linker's.
-    unsafe fn of(info: &libc::dl_phdr_info) -> Option<Self> {
+    pub unsafe fn of(info: &libc::dl_phdr_info) -> Option<Self> {
         let base = usize::try_from(info.dlpi_addr).ok()?;
         // SAFETY: the linker's own table of this object's headers.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
@@ -191,6 +193,7 @@ impl Object {
             sealed: find(libc::PT_GNU_RELRO).unwrap_or(0..0),
             symbols: std::ptr::null(),
             strings: std::ptr::null(),
+            strings_length: 0,
             relocations: [(0, 0); 2],
         };
         let mut entry = find(libc::PT_DYNAMIC)?.start as *const Dynamic;
@@ -203,6 +206,7 @@ impl Object {
                 0 => break,
                 DT_SYMTAB => object.symbols = address as *const _,
                 DT_STRTAB => object.strings = address as *const _,
+                DT_STRSZ => object.strings_length = value,
                 DT_JMPREL => object.relocations[0].0 = address,
                 DT_PLTRELSZ => object.relocations[0].1 = value,
                 DT_RELA => object.relocations[1].0 = address,
@@ -213,6 +217,14 @@ impl Object {
             entry = unsafe { entry.add(1) };
         }
         (!object.symbols.is_null() && !object.strings.is_null()).then_some(object)
+    }
+
+    /// True if some symbol or library is called so in it.
+    pub fn has_name(&self, name: &CStr) -> bool {
+        // SAFETY: the table is the linker's own, of so many bytes, and loaded as long as the object.
+        let names = unsafe { std::slice::from_raw_parts(self.strings.cast::<u8>(), self.strings_length) };
+        let name = name.to_bytes_with_nul();
+        names.windows(name.len()).any(|part| part == name)
     }
 
     fn holds(&self, address: usize) -> bool {
