@@ -23,7 +23,7 @@ import dev.vouch.test.Vm;
 public class Room {
     private static final int DEEP = 4_000;
     /** What 2,097,152 places may take until the program ends, with a small JVM. */
-    private static final long MOST_KIB = 900 << 10;
+    private static final long MOST_KIB = 350 << 10;
     private static final int TRIES = 4;
 
     public static void main(String[] args) {
