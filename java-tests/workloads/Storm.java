@@ -19,6 +19,11 @@ import java.util.Set;
  */
 public final class Storm implements ClassFileTransformer {
     private static final long EVERY_MS = 100;
+    /** What a JDK may ask while a transformer is called: were it loaded then, it would be asked for without end (ClassCircularityError). */
+    private static final String[] ASKED = {
+        "java.lang.Module$ReflectionData", "java.lang.WeakPairMap", "java.lang.WeakPairMap$Pair", "java.lang.WeakPairMap$Pair$Weak",
+        "java.lang.WeakPairMap$Pair$Lookup",
+    };
 
     private final Instrumentation jvm;
     private final Random random = new Random(1);
@@ -32,11 +37,12 @@ public final class Storm implements ClassFileTransformer {
     }
 
     public static void premain(String arguments, Instrumentation jvm) {
-        try {
-            // Which every transformer's call asks: while it is loaded itself, it would be asked for without end.
-            Class.forName("java.lang.Module$ReflectionData");
-        } catch (ClassNotFoundException older) {
-            // It has no modules.
+        for (String name : ASKED) {
+            try {
+                Class.forName(name);
+            } catch (ClassNotFoundException older) {
+                // That JDK does not have it.
+            }
         }
         Storm storm = new Storm(jvm);
         jvm.addTransformer(storm, true);
