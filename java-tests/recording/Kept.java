@@ -45,6 +45,10 @@ public class Kept {
         Check.equal(new TreeSet<>(Arrays.asList("profile.folded", "profile.json", "report.json", "profile.vouch")), run.files(), "what is there");
         String mode = PosixFilePermissions.toString(Files.getPosixFilePermissions(run.dir.resolve("profile.vouch")));
         Check.equal("rw-------", mode, "who may read a recording");
+        JsonObject cost = run.report().json.getAsJsonObject("recording_file");
+        Check.between(1_000, cost.get("bytes").getAsLong(), Files.size(run.dir.resolve("profile.vouch")), "bytes of it that the report tells of");
+        double spent = cost.get("cpu_ms").getAsDouble();
+        Check.that(spent > 0 && spent <= run.report().agentCpuMs(), "the agent's time that it took, in ms: " + spent);
         String said = Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
         Check.that(!said.contains("without a word") && !said.contains("damaged"), "it was ended: " + said);
         Profile again = Profile.read(run.dir.resolve("again.json"));
@@ -77,6 +81,7 @@ public class Kept {
 
     private static void none() throws IOException {
         Run run = Vm.with("recording=off").run(Program.class, "0").ok();
+        Check.that(run.report().json.get("recording_file").isJsonNull(), "what a file cost that there was not");
         Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json")), run.files(), "what is there");
         try (Running child = Vm.with("recording=off").start(Program.class, "60")) {
             child.awaitOut("ready");
