@@ -3,8 +3,6 @@
 //! Ids are made by the tables alone, so that an id always names a row. They hold the row plus one in a
 //! `NonZeroU32`: a stack row with an optional parent is 8 bytes.
 
-use std::num::NonZeroU32;
-
 /// The number of a row in one of the tables.
 pub trait Id: Copy {
     /// For the tables.
@@ -13,15 +11,17 @@ pub trait Id: Copy {
     fn row(self) -> usize;
 }
 
+/// Ids of tables of one's own.
+#[macro_export]
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(NonZeroU32);
+        pub struct $name(::std::num::NonZeroU32);
 
-        impl Id for $name {
+        impl $crate::Id for $name {
             fn from_row(row: usize) -> Self {
-                let id = u32::try_from(row + 1).ok().and_then(NonZeroU32::new);
+                let id = u32::try_from(row + 1).ok().and_then(::std::num::NonZeroU32::new);
                 Self(id.expect("a table of more than 4 billion rows is beyond any memory"))
             }
 

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use crate::ids::Id;
 use crate::index::Index;
 
-/// The rows, in the order of their ids. Whoever has the table can read them; only a recording adds to it.
+/// The rows, in the order of their ids. Whoever has the table can read them; a recording alone adds to its own.
 #[derive(Debug)]
 pub struct Table<Row, I> {
     rows: Vec<Row>,
@@ -15,14 +15,18 @@ pub struct Table<Row, I> {
 }
 
 impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
-    pub(crate) fn intern(&mut self, row: Row) -> I {
-        let Self { rows, ids } = self;
-        ids.find(&row, |id| rows[id.row()] == row).unwrap_or_else(|| {
+    pub fn intern(&mut self, row: Row) -> I {
+        self.find(row).unwrap_or_else(|| {
+            let Self { rows, ids } = self;
             let id = I::from_row(rows.len());
             rows.push(row);
             ids.add(&row, id, |id| rows[id.row()]);
             id
         })
+    }
+
+    pub fn find(&self, row: Row) -> Option<I> {
+        self.ids.find(&row, |id| self.rows[id.row()] == row)
     }
 
     pub fn rows(&self) -> &[Row] {

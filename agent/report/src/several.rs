@@ -149,6 +149,7 @@ add! {
     WitnessPower { tried, by_proof, by_witness, by_either }
     GradeReport { asked, agreed, frames, frames_left_out }
     SafepointReport { count, stopped_ms, reaching_ms }
+    RecordingFile { bytes, cpu_ms }
     GroupReport { tasks, abandoned, tasks_without_cpu, wall_ms, cpu_ms, blocked_ms, tasks_of_ms, tasks_of_cpu_ms }
 }
 
@@ -312,11 +313,7 @@ impl Add for Run {
         self.groups.add(groups);
         self.safepoints.add(safepoints);
         self.waiting.extend(waiting);
-        if let Some(RecordingFile { bytes, cpu_ms }) = recording_file {
-            let file = self.recording_file.get_or_insert_default();
-            file.bytes.add(bytes);
-            file.cpu_ms.add(cpu_ms);
-        }
+        self.recording_file.add(recording_file);
         self.handler_ns.add(handler_ns);
         self.names_lost.add(names_lost);
         self.stacks_cut.add(stacks_cut);

@@ -4,7 +4,6 @@
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use once_cell::sync::OnceCell;
 use vouch_signal::published::{PUBLISHED, Place};
@@ -19,8 +18,7 @@ const VARIABLE: &CStr = c"otel_thread_ctx_v1";
 /// The library that has it, and whether handlers can read it.
 static FOUND: OnceCell<(CString, bool)> = OnceCell::new();
 
-/// How many libraries the linker had loaded in all when they were last looked at.
-static LOADED: AtomicU64 = AtomicU64::new(0);
+static SEEN: hook::Loaded = hook::Loaded::new();
 
 /// A library that has variables for each thread, and such a name.
 struct Candidate {
@@ -32,8 +30,7 @@ struct Candidate {
 
 /// Looks for it if a library has been loaded since the last time. To be called by a thread of the agent's own.
 pub fn look_if_new() {
-    let loaded = hook::loaded();
-    if FOUND.get().is_some() || LOADED.swap(loaded, Ordering::Relaxed) == loaded {
+    if FOUND.get().is_some() || !SEEN.has_more() {
         return;
     }
     for object in candidates() {

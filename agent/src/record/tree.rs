@@ -4,18 +4,15 @@
 //! whether an edge on the way there was refuted) is known for all stacks that go through it. A node is never taken out. There may be millions:
 //! none may have what all nodes of its frame have, nor the index what the nodes have.
 
-use std::num::NonZeroU32;
-
-use vouch_recording::{Index, StackId};
+use vouch_recording::{Id, Index, StackId, Table, ids};
 use vouch_sample::Meant;
 
-/// A node, by its place, from 1 on: an id that may be lacking takes no more room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeId(NonZeroU32);
-
-/// A frame, by its place among all different ones, in the same way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct FrameNumber(NonZeroU32);
+ids! {
+    /// A node.
+    NodeId;
+    /// A frame among all different ones.
+    MeantId;
+}
 
 /// What is against a stack, by its place in the list of offences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,7 +46,7 @@ pub struct Node {
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     parent: Option<NodeId>,
-    frame: Option<FrameNumber>,
+    frame: Option<MeantId>,
     stack: StackId,
     standing: Standing,
     depth: u32,
@@ -62,45 +59,31 @@ pub struct Tree {
     nodes: Vec<Kept>,
     /// By the node above and the frame.
     children: Index<NodeId>,
-    frames: Vec<Meant>,
-    numbers: Index<FrameNumber>,
+    frames: Table<Meant, MeantId>,
 }
 
 impl Tree {
     pub fn child(&self, parent: Option<NodeId>, frame: Meant) -> Option<NodeId> {
-        let wanted = Some((parent, self.number(frame)?));
-        self.children.find(&wanted, |id| self.nodes[place(id.0)].key() == wanted)
+        let wanted = Some((parent, self.frames.find(frame)?));
+        self.children.find(&wanted, |id| self.nodes[id.row()].key() == wanted)
     }
 
     pub fn add(&mut self, node: Node) -> NodeId {
         let Node { parent, frame, stack, standing, depth, cut } = node;
-        let frame = frame.map(|frame| self.numbered(frame));
+        let frame = frame.map(|frame| self.frames.intern(frame));
         let (id, kept) =
-            (NodeId(number(self.nodes.len())), Kept { parent, frame, stack, standing, depth, cut });
+            (NodeId::from_row(self.nodes.len()), Kept { parent, frame, stack, standing, depth, cut });
         self.nodes.push(kept);
         if kept.frame.is_some() {
-            self.children.add(&kept.key(), id, |id| self.nodes[place(id.0)].key());
+            self.children.add(&kept.key(), id, |id| self.nodes[id.row()].key());
         }
         id
     }
 
     pub fn get(&self, id: NodeId) -> Node {
-        let Kept { parent, frame, stack, standing, depth, cut } = self.nodes[place(id.0)];
-        let frame = frame.map(|number| self.frames[place(number.0)]);
+        let Kept { parent, frame, stack, standing, depth, cut } = self.nodes[id.row()];
+        let frame = frame.map(|frame| self.frames.get(frame));
         Node { parent, frame, stack, standing, depth, cut }
-    }
-
-    fn number(&self, frame: Meant) -> Option<FrameNumber> {
-        self.numbers.find(&frame, |number| self.frames[place(number.0)] == frame)
-    }
-
-    fn numbered(&mut self, frame: Meant) -> FrameNumber {
-        self.number(frame).unwrap_or_else(|| {
-            let number = FrameNumber(number(self.frames.len()));
-            self.frames.push(frame);
-            self.numbers.add(&frame, number, |number| self.frames[place(number.0)]);
-            number
-        })
     }
 
     /// How many there are.
@@ -121,15 +104,7 @@ impl Tree {
 
 impl Kept {
     /// Where it is found.
-    fn key(&self) -> Option<(Option<NodeId>, FrameNumber)> {
+    fn key(&self) -> Option<(Option<NodeId>, MeantId)> {
         Some((self.parent, self.frame?))
     }
-}
-
-fn number(place: usize) -> NonZeroU32 {
-    u32::try_from(place).map_or(NonZeroU32::MAX, |place| NonZeroU32::MIN.saturating_add(place))
-}
-
-fn place(number: NonZeroU32) -> usize {
-    number.get() as usize - 1
 }

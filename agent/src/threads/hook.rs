@@ -34,8 +34,24 @@ static END_KEY: Lazy<Option<libc::pthread_key_t>> = Lazy::new(|| {
 /// Where the libraries lie whose imports have been changed.
 static DONE: Lazy<Mutex<Vec<usize>>> = Lazy::new(Mutex::default);
 
-/// How many libraries the linker had loaded in all when they were last looked at.
-static LOADED: AtomicU64 = AtomicU64::new(0);
+static SEEN: Loaded = Loaded::new();
+
+/// How many libraries the linker had loaded in all when somebody looked at them last.
+pub struct Loaded(AtomicU64);
+
+impl Loaded {
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// True if there are more of them since it was last asked. Cheap.
+    pub fn has_more(&self) -> bool {
+        let mut loaded = 0_u64;
+        // SAFETY: the callback writes `loaded` and ends the iteration at the first object.
+        unsafe { libc::dl_iterate_phdr(Some(count_loaded), (&raw mut loaded).cast()) };
+        self.0.swap(loaded, Ordering::Relaxed) != loaded
+    }
+}
 
 /// Sends the `pthread_create` of every loaded library through here; those that are done already stay as they are.
 pub fn install() {
@@ -57,18 +73,9 @@ pub fn install() {
 
 /// The same, if a library has been loaded since the last time. Cheap where none has.
 pub fn install_if_new() {
-    let loaded = loaded();
-    if LOADED.swap(loaded, Ordering::Relaxed) != loaded {
+    if SEEN.has_more() {
         install();
     }
-}
-
-/// How many libraries the linker has loaded in all.
-pub fn loaded() -> u64 {
-    let mut loaded = 0_u64;
-    // SAFETY: the callback writes `loaded` and ends the iteration at the first object.
-    unsafe { libc::dl_iterate_phdr(Some(count_loaded), (&raw mut loaded).cast()) };
-    loaded
 }
 
 /// Has the calling thread leave the registry when it ends.
@@ -125,7 +132,7 @@ extern "C" fn end(_value: *mut c_void) {
 }
 
 unsafe extern "C" fn count_loaded(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
-    // SAFETY: the linker passes a valid entry, `loaded` its own counter.
+    // SAFETY: the linker passes a valid entry, `Loaded` its own counter.
     unsafe { loaded.cast::<u64>().write((*info).dlpi_adds) };
     1
 }
