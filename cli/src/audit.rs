@@ -1,9 +1,11 @@
 //! `vouch audit`: other profilers' recordings, held to the bytecode.
 //!
-//! It must never write over a recording, or judge what carries no place in the bytecode.
+//! It must never write over a recording.
+
+mod names;
 
 use std::fs::File;
-use std::io::{BufReader, IsTerminal, Read, Write, stderr, stdout};
+use std::io::{BufReader, IsTerminal, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,6 +14,8 @@ use vouch_report::Files;
 
 use crate::document::{self, Kind};
 use crate::outputs::Outputs;
+
+use names::Named;
 
 #[derive(Args)]
 pub struct How {
@@ -43,21 +47,22 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
         if file.is_dir() {
             return Err(format!("{} is a folder: name the recordings (.jfr) in it", file.display()));
         }
-        if let Some(why) = refusal(file)? {
-            return Err(format!("{} {why}", file.display()));
-        }
     }
+    let read = files.iter().map(|file| reading(file)).collect::<Result<Vec<_>, _>>()?;
     check(how)?;
+    if !how.compare {
+        alike(files, &read, how)?;
+    }
     let first = files.first().map(|file| file.display().to_string()).unwrap_or_default();
     let failed = |why: String| format!("{first} {why}");
     let outputs = Outputs::check(&how.out, how.report.as_deref(), files).map_err(failed)?;
     let places = Places { classes: how.classes.clone(), jdk: how.jdk.clone() };
     if how.compare {
-        let one = |file: &PathBuf| Ok::<_, String>(judged(std::slice::from_ref(file), &places)?.report);
-        let reports = files.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+        let one = |(file, read): (&PathBuf, &Read)| Ok::<_, String>(judged([(file, *read)], &places)?.report);
+        let reports = files.iter().zip(&read).map(one).collect::<Result<Vec<_>, _>>()?;
         return Ok(side_by_side(&reports));
     }
-    let audited = judged(files, &places)?;
+    let audited = judged(files.iter().zip(read), &places)?;
     outputs
         .write_report(|to| serde_json::to_writer_pretty(to, &audited.report).map_err(Into::into))
         .map_err(failed)?;
@@ -77,33 +82,34 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
     Ok(outputs.told(|written| report.summary(written, &remarks)))
 }
 
-/// True if a file begins as gzip's do.
-/// Why a file is none that can be audited.
-fn refusal(file: &Path) -> Result<Option<String>, String> {
-    let name = file.display();
-    Ok(match document::kind(file)? {
-        Kind::Recording => Some(format!(
-            "is Vouch's own, and was judged as it was recorded: `vouch recover {name}` tells what came of it"
-        )),
-        Kind::Document if document::is_profile(file).is_ok() => Some(format!(
-            "is Vouch's own, and has been judged: `vouch top {name}` tells how far it holds, `vouch explain {name} 1` what is wrong \
-             with a stack that is refuted"
-        )),
-        _ if packed(file) => Some("is packed: gunzip it first".to_owned()),
-        Kind::Document => Some(
-            "cannot be audited: of all formats a Flight Recorder file (.jfr) alone says where in its bytecode each frame was; \
-             async-profiler writes one, too (jfr, or -o jfr)"
-                .to_owned(),
-        ),
-        Kind::FlightRecorder => None,
-    })
+/// A file, and how it is read.
+#[derive(Clone, Copy)]
+enum Read {
+    /// It says of a frame where in its bytecode it stands.
+    Places,
+    Names(Named),
 }
 
-fn packed(file: &Path) -> bool {
-    let mut first = [0; 2];
-    file.is_file()
-        && File::open(file).is_ok_and(|mut file| file.read_exact(&mut first).is_ok())
-        && first == [0x1f, 0x8b]
+/// How a file can be audited; an error is a sentence.
+fn reading(file: &Path) -> Result<Read, String> {
+    let name = file.display();
+    match document::kind(file)? {
+        Kind::Recording => Err(format!(
+            "{name} is Vouch's own recording, and was judged as it was recorded: `vouch recover {name}` makes the profile of it, \
+             which can be audited"
+        )),
+        Kind::FlightRecorder => Ok(Read::Places),
+        Kind::Document => match names::kind(file)? {
+            Some(Named::Profile) if document::is_profile(file).is_err() => Err(format!(
+                "{name} is JSON, and no profile of Vouch's: of other tools' there is no saying what a frame is"
+            )),
+            Some(named) => Ok(Read::Names(named)),
+            None => Err(format!(
+                "{name} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \
+                 folded stacks or pprof (a .jfr that is packed must be unpacked first)"
+            )),
+        },
+    }
 }
 
 fn check(how: &How) -> Result<(), String> {
@@ -116,9 +122,39 @@ fn check(how: &How) -> Result<(), String> {
     Ok(())
 }
 
-fn judged(files: &[PathBuf], places: &Places) -> Result<Audited, String> {
+/// Several files are one run; what is known of names alone has no times.
+fn alike(files: &[PathBuf], read: &[Read], how: &How) -> Result<(), String> {
+    let Some(named) = read.iter().position(|read| matches!(read, Read::Names(_))) else { return Ok(()) };
+    let name = files[named].display();
+    if files.len() > 1 {
+        return Err(format!(
+            "{name} says of a frame no more than a name and a line: audit it alone, or put several side by side with --compare"
+        ));
+    }
+    if !how.out.is_empty() {
+        return Err(format!(
+            "{name} cannot be made into a profile: it does not say when each stack was there; --report FILE.json has all that is refuted"
+        ));
+    }
+    Ok(())
+}
+
+fn judged<'f>(
+    files: impl IntoIterator<Item = (&'f PathBuf, Read)>,
+    places: &Places,
+) -> Result<Audited, String> {
     let mut audit = Audit::default();
-    each(files, |name, file, shown| audit.read(name, file, |progress| shown.show(name, progress)))?;
+    for (file, read) in files {
+        let (name, mut shown) = (file.display().to_string(), Shown::default());
+        match read {
+            Read::Places => each(std::slice::from_ref(file), |name, file, shown| {
+                audit.read(name, file, |progress| shown.show(name, progress))
+            })?,
+            Read::Names(named) => {
+                names::read(&mut audit, file, named, |progress| shown.show(&name, progress))?;
+            }
+        }
+    }
     let mut shown = Shown::default();
     audit.judge(places, |progress| shown.show("", progress))
 }

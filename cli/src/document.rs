@@ -14,7 +14,8 @@ use serde_json::Value;
 use serde_json::error::Category;
 use vouch_document::Part;
 
-const GZIP: u8 = 0x1f;
+/// What gzip's files begin with.
+pub const GZIP: u8 = 0x1f;
 
 /// Of a report or a profile, what tells which it is, and what is asked for of the report.
 #[derive(Deserialize)]

@@ -168,11 +168,16 @@ fn both(text: &mut String, walk: &[String], witness: &[String]) {
 
 /// What the walk claimed, in a line: `Cart.add @ 17 → Item.price`.
 fn claim(what: &RefutationReport) -> String {
-    let (found, bci) = (plain(&readable(&what.found)), what.bci);
+    let found = plain(&readable(&what.found));
+    let place = match what.line {
+        None => format!(" @ {}", what.bci),
+        Some(0) => String::new(),
+        Some(line) => format!(":{line}"),
+    };
     match caller(what) {
         Some(caller) => {
             let caller = readable(&caller);
-            format!("{caller} @ {bci} → {}", if is_edge(what) { found } else { "interrupted there".into() })
+            format!("{caller}{place} → {}", if is_edge(what) { found } else { "interrupted there".into() })
         }
         None if what.found.is_empty() => plain(&what.expected),
         None if what.kind == Refutation::Witness => {
@@ -183,7 +188,8 @@ fn claim(what: &RefutationReport) -> String {
 }
 
 fn sentence(what: &RefutationReport) -> String {
-    let (expected, found, bci) = (plain(&what.expected), plain(&what.found), what.bci);
+    let (expected, found, place) = (plain(&what.expected), plain(&what.found), what.place());
+    let at = if place.is_empty() { String::new() } else { format!(",{place},") };
     match caller(what) {
         None if what.kind == Refutation::WrongRoot && !found.is_empty() => {
             let found = readable(&found);
@@ -202,9 +208,9 @@ fn sentence(what: &RefutationReport) -> String {
         Some(caller) => {
             let caller = readable(&caller);
             let claimed = if is_edge(what) {
-                format!("The walk claims that\n  {caller}, at bci {bci}, called\n  {}\n", readable(&found))
+                format!("The walk claims that\n  {caller}{at} called\n  {}\n", readable(&found))
             } else {
-                format!("The walk claims that {caller}\nwas interrupted at bci {bci}.\n")
+                format!("The walk claims that {caller}\nwas interrupted{place}.\n")
             };
             format!("{claimed}{}", says(what))
         }
@@ -224,6 +230,11 @@ fn says(what: &RefutationReport) -> String {
         Refutation::NullMethod => "There is no such method: a frame of the walk has none.".to_owned(),
         Refutation::UnknownMethod => "The JVM knows no such method.".to_owned(),
         Refutation::Witness => format!("The JVM itself has {expected} there."),
+        Refutation::OtherCallee | Refutation::NotAnInvoke if what.line.is_some() => {
+            let where_to =
+                if what.line == Some(0) { "in it, nor in any other of that name" } else { "in that line" };
+            format!("Nothing {where_to} calls this. What its bytecode has there:\n  {}", readable(&expected))
+        }
         Refutation::NotAnInvoke => format!("Its bytecode calls nothing there:\n  {expected}"),
         Refutation::OtherCallee | Refutation::WrongRoot if what.bci == NATIVE => {
             format!("It is {expected}.")

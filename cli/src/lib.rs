@@ -89,7 +89,7 @@ enum Verb {
     },
     /// How far another profiler's recording can be trusted: every stack in it, held to the bytecode
     Audit {
-        /// Flight Recorder files (.jfr), the JVM's own or async-profiler's; several are one run
+        /// Flight Recorder files (.jfr), the JVM's own or async-profiler's; several are one run. Or a profile of Vouch's, folded stacks, pprof
         #[arg(required = true, num_args = 1.., value_name = "RECORDING")]
         recordings: Vec<PathBuf>,
         #[command(flatten)]

@@ -85,6 +85,9 @@ struct Stacks {
 #[derive(Deserialize)]
 pub struct Thread {
     pub name: String,
+    /// The kernel's number, as a text where one process is not alone.
+    #[serde(default)]
+    tid: Value,
     samples: Samples,
 }
 
@@ -245,6 +248,13 @@ impl Profile {
         } else {
             format!("no context has a field {wanted}: there are {}", known.join(", "))
         })
+    }
+}
+
+impl Thread {
+    /// The kernel's number; 0 where a track has no thread of its own.
+    pub fn number(&self) -> u64 {
+        self.tid.as_u64().or_else(|| self.tid.as_str()?.parse().ok()).unwrap_or(0)
     }
 }
 

@@ -149,9 +149,14 @@ public class Audited {
 
     private static void mistakes(Path dir) throws Exception {
         Check.contains(refused(dir, "audit", "nowhere.jfr"), "nowhere.jfr cannot be read", "a file that is not there");
-        Check.contains(refused(dir, "audit", "audit.json"), "cannot be audited", "a file of another kind");
+        Files.write(dir.resolve("other.txt"), "hello world\n".getBytes(StandardCharsets.UTF_8));
+        Check.contains(refused(dir, "audit", "other.txt"), "cannot be audited", "a file of another kind");
+        Check.contains(refused(dir, "audit", "audit.json"), "no profile of Vouch's", "a report");
         Path own = Vm.with("recording=keep").run(Program.class).ok().dir;
-        Check.contains(refused(own, "audit", "profile.json"), "is Vouch's own", "a profile of Vouch's");
+        Files.write(dir.resolve("other.json"), "{\"meta\": {}}".getBytes(StandardCharsets.UTF_8));
+        Check.contains(refused(dir, "audit", "other.json"), "no profile of Vouch's", "JSON of another kind");
+        Check.contains(refused(own, "audit", "profile.json", "--out", "a.html"), "cannot be made into a profile", "names, which have no times");
+        Check.contains(refused(own, "audit", "profile.json", "profile.json"), "audit it alone", "names, twice");
         Check.contains(refused(own, "audit", "profile.vouch"), "is Vouch's own", "a recording of Vouch's");
         Check.contains(refused(dir, "audit", "app.jfr", "--jdk", "."), "is no JDK", "a folder that is no JDK");
         Check.contains(refused(dir, "audit", "app.jfr", "--classes", "nowhere"), "is not there", "classes that are not there");

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use vouch_classes::Library;
 use vouch_proof::{
-    Body, Class, Explanation, Gone, Method, Refutation, Relation, Verdict, without_hidden_part,
+    At, Body, Class, Explanation, Gone, INVOKEINTERFACE, Method, Refutation, Relation, Verdict,
+    without_hidden_part,
 };
 use vouch_sample::Meant;
 
 use crate::made::{self, Rule};
-use crate::seen::{MethodId, Node, PlaceId, Seen, add};
+use crate::seen::{MethodId, Node, Place, PlaceId, Says, Seen, add};
 use crate::told::Changes;
 use crate::versions::{Version, Versions};
 
@@ -32,6 +33,10 @@ pub enum Unjudged {
     Filtered,
     /// Bytecode speaks against it, and no call of the same method says that it is the bytecode that ran.
     Unconfirmed,
+    /// Nobody knows which method of its name the callee is: its class was not found.
+    Overload,
+    /// A lambda may be between the two: the recording has no frames of classes that have no name of their own.
+    Hidden,
 }
 
 impl Unjudged {
@@ -44,6 +49,8 @@ impl Unjudged {
             Self::Unnamed => "unnamed_method",
             Self::Filtered => "filtered_by_recorder",
             Self::Unconfirmed => "unconfirmed_version",
+            Self::Overload => "unknown_overload",
+            Self::Hidden => "hidden_frames",
         }
     }
 }
@@ -86,9 +93,11 @@ impl<'a> Judge<'a> {
             let Some(above) = node.above.filter(|_| !node.gap) else { continue };
             let (caller, callee) = (seen.node(above).place, seen.place(node.place).method);
             let known = self.edges.get(&(caller, callee)).copied();
-            let judged = known.unwrap_or_else(|| self.ask(seen, caller, callee));
+            let judged = known.unwrap_or_else(|| self.ask(seen, seen.place(caller), callee));
             self.edges.insert((caller, callee), judged);
-            if judged == Ok(Verdict::Proven) {
+            // What is known of a method's name alone is no place: of another version all its calls may be others.
+            let is_place = seen.says == Says::Places || seen.place(caller).line > 0;
+            if judged == Ok(Verdict::Proven) && is_place {
                 self.sure.proven.insert(seen.place(caller).meant());
             }
             if !node.filtered {
@@ -121,6 +130,16 @@ impl<'a> Judge<'a> {
         &self.methods[method.row()]
     }
 
+    /// All of them, by number.
+    pub fn methods(&self) -> &[Method] {
+        &self.methods
+    }
+
+    /// True if a refutation of this caller counts.
+    pub fn counts(&self, caller: Meant, kind: Refutation) -> bool {
+        self.sure.counts(caller, kind)
+    }
+
     /// True if the code that it is held to is that which ran.
     pub fn is_known(&self, method: MethodId) -> bool {
         self.sure.known.contains(&method)
@@ -140,14 +159,20 @@ impl<'a> Judge<'a> {
         Some(((caller, callee), judged))
     }
 
-    fn ask(&mut self, seen: &Seen, caller: PlaceId, callee: MethodId) -> Judged {
-        let place = seen.place(caller);
+    /// Whether a method can have been called from a place, which need not be one of the recording's.
+    pub fn ask(&mut self, seen: &Seen, place: Place, callee: MethodId) -> Judged {
         let version = self.version(seen, place.method);
         let Self { library, versions, methods, .. } = self;
         let (method, callee) = (&methods[place.method.row()], &methods[callee.row()]);
         let mut relation = |versions: &mut Versions, named: &str| relation(versions, library, named, callee);
         match version {
-            Ok(()) => Ok(vouch_proof::edge(method, place.bci, callee, |named| relation(versions, named))),
+            Ok(()) if callee.descriptor.is_empty() => Err(Unjudged::Overload),
+            Ok(()) => match vouch_proof::edge(method, place.bci, callee, |named| relation(versions, named)) {
+                Verdict::Refuted(_) if seen.hides() && calls_an_interface(method, place) => {
+                    Err(Unjudged::Hidden)
+                }
+                verdict => Ok(verdict),
+            },
             Err(Unjudged::Generated(rule)) => made::edge(rule, method, callee, versions, &mut relation),
             Err(why) => Err(why),
         }
@@ -223,6 +248,13 @@ impl Sure {
         let also_right = kind == Refutation::OtherCallee && self.proven.contains(&caller);
         self.known.contains(&method) && (self.certain.contains(&method) || also_right)
     }
+}
+
+/// Where a lambda may be called, or what a method is referred to by.
+fn calls_an_interface(method: &Method, place: Place) -> bool {
+    let Body::Code(code) = &method.body else { return false };
+    let at = usize::try_from(place.bci).map(|bci| code.at(bci));
+    matches!(at, Ok(At::Instruction(instruction)) if instruction.opcode == INVOKEINTERFACE)
 }
 
 /// A place, and the method that was called there.

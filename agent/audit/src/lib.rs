@@ -6,17 +6,20 @@
 #![forbid(unsafe_code)]
 
 mod chunks;
+mod climb;
 mod cpu;
 mod foreign;
 mod judge;
 mod kinds;
 mod made;
+mod named;
 mod names;
 mod naming;
 mod plan;
 mod power;
 mod profile;
 mod read;
+mod readings;
 mod report;
 mod seen;
 mod stacks;
@@ -40,13 +43,15 @@ use judge::Judge;
 use naming::Names;
 use profile::Found;
 use read::{Moment, Reading};
-use seen::Seen;
+use seen::{Says, Seen};
 use stacks::Verdicts;
 use told::Told;
 use versions::Versions;
 
+pub use named::{Named, Word};
 pub use profile::Profile;
 pub use report::{AuditReport, ClassReport, EdgeReport, KindReport, Stranger, ThreadReport};
+pub use seen::ThreadId;
 pub use summary::side_by_side;
 
 /// Where classes are looked for, besides where the recording says that they lie.
@@ -54,6 +59,18 @@ pub use summary::side_by_side;
 pub struct Places {
     pub classes: Vec<PathBuf>,
     pub jdk: Option<PathBuf>,
+}
+
+/// What is known of a file of names.
+#[derive(Debug, Clone, Copy)]
+pub struct Whose<'t> {
+    /// What its samples are called, and who wrote it.
+    pub kind: &'t str,
+    pub by: &'t str,
+    /// The JVM that ran, by name and version, if the file says so.
+    pub jdk: &'t str,
+    /// Frames of classes that have no name of their own are known to be among them.
+    pub shows_hidden: bool,
 }
 
 /// How far an audit has come.
@@ -113,6 +130,19 @@ impl Audit {
         read
     }
 
+    /// Reads a file that says of a frame its name, and its line perhaps.
+    pub fn names(&mut self, name: &str, whose: Whose<'_>) -> Named<'_> {
+        self.files.push(name.to_owned());
+        self.whole += 1;
+        self.told.named(whose.by, whose.jdk);
+        Named::new(&mut self.seen, whose.kind, whose.shows_hidden)
+    }
+
+    /// So many parts of a file cannot be read.
+    pub fn unreadable(&mut self, parts: u64) {
+        self.unreadable += parts;
+    }
+
     fn chunk(&mut self, name: &str, chunk: &vouch_jfr::Chunk, deepest: Option<usize>) {
         if let Some(what) = chunk.damage {
             self.damaged(name, &format!("not all constants can be read: {what}"));
@@ -170,8 +200,16 @@ impl Audit {
         let of_jdk = other.is_none();
         notes.extend(other);
         notes.extend(rewritten(&told));
-        let versions =
-            Versions::find(&seen, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)));
+        let mut find = |seen: &Seen| {
+            Versions::find(seen, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)))
+        };
+        let mut seen = seen;
+        if seen.says != Says::Places {
+            notes.push(says(seen.says).to_owned());
+            let versions = find(&seen);
+            seen = readings::resolve(seen, &library, versions, told.changes);
+        }
+        let versions = find(&seen);
         let mut judge = Judge::new(&seen, &library, versions, told.changes);
         let verdicts = stacks::judge(&seen, &mut judge, told.is_launched());
         let power = power::power(&seen, &mut judge, &verdicts.whole);
@@ -220,6 +258,18 @@ impl Places {
             }
         }
         Ok(library)
+    }
+}
+
+/// What a recording of names leaves open.
+fn says(what: Says) -> &'static str {
+    match what {
+        Says::Lines => {
+            "of a frame the file says its name and its line: a call is refuted if nothing in that line, in any method of that name, makes it"
+        }
+        _ => {
+            "of a frame the file says its name alone: a call is refuted if no method of that name makes it anywhere, in a class of the JDK"
+        }
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vouch_proof::{Body, Corruption, Gone, Known, Method};
+use vouch_proof::{Body, Corruption, Framed, Gone, Known, Method, Verdict, edge};
 use vouch_report::Power;
+use vouch_sample::{Bci, ENTRY};
 
 use crate::judge::Judge;
-use crate::seen::{MethodId, NodeId, Seen};
+use crate::readings;
+use crate::seen::{MethodId, NodeId, Place, Says, Seen};
+use crate::versions::Version;
 
 /// How many corruptions of each kind are made.
 const TRIALS: u32 = 2_000;
@@ -17,28 +20,126 @@ const SHALLOW: usize = 1_000;
 pub fn power(seen: &Seen, judge: &mut Judge<'_>, leaves: &[NodeId]) -> BTreeMap<String, Power> {
     let leaves: Vec<NodeId> =
         leaves.iter().copied().filter(|leaf| seen.places_from(Some(*leaf)).nth(SHALLOW).is_none()).collect();
+    if seen.says != Says::Places {
+        let methods: Vec<Method> = judge.methods().iter().map(rooted).collect();
+        let mut names = Names::of(seen);
+        return each(seen, &leaves, &methods, |caller, callee| names.refute(seen, judge, caller, callee));
+    }
     // By code of which nothing says that it ran nothing would be refuted.
-    let all = (0..seen.methods.len()).map(MethodId::of).filter(|method| !judge.is_known(*method));
-    let blind: HashMap<MethodId, Method> = all
-        .map(|method| (method, Method { body: Body::Gone(Gone::Unread), ..judge.method(method).clone() }))
-        .collect();
+    let blind = |row: usize, method: &Method| {
+        let body =
+            if judge.is_known(MethodId::of(row)) { method.body.clone() } else { Body::Gone(Gone::Unread) };
+        Method { body, ..method.clone() }
+    };
+    let methods: Vec<Method> =
+        judge.methods().iter().enumerate().map(|(row, method)| blind(row, method)).collect();
+    let (_, sure, mut relation) = judge.apart();
+    each(seen, &leaves, &methods, |(at, caller), (_, callee)| {
+        match edge(caller, at.bci(), callee, |named| relation(named, Some(callee))) {
+            Verdict::Refuted(kind) => sure.counts(at, kind),
+            Verdict::Proven | Verdict::Explained(_) => false,
+        }
+    })
+}
+
+fn each<'m>(
+    seen: &Seen,
+    leaves: &[NodeId],
+    methods: &'m [Method],
+    mut refutes: impl FnMut(Framed<'m>, Framed<'m>) -> bool,
+) -> BTreeMap<String, Power> {
+    let known = |place| {
+        let place = seen.place(place);
+        Known { frame: place.meant(), method: methods.get(place.method.row()) }
+    };
     let powers = Corruption::ALL.map(|corruption| {
-        let (methods, sure, mut relation) = judge.apart();
-        let known = |place| {
-            let place = seen.place(place);
-            let method = blind.get(&place.method).unwrap_or(&methods[place.method.row()]);
-            Known { frame: place.meant(), method: Some(method) }
-        };
         let noticed = vouch_proof::power(
             corruption,
             TRIALS,
             leaves.len(),
             |row| seen.places_from(Some(leaves[row])).map(known).collect(),
-            |_, named, callee| relation(named, callee.method),
-            |caller, kind| sure.counts(caller.frame, kind),
+            &mut refutes,
             |_, _| false,
         );
         (corruption.name().to_owned(), Power { tried: noticed.tried, noticed: noticed.by_proof })
     });
     powers.into()
+}
+
+/// Of which nobody knows what it takes, that may begin a thread as well as any of its name.
+fn rooted(method: &Method) -> Method {
+    let unknown = method.descriptor.is_empty();
+    Method { descriptor: if unknown { "()V".into() } else { method.descriptor.clone() }, ..method.clone() }
+}
+
+/// A method's class and name, by a number.
+type Name = usize;
+
+/// Of a recording of names a corruption is noticed if no reading of the names allows it.
+struct Names {
+    of: Vec<Name>,
+    methods: Vec<Vec<MethodId>>,
+    asked: HashMap<(Name, Option<u16>, Name), bool>,
+}
+
+impl Names {
+    fn of(seen: &Seen) -> Self {
+        let mut numbers = HashMap::new();
+        let mut names = Self { of: Vec::new(), methods: Vec::new(), asked: HashMap::new() };
+        for (row, method) in seen.methods.iter().enumerate() {
+            let next = names.methods.len();
+            let name = *numbers.entry((&method.class, &method.name)).or_insert(next);
+            if name == next {
+                names.methods.push(Vec::new());
+            }
+            names.methods[name].push(MethodId::of(row));
+            names.of.push(name);
+        }
+        names
+    }
+
+    fn refute(
+        &mut self,
+        seen: &Seen,
+        judge: &mut Judge<'_>,
+        (at, _): Framed<'_>,
+        (frame, _): Framed<'_>,
+    ) -> bool {
+        let of = |meaning| MethodId::of_meaning(meaning).filter(|method| method.row() < self.of.len());
+        let (Some(caller), Some(callee)) = (of(at.method()), of(frame.method())) else { return false };
+        let line = line(seen, judge, caller, at.bci());
+        let key = (self.of[caller.row()], line, self.of[callee.row()]);
+        if let Some(known) = self.asked.get(&key) {
+            return *known;
+        }
+        let refuted = self.methods[key.0].iter().all(|method| {
+            standing(seen, judge, *method, line).into_iter().all(|bci| {
+                let place = Place { method: *method, bci, line: line.unwrap_or(0) };
+                self.methods[key.2].iter().all(|callee| match judge.ask(seen, place, *callee) {
+                    Ok(Verdict::Refuted(kind)) => judge.counts(place.meant(), kind),
+                    _ => false,
+                })
+            })
+        });
+        self.asked.insert(key, refuted);
+        refuted
+    }
+}
+
+/// The line that the recording would have of a place.
+fn line(seen: &Seen, judge: &Judge<'_>, method: MethodId, bci: Bci) -> Option<u16> {
+    let Version::Ran(ran) = judge.versions.get(seen.method(method)) else { return None };
+    let of = seen.method(method);
+    let declared = ran.file.method(&of.name, &of.descriptor)?;
+    u16::try_from(bci).ok().filter(|_| seen.says == Says::Lines).and_then(|bci| declared.line(bci))
+}
+
+/// Where a frame of that line may stand; where nobody knows, in one place that refutes nothing.
+fn standing(seen: &Seen, judge: &Judge<'_>, method: MethodId, line: Option<u16>) -> Vec<Bci> {
+    let of = seen.method(method);
+    let Version::Ran(ran) = judge.versions.get(of) else { return vec![ENTRY] };
+    match ran.file.method(&of.name, &of.descriptor) {
+        Some(declared) => readings::places(declared, line.unwrap_or(0)),
+        None => vec![ENTRY],
+    }
 }

@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Table, Type, Value};
 use vouch_sample::{ENTRY, NATIVE};
 
+use crate::climb::{Climb, Foot};
 use crate::cpu::{Cpu, Tells};
 use crate::foreign::{Foreign, meaning};
 use crate::kinds;
@@ -36,8 +37,6 @@ const DEEPEST: usize = 100_000;
 const FAILED: &str = "failed";
 /// In its place where the recording refers to one that it does not have.
 const LOST: &str = "stack_not_in_the_recording";
-/// In the place of a frame whose method the recording does not name.
-const UNNAMED: &str = "unnamed_method";
 /// In its place where there are native frames alone, and not all of them.
 const FOREIGN: &str = "native_frames_alone";
 
@@ -116,13 +115,6 @@ enum Known {
 
 /// A frame under another, as the chunk has it, and how it is shown there.
 type Step = (Option<NodeId>, MethodId, [i64; 2], bool, bool);
-
-/// A stack, without what its thread has to say about it.
-#[derive(Debug, Clone, Copy)]
-struct Foot {
-    leaf: Option<NodeId>,
-    end: End,
-}
 
 impl<'c, 's> Reading<'c, 's> {
     /// Without `cpu` it is read once more, for when events were; what they tell of the run is known.
@@ -277,52 +269,21 @@ impl<'c, 's> Reading<'c, 's> {
 
     /// The stack of these frames, the innermost first: method, line, bci.
     fn foot(&mut self, methods: i64, frames: &[[i64; 3]], cut: bool, filtered: bool) -> Option<Foot> {
-        let (mut leaf, mut broken, mut begins, mut no_java, mut gap) = (None, None, false, false, false);
+        let mut climb = Climb::default();
         for frame in frames.iter().rev() {
             match self.method(methods, frame[0]) {
                 Known::Java(method) => {
-                    if leaf.is_none() && gap {
-                        // Its root is not known.
-                        broken = Some(self.seen.reason(UNNAMED));
-                    }
-                    let step = (leaf, method, [frame[1], frame[2]], filtered, std::mem::take(&mut gap));
-                    leaf = Some(self.node(step));
+                    let Self { seen, nodes, .. } = self;
+                    climb.java(seen, |seen, above, gap| {
+                        let step = (above, method, [frame[1], frame[2]], filtered, gap);
+                        *nodes.entry(step).or_insert_with(|| node(seen, step))
+                    });
                 }
-                Known::Failed(why) => broken = Some(why),
-                Known::Foreign(Foreign::NoJava) => no_java = true,
-                Known::Foreign(Foreign::Beginning) => begins = true,
-                Known::Foreign(Foreign::Native | Foreign::Failed) => {}
-                Known::Foreign(Foreign::Unnamed) => gap = true,
+                Known::Failed(why) => climb.failed(why),
+                Known::Foreign(what) => climb.foreign(what),
             }
         }
-        let end = match (leaf, broken) {
-            (None, _) if no_java || begins => End::Outside,
-            (None, Some(why)) => End::None(why),
-            (None, None) if gap => End::None(self.seen.reason(UNNAMED)),
-            (None, None) if frames.is_empty() => return None,
-            (Some(_), Some(why)) => End::Broken(why),
-            (Some(_), None) if cut => End::Cut,
-            (_, None) => End::Whole,
-        };
-        Some(Foot { leaf, end })
-    }
-
-    /// The node of a frame under another: most frames of a chunk stand in many of its stacks.
-    fn node(&mut self, step: Step) -> NodeId {
-        let Self { seen, nodes, .. } = self;
-        *nodes.entry(step).or_insert_with(|| {
-            let (above, method, [line, bci], filtered, gap) = step;
-            let bci = match i32::try_from(bci) {
-                // Recorders write 0, or nothing, for a native method.
-                _ if seen.method(method).is_native => NATIVE,
-                Ok(bci) if bci >= 0 => bci,
-                _ => ENTRY,
-            };
-            let line = u16::try_from(line).unwrap_or(0);
-            let (place, _) = seen.places.insert_full(Place { method, bci, line });
-            let (node, _) = seen.nodes.insert_full(Node { above, place: PlaceId::of(place), filtered, gap });
-            NodeId::of(node)
-        })
+        climb.foot(self.seen, frames.is_empty(), cut)
     }
 
     fn method(&mut self, type_id: i64, index: i64) -> Known {
@@ -367,6 +328,20 @@ impl<'c, 's> Reading<'c, 's> {
         let (row, _) = self.seen.methods.insert_full(method);
         Some(Known::Java(MethodId::of(row)))
     }
+}
+
+/// The node of a frame under another: most frames of a chunk stand in many of its stacks.
+fn node(seen: &mut Seen, (above, method, [line, bci], filtered, gap): Step) -> NodeId {
+    let bci = match i32::try_from(bci) {
+        // Recorders write 0, or nothing, for a native method.
+        _ if seen.method(method).is_native => NATIVE,
+        Ok(bci) if bci >= 0 => bci,
+        _ => ENTRY,
+    };
+    let line = u16::try_from(line).unwrap_or(0);
+    let (place, _) = seen.places.insert_full(Place { method, bci, line });
+    let (node, _) = seen.nodes.insert_full(Node { above, place: PlaceId::of(place), filtered, gap });
+    NodeId::of(node)
 }
 
 impl Fields {

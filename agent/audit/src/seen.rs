@@ -127,9 +127,24 @@ pub struct Kind {
     pub lost: u64,
 }
 
+/// What a recording says of a frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Says {
+    /// Its method, and where in its bytecode it stands.
+    #[default]
+    Places,
+    /// The method's name, and the line,
+    Lines,
+    /// or no line.
+    Names,
+}
+
 /// A recording, gone through.
 #[derive(Debug, Default)]
 pub struct Seen {
+    pub says: Says,
+    /// Of one that says names: frames of classes that have none of their own are among them.
+    pub shows_hidden: bool,
     pub methods: IndexSet<Method, RandomState>,
     pub places: IndexSet<Place, RandomState>,
     pub nodes: IndexSet<Node, RandomState>,
@@ -144,6 +159,18 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// What is here but for methods and stacks, taken away.
+    pub fn without_stacks(&mut self) -> Self {
+        Self {
+            says: self.says,
+            shows_hidden: self.shows_hidden,
+            threads: std::mem::take(&mut self.threads),
+            kinds: std::mem::take(&mut self.kinds),
+            reasons: std::mem::take(&mut self.reasons),
+            ..Self::default()
+        }
+    }
+
     /// A text, kept once.
     pub fn text(&mut self, text: &str) -> Rc<str> {
         if let Some(known) = self.texts.get(text) {
@@ -177,6 +204,11 @@ impl Seen {
     /// What the recording calls a kind.
     pub fn name(&self, kind: KindId) -> &str {
         self.kinds.get_index(kind.row()).map_or("", |(name, _)| name)
+    }
+
+    /// True if frames of lambdas are left out, as far as anybody knows.
+    pub fn hides(&self) -> bool {
+        self.says != Says::Places && !self.shows_hidden
     }
 
     pub fn method(&self, method: MethodId) -> &Method {

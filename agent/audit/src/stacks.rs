@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use vouch_proof::{Explanation, Refutation, Thread as Began, Verdict, root};
 use vouch_recording::{ByFate, Fate};
 
-use crate::judge::{Edge, Judge, Judged};
+use crate::judge::{Edge, Judge, Judged, Unjudged};
 use crate::seen::{End, KindId, MethodId, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
 
 /// The place that refutes stacks.
@@ -100,7 +100,7 @@ pub fn judge(seen: &Seen, judge: &mut Judge<'_>, launched: bool) -> Verdicts {
         }
         if let (Some(leaf), End::Whole) = (leaf, end) {
             let (method, verdict) = roots.verdict(seen, judge, thread, leaf);
-            standing = standing.and(Ok(verdict), Against::Root(method));
+            standing = standing.and(verdict, Against::Root(method));
         }
         let fate = Verdicts::fate(standing, end);
         verdicts.count(seen, (kind, thread, stack), (standing, fate, end), count);
@@ -209,7 +209,7 @@ fn worse(one: Judged, other: Judged) -> Judged {
 #[derive(Debug)]
 struct Roots {
     began: HashMap<ThreadId, Began>,
-    verdicts: HashMap<(ThreadId, MethodId), Verdict>,
+    verdicts: HashMap<(ThreadId, MethodId), Judged>,
     /// The outermost place, by node.
     outermost: Vec<PlaceId>,
 }
@@ -247,10 +247,13 @@ impl Roots {
         judge: &mut Judge<'_>,
         thread: ThreadId,
         leaf: NodeId,
-    ) -> (MethodId, Verdict) {
+    ) -> (MethodId, Judged) {
         let method = seen.place(self.outermost[leaf.row()]).method;
+        if seen.method(method).descriptor.is_empty() {
+            return (method, Err(Unjudged::Overload));
+        }
         let began = self.began.get(&thread).copied().unwrap_or(Began::Attached);
-        (method, *self.verdicts.entry((thread, method)).or_insert_with(|| verdict(judge, method, began)))
+        (method, *self.verdicts.entry((thread, method)).or_insert_with(|| Ok(verdict(judge, method, began))))
     }
 }
 

@@ -47,14 +47,12 @@ impl AuditReport {
 
     fn whose(&self) -> String {
         let parts = [self.jdk.clone(), self.command.clone()].into_iter().filter(|part| !part.is_empty());
-        let parts: Vec<String> = parts.map(|part| vouch_report::shortened(&part, 60)).collect();
-        format!(
-            "{} by {}: {}, {}",
-            self.audited.join(", "),
-            self.recorder,
-            parts.join(", "),
-            duration(self.wall_ms)
-        )
+        let parts = parts.map(|part| vouch_report::shortened(&part, 60));
+        // Names alone have no times.
+        let lasted = (self.wall_ms > 0.0).then(|| duration(self.wall_ms));
+        let parts: Vec<String> = parts.chain(lasted).collect();
+        let whose = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+        format!("{} by {}{whose}", self.audited.join(", "), self.recorder)
     }
 
     /// What is wrong with the file: it is told before all that comes of it.

@@ -7,9 +7,11 @@ use std::cmp::Reverse;
 use indexmap::IndexMap;
 use vouch_proof::{called, listing};
 use vouch_report::RefutationReport;
+use vouch_sample::Bci;
 
 use crate::judge::Judge;
-use crate::seen::{MethodId, Node, PlaceId, Seen};
+use crate::readings;
+use crate::seen::{MethodId, Node, Place, PlaceId, Says, Seen};
 use crate::stacks::{Against, Verdicts};
 use crate::versions::{Ran, Version};
 
@@ -17,6 +19,9 @@ use crate::versions::{Ran, Version};
 const FRAMES: usize = 60;
 /// and so many instructions before it and after it.
 const AROUND: usize = 5;
+
+/// So many calls of a line are named.
+const CALLS: usize = 3;
 
 /// So many refutations are told apart.
 const MOST: usize = 500;
@@ -34,11 +39,11 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
         let method = |method: MethodId| judge.method(method).to_string();
         let (caller, found, expected, stands) = match *against {
             Against::Edge { caller, callee } => {
-                let Placed { of, bci } = Placed::of(seen, caller);
-                (method(of), method(callee), called(judge.method(of), bci), Some(caller))
+                let calls = calls(seen, judge, seen.place(caller));
+                (method(seen.place(caller).method), method(callee), calls, Some(caller))
             }
             Against::Leaf(leaf) => {
-                let Placed { of, bci } = Placed::of(seen, leaf);
+                let Place { method: of, bci, .. } = seen.place(leaf);
                 (method(of), String::new(), called(judge.method(of), bci), Some(leaf))
             }
             Against::Root(root) => {
@@ -49,8 +54,8 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
         let at = place_in(seen, &nodes, *against);
         let (stack, at) = around(seen, judge, &frames, at);
         let code = stands.map(|stands| {
-            let Placed { of, bci } = Placed::of(seen, stands);
-            listing(judge.method(of), bci, AROUND)
+            let Place { method, bci, .. } = seen.place(stands);
+            listing(judge.method(method), bci, AROUND)
         });
         let report = RefutationReport {
             number: place + 1,
@@ -58,6 +63,7 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
             kind: *kind,
             caller,
             bci: stands.map_or(0, |stands| seen.place(stands).bci),
+            line: stands.filter(|_| seen.says != Says::Places).map(|stands| seen.place(stands).line),
             expected,
             found,
             stack,
@@ -70,15 +76,22 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
     told.collect()
 }
 
-struct Placed {
-    of: MethodId,
-    bci: vouch_sample::Bci,
-}
-
-impl Placed {
-    fn of(seen: &Seen, place: PlaceId) -> Self {
-        let place = seen.place(place);
-        Self { of: place.method, bci: place.bci }
+/// What a place calls; of one that is but a line, or a method, a few of the calls in it.
+fn calls(seen: &Seen, judge: &Judge<'_>, place: Place) -> String {
+    let Place { method, bci, line } = place;
+    let of = judge.method(method);
+    let (Version::Ran(ran), true) = (judge.versions.get(seen.method(method)), seen.says != Says::Places)
+    else {
+        return called(of, bci);
+    };
+    let declared = ran.file.method(&of.name, &of.descriptor);
+    let places = declared.map_or_else(Vec::new, |declared| readings::places(declared, line));
+    let is_call = |bci: &Bci| readings::is_call(judge.method(method), *bci);
+    let calls: Vec<String> = places.into_iter().filter(is_call).map(|bci| called(of, bci)).collect();
+    match calls.len() {
+        0 => called(of, bci),
+        few if few <= CALLS => calls.join(" or "),
+        many => format!("{} or {} more", calls[..CALLS].join(" or "), many - CALLS),
     }
 }
 
@@ -128,5 +141,6 @@ fn line(seen: &Seen, judge: &Judge<'_>, place: PlaceId) -> String {
         (None, 0) => String::new(),
         (None, line) => format!("(line {line})"),
     };
-    format!("{}.{}{at} @ {}", method.class.replace('/', "."), method.name, place.bci)
+    let bci = if seen.says == Says::Places { format!(" @ {}", place.bci) } else { String::new() };
+    format!("{}.{}{at}{bci}", method.class.replace('/', "."), method.name)
 }

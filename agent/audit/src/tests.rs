@@ -2,6 +2,7 @@
 
 mod fates;
 mod gaps;
+mod names;
 mod profile;
 mod program;
 mod total;

@@ -23,6 +23,8 @@ pub struct Told {
     hardware_threads: u64,
     effective_processors: u64,
     pub properties: BTreeMap<String, String>,
+    /// Who recorded it, where that is known from elsewhere.
+    recorder: Option<String>,
     /// What recordings were called: async-profiler's says what it is.
     pub recordings: Vec<String>,
     /// What tells one run from another.
@@ -271,6 +273,14 @@ impl Told {
         if name.is_empty() { "java" } else { name }.to_owned()
     }
 
+    /// What a file of names tells: who wrote it, and perhaps by which JVM.
+    pub fn named(&mut self, by: &str, jdk: &str) {
+        self.recorder = Some(by.to_owned());
+        // As Vouch's reports have it: the JVM's name, and its version behind the last space.
+        let (jvm, version) = jdk.rsplit_once(' ').unwrap_or(("", jdk));
+        (self.jvm, self.version) = (jvm.to_owned(), version.to_owned());
+    }
+
     /// True if the `java` command has made the JVM, and no program that calls it.
     pub fn is_launched(&self) -> bool {
         self.properties.get("sun.java.launcher").is_some_and(|launcher| launcher == "SUN_STANDARD")
@@ -278,6 +288,9 @@ impl Told {
 
     /// Who recorded it.
     pub fn recorder(&self) -> &str {
+        if let Some(known) = &self.recorder {
+            return known;
+        }
         let named = self.recordings.iter().find(|name| name.starts_with("async-profiler"));
         named.map_or("Flight Recorder", String::as_str)
     }

@@ -183,18 +183,25 @@ fn fits(
     for row in methods {
         let method = &seen.methods[*row];
         let shown = || format!("{}{}", method.name, method.descriptor);
+        let places = || places.get(row).into_iter().flatten();
+        if method.descriptor.is_empty() {
+            confirmed |= fits_by_name(file, &method.name, places())?;
+            continue;
+        }
         let declared = file.method(&method.name, &method.descriptor);
         let declared = declared.ok_or_else(|| Misfit(format!("it has no method {}", shown())))?;
         if declared.is_static != method.is_static {
             return Err(Misfit(format!("its method {} is another one", shown())));
         }
-        for place in places.get(row).into_iter().flatten() {
+        for place in places() {
             if !is_at(declared, *place) {
                 let Place { bci, line, .. } = place;
-                return Err(Misfit(format!(
-                    "its method {} has bci {bci} in another line than {line}",
-                    shown()
-                )));
+                let why = if *bci < 0 {
+                    format!("its method {} has no line {line}", shown())
+                } else {
+                    format!("its method {} has bci {bci} in another line than {line}", shown())
+                };
+                return Err(Misfit(why));
             }
             confirmed |= place.line > 0 && declared.has_lines() && place.bci >= 0;
         }
@@ -202,7 +209,29 @@ fn fits(
     Ok(confirmed)
 }
 
+/// The same of a method of which the recording has the name alone: some method of that name has each of the lines.
+fn fits_by_name<'p>(
+    file: &ClassFile,
+    name: &str,
+    places: impl Iterator<Item = &'p Place>,
+) -> Result<bool, Misfit> {
+    let named: Vec<&Declared> = file.named(name).collect();
+    if named.is_empty() {
+        return Err(Misfit(format!("it has no method {name}")));
+    }
+    let mut confirmed = false;
+    for line in places.map(|place| place.line).filter(|line| *line > 0) {
+        if !named.iter().any(|declared| declared.may_be_on(line)) {
+            return Err(Misfit(format!("its method {name} has no line {line}")));
+        }
+        confirmed |= named.iter().any(|declared| declared.has_lines());
+    }
+    Ok(confirmed)
+}
+
 fn is_at(method: &Declared, place: Place) -> bool {
-    let Ok(bci) = u16::try_from(place.bci) else { return true };
+    let Ok(bci) = u16::try_from(place.bci) else {
+        return place.line == 0 || method.may_be_on(place.line);
+    };
     place.line == 0 || !method.has_lines() || method.is_on(bci, place.line)
 }

@@ -84,6 +84,11 @@ impl ClassFile {
         })
     }
 
+    /// All methods of this name.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &Declared> {
+        self.methods.iter().filter(move |method| &*method.name == name)
+    }
+
     /// The method of this name and descriptor.
     pub fn method(&self, name: &str, descriptor: &str) -> Option<&Declared> {
         self.methods.iter().find(|method| &*method.name == name && &*method.descriptor == descriptor)
@@ -104,6 +109,11 @@ impl Declared {
         let beyond = self.lines.iter().skip(1).position(|(from, _)| *from > bci);
         let in_order = self.lines.get(beyond.unwrap_or(self.lines.len().saturating_sub(1)));
         self.line(bci) == Some(line) || in_order.is_some_and(|(_, theirs)| *theirs == line)
+    }
+
+    /// True if some of its code is on a line, or nobody can say.
+    pub fn may_be_on(&self, line: u16) -> bool {
+        !self.has_lines() || self.lines.iter().any(|(_, theirs)| *theirs == line)
     }
 
     pub fn has_lines(&self) -> bool {

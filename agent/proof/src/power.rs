@@ -7,10 +7,8 @@ use fastrand::Rng;
 use vouch_sample::{Bci, Meant};
 
 use crate::code::Code;
-use crate::edge::edge;
-use crate::method::{Body, Known, Method, Relation};
+use crate::method::{Body, Known, Method};
 use crate::root::{Thread, root};
-use crate::verdict::{Refutation, Verdict};
 
 /// A way to spoil a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +65,9 @@ struct Corrupted<'m> {
     touched: (usize, usize),
 }
 
+/// A frame with its method.
+pub type Framed<'m> = (Meant, &'m Method);
+
 /// How many corruptions could be made, and how many of them were noticed by whom.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noticed {
@@ -78,15 +79,14 @@ pub struct Noticed {
 }
 
 /// Makes at most `trials` corruptions of a kind in stacks that are drawn from `count`, and says how many could be made and how
-/// many were noticed. `counts` says whether a refutation of this caller would count; `witness` whether the stack of this place has a
-/// witness that speaks against it now.
+/// many were noticed. `refutes` says whether the first of two frames, as the caller, would be refuted by its callee; `witness` whether the
+/// stack of this place has a witness that speaks against it now.
 pub fn power<'m>(
     corruption: Corruption,
     trials: u32,
     count: usize,
     mut stack: impl FnMut(usize) -> Vec<Known<'m>>,
-    mut relation: impl FnMut(Known<'m>, &str, Known<'m>) -> Relation,
-    counts: impl Fn(Known<'m>, Refutation) -> bool,
+    mut refutes: impl FnMut(Framed<'m>, Framed<'m>) -> bool,
     mut witness: impl FnMut(usize, &[Known<'m>]) -> bool,
 ) -> Noticed {
     let mut rng = Rng::with_seed(SEED);
@@ -115,7 +115,7 @@ pub fn power<'m>(
             }
         };
         if let Some(corrupted) = corrupted {
-            let by_proof = is_noticed(&corrupted, &mut relation, &counts);
+            let by_proof = is_noticed(&corrupted, &mut refutes);
             let by_witness = witness(place, &corrupted.stack);
             noticed.tried += 1;
             noticed.by_proof += u64::from(by_proof);
@@ -223,17 +223,11 @@ fn code(frame: Known<'_>) -> Option<&Code> {
 /// The same checks that every sample's stack goes through, where they can come out otherwise than before.
 fn is_noticed<'m>(
     corrupted: &Corrupted<'m>,
-    relation: &mut impl FnMut(Known<'m>, &str, Known<'m>) -> Relation,
-    counts: &impl Fn(Known<'m>, Refutation) -> bool,
+    refutes: &mut impl FnMut(Framed<'m>, Framed<'m>) -> bool,
 ) -> bool {
     let Corrupted { stack, touched: (first, last) } = corrupted;
     let mut wrong = |pair: &[Known<'m>]| match (pair[1].method, pair[0].method) {
-        (Some(caller), Some(callee)) => {
-            match edge(caller, pair[1].frame.bci(), callee, |named| relation(pair[1], named, pair[0])) {
-                Verdict::Refuted(kind) => counts(pair[1], kind),
-                Verdict::Proven | Verdict::Explained(_) => false,
-            }
-        }
+        (Some(caller), Some(callee)) => refutes((pair[1].frame, caller), (pair[0].frame, callee)),
         _ => true,
     };
     let touched = &stack[*first..stack.len().min(last + 1)];

@@ -4,7 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::{Body, Class, Code, Method, Pool};
+use crate::{Body, Class, Code, Framed, Method, Pool, Relation, edge};
+
+/// Whether bytecode speaks against a call, where nobody knows how classes stand to each other.
+pub fn refutes((at, caller): Framed<'_>, (_, callee): Framed<'_>) -> bool {
+    edge(caller, at.bci(), callee, |_| Relation::Unknown).is_refuted()
+}
 
 /// Writes a constant pool.
 #[derive(Debug, Default)]

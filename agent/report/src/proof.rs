@@ -51,6 +51,9 @@ pub struct RefutationReport {
     /// The method whose bytecode says otherwise; empty where a stack's end is meant.
     pub caller: String,
     pub bci: i32,
+    /// Where the bci is not the walk's own, which said the line alone; 0: not even that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u16>,
     /// What its bytecode calls.
     pub expected: String,
     /// The method that the walk claimed was called; empty where it claimed no more than the place.
@@ -67,6 +70,15 @@ pub struct RefutationReport {
 }
 
 impl RefutationReport {
+    /// Where the walk said that the caller stood, behind the caller's name.
+    pub fn place(&self) -> String {
+        match self.line {
+            None => format!(" at bci {}", self.bci),
+            Some(0) => String::new(),
+            Some(line) => format!(" in line {line}"),
+        }
+    }
+
     /// Adds it to a recording's refutations, in words that a person reads. The number is that of the recording.
     pub fn add_to(&self, recording: &mut Recording) -> RefutationId {
         let [caller, expected, found] =

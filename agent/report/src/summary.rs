@@ -243,9 +243,10 @@ impl TrustReport {
 
 /// The first of some refutations, which is the most frequent. `claimed` says who has what cannot be.
 pub fn most_frequent(all: &[RefutationReport], claimed: &str) -> Option<String> {
-    let RefutationReport { number, count, kind, caller, bci, expected, found, .. } = all.first()?;
+    let first = all.first()?;
+    let RefutationReport { number, count, kind, caller, expected, found, .. } = first;
     let place =
-        if caller.is_empty() { expected.clone() } else { format!("{caller} at bci {bci}: {expected}") };
+        if caller.is_empty() { expected.clone() } else { format!("{caller}{}: {expected}", first.place()) };
     let others = match all.len() {
         1 => String::new(),
         many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),

@@ -50,6 +50,7 @@ fn proven_report() -> TrustReport {
         kind: Refutation::OtherCallee,
         caller: "shop/Cart.add:()V".into(),
         bci: 17,
+        line: None,
         expected: "invokevirtual shop/Cart.total:()I".into(),
         found: "shop/Item.price:()I".into(),
         stack: Vec::new(),

@@ -250,6 +250,7 @@ fn tell(
         kind: offence.kind,
         caller,
         bci: place.map_or(0, Meant::bci),
+        line: None,
         expected,
         found,
         stack: lines,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_proof::{Corruption, Known, Noticed, Verdict, power};
+use vouch_proof::{Corruption, Framed, Known, Noticed, Verdict, edge, power};
 use vouch_recording::{Category, Fate, LEFT_OUT, Recording};
 use vouch_report::{Power, WitnessPower};
 use vouch_sample::{Cut, Meaning, Meant, Stack};
@@ -320,11 +320,11 @@ impl Walks {
             found
         };
         Corruption::ALL.into_iter().map(move |corruption| {
-            let relation = |caller: Known<'_>, named: &str, callee: Known<'_>| {
-                self.prover.relation(caller.frame.method(), named, callee.frame.method(), jvm)
+            let refutes = |(at, caller): Framed<'_>, (frame, callee): Framed<'_>| {
+                let relation = |named: &str| self.prover.relation(at.method(), named, frame.method(), jvm);
+                edge(caller, at.bci(), callee, relation).is_refuted()
             };
-            let noticed =
-                power(corruption, TRIALS, stacks.len(), &mut stack, relation, |_, _| true, &witness);
+            let noticed = power(corruption, TRIALS, stacks.len(), &mut stack, refutes, &witness);
             (corruption.name().to_owned(), noticed)
         })
     }

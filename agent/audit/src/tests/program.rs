@@ -410,9 +410,15 @@ impl Drop for Folder {
 
 /// A JDK that has the program's classes for its own: it is certain that they are the ones that ran.
 pub fn jdk(name: &str) -> Folder {
+    jdk_of(name, &CLASSES)
+}
+
+/// One that has these.
+pub fn jdk_of(name: &str, classes: &[Written<'_>]) -> Folder {
     let folder = Folder::of(name, &[]);
-    let bytes = CLASSES.map(|class| (format!("{}.class", class.name), class.bytes()));
-    let entries = bytes.each_ref().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+    let bytes: Vec<_> =
+        classes.iter().map(|class| (format!("{}.class", class.name), class.bytes())).collect();
+    let entries: Vec<_> = bytes.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     fs::create_dir_all(folder.0.join("lib")).unwrap();
     fs::write(folder.0.join("lib/rt.jar"), vouch_archive::of_bytes(&entries)).unwrap();
     folder

@@ -4,7 +4,7 @@ use vouch_sample::{ENTRY, Meaning, Meant, NATIVE};
 
 use crate::method::{Known, Relation};
 use crate::opcode as op;
-use crate::testing::{PoolBuilder, caller, calls, method, naming, native, plain, static_method};
+use crate::testing::{PoolBuilder, caller, calls, method, naming, native, plain, refutes, static_method};
 use crate::{
     Corruption, Explanation, Method, Pool, Refutation, Thread, Verdict, edge, leaf, listing, power, root,
 };
@@ -162,8 +162,7 @@ fn a_run_may_be_a_root_of_a_stack_that_is_corrupted() {
 }
 
 fn dropped_in<'m>(stack: impl FnMut(usize) -> Vec<Known<'m>>) -> (u64, u64) {
-    let noticed =
-        power(Corruption::DroppedFrame, 50, 1, stack, |_, _, _| Relation::Unknown, |_, _| true, |_, _| false);
+    let noticed = power(Corruption::DroppedFrame, 50, 1, stack, refutes, |_, _| false);
     (noticed.tried, noticed.by_proof)
 }
 

@@ -2,9 +2,9 @@
 
 use vouch_sample::{Meaning, Meant};
 
-use crate::method::{Known, Relation};
+use crate::method::Known;
 use crate::opcode::{INVOKESTATIC, RETURN};
-use crate::testing::{PoolBuilder, caller};
+use crate::testing::{PoolBuilder, caller, refutes};
 use crate::{Class, Corruption, Method, Noticed, power};
 use std::sync::Arc;
 
@@ -37,8 +37,7 @@ fn chain() -> Vec<Method> {
 }
 
 fn measured(methods: &[Method], corruption: Corruption) -> (u64, u64) {
-    let noticed =
-        power(corruption, 300, 1, |_| stack(methods), |_, _, _| Relation::Unknown, |_, _| true, |_, _| false);
+    let noticed = power(corruption, 300, 1, |_| stack(methods), refutes, |_, _| false);
     (noticed.tried, noticed.by_proof)
 }
 
@@ -61,15 +60,7 @@ fn the_one_round_of_a_stack_is_found() {
             (0..length).map(|at| Known { frame: frame(at), method: methods.first() }).collect()
         };
         for corruption in [Corruption::DroppedRound, Corruption::AddedRound] {
-            let noticed = power(
-                corruption,
-                300,
-                1,
-                |_| stack(),
-                |_, _, _| Relation::Unknown,
-                |_, _| true,
-                |_, _| false,
-            );
+            let noticed = power(corruption, 300, 1, |_| stack(), refutes, |_, _| false);
             assert!((least..=most).contains(&noticed.tried), "{length}: {}", noticed.tried);
         }
     }
@@ -109,8 +100,7 @@ fn a_recursion_hides_a_dropped_frame_but_for_its_root() {
             300,
             1,
             |_| stack(&methods).into_iter().map(|it| Known { frame: in_one_place(it), ..it }).collect(),
-            |_, _, _| Relation::Unknown,
-            |_, _| true,
+            refutes,
             |_, walk| walk.len() == length,
         );
         assert_eq!((noticed.by_proof, noticed.by_witness), (0, noticed.tried), "{corruption:?}");
@@ -134,8 +124,7 @@ fn another_stacks_outer_half_is_noticed_where_the_two_meet() {
             0 => stack(&ours),
             _ => stack(&theirs).into_iter().map(|it| Known { frame: other(it.frame), ..it }).collect(),
         },
-        |_, _, _| Relation::Unknown,
-        |_, _| true,
+        refutes,
         |_, _| false,
     );
     assert!(noticed.tried > 50 && noticed.by_proof == noticed.tried, "{noticed:?}");
@@ -144,18 +133,9 @@ fn another_stacks_outer_half_is_noticed_where_the_two_meet() {
 #[test]
 fn where_nothing_can_be_corrupted_nothing_is_tried() {
     for corruption in Corruption::ALL {
-        assert_eq!(
-            power(corruption, 50, 0, |_| Vec::new(), |_, _, _| Relation::Unknown, |_, _| true, |_, _| true),
-            Noticed::default()
-        );
-        assert_eq!(
-            power(corruption, 50, 1, |_| Vec::new(), |_, _, _| Relation::Unknown, |_, _| true, |_, _| true),
-            Noticed::default()
-        );
+        assert_eq!(power(corruption, 50, 0, |_| Vec::new(), refutes, |_, _| true), Noticed::default());
+        assert_eq!(power(corruption, 50, 1, |_| Vec::new(), refutes, |_, _| true), Noticed::default());
         let nameless = |_| vec![Known { frame: Meant::of(Meaning::NONE, 0), method: None }; 1];
-        assert_eq!(
-            power(corruption, 50, 1, nameless, |_, _, _| Relation::Unknown, |_, _| true, |_, _| true),
-            Noticed::default()
-        );
+        assert_eq!(power(corruption, 50, 1, nameless, refutes, |_, _| true), Noticed::default());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vouch_sample::{Meaning, Meant};
 
 use crate::method::{Known, Relation};
-use crate::testing::PoolBuilder;
+use crate::testing::{PoolBuilder, refutes};
 use crate::{
     Body, Class, Code, Corruption, Gone, Method, Noticed, Pool, Thread, called, edge, leaf, listing, power,
     root,
@@ -122,7 +122,7 @@ proptest! {
         let stack = |_| methods.iter().enumerate().map(|(id, method)| Known { frame: Meant::of(Meaning(id), bci), method: Some(method) }).collect();
         for corruption in Corruption::ALL {
             let Noticed { tried, by_proof, by_witness, by_either } =
-                power(corruption, 5, 1, stack, |_, _, _| Relation::Unknown, |_, _| true, |_, walk| walk.len() % 2 == 0);
+                power(corruption, 5, 1, stack, refutes, |_, walk| walk.len() % 2 == 0);
             prop_assert!(by_proof.max(by_witness) <= by_either && by_either <= tried && tried <= 5);
         }
     }

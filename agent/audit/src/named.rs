@@ -1,0 +1,138 @@
+//! Stacks of names: of a frame such a file says its method, without what it takes, and its line perhaps.
+//!
+//! They are taken in as a recording's are, but for descriptors and bcis; `readings` finds out what they may mean. It must never take what
+//! is no method for one.
+
+mod folded;
+mod pprof;
+mod word;
+
+use std::collections::HashMap;
+
+use vouch_sample::ENTRY;
+
+use crate::climb::{Climb, Foot};
+use crate::foreign::Foreign;
+use crate::names;
+use crate::seen::{
+    End, KindId, Method, MethodId, Node, NodeId, Place, PlaceId, ReasonId, Says, Seen, Stack, Thread,
+    ThreadId,
+};
+
+use word::Frame;
+
+/// Where threads are not told apart.
+const ALL_THREADS: &str = "[threads not told apart]";
+
+/// A frame, as the file has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word(Meant);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meant {
+    Java(PlaceId),
+    Failed(ReasonId),
+    Foreign(Foreign),
+    /// Outer frames are lacking.
+    LeftOut,
+    /// A remark: it stands for no frame.
+    Remark,
+}
+
+/// Takes in the stacks of a file.
+#[derive(Debug)]
+pub struct Named<'a> {
+    seen: &'a mut Seen,
+    kind: KindId,
+    known: HashMap<(Box<str>, u16), Word>,
+}
+
+impl<'a> Named<'a> {
+    /// `hidden`: it is known that frames of classes without a name of their own are shown.
+    pub(crate) fn new(seen: &'a mut Seen, kind: &str, hidden: bool) -> Self {
+        let kind = seen.kind(kind, kind, true);
+        // The least that is said of any: a line will show.
+        if seen.says == Says::Places {
+            seen.says = Says::Names;
+        }
+        seen.shows_hidden |= hidden;
+        Self { seen, kind, known: HashMap::new() }
+    }
+
+    /// A thread, and the kernel's number of it, or 0: those without one are not told apart.
+    pub fn thread(&mut self, name: &str, tid: u64) -> ThreadId {
+        let name = self.seen.text(if name.is_empty() { ALL_THREADS } else { name });
+        let (row, _) = self.seen.threads.insert_full(Thread { name, tid, number: tid });
+        ThreadId::of(row)
+    }
+
+    /// A frame by what it is called there, with its line or 0.
+    pub fn word(&mut self, text: &str, line: u32) -> Word {
+        let line = u16::try_from(line).unwrap_or(0);
+        let key = (text.into(), line);
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let word = Word(match word::frame(text) {
+            Frame::Java { class, name, line: named } => {
+                Meant::Java(self.place(&class, name, if line == 0 { named } else { line }))
+            }
+            Frame::Failed(why) => Meant::Failed(self.seen.reason(why)),
+            Frame::Foreign(what) => Meant::Foreign(what),
+            Frame::LeftOut => Meant::LeftOut,
+            Frame::Remark => Meant::Remark,
+        });
+        self.known.insert(key, word);
+        word
+    }
+
+    fn place(&mut self, class: &str, name: &str, line: u16) -> PlaceId {
+        let seen = &mut *self.seen;
+        let (class, hidden) = names::without_hidden_parts(class);
+        let hidden = hidden || word::is_hidden(&class);
+        seen.shows_hidden |= hidden;
+        if line > 0 {
+            seen.says = Says::Lines;
+        }
+        let method = Method {
+            class: seen.text(&class),
+            hidden,
+            loader: seen.text(""),
+            name: seen.text(name),
+            descriptor: seen.text(""),
+            is_static: false,
+            is_native: false,
+        };
+        let (method, _) = seen.methods.insert_full(method);
+        let (place, _) = seen.places.insert_full(Place { method: MethodId::of(method), bci: ENTRY, line });
+        PlaceId::of(place)
+    }
+
+    /// A stack from its root to its leaf, and how often it was there.
+    pub fn stack(&mut self, thread: ThreadId, words: &[Word], count: u64) {
+        let mut climb = Climb::default();
+        let (mut begun, mut cut) = (false, false);
+        for Word(word) in words {
+            match *word {
+                Meant::Java(place) => {
+                    begun = true;
+                    climb.java(self.seen, |seen, above, gap| {
+                        let (node, _) = seen.nodes.insert_full(Node { above, place, filtered: false, gap });
+                        NodeId::of(node)
+                    });
+                }
+                Meant::Failed(why) => climb.failed(why),
+                Meant::Foreign(what) => climb.foreign(what),
+                Meant::LeftOut if begun => climb.foreign(Foreign::Unnamed),
+                Meant::LeftOut => cut = true,
+                Meant::Remark => {}
+            }
+        }
+        // Native frames alone: whether they are a Java thread's is not said.
+        let stack = match climb.foot(self.seen, false, cut) {
+            Some(Foot { leaf: None, end: End::Whole }) | None => Stack { leaf: None, end: End::Outside },
+            Some(Foot { leaf, end }) => Stack { leaf, end },
+        };
+        self.seen.count(self.kind, thread, stack, count);
+    }
+}

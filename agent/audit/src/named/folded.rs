@@ -1,0 +1,52 @@
+//! Folded stacks: a line for each, `root;caller;leaf 42`, as flame-graph tools read them.
+//!
+//! It must never keep a line, or read one without an end.
+
+use std::io::{BufRead, Read as _};
+
+use super::{Named, Word};
+
+/// A longer line is none.
+const LONGEST: u64 = 64 << 20;
+
+impl Named<'_> {
+    /// Takes in all lines; how many of them are none is given. `read` is told how many bytes were. An error is one of the disk's.
+    pub fn folded(&mut self, mut lines: impl BufRead, mut read: impl FnMut(u64)) -> std::io::Result<u64> {
+        let (mut line, mut wrong, mut done) = (Vec::new(), 0, 0);
+        let mut words = Vec::new();
+        loop {
+            line.clear();
+            let length = lines.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
+            if length == 0 {
+                return Ok(wrong);
+            }
+            done += length as u64;
+            read(done);
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end_matches(['\n', '\r']);
+            if !text.trim().is_empty() && self.line(text, &mut words).is_none() {
+                wrong += 1;
+            }
+        }
+    }
+
+    fn line(&mut self, text: &str, words: &mut Vec<Word>) -> Option<()> {
+        let (stack, count) = text.rsplit_once(' ')?;
+        let count = count.parse().ok()?;
+        let (first, rest) = stack.split_once(';').unwrap_or((stack, ""));
+        let (thread, frames) = match whose(first) {
+            Some((name, tid)) => (self.thread(name, tid), rest),
+            None => (self.thread("", 0), stack),
+        };
+        words.clear();
+        words.extend(frames.split(';').filter(|frame| !frame.is_empty()).map(|frame| self.word(frame, 0)));
+        self.stack(thread, words, count);
+        Some(())
+    }
+}
+
+/// async-profiler tells threads apart where it is asked to: `[main tid=123]`.
+fn whose(frame: &str) -> Option<(&str, u64)> {
+    let (name, tid) = frame.strip_prefix('[')?.strip_suffix(']')?.rsplit_once(" tid=")?;
+    Some((name, tid.parse().ok()?))
+}

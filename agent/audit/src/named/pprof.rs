@@ -1,0 +1,239 @@
+//! pprof's files, as far as a stack needs: whose it is, its functions and lines, and how often it was there.
+//!
+//! It must never follow a number out of the file's own tables, or take it in past a bound.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use prost::Message;
+
+use super::{Named, Word};
+
+/// No larger file is taken in: all of it is in memory at once.
+const LARGEST: u64 = 64 << 20;
+/// What is counted, of all that a sample may have a value of.
+const COUNT: &str = "count";
+/// What tells of a thread.
+const NAMES: [&str; 3] = ["thread name", "thread_name", "thread"];
+const NUMBERS: [&str; 3] = ["tid", "thread id", "thread_id"];
+
+#[derive(Clone, PartialEq, Message)]
+struct Profile {
+    #[prost(message, repeated, tag = "1")]
+    sample_type: Vec<ValueType>,
+    #[prost(message, repeated, tag = "2")]
+    sample: Vec<Sample>,
+    #[prost(message, repeated, tag = "4")]
+    location: Vec<Location>,
+    #[prost(message, repeated, tag = "5")]
+    function: Vec<Function>,
+    #[prost(string, repeated, tag = "6")]
+    string_table: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ValueType {
+    #[prost(int64, tag = "2")]
+    unit: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Sample {
+    #[prost(uint64, repeated, tag = "1")]
+    location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    label: Vec<Label>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Label {
+    #[prost(int64, tag = "1")]
+    key: i64,
+    #[prost(int64, tag = "2")]
+    str: i64,
+    #[prost(int64, tag = "3")]
+    num: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Location {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(message, repeated, tag = "4")]
+    line: Vec<Line>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Line {
+    #[prost(uint64, tag = "1")]
+    function_id: u64,
+    #[prost(int64, tag = "2")]
+    line: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Function {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "2")]
+    name: i64,
+}
+
+impl Named<'_> {
+    /// Takes in all samples of a file that is unpacked; an error is the rest of a sentence.
+    pub fn pprof(&mut self, file: impl Read) -> Result<(), String> {
+        let mut bytes = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(format!("is larger than {} MiB, unpacked", LARGEST >> 20));
+        }
+        let profile = Profile::decode(&*bytes).map_err(|error| format!("is no whole pprof file: {error}"))?;
+        if profile.sample.is_empty() {
+            return Err("has no samples, or is no pprof file".to_owned());
+        }
+        self.samples(&profile);
+        Ok(())
+    }
+
+    fn samples(&mut self, profile: &Profile) {
+        let text = |row: i64| {
+            usize::try_from(row).ok().and_then(|row| profile.string_table.get(row)).map_or("", String::as_str)
+        };
+        let names: HashMap<u64, &str> = profile.function.iter().map(|it| (it.id, text(it.name))).collect();
+        // Of functions that were inlined into each other the innermost stands first, as of all frames.
+        let locations: HashMap<u64, Vec<Word>> = profile
+            .location
+            .iter()
+            .map(|location| {
+                let words = location.line.iter().map(|line| {
+                    let name = names.get(&line.function_id).copied().unwrap_or_default();
+                    self.word(
+                        if name.is_empty() { "[unknown]" } else { name },
+                        u32::try_from(line.line).unwrap_or(0),
+                    )
+                });
+                (location.id, words.collect())
+            })
+            .collect();
+        let unknown = [self.word("[unknown]", 0)];
+        let count = profile.sample_type.iter().position(|kind| text(kind.unit) == COUNT);
+        let mut words = Vec::new();
+        for sample in &profile.sample {
+            let label = |keys: [&str; 3]| {
+                keys.iter().find_map(|key| sample.label.iter().find(|label| text(label.key) == *key))
+            };
+            let name = label(NAMES).map_or("", |label| text(label.str));
+            let tid = label(NUMBERS).map_or(0, |label| {
+                u64::try_from(label.num)
+                    .ok()
+                    .filter(|tid| *tid > 0)
+                    .or(text(label.str).parse().ok())
+                    .unwrap_or(0)
+            });
+            let count = count.and_then(|row| sample.value.get(row)).map_or(1, |count| *count);
+            let Some(count) = u64::try_from(count).ok().filter(|count| *count > 0) else { continue };
+            let thread = self.thread(name, tid);
+            words.clear();
+            for id in sample.location_id.iter().rev() {
+                let of = locations.get(id).map_or(&unknown[..], Vec::as_slice);
+                words.extend(of.iter().rev());
+            }
+            self.stack(thread, &words, count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seen::{Says, Seen};
+
+    fn file() -> Profile {
+        let strings = [
+            "",
+            "Main.main",
+            "Shop.open",
+            "Cart.sum",
+            "cpu",
+            "count",
+            "nanoseconds",
+            "thread",
+            "worker",
+            "tid",
+        ];
+        let location = |id, lines: &[(u64, i64)]| Location {
+            id,
+            line: lines
+                .iter()
+                .map(|(function_id, line)| Line { function_id: *function_id, line: *line })
+                .collect(),
+        };
+        let label = |key, str, num| Label { key, str, num };
+        Profile {
+            sample_type: vec![ValueType { unit: 6 }, ValueType { unit: 5 }],
+            sample: vec![
+                Sample {
+                    location_id: vec![20, 10],
+                    value: vec![70, 7],
+                    label: vec![label(7, 8, 0), label(9, 0, 42)],
+                },
+                // One of no times, and one through a place that is not there.
+                Sample { location_id: vec![20, 10], value: vec![0, 0], label: Vec::new() },
+                Sample { location_id: vec![20, 99, 10], value: vec![10, 1], label: Vec::new() },
+            ],
+            // `sum` was inlined into `open`.
+            location: vec![location(10, &[(1, 10)]), location(20, &[(3, 40), (2, 30)])],
+            function: (1..=3).map(|id| Function { id, name: i64::try_from(id).unwrap() }).collect(),
+            string_table: strings.map(str::to_owned).to_vec(),
+        }
+    }
+
+    fn stacks(seen: &Seen) -> Vec<(String, u64, String, u64)> {
+        let mut all: Vec<_> = seen
+            .counts
+            .iter()
+            .map(|((_, thread, stack), count)| {
+                let thread = &seen.threads[thread.row()];
+                let frames = seen.nodes_from(seen.stacks[stack.row()].leaf).map(|node| {
+                    let place = seen.place(node.place);
+                    let gap = if node.gap { "…" } else { "" };
+                    format!("{gap}{}:{}", seen.method(place.method).name, place.line)
+                });
+                (thread.name.to_string(), thread.tid, frames.collect::<Vec<_>>().join(" "), *count)
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn a_file_is_read_from_the_root_to_the_leaf_with_what_was_inlined() {
+        let mut seen = Seen::default();
+        Named::new(&mut seen, "pprof", false).pprof(&*file().encode_to_vec()).unwrap();
+        let stack = |frames: &str| frames.to_owned();
+        assert_eq!(
+            stacks(&seen),
+            [
+                ("[threads not told apart]".to_owned(), 0, stack("sum:40 …open:30 main:10"), 1),
+                ("worker".to_owned(), 42, stack("sum:40 open:30 main:10"), 7),
+            ]
+        );
+        assert_eq!(seen.says, Says::Lines);
+    }
+
+    #[test]
+    fn what_is_no_file_is_a_sentence() {
+        let wrong = |bytes: &[u8]| Named::new(&mut Seen::default(), "pprof", false).pprof(bytes).unwrap_err();
+        assert_eq!(wrong(&[]), "has no samples, or is no pprof file");
+        let whole = file().encode_to_vec();
+        assert!(wrong(&whole[..whole.len() - 3]).starts_with("is no whole pprof file: "));
+        let large = std::io::repeat(0);
+        assert_eq!(wrong_of(large), "is larger than 64 MiB, unpacked");
+    }
+
+    fn wrong_of(file: impl Read) -> String {
+        Named::new(&mut Seen::default(), "pprof", false).pprof(file).unwrap_err()
+    }
+}

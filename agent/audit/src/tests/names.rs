@@ -1,0 +1,244 @@
+//! Files that say names alone, with lines or without: what is refuted is so by every method and every place that a name may mean.
+
+use proptest::prelude::*;
+use vouch_classes::testing::{Call, INVOKESTATIC, Written, WrittenMethod};
+use vouch_proof::Refutation;
+use vouch_recording::ByFate;
+
+use super::program::{CLASSES, Folder, jdk, jdk_of};
+use super::total::always;
+use crate::{Audit, AuditReport, Places, Whose};
+
+const WHOSE: Whose<'_> = Whose { kind: "folded", by: "a test", jdk: "", shows_hidden: true };
+/// Its frames of lambdas are not known to be there.
+const STRANGERS: Whose<'_> = Whose { shows_hidden: false, ..WHOSE };
+
+fn audited(whose: Whose<'_>, folded: &str, places: &Places) -> AuditReport {
+    let mut audit = Audit::default();
+    let wrong = audit.names("test.folded", whose).folded(folded.as_bytes(), |_| {}).unwrap();
+    audit.unreadable(wrong);
+    audit.judge(places, |_| {}).unwrap().report
+}
+
+/// By classes that are known to be the ones that ran.
+fn audit(name: &str, folded: &str) -> AuditReport {
+    audited(WHOSE, folded, &by_jdk(&jdk(name)))
+}
+
+fn by_jdk(jdk: &Folder) -> Places {
+    Places { classes: Vec::new(), jdk: Some(jdk.0.clone()) }
+}
+
+fn fates(report: &AuditReport) -> ByFate<u64> {
+    report.samples.fates
+}
+
+const TRUE: &str = "Main.main;Shop.open;Cart.sum 9\nMain.main;Shop.open;Cart.clear 2\n";
+
+#[test]
+fn what_the_bytecode_calls_somewhere_is_proven() {
+    let report = audit("names-true", TRUE);
+    assert_eq!(fates(&report), ByFate { proven: 11, ..ByFate::default() });
+    assert_eq!((report.edges.distinct, report.edges.proven, report.edges.refuted), (3, 3, 0));
+    assert_eq!((&*report.recorder, report.kinds["folded"].fates.signals), ("a test", 11));
+}
+
+#[test]
+fn a_call_that_no_method_of_a_name_makes_is_refuted_and_shown() {
+    let report = audit("names-lacking", &format!("{TRUE}Main.main;Cart.clear 3\n"));
+    assert_eq!(fates(&report), ByFate { proven: 11, refuted: 3, ..ByFate::default() });
+    let [refutation] = &report.refutations[..] else { panic!("{:?}", report.refutations) };
+    assert_eq!((refutation.kind, refutation.line), (Refutation::OtherCallee, Some(0)));
+    assert_eq!(refutation.expected, "invokestatic Shop.open:()V or invokedynamic run:()Ljava/lang/Runnable;");
+    assert_eq!(refutation.stack, ["Cart.clear(Written.java)", "Main.main(Written.java)"]);
+    assert_eq!(refutation.place(), "");
+}
+
+#[test]
+fn a_line_says_which_of_a_methods_calls_it_was() {
+    let lines = "Main.main:10;Shop.open:30;Cart.sum:40 9\nMain.main:10;Shop.open:31;Cart.clear 5\n";
+    let report = audit("names-lines", lines);
+    assert_eq!(fates(&report).refuted, 0);
+    let report = audit("names-wrong-line", &format!("{lines}Main.main:10;Shop.open:30;Cart.clear 3\n"));
+    assert_eq!(fates(&report), ByFate { proven: 14, refuted: 3, ..ByFate::default() });
+    let [refutation] = &report.refutations[..] else { panic!("{:?}", report.refutations) };
+    assert_eq!((refutation.line, &*refutation.expected), (Some(30), "invokestatic Cart.sum:()V"));
+    assert_eq!(refutation.place(), " in line 30");
+    assert_eq!(refutation.stack[1], "Shop.open(Written.java:30)");
+}
+
+/// By classes of which nobody knows that they ran a place must have been right at other times; a name is no place.
+#[test]
+fn only_places_refute_by_classes_that_need_not_be_the_ones_that_ran() {
+    let folder = Folder::of("names-doubt", &CLASSES);
+    let places = Places { classes: vec![folder.0.clone()], jdk: None };
+    let report = audited(WHOSE, &format!("{TRUE}Main.main;Cart.clear 3\n"), &places);
+    assert_eq!((fates(&report).refuted, report.edges.unjudged["unconfirmed_version"]), (0, 1));
+    let lines = "Main.main:10;Shop.open:30;Cart.sum:40 9\nMain.main:10;Shop.open:30;Cart.clear 3\n";
+    assert_eq!(fates(&audited(WHOSE, lines, &places)).refuted, 3);
+}
+
+#[test]
+fn a_class_without_such_a_method_or_line_is_not_the_one_that_ran() {
+    let report =
+        audit("names-other", "Main.main;Shop.close;Cart.sum 9\nMain.main:10;Shop.open:99;Cart.clear 5\n");
+    assert_eq!(fates(&report).refuted, 0);
+    let [other] = &report.classes.other_version[..] else { panic!("{:?}", report.classes) };
+    assert_eq!((&*other.class, &*other.why), ("Shop", "it has no method close"));
+    let report = audit("names-other-line", "Main.main:10;Shop.open:99;Cart.clear 5\n");
+    assert_eq!(report.classes.other_version[0].why, "its method open()V has no line 99");
+}
+
+#[test]
+fn of_several_methods_of_a_name_each_is_tried_all_along_the_stack() {
+    const TO_A: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "b", "(I)V"])];
+    const TO_B: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "c", "()V"])];
+    const NONE: &[Call<'_>] = &[];
+    const fn method<'a>(name: &'a str, descriptor: &'a str, calls: &'a [Call<'a>]) -> WrittenMethod<'a> {
+        WrittenMethod { name, descriptor, is_static: true, line: 1, calls }
+    }
+    let classes = [Written {
+        name: "Two",
+        superclass: "java/lang/Object",
+        methods: &[
+            method("a", "()V", TO_A),
+            method("b", "(I)V", NONE),
+            method("b", "()V", TO_B),
+            method("c", "()V", NONE),
+        ],
+    }];
+    let jdk = jdk_of("names-overloads", &classes);
+    // `a` calls the one `b`, and the other one calls `c`: each call could be, but not both.
+    let report = audited(WHOSE, "Two.a;Two.b 3\nTwo.b;Two.c 2\nTwo.a;Two.b;Two.c 1\n", &by_jdk(&jdk));
+    assert_eq!((fates(&report).plausible, fates(&report).refuted), (5, 1));
+}
+
+#[test]
+fn a_class_that_nobody_has_is_called_by_its_name_and_what_it_calls_is_not_judged() {
+    let report = audit(
+        "names-gone",
+        &format!("{TRUE}Main.main;Shop.open;Gone.sum;Cart.sum 1\nMain.main;Shop.open;Gone.away 2\n"),
+    );
+    assert_eq!(fates(&report).refuted, 0);
+    assert_eq!(report.edges.unjudged["class_not_found"], 1);
+    assert_eq!(report.edges.unjudged["unknown_overload"], 1);
+}
+
+#[test]
+fn where_frames_of_lambdas_may_be_left_out_calls_of_interfaces_are_not_judged() {
+    const CALLS: &[Call<'_>] =
+        &[(INVOKEINTERFACE, ["Runnable", "run", "()V"]), (INVOKESTATIC, ["Any", "go", "()V"])];
+    const INVOKEINTERFACE: u8 = 0xb9;
+    let mut classes = CLASSES.to_vec();
+    let all = [
+        WrittenMethod { name: "all", descriptor: "()V", is_static: true, line: 1, calls: CALLS },
+        WrittenMethod { name: "go", descriptor: "()V", is_static: true, line: 9, calls: &[] },
+    ];
+    classes.push(Written { name: "Any", superclass: "java/lang/Object", methods: &all });
+    let jdk = jdk_of("names-lambdas", &classes);
+    let folded = "Any.all:1;Main.lambda$main$0 1\nAny.all:2;Main.lambda$main$0 2\nAny.all:2;Any.go 9\n";
+    let report = audited(STRANGERS, folded, &by_jdk(&jdk));
+    assert_eq!((fates(&report).refuted, report.edges.unjudged["hidden_frames"]), (2, 1));
+    assert_eq!(fates(&audited(WHOSE, folded, &by_jdk(&jdk))).refuted, 3);
+    // One that has such a frame shows them.
+    let shown = format!("{folded}Main.main;Main$$Lambda.0x0000abcd.run;Main.lambda$main$0 1\n");
+    let report = audited(STRANGERS, &shown, &by_jdk(&jdk));
+    assert_eq!(fates(&report).refuted, 3);
+    assert_eq!(report.classes.generated["lambda"], 1);
+}
+
+#[test]
+fn what_a_file_says_is_lacking_is_no_stack() {
+    let folded = "Main.main;[frames left out];Cart.clear 1\n[frames left out];Shop.open;Cart.sum 2\n[no stack: unknown_Java] 3\n\
+                  [outside Java] 4\nstart_thread;GCTaskThread::run 5\nMain.main;[unknown method];Cart.clear 6\n[unknown_Java] 7\n";
+    let report = audit("names-ends", folded);
+    let expected = ByFate { plausible: 9, unwalked: 10, outside: 9, ..ByFate::default() };
+    assert_eq!(fates(&report), expected, "{report:?}");
+    assert_eq!(report.unwalked["unknown_Java"], 10);
+    assert_eq!(report.kinds["folded"].cut, 2);
+}
+
+#[test]
+fn threads_that_have_numbers_begin_as_they_once_began() {
+    let folded = "[worker tid=7];java/lang/Thread.run;Cart.sum 3\n[worker tid=7];Cart.sum 2\n[other tid=8];Cart.sum 1\n";
+    let report = audit("names-roots", folded);
+    assert_eq!(fates(&report), ByFate { proven: 3, plausible: 1, refuted: 2, ..ByFate::default() });
+    assert_eq!(report.refuted["wrong_root"], 2);
+    // Whoever has no number may be anybody.
+    let report = audit("names-no-threads", "java/lang/Thread.run;Cart.sum 3\nCart.sum 2\n");
+    assert_eq!(fates(&report).refuted, 0);
+}
+
+#[test]
+fn power_is_that_of_names() {
+    let lines =
+        "Main.main:10;Shop.open:30;Cart.sum:40;Cart.clear 90\nMain.main:10;Shop.open:31;Cart.clear 90\n";
+    let with = audit("names-power-lines", lines).power;
+    let without = audit(
+        "names-power",
+        "Main.main;Shop.open;Cart.sum;Cart.clear 90\nMain.main;Shop.open;Cart.clear 90\n",
+    )
+    .power;
+    let share = |power: &std::collections::BTreeMap<String, vouch_report::Power>, key: &str| {
+        let it = &power[key];
+        (it.tried > 0, it.noticed, it.tried)
+    };
+    // That `open` calls `clear` the name allows, and one of its lines does not.
+    let (tried, noticed, all) = share(&with, "moved_bcis");
+    assert!(tried && noticed > 0 && noticed < all, "{with:?}");
+    assert_eq!(share(&without, "moved_bcis").1, 0, "{without:?}");
+    assert!(share(&with, "dropped_frames").1 > share(&without, "dropped_frames").1, "{with:?} {without:?}");
+    assert!(share(&without, "dropped_frames").1 > 0, "{without:?}");
+}
+
+#[test]
+fn lines_that_are_none_are_counted() {
+    let report =
+        audit("names-damaged", &format!("{TRUE}no number\n;;; 1\n\nMain.main 99999999999999999999999\n"));
+    assert_eq!(report.unreadable_events, 2);
+}
+
+/// Frames of the program, and of anything else.
+fn frame() -> impl Strategy<Value = String> {
+    const KNOWN: [&str; 7] = [
+        "Main.main",
+        "Shop.open",
+        "Cart.sum",
+        "Cart.clear",
+        "java/lang/Thread.run",
+        "[frames left out]",
+        "Gone.away",
+    ];
+    let known = proptest::sample::select(&KNOWN[..]).prop_map(str::to_owned);
+    let placed = (known.clone(), 0..60_u16).prop_map(|(name, line)| format!("{name}:{line}"));
+    prop_oneof![known, placed, "[ -:<-~]{0,12}"]
+}
+
+#[test]
+fn each_stack_has_one_fate_whatever_it_says() {
+    let stacks = proptest::collection::vec((proptest::collection::vec(frame(), 0..7), 1..9_u64), 1..6);
+    let holds = |stacks: Vec<(Vec<String>, u64)>, folder: &Folder| {
+        let lines = stacks.iter().map(|(frames, count)| format!("{} {count}\n", frames.join(";")));
+        let places = Places { classes: vec![folder.0.clone()], jdk: None };
+        let report = audited(STRANGERS, &lines.collect::<String>(), &places);
+        let counts: u64 = stacks.iter().map(|(_, count)| count).sum();
+        prop_assert_eq!(report.samples.signals, counts);
+        prop_assert_eq!(report.samples.fates.sum(), counts);
+        Ok(())
+    };
+    always(stacks, holds, "names-any");
+}
+
+#[test]
+fn any_bytes_are_folded_stacks_or_pprof_or_none() {
+    let holds = |bytes: Vec<u8>, folder: &Folder| {
+        let places = Places { classes: vec![folder.0.clone()], jdk: None };
+        let mut audit = Audit::default();
+        let _ = audit.names("any", STRANGERS).folded(&*bytes, |_| {});
+        let _ = audit.names("any", STRANGERS).pprof(&*bytes);
+        let report = audit.judge(&places, |_| {}).unwrap().report;
+        prop_assert_eq!(report.samples.signals, report.samples.fates.sum());
+        Ok(())
+    };
+    always(proptest::collection::vec(any::<u8>(), 0..200), holds, "names-bytes");
+}

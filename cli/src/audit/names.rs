@@ -1,0 +1,156 @@
+//! Files that say of a frame no more than what it is called, and its line perhaps: a profile of Vouch's own, folded stacks, pprof.
+//!
+//! What a file is its bytes decide. It must never be taken for a recording with places, or read beyond a bound.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use vouch_audit::{Audit, Progress, Whose, Word};
+
+use crate::document::GZIP;
+use crate::profile::Profile;
+
+/// What pprof's files begin with: the first of their fields, which has a length.
+const PPROF: u8 = 0x0a;
+const PLAIN_PPROF: Whose<'_> =
+    Whose { kind: "pprof", by: "somebody, as pprof", jdk: "", shows_hidden: false };
+const FOLDED: Whose<'_> =
+    Whose { kind: "folded", by: "somebody, as folded stacks", jdk: "", shows_hidden: false };
+/// So much of a text is looked at.
+const LOOKED_AT: usize = 64 << 10;
+
+/// Of which kind a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// JSON: Vouch's own, if any.
+    Profile,
+    Folded,
+    Pprof,
+}
+
+/// None: it is nothing that is known.
+pub fn kind(file: &Path) -> Result<Option<Named>, String> {
+    let mut bytes = open(file)?;
+    let mut first = vec![0; LOOKED_AT];
+    let mut length = 0;
+    while length < first.len() {
+        match bytes.read(&mut first[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) => return Err(unreadable(file, &error)),
+        }
+    }
+    first.truncate(length);
+    let text = first.trim_ascii_start();
+    Ok(match text.first() {
+        Some(b'{') => Some(Named::Profile),
+        _ if is_folded(text) => Some(Named::Folded),
+        _ if first.first() == Some(&PPROF) => Some(Named::Pprof),
+        _ => None,
+    })
+}
+
+/// True if the first line ends with a number, behind stacks or a name.
+fn is_folded(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    let Some(space) = line.iter().rposition(|byte| *byte == b' ') else {
+        // One that is longer than was looked at.
+        return line.len() == bytes.len() && line.contains(&b';') && !line.iter().any(u8::is_ascii_control);
+    };
+    let (stack, count) = (&line[..space], &line[space + 1..]);
+    !count.is_empty()
+        && count.iter().all(u8::is_ascii_digit)
+        && !stack.is_empty()
+        && !stack.iter().any(u8::is_ascii_control)
+}
+
+/// Takes such a file in.
+pub fn read(audit: &mut Audit, file: &Path, named: Named, shown: impl FnMut(Progress)) -> Result<(), String> {
+    match named {
+        Named::Profile => profile(audit, file),
+        Named::Folded => folded(audit, file, shown),
+        Named::Pprof => {
+            let name = file.display().to_string();
+            let bytes = open(file)?;
+            audit.names(&name, PLAIN_PPROF).pprof(bytes).map_err(|why| format!("{name} {why}"))
+        }
+    }
+}
+
+fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Result<(), String> {
+    let name = file.display().to_string();
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut names = audit.names(&name, FOLDED);
+    let wrong = names
+        .folded(open(file)?, |done| shown(Progress::Reading(done.min(size), size)))
+        .map_err(|error| unreadable(file, &error))?;
+    audit.unreadable(wrong);
+    Ok(())
+}
+
+/// Vouch shows all frames.
+fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
+    let profile = Profile::read(file)?;
+    let report = profile.report();
+    let (by, jdk) = report.map_or_else(
+        || ("Vouch".to_owned(), String::new()),
+        |report| (format!("Vouch {}", report.run.vouch), report.run.jdk),
+    );
+    let whose = Whose { kind: "vouch", by: &by, jdk: &jdk, shows_hidden: true };
+    let mut names = audit.names(&file.display().to_string(), whose);
+    // Each function with a line is read once.
+    let words: Vec<Word> = (0..profile.stacks())
+        .map(|stack| {
+            names.word(profile.function_name(profile.function(stack)), profile.line(stack).unwrap_or(0))
+        })
+        .collect();
+    let threads: Vec<_> =
+        profile.threads.iter().map(|thread| names.thread(&thread.name, thread.number())).collect();
+    let mut frames = Vec::new();
+    for sample in profile.samples() {
+        frames.clear();
+        frames.extend(
+            std::iter::successors(Some(sample.stack), |stack| profile.caller(*stack))
+                .map(|stack| words[stack]),
+        );
+        frames.reverse();
+        names.stack(threads[sample.thread], &frames, 1);
+    }
+    Ok(())
+}
+
+/// A file's bytes, unpacked if they are packed.
+fn open(file: &Path) -> Result<Box<dyn BufRead>, String> {
+    let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
+    let mut bytes = BufReader::with_capacity(1 << 16, opened);
+    let packed = bytes.fill_buf().map_err(|error| unreadable(file, &error))?.first() == Some(&GZIP);
+    Ok(if packed { Box::new(BufReader::new(MultiGzDecoder::new(bytes))) } else { Box::new(bytes) })
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> String {
+    format!("{} cannot be read: {error}", file.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folded_stacks_are_lines_that_end_with_a_number() {
+        for (text, folded) in [
+            ("a;b;c 12\n", true),
+            ("[main tid=3];java/lang/Thread.run;Foo.my test 1\r\nx;y 2", true),
+            ("main 7", true),
+            ("", false),
+            ("hello world\n", false),
+            ("\u{1}\u{2};x 3\n", false),
+            (" 3\n", false),
+        ] {
+            assert_eq!(is_folded(text.as_bytes().trim_ascii_start()), folded, "{text:?}");
+        }
+        let long = "frame;".repeat(LOOKED_AT);
+        assert!(is_folded(&long.as_bytes()[..LOOKED_AT]));
+    }
+}

@@ -1,0 +1,130 @@
+/*
+ * A program that goes two ways, one of them in each of two classes, under Vouch. Its profile and its folded stacks, held to the bytecode
+ * again, are refuted no more than they were; then one of the classes is called by another's name in both, and what goes that way is refuted
+ * where the file says the line: no other stack is.
+ *
+ * @test
+ * @summary Profiles and folded stacks, held to the bytecode by names and lines
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 AuditedNames
+ */
+
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Vm;
+
+public class AuditedNames {
+    private static final long CPU_NS = 1_500_000_000L;
+    private static final String ONE = "AuditedNames$Program$One.go";
+    private static final String TWO = "AuditedNames$Program$Two.go";
+    private static final String OFF = "AuditedNames$Program$Off.go";
+
+    public static void main(String[] args) throws Exception {
+        Run run = Vm.with("interval=1ms,out=profile.folded").flags("-Xmx256m").run(Program.class).ok();
+        long one = through(run, ONE);
+        Check.atLeast(100, one, "samples of one way");
+        Check.atLeast(100, through(run, TWO), "samples of the other");
+        long refuted = run.report().samples("refuted");
+        truth(run.dir, "profile.json", "vouch", run.profile().samples().size(), refuted);
+        truth(run.dir, "profile.folded", "folded", -1, refuted);
+        lie(run.dir, one, refuted);
+    }
+
+    private static long through(Run run, String method) {
+        return run.profile().samples().stream().filter(sample -> sample.has(method)).count();
+    }
+
+    /** What Vouch refuted by more than names may hold by these; nothing else is refuted. */
+    private static void truth(Path dir, String file, String kind, long samples, long refuted) throws Exception {
+        JsonObject report = audited(dir, file);
+        JsonObject fates = report.getAsJsonObject("kinds").getAsJsonObject(kind).getAsJsonObject("fates");
+        if (samples >= 0) {
+            Check.equal(samples, fates.get("signals").getAsLong(), "samples");
+        }
+        Check.atMost(refuted, fates.get("refuted").getAsLong(), "refuted by names: " + report.get("refutations"));
+        JsonObject edges = report.getAsJsonObject("edges");
+        Check.atLeast(0.9 * edges.get("checked").getAsLong(), edges.get("judged").getAsLong(), "edges that were judged");
+        Check.atLeast(200, edges.get("checked").getAsLong(), "edges");
+    }
+
+    private static void lie(Path dir, long one, long refuted) throws Exception {
+        rename(dir, "profile.json", "lie.json");
+        JsonObject report = audited(dir, "lie.json");
+        long now = report.getAsJsonObject("samples").get("refuted").getAsLong();
+        Check.between(one, one + refuted, now, "samples that went that way");
+        String explained = Tool.vouch(dir, "explain", "audit.json", "1").ok();
+        Check.contains(explained, "in line", "which line");
+        Check.contains(explained, OFF, "what the profile has");
+        Check.contains(explained, "invokevirtual AuditedNames$Program$Way.go", "what the bytecode calls");
+        // Of classes that need not be the ones that ran a name alone is not enough.
+        rename(dir, "profile.folded", "lie.folded");
+        report = audited(dir, "lie.folded");
+        Check.atMost(refuted, report.getAsJsonObject("samples").get("refuted").getAsLong(), "refuted by a name alone");
+        long doubted = report.getAsJsonObject("edges").getAsJsonObject("unjudged").get("unconfirmed_version").getAsLong();
+        Check.atLeast(1, doubted, "calls that bytecode speaks against");
+        String compared = Tool.vouch(dir, "audit", "--compare", "profile.json", "lie.json", "lie.folded").ok();
+        Check.contains(compared, "lie.folded", "side by side");
+    }
+
+    private static void rename(Path dir, String from, String to) throws Exception {
+        String text = new String(Files.readAllBytes(dir.resolve(from)), StandardCharsets.UTF_8);
+        Check.contains(text, ONE, "the class's name");
+        Files.write(dir.resolve(to), text.replace(ONE, OFF).getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static JsonObject audited(Path dir, String file) throws Exception {
+        String classes = System.getProperty("test.class.path", "");
+        String said = Tool.vouch(dir, "audit", file, "--jdk", System.getProperty("java.home"), "--classes", classes, "--report", "audit.json").ok();
+        System.out.println(said);
+        Check.atMost(8, said.split("\n").length, "lines of the summary");
+        return new Gson().fromJson(new String(Files.readAllBytes(dir.resolve("audit.json")), StandardCharsets.UTF_8), JsonObject.class);
+    }
+
+    public static class Program {
+        abstract static class Way {
+            abstract double go(double from);
+        }
+
+        static class Two extends Way {
+            double go(double from) {
+                return burn(from);
+            }
+        }
+
+        // In one line: nothing tells them apart but whose call leads there.
+        static class One extends Way { double go(double from) { return burn(from); } } static class Off { double go(double from) { return burn(from); } }
+
+        static double burn(double from) {
+            double sum = from;
+            for (int i = 1; i < 20_000; i++) {
+                sum += Math.sqrt(sum + i) / i;
+            }
+            return sum;
+        }
+
+        // An interface's method: whoever calls one may have called a lambda.
+        static long cpu() {
+            return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+        }
+
+        public static void main(String[] args) {
+            Way[] ways = {new One(), new Two()};
+            double sum = 0;
+            for (int round = 0; cpu() < CPU_NS; round++) {
+                sum += ways[round % 2].go(round);
+            }
+            System.out.println(sum > 0 ? "done" : "");
+        }
+    }
+}
