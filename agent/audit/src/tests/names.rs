@@ -93,6 +93,7 @@ fn a_class_without_such_a_method_or_line_is_not_the_one_that_ran() {
 fn of_several_methods_of_a_name_each_is_tried_all_along_the_stack() {
     const TO_A: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "b", "(I)V"])];
     const TO_B: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "c", "()V"])];
+    const TO_D: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "d", "()V"])];
     const NONE: &[Call<'_>] = &[];
     const fn method<'a>(name: &'a str, descriptor: &'a str, calls: &'a [Call<'a>]) -> WrittenMethod<'a> {
         WrittenMethod { name, descriptor, is_static: true, line: 1, calls }
@@ -102,14 +103,16 @@ fn of_several_methods_of_a_name_each_is_tried_all_along_the_stack() {
         superclass: "java/lang/Object",
         methods: &[
             method("a", "()V", TO_A),
-            method("b", "(I)V", NONE),
+            method("b", "(I)V", TO_D),
             method("b", "()V", TO_B),
             method("c", "()V", NONE),
+            method("d", "()V", NONE),
         ],
     }];
     let jdk = jdk_of("names-overloads", &classes);
     // `a` calls the one `b`, and the other one calls `c`: each call could be, but not both.
-    let report = audited(WHOSE, "Two.a;Two.b 3\nTwo.b;Two.c 2\nTwo.a;Two.b;Two.c 1\n", &by_jdk(&jdk));
+    let folded = "Two.a;Two.b;Two.d 3\nTwo.b;Two.c 2\nTwo.a;Two.b;Two.c 1\n";
+    let report = audited(WHOSE, folded, &by_jdk(&jdk));
     assert_eq!((fates(&report).plausible, fates(&report).refuted), (5, 1));
 }
 
