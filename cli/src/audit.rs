@@ -15,17 +15,21 @@ use vouch_report::Files;
 use crate::document::{self, Kind};
 use crate::outputs::Outputs;
 
-use names::Named;
+use names::Form;
 
 #[derive(Args)]
 pub struct How {
-    /// Where the program's classes lie, with `:` between: folders, jars, wars, and what is in them; may be given again [default: what the recording
-    /// says of its class path]
+    /// Where the program's classes lie, with `:` between: folders, jars, wars, and what is in them; may be given again [default: what a .jfr says
+    /// of its class path]
     #[arg(long, value_name = "PATH", value_delimiter = ':')]
     classes: Vec<PathBuf>,
-    /// The JDK that ran [default: where the recording says that it was]
+    /// The JDK that ran [default: where a .jfr says that it was]
     #[arg(long, value_name = "HOME")]
     jdk: Option<PathBuf>,
+    /// The classes and the JDK are the very ones that ran, and nothing has changed them as they were loaded: what they say refutes by names and
+    /// lines alone, too
+    #[arg(long)]
+    exact: bool,
     /// All figures and refutations, for machines and for `vouch explain` (.json)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -56,7 +60,7 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
     let first = files.first().map(|file| file.display().to_string()).unwrap_or_default();
     let failed = |why: String| format!("{first} {why}");
     let outputs = Outputs::check(&how.out, how.report.as_deref(), files).map_err(failed)?;
-    let places = Places { classes: how.classes.clone(), jdk: how.jdk.clone() };
+    let places = Places { classes: how.classes.clone(), jdk: how.jdk.clone(), exact: how.exact };
     if how.compare {
         let one = |(file, read): (&PathBuf, &Read)| Ok::<_, String>(judged([(file, *read)], &places)?.report);
         let reports = files.iter().zip(&read).map(one).collect::<Result<Vec<_>, _>>()?;
@@ -87,7 +91,7 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
 enum Read {
     /// It says of a frame where in its bytecode it stands.
     Places,
-    Names(Named),
+    Names(Form),
 }
 
 /// How a file can be audited; an error is a sentence.
@@ -100,9 +104,7 @@ fn reading(file: &Path) -> Result<Read, String> {
         )),
         Kind::FlightRecorder => Ok(Read::Places),
         Kind::Document => match names::kind(file)? {
-            Some(Named::Profile) if document::is_profile(file).is_err() => Err(format!(
-                "{name} is JSON, and no profile of Vouch's: of other tools' there is no saying what a frame is"
-            )),
+            Some(Form::Profile) => document::is_profile(file).map(|()| Read::Names(Form::Profile)),
             Some(named) => Ok(Read::Names(named)),
             None => Err(format!(
                 "{name} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \

@@ -231,9 +231,11 @@ fn says(what: &RefutationReport) -> String {
         Refutation::UnknownMethod => "The JVM knows no such method.".to_owned(),
         Refutation::Witness => format!("The JVM itself has {expected} there."),
         Refutation::OtherCallee | Refutation::NotAnInvoke if what.line.is_some() => {
-            let where_to =
-                if what.line == Some(0) { "in it, nor in any other of that name" } else { "in that line" };
-            format!("Nothing {where_to} calls this. What its bytecode has there:\n  {}", readable(&expected))
+            let within = if what.line == Some(0) { "it" } else { "that line" };
+            format!(
+                "Nothing in {within} calls this, nor in another method of that name. Its bytecode has there\n  {}",
+                readable(&expected)
+            )
         }
         Refutation::NotAnInvoke => format!("Its bytecode calls nothing there:\n  {expected}"),
         Refutation::OtherCallee | Refutation::WrongRoot if what.bci == NATIVE => {

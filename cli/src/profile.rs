@@ -6,6 +6,7 @@ use std::path::Path;
 
 use regex_lite::Regex;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use vouch_report::TrustReport;
 
@@ -83,11 +84,14 @@ struct Stacks {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Thread {
     pub name: String,
     /// The kernel's number, as a text where one process is not alone.
     #[serde(default)]
     tid: Value,
+    /// All of its threads, where a track is of several.
+    vouch_tids: Option<IgnoredAny>,
     samples: Samples,
 }
 
@@ -252,9 +256,10 @@ impl Profile {
 }
 
 impl Thread {
-    /// The kernel's number; 0 where a track has no thread of its own.
+    /// The kernel's number; 0 where a track is not one thread's.
     pub fn number(&self) -> u64 {
-        self.tid.as_u64().or_else(|| self.tid.as_str()?.parse().ok()).unwrap_or(0)
+        let own = self.tid.as_u64().or_else(|| self.tid.as_str()?.parse().ok());
+        own.filter(|_| self.vouch_tids.is_none()).unwrap_or(0)
     }
 }
 

@@ -1,7 +1,7 @@
 /*
  * A program that goes two ways, one of them in each of two classes, under Vouch. Its profile and its folded stacks, held to the bytecode
- * again, are refuted no more than they were; then one of the classes is called by another's name in both, and what goes that way is refuted
- * where the file says the line: no other stack is.
+ * again, are refuted no more than they were; then one of the classes is called by another's name in both, and what goes that way is refuted,
+ * and no other stack, if the classes are said to be the ones that ran.
  *
  * @test
  * @summary Profiles and folded stacks, held to the bytecode by names and lines
@@ -15,6 +15,9 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonObject;
@@ -67,10 +70,12 @@ public class AuditedNames {
         Check.contains(explained, "in line", "which line");
         Check.contains(explained, OFF, "what the profile has");
         Check.contains(explained, "invokevirtual AuditedNames$Program$Way.go", "what the bytecode calls");
-        // Of classes that need not be the ones that ran a name alone is not enough.
         rename(dir, "profile.folded", "lie.folded");
         report = audited(dir, "lie.folded");
-        Check.atMost(refuted, report.getAsJsonObject("samples").get("refuted").getAsLong(), "refuted by a name alone");
+        Check.atLeast(one, report.getAsJsonObject("samples").get("refuted").getAsLong(), "refuted by names alone");
+        // Classes of the program's that need not be the ones that ran refute nothing.
+        report = audited(dir, "lie.json", "--classes");
+        Check.atMost(refuted, report.getAsJsonObject("samples").get("refuted").getAsLong(), "refuted by any class");
         long doubted = report.getAsJsonObject("edges").getAsJsonObject("unjudged").get("unconfirmed_version").getAsLong();
         Check.atLeast(1, doubted, "calls that bytecode speaks against");
         String compared = Tool.vouch(dir, "audit", "--compare", "profile.json", "lie.json", "lie.folded").ok();
@@ -84,8 +89,14 @@ public class AuditedNames {
     }
 
     private static JsonObject audited(Path dir, String file) throws Exception {
-        String classes = System.getProperty("test.class.path", "");
-        String said = Tool.vouch(dir, "audit", file, "--jdk", System.getProperty("java.home"), "--classes", classes, "--report", "audit.json").ok();
+        return audited(dir, file, "--exact", "--classes");
+    }
+
+    private static JsonObject audited(Path dir, String file, String... how) throws Exception {
+        List<String> words = new ArrayList<>(Arrays.asList("audit", file, "--jdk", System.getProperty("java.home"), "--report", "audit.json"));
+        words.addAll(Arrays.asList(how));
+        words.add(System.getProperty("test.class.path", ""));
+        String said = Tool.vouch(dir, words.toArray(new String[0])).ok();
         System.out.println(said);
         Check.atMost(8, said.split("\n").length, "lines of the summary");
         return new Gson().fromJson(new String(Files.readAllBytes(dir.resolve("audit.json")), StandardCharsets.UTF_8), JsonObject.class);

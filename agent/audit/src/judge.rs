@@ -95,9 +95,8 @@ impl<'a> Judge<'a> {
             let known = self.edges.get(&(caller, callee)).copied();
             let judged = known.unwrap_or_else(|| self.ask(seen, seen.place(caller), callee));
             self.edges.insert((caller, callee), judged);
-            // What is known of a method's name alone is no place: of another version all its calls may be others.
-            let is_place = seen.says == Says::Places || seen.place(caller).line > 0;
-            if judged == Ok(Verdict::Proven) && is_place {
+            // A line is no place: of another version there may be more in it.
+            if judged == Ok(Verdict::Proven) && seen.says == Says::Places {
                 self.sure.proven.insert(seen.place(caller).meant());
             }
             if !node.filtered {
@@ -165,16 +164,21 @@ impl<'a> Judge<'a> {
         let Self { library, versions, methods, .. } = self;
         let (method, callee) = (&methods[place.method.row()], &methods[callee.row()]);
         let mut relation = |versions: &mut Versions, named: &str| relation(versions, library, named, callee);
-        match version {
-            Ok(()) if callee.descriptor.is_empty() => Err(Unjudged::Overload),
-            Ok(()) => match vouch_proof::edge(method, place.bci, callee, |named| relation(versions, named)) {
-                Verdict::Refuted(_) if seen.hides() && calls_an_interface(method, place) => {
-                    Err(Unjudged::Hidden)
-                }
-                verdict => Ok(verdict),
-            },
+        let judged = match version {
+            Ok(()) | Err(Unjudged::Generated(_)) if callee.descriptor.is_empty() => Err(Unjudged::Overload),
+            Ok(()) => Ok(vouch_proof::edge(method, place.bci, callee, |named| relation(versions, named))),
             Err(Unjudged::Generated(rule)) => made::edge(rule, method, callee, versions, &mut relation),
             Err(why) => Err(why),
+        };
+        match judged {
+            Ok(Verdict::Refuted(_)) if seen.hides() && calls_an_interface(method, place) => {
+                Err(Unjudged::Hidden)
+            }
+            // Flight Recorder adds calls of its own to some of the JDK's methods, and names do not tell that it was there.
+            Ok(Verdict::Refuted(_)) if seen.says != Says::Places && callee.in_package("jdk/jfr") => {
+                Err(Unjudged::Generated(Rule::FlightRecorder))
+            }
+            judged => judged,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Other profilers' recordings, held to the bytecode as Vouch's own stacks are: afterwards, and without the process.
 //!
-//! An [`Audit`] reads Flight Recorder files, whoever wrote them, finds the classes that ran, and says of each stack how far it holds.
+//! An [`Audit`] reads Flight Recorder files, whoever wrote them, and files of names and lines, finds the classes that ran, and says of each
+//! stack how far it holds.
 //!
 //! What this crate never does: refute by a class that may not be the one that ran, keep an event, or believe a file.
 #![forbid(unsafe_code)]
@@ -39,7 +40,7 @@ use vouch_report::LISTED;
 
 use chunks::Chunks;
 use cpu::Cpu;
-use judge::Judge;
+use judge::{Judge, Unjudged};
 use naming::Names;
 use profile::Found;
 use read::{Moment, Reading};
@@ -59,6 +60,8 @@ pub use summary::side_by_side;
 pub struct Places {
     pub classes: Vec<PathBuf>,
     pub jdk: Option<PathBuf>,
+    /// These are the very classes that ran: whoever asks says so.
+    pub exact: bool,
 }
 
 /// What is known of a file of names.
@@ -67,8 +70,9 @@ pub struct Whose<'t> {
     /// What its samples are called, and who wrote it.
     pub kind: &'t str,
     pub by: &'t str,
-    /// The JVM that ran, by name and version, if the file says so.
+    /// The JVM that ran, by name and version, and its flags, if the file says so.
     pub jdk: &'t str,
+    pub flags: &'t str,
     /// Frames of classes that have no name of their own are known to be among them.
     pub shows_hidden: bool,
 }
@@ -134,7 +138,7 @@ impl Audit {
     pub fn names(&mut self, name: &str, whose: Whose<'_>) -> Named<'_> {
         self.files.push(name.to_owned());
         self.whole += 1;
-        self.told.named(whose.by, whose.jdk);
+        self.told.named(&whose);
         Named::new(&mut self.seen, whose.kind, whose.shows_hidden)
     }
 
@@ -197,19 +201,16 @@ impl Audit {
         }
         let library = places.open(&told, &mut notes)?;
         let other = other_jdk(&library, &told);
-        let of_jdk = other.is_none();
+        let named = seen.says != Says::Places;
+        // A file of names that does not say which JDK ran may be of any.
+        let of_jdk = other.is_none() && (!named || places.exact || told.jdk_version().is_some());
         notes.extend(other);
         notes.extend(rewritten(&told));
-        let mut find = |seen: &Seen| {
-            Versions::find(seen, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)))
-        };
-        let mut seen = seen;
-        if seen.says != Says::Places {
-            notes.push(says(seen.says).to_owned());
-            let versions = find(&seen);
-            seen = readings::resolve(seen, &library, versions, told.changes);
-        }
-        let versions = find(&seen);
+        let mut versions =
+            Versions::find(&seen, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)));
+        versions.exact = places.exact;
+        let (seen, versions) =
+            if named { readings::resolve(seen, &library, versions, told.changes) } else { (seen, versions) };
         let mut judge = Judge::new(&seen, &library, versions, told.changes);
         let verdicts = stacks::judge(&seen, &mut judge, told.is_launched());
         let power = power::power(&seen, &mut judge, &verdicts.whole);
@@ -221,6 +222,9 @@ impl Audit {
         report.power = power;
         report.classes.places = library.places().map(str::to_owned).collect();
         report.classes.unreadable = library.unreadable().map(str::to_owned).collect();
+        if named {
+            notes.insert(0, says(seen.says, &report));
+        }
         report.unreadable_events = unreadable;
         report.damage = damage;
         report.notes = notes;
@@ -262,15 +266,18 @@ impl Places {
 }
 
 /// What a recording of names leaves open.
-fn says(what: Says) -> &'static str {
-    match what {
-        Says::Lines => {
-            "of a frame the file says its name and its line: a call is refuted if nothing in that line, in any method of that name, makes it"
-        }
-        _ => {
-            "of a frame the file says its name alone: a call is refuted if no method of that name makes it anywhere, in a class of the JDK"
-        }
+fn says(what: Says, report: &AuditReport) -> String {
+    let says = match what {
+        Says::Lines => "names and lines alone: of all places that these may mean the kindest is taken",
+        _ => "names alone: of all places that these may mean the kindest is taken",
+    };
+    let doubted = report.edges.unjudged.get(Unjudged::Unconfirmed.name()).copied().unwrap_or(0);
+    if doubted == 0 {
+        return format!("it has {says}");
     }
+    format!(
+        "it has {says}; bytecode speaks against {doubted} calls, by classes that need not be those that ran: say --exact if they are"
+    )
 }
 
 /// That the JDK is not the one that ran.

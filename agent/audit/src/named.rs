@@ -4,11 +4,10 @@
 //! is no method for one.
 
 mod folded;
-mod pprof;
+pub mod pprof;
 mod word;
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use vouch_sample::ENTRY;
 
 use crate::climb::{Climb, Foot};
@@ -21,6 +20,8 @@ use crate::seen::{
 
 use word::Frame;
 
+/// Of a deeper stack the outer frames are left out.
+const DEEPEST: usize = 100_000;
 /// Where threads are not told apart.
 const ALL_THREADS: &str = "[threads not told apart]";
 
@@ -44,7 +45,8 @@ enum Meant {
 pub struct Named<'a> {
     seen: &'a mut Seen,
     kind: KindId,
-    known: HashMap<(Box<str>, u16), Word>,
+    /// By line and text.
+    known: HashMap<u16, HashMap<Box<str>, Word>>,
 }
 
 impl<'a> Named<'a> {
@@ -59,7 +61,7 @@ impl<'a> Named<'a> {
         Self { seen, kind, known: HashMap::new() }
     }
 
-    /// A thread, and the kernel's number of it, or 0: those without one are not told apart.
+    /// A thread, and the kernel's number of it; 0: those of that name may be several.
     pub fn thread(&mut self, name: &str, tid: u64) -> ThreadId {
         let name = self.seen.text(if name.is_empty() { ALL_THREADS } else { name });
         let (row, _) = self.seen.threads.insert_full(Thread { name, tid, number: tid });
@@ -69,8 +71,7 @@ impl<'a> Named<'a> {
     /// A frame by what it is called there, with its line or 0.
     pub fn word(&mut self, text: &str, line: u32) -> Word {
         let line = u16::try_from(line).unwrap_or(0);
-        let key = (text.into(), line);
-        if let Some(known) = self.known.get(&key) {
+        if let Some(known) = self.known.get(&line).and_then(|known| known.get(text)) {
             return *known;
         }
         let word = Word(match word::frame(text) {
@@ -82,7 +83,7 @@ impl<'a> Named<'a> {
             Frame::LeftOut => Meant::LeftOut,
             Frame::Remark => Meant::Remark,
         });
-        self.known.insert(key, word);
+        self.known.entry(line).or_default().insert(text.into(), word);
         word
     }
 
@@ -111,8 +112,9 @@ impl<'a> Named<'a> {
     /// A stack from its root to its leaf, and how often it was there.
     pub fn stack(&mut self, thread: ThreadId, words: &[Word], count: u64) {
         let mut climb = Climb::default();
-        let (mut begun, mut cut) = (false, false);
-        for Word(word) in words {
+        let first = words.len().saturating_sub(DEEPEST);
+        let (mut begun, mut cut) = (false, first > 0);
+        for Word(word) in &words[first..] {
             match *word {
                 Meant::Java(place) => {
                     begun = true;

@@ -2,11 +2,13 @@
 //!
 //! It must never have a stack refuted that some reading of its names allows.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashMapExt};
+
 use vouch_classes::{ClassFile, Declared, Library};
-use vouch_proof::{At, Body, Constant, INVOKEDYNAMIC, INVOKESTATIC, INVOKEVIRTUAL, Instruction, Verdict};
+use vouch_proof::{At, Body, Code, Constant, INVOKESTATIC, Instruction, Verdict, is_invoke};
 use vouch_sample::{Bci, ENTRY, NATIVE};
 
 use crate::judge::{Judge, Judged, Unjudged};
@@ -28,12 +30,12 @@ struct Reading {
 /// What a call comes to at best, and from where.
 #[derive(Debug, Clone, Copy)]
 struct Best {
-    cost: u32,
+    cost: u64,
     bci: Option<Bci>,
 }
 
-/// What a reading costs: nothing that can be explained is dearer than what cannot.
-fn cost(judged: Judged) -> u32 {
+/// What a call costs: no number of those that can be explained, or not be judged, is dearer than one that cannot be.
+fn cost(judged: Judged) -> u64 {
     match judged {
         Ok(Verdict::Proven) => 0,
         Ok(Verdict::Explained(_)) => 1,
@@ -42,15 +44,14 @@ fn cost(judged: Judged) -> u32 {
     }
 }
 
-const REFUTED: u32 = 1 << 12;
+const REFUTED: u64 = 1 << 32;
 
-/// The recording with methods and places in the place of names.
-pub fn resolve(mut named: Seen, library: &Library, versions: Versions, changes: Changes) -> Seen {
+/// The recording with methods and places in the place of names, and the classes that they are of.
+pub fn resolve(mut named: Seen, library: &Library, versions: Versions, changes: Changes) -> (Seen, Versions) {
     let mut full = named.without_stacks();
     let readings = Readings::of(&named, &versions, &mut full).0;
     let judge = Judge::new(&full, library, versions, changes);
-    let mut resolver =
-        Resolver { named: &named, judge, readings, asked: HashMap::new(), proven: HashMap::new() };
+    let mut resolver = Resolver { named: &named, judge, readings, asked: HashMap::new() };
     let ways = resolver.ways(&full);
     let counts: Vec<_> = named.counts.iter().map(|(key, count)| (*key, *count)).collect();
     for ((kind, thread, stack), count) in counts {
@@ -58,7 +59,7 @@ pub fn resolve(mut named: Seen, library: &Library, versions: Versions, changes: 
         let leaf = leaf.map(|leaf| resolver.write(leaf, &ways, &mut full));
         full.count(kind, thread, Stack { leaf, end }, count);
     }
-    full
+    (full, resolver.judge.versions)
 }
 
 /// All readings of each of the recording's places.
@@ -97,27 +98,30 @@ impl Readings {
         files: impl Fn(MethodId) -> Option<&'f ClassFile>,
         full: &mut Seen,
     ) {
+        // Each caller is gone through once, whatever it is said to call.
+        let mut callees: HashMap<PlaceId, HashMap<&str, HashSet<MethodId>>> = HashMap::new();
+        for node in named.nodes.iter().filter(|node| !node.gap) {
+            let Some(above) = node.above else { continue };
+            let (caller, callee) = (named.node(above).place, named.place(node.place).method);
+            if files(callee).is_none() && files(named.place(caller).method).is_some() {
+                let name = &*named.method(callee).name;
+                callees.entry(caller).or_default().entry(name).or_default().insert(callee);
+            }
+        }
         let mut called: HashMap<MethodId, BTreeSet<(String, bool)>> = HashMap::new();
-        let pairs: HashSet<(PlaceId, MethodId)> = named
-            .nodes
-            .iter()
-            .filter(|node| !node.gap)
-            .filter_map(|node| Some((named.node(node.above?).place, named.place(node.place).method)))
-            .collect();
-        for (caller, callee) in pairs {
-            let (Some(file), None) = (files(named.place(caller).method), files(callee)) else { continue };
-            let name = &*named.method(callee).name;
-            let of = called.entry(callee).or_default();
+        for (caller, callees) in callees {
+            let Some(file) = files(named.place(caller).method) else { continue };
             for reading in &self.0[caller.row()] {
                 let method = full.method(reading.method);
                 let Some(declared) = file.method(&method.name, &method.descriptor) else { continue };
                 let Body::Code(code) = &declared.body else { continue };
                 for instruction in code.instructions() {
-                    match constant(file, instruction) {
-                        Some(Constant::Member(member)) if member.name == name && of.len() < MOST => {
+                    let Some(Constant::Member(member)) = constant(file, instruction) else { continue };
+                    for callee in callees.get(member.name).into_iter().flatten() {
+                        let of = called.entry(*callee).or_default();
+                        if of.len() < MOST {
                             of.insert((member.descriptor.to_owned(), instruction.opcode == INVOKESTATIC));
                         }
-                        _ => {}
                     }
                 }
             }
@@ -160,6 +164,12 @@ impl Reading {
 /// The places of a line, or of all of a method, each of those that call the same thing once; calls first.
 pub fn places(declared: &Declared, line: u16) -> Vec<Bci> {
     let Body::Code(code) = &declared.body else { return vec![NATIVE] };
+    let there = places_on(declared, code, line);
+    // A table of lines may have some that no instruction is in.
+    if there.is_empty() { places_on(declared, code, 0) } else { there }
+}
+
+fn places_on(declared: &Declared, code: &Code, line: u16) -> Vec<Bci> {
     let mut known = HashSet::new();
     let mut all: Vec<(bool, Bci)> = code
         .instructions()
@@ -168,8 +178,7 @@ pub fn places(declared: &Declared, line: u16) -> Vec<Bci> {
             let is_there = line == 0 || !declared.has_lines() || declared.is_on(bci, line);
             // What is done where a method begins is more than its instruction does.
             let alike = (instruction.opcode, instruction.constant(), bci == 0);
-            let called = (INVOKEVIRTUAL..=INVOKEDYNAMIC).contains(&instruction.opcode);
-            (is_there && known.insert(alike)).then_some((!called, bci.into()))
+            (is_there && known.insert(alike)).then_some((!is_invoke(instruction.opcode), bci.into()))
         })
         .collect();
     all.sort_unstable();
@@ -180,7 +189,7 @@ pub fn places(declared: &Declared, line: u16) -> Vec<Bci> {
 pub fn is_call(method: &vouch_proof::Method, bci: Bci) -> bool {
     let Body::Code(code) = &method.body else { return false };
     match usize::try_from(bci).map(|bci| code.at(bci)) {
-        Ok(At::Instruction(instruction)) => (INVOKEVIRTUAL..=INVOKEDYNAMIC).contains(&instruction.opcode),
+        Ok(At::Instruction(instruction)) => is_invoke(instruction.opcode),
         _ => false,
     }
 }
@@ -192,11 +201,11 @@ fn constant<'f>(file: &'f ClassFile, instruction: Instruction<'_>) -> Option<Con
 /// The best way to each node: for each reading of its frame what it costs from the root on, and the reading of the frame above.
 struct Ways {
     first: Vec<usize>,
-    ways: Vec<(u32, u16)>,
+    ways: Vec<(u64, u16)>,
 }
 
 impl Ways {
-    fn at(&self, node: NodeId, readings: usize) -> &[(u32, u16)] {
+    fn at(&self, node: NodeId, readings: usize) -> &[(u64, u16)] {
         let first = self.first[node.row()];
         &self.ways[first..first + readings]
     }
@@ -207,8 +216,6 @@ struct Resolver<'a> {
     judge: Judge<'a>,
     readings: Vec<Vec<Reading>>,
     asked: HashMap<(PlaceId, usize, MethodId), Best>,
-    /// Where in a frame a call is known to be right.
-    proven: HashMap<(PlaceId, usize), Bci>,
 }
 
 impl Resolver<'_> {
@@ -233,10 +240,10 @@ impl Resolver<'_> {
         all
     }
 
-    fn way(&mut self, node: Node, reading: usize, above: NodeId, all: &Ways, full: &Seen) -> (u32, u16) {
+    fn way(&mut self, node: Node, reading: usize, above: NodeId, all: &Ways, full: &Seen) -> (u64, u16) {
         let caller = self.named.node(above);
         let callee = self.readings[node.place.row()][reading].method;
-        let mut best = (u32::MAX, 0);
+        let mut best = (u64::MAX, 0);
         for from in 0..self.readings(caller) {
             let (before, _) = all.at(above, self.readings(caller))[from];
             let more = if node.gap { 0 } else { self.best(caller.place, from, callee, full).cost };
@@ -261,10 +268,7 @@ impl Resolver<'_> {
                 best = Best { cost: cost(judged), bci: Some(bci) };
             }
             match judged {
-                Ok(Verdict::Proven) => {
-                    self.proven.entry((caller, reading)).or_insert(bci);
-                    break;
-                }
+                Ok(Verdict::Proven) => break,
                 // It is the class that is lacking, not the place.
                 Err(why) if why != Unjudged::Hidden => break,
                 _ => {}
@@ -296,9 +300,7 @@ impl Resolver<'_> {
                 self.readings[inner.place.row()][reading].method
             });
             let asked = callee.and_then(|callee| self.asked.get(&(node.place, reading, callee)));
-            let known = asked.and_then(|best| best.bci);
-            let elsewhere = || self.proven.get(&(node.place, reading)).filter(|_| callee.is_some()).copied();
-            let bci = known.or_else(elsewhere).or(bcis.first().copied()).unwrap_or(ENTRY);
+            let bci = asked.and_then(|best| best.bci).or(bcis.first().copied()).unwrap_or(ENTRY);
             let place = Place { method: *method, bci, line: self.named.place(node.place).line };
             let (place, _) = full.places.insert_full(place);
             let node = Node { above, place: PlaceId::of(place), filtered: false, gap: node.gap };

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vouch_jfr::{Chunk, Event, Value};
 
+use crate::Whose;
 use crate::kinds;
 use crate::names;
 use crate::seen::{Seen, add};
@@ -205,12 +206,16 @@ impl Told {
         self.runs.insert(run);
         self.jvm = text("jvmName");
         self.version = text("jvmVersion");
-        self.flags = text("jvmArguments");
+        self.flags(text("jvmArguments"));
         self.command = text("javaArguments");
         self.pid = u32::try_from(number("pid")).unwrap_or(0);
-        if ["-javaagent:", "-agentlib:jdwp"].iter().any(|agent| self.flags.contains(agent)) {
+    }
+
+    fn flags(&mut self, flags: String) {
+        if ["-javaagent:", "-agentlib:jdwp"].iter().any(|agent| flags.contains(agent)) {
             self.changes = self.changes.max(Changes::Loading);
         }
+        self.flags = flags;
     }
 
     fn read(
@@ -274,8 +279,9 @@ impl Told {
     }
 
     /// What a file of names tells: who wrote it, and perhaps by which JVM.
-    pub fn named(&mut self, by: &str, jdk: &str) {
-        self.recorder = Some(by.to_owned());
+    pub fn named(&mut self, Whose { by, jdk, flags, .. }: &Whose<'_>) {
+        self.recorder = Some((*by).to_owned());
+        self.flags((*flags).to_owned());
         // As Vouch's reports have it: the JVM's name, and its version behind the last space.
         let (jvm, version) = jdk.rsplit_once(' ').unwrap_or(("", jdk));
         (self.jvm, self.version) = (jvm.to_owned(), version.to_owned());

@@ -47,6 +47,8 @@ pub struct Versions {
     by_name: HashMap<Rc<str>, Option<Class>>,
     /// The JDK's own classes are those that ran.
     of_jdk: bool,
+    /// All of them are: whoever asks says so.
+    pub exact: bool,
     /// Classes that no frame is of, which stand between others.
     others: HashMap<Box<str>, Option<ClassFile>>,
 }
@@ -119,7 +121,7 @@ impl Versions {
 
     /// True if a method's class is known to be the one that was loaded.
     pub fn is_certain(&self, method: &Method) -> bool {
-        matches!(self.get(method), Version::Ran(Ran { of_jdk: true, .. }))
+        matches!(self.get(method), Version::Ran(Ran { of_jdk, .. }) if *of_jdk || self.exact)
     }
 
     /// A class by its name, whether or not a frame is of it; None if the one that ran is not known.
@@ -196,12 +198,10 @@ fn fits(
         for place in places() {
             if !is_at(declared, *place) {
                 let Place { bci, line, .. } = place;
-                let why = if *bci < 0 {
-                    format!("its method {} has no line {line}", shown())
-                } else {
-                    format!("its method {} has bci {bci} in another line than {line}", shown())
-                };
-                return Err(Misfit(why));
+                return Err(Misfit(format!(
+                    "its method {} has bci {bci} in another line than {line}",
+                    shown()
+                )));
             }
             confirmed |= place.line > 0 && declared.has_lines() && place.bci >= 0;
         }
@@ -230,8 +230,6 @@ fn fits_by_name<'p>(
 }
 
 fn is_at(method: &Declared, place: Place) -> bool {
-    let Ok(bci) = u16::try_from(place.bci) else {
-        return place.line == 0 || method.may_be_on(place.line);
-    };
+    let Ok(bci) = u16::try_from(place.bci) else { return true };
     place.line == 0 || !method.has_lines() || method.is_on(bci, place.line)
 }

@@ -156,7 +156,8 @@ fn resolves(opcode: u8, constant: Option<Constant<'_>>) -> bool {
     }
 }
 
-pub(crate) fn is_invoke(opcode: u8) -> bool {
+/// True if the instruction calls a method.
+pub fn is_invoke(opcode: u8) -> bool {
     (op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC).contains(&opcode)
 }
 

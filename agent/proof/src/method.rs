@@ -89,7 +89,8 @@ impl Method {
         &*self.class.name == class && &*self.name == name
     }
 
-    pub(crate) fn in_package(&self, package: &str) -> bool {
+    /// True if its class is in a package, or in one below it.
+    pub fn in_package(&self, package: &str) -> bool {
         self.class.name.strip_prefix(package).is_some_and(|rest| rest.starts_with('/'))
     }
 }

@@ -1,7 +1,8 @@
 //! Files that say of a frame no more than what it is called, and its line perhaps: a profile of Vouch's own, folded stacks, pprof.
 //!
-//! What a file is its bytes decide. It must never be taken for a recording with places, or read beyond a bound.
+//! What such a file is its bytes decide. It must never be taken for a recording with places, or read beyond a bound.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -15,15 +16,17 @@ use crate::profile::Profile;
 /// What pprof's files begin with: the first of their fields, which has a length.
 const PPROF: u8 = 0x0a;
 const PLAIN_PPROF: Whose<'_> =
-    Whose { kind: "pprof", by: "somebody, as pprof", jdk: "", shows_hidden: false };
+    Whose { kind: "pprof", by: "somebody, as pprof", jdk: "", flags: "", shows_hidden: false };
 const FOLDED: Whose<'_> =
-    Whose { kind: "folded", by: "somebody, as folded stacks", jdk: "", shows_hidden: false };
+    Whose { kind: "folded", by: "somebody, as folded stacks", jdk: "", flags: "", shows_hidden: false };
+/// What some editors begin a text with.
+const BOM: &[u8] = "\u{feff}".as_bytes();
 /// So much of a text is looked at.
 const LOOKED_AT: usize = 64 << 10;
 
 /// Of which kind a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum Form {
     /// JSON: Vouch's own, if any.
     Profile,
     Folded,
@@ -31,7 +34,7 @@ pub enum Named {
 }
 
 /// None: it is nothing that is known.
-pub fn kind(file: &Path) -> Result<Option<Named>, String> {
+pub fn kind(file: &Path) -> Result<Option<Form>, String> {
     let mut bytes = open(file)?;
     let mut first = vec![0; LOOKED_AT];
     let mut length = 0;
@@ -43,11 +46,11 @@ pub fn kind(file: &Path) -> Result<Option<Named>, String> {
         }
     }
     first.truncate(length);
-    let text = first.trim_ascii_start();
+    let text = first.strip_prefix(BOM).unwrap_or(&first).trim_ascii_start();
     Ok(match text.first() {
-        Some(b'{') => Some(Named::Profile),
-        _ if is_folded(text) => Some(Named::Folded),
-        _ if first.first() == Some(&PPROF) => Some(Named::Pprof),
+        Some(b'{') => Some(Form::Profile),
+        _ if is_folded(text) => Some(Form::Folded),
+        _ if first.first() == Some(&PPROF) => Some(Form::Pprof),
         _ => None,
     })
 }
@@ -67,11 +70,11 @@ fn is_folded(bytes: &[u8]) -> bool {
 }
 
 /// Takes such a file in.
-pub fn read(audit: &mut Audit, file: &Path, named: Named, shown: impl FnMut(Progress)) -> Result<(), String> {
-    match named {
-        Named::Profile => profile(audit, file),
-        Named::Folded => folded(audit, file, shown),
-        Named::Pprof => {
+pub fn read(audit: &mut Audit, file: &Path, form: Form, shown: impl FnMut(Progress)) -> Result<(), String> {
+    match form {
+        Form::Profile => profile(audit, file),
+        Form::Folded => folded(audit, file, shown),
+        Form::Pprof => {
             let name = file.display().to_string();
             let bytes = open(file)?;
             audit.names(&name, PLAIN_PPROF).pprof(bytes).map_err(|why| format!("{name} {why}"))
@@ -93,12 +96,10 @@ fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Re
 /// Vouch shows all frames.
 fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
     let profile = Profile::read(file)?;
-    let report = profile.report();
-    let (by, jdk) = report.map_or_else(
-        || ("Vouch".to_owned(), String::new()),
-        |report| (format!("Vouch {}", report.run.vouch), report.run.jdk),
-    );
-    let whose = Whose { kind: "vouch", by: &by, jdk: &jdk, shows_hidden: true };
+    let run = profile.report().map(|report| report.run);
+    let by = run.as_ref().map_or_else(|| "Vouch".to_owned(), |run| format!("Vouch {}", run.vouch));
+    let (jdk, flags) = run.map_or_else(Default::default, |run| (run.jdk, run.vm_flags.join(" ")));
+    let whose = Whose { kind: "vouch", by: &by, jdk: &jdk, flags: &flags, shows_hidden: true };
     let mut names = audit.names(&file.display().to_string(), whose);
     // Each function with a line is read once.
     let words: Vec<Word> = (0..profile.stacks())
@@ -108,15 +109,18 @@ fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
         .collect();
     let threads: Vec<_> =
         profile.threads.iter().map(|thread| names.thread(&thread.name, thread.number())).collect();
-    let mut frames = Vec::new();
+    // Each stack of a thread is climbed once.
+    let mut counts: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for sample in profile.samples() {
+        *counts.entry((sample.thread, sample.stack)).or_default() += 1;
+    }
+    let mut frames = Vec::new();
+    for ((thread, stack), count) in counts {
         frames.clear();
-        frames.extend(
-            std::iter::successors(Some(sample.stack), |stack| profile.caller(*stack))
-                .map(|stack| words[stack]),
-        );
+        let outwards = std::iter::successors(Some(stack), |stack| profile.caller(*stack));
+        frames.extend(outwards.map(|stack| words[stack]));
         frames.reverse();
-        names.stack(threads[sample.thread], &frames, 1);
+        names.stack(threads[thread], &frames, count);
     }
     Ok(())
 }

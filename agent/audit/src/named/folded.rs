@@ -8,6 +8,8 @@ use super::{Named, Word};
 
 /// A longer line is none.
 const LONGEST: u64 = 64 << 20;
+/// Some editors begin a file with it.
+const BOM: char = '\u{feff}';
 
 impl Named<'_> {
     /// Takes in all lines; how many of them are none is given. `read` is told how many bytes were. An error is one of the disk's.
@@ -20,10 +22,18 @@ impl Named<'_> {
             if length == 0 {
                 return Ok(wrong);
             }
+            let is_first = done == 0;
             done += length as u64;
+            if length as u64 == LONGEST && !line.ends_with(b"\n") {
+                // Its end is no line of its own.
+                done += rest_of_line(&mut lines)?;
+                wrong += 1;
+                continue;
+            }
             read(done);
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end_matches(['\n', '\r']);
+            let text = if is_first { text.trim_start_matches(BOM) } else { text };
             if !text.trim().is_empty() && self.line(text, &mut words).is_none() {
                 wrong += 1;
             }
@@ -42,6 +52,21 @@ impl Named<'_> {
         words.extend(frames.split(';').filter(|frame| !frame.is_empty()).map(|frame| self.word(frame, 0)));
         self.stack(thread, words, count);
         Some(())
+    }
+}
+
+/// Passes over all up to the end of a line.
+fn rest_of_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
+    let mut passed = 0;
+    loop {
+        let there = lines.fill_buf()?;
+        let end = there.iter().position(|byte| *byte == b'\n');
+        let length = end.map_or(there.len(), |end| end + 1);
+        lines.consume(length);
+        passed += length as u64;
+        if end.is_some() || length == 0 {
+            return Ok(passed);
+        }
     }
 }
 

@@ -7,15 +7,14 @@ use std::io::Read;
 
 use prost::Message;
 
-use super::{Named, Word};
+use super::{DEEPEST, Named, Word};
 
 /// No larger file is taken in: all of it is in memory at once.
-const LARGEST: u64 = 64 << 20;
+const LARGEST: u64 = 32 << 20;
 /// What is counted, of all that a sample may have a value of.
 const COUNT: &str = "count";
 /// What tells of a thread.
 const NAMES: [&str; 3] = ["thread name", "thread_name", "thread"];
-const NUMBERS: [&str; 3] = ["tid", "thread id", "thread_id"];
 
 #[derive(Clone, PartialEq, Message)]
 struct Profile {
@@ -53,8 +52,6 @@ struct Label {
     key: i64,
     #[prost(int64, tag = "2")]
     str: i64,
-    #[prost(int64, tag = "3")]
-    num: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -118,37 +115,44 @@ impl Named<'_> {
             })
             .collect();
         let unknown = [self.word("[unknown]", 0)];
-        let count = profile.sample_type.iter().position(|kind| text(kind.unit) == COUNT);
+        let counts =
+            || (0..profile.sample_type.len()).filter(|row| text(profile.sample_type[*row].unit) == COUNT);
         let mut words = Vec::new();
         for sample in &profile.sample {
-            let label = |keys: [&str; 3]| {
-                keys.iter().find_map(|key| sample.label.iter().find(|label| text(label.key) == *key))
-            };
-            let name = label(NAMES).map_or("", |label| text(label.str));
-            let tid = label(NUMBERS).map_or(0, |label| {
-                u64::try_from(label.num)
-                    .ok()
-                    .filter(|tid| *tid > 0)
-                    .or(text(label.str).parse().ok())
-                    .unwrap_or(0)
-            });
-            let count = count.and_then(|row| sample.value.get(row)).map_or(1, |count| *count);
-            let Some(count) = u64::try_from(count).ok().filter(|count| *count > 0) else { continue };
-            let thread = self.thread(name, tid);
+            let label =
+                NAMES.iter().find_map(|key| sample.label.iter().find(|label| text(label.key) == *key));
+            let name = label.map_or("", |label| text(label.str));
+            // It may be counted in several ways, of which a sample has one.
+            let counted = |row: usize| sample.value.get(row).and_then(|count| u64::try_from(*count).ok());
+            let count = counts().filter_map(counted).find(|count| *count > 0);
+            let count = if counts().next().is_some() { count } else { Some(1) };
+            let Some(count) = count else { continue };
+            // Files of several processes are merged into one, so a number is no thread.
+            let thread = self.thread(name, 0);
             words.clear();
-            for id in sample.location_id.iter().rev() {
-                let of = locations.get(id).map_or(&unknown[..], Vec::as_slice);
-                words.extend(of.iter().rev());
+            for id in &sample.location_id {
+                words.extend(locations.get(id).map_or(&unknown[..], Vec::as_slice));
+                // One frame more than there may be tells that there are more.
+                if words.len() > DEEPEST {
+                    break;
+                }
             }
+            words.truncate(DEEPEST + 1);
+            words.reverse();
             self.stack(thread, &words, count);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::seen::{Says, Seen};
+
+    /// A file of two stacks, and of one that nobody had.
+    pub fn bytes() -> Vec<u8> {
+        file().encode_to_vec()
+    }
 
     fn file() -> Profile {
         let strings = [
@@ -170,14 +174,14 @@ mod tests {
                 .map(|(function_id, line)| Line { function_id: *function_id, line: *line })
                 .collect(),
         };
-        let label = |key, str, num| Label { key, str, num };
+        let label = |key, str| Label { key, str };
         Profile {
             sample_type: vec![ValueType { unit: 6 }, ValueType { unit: 5 }],
             sample: vec![
                 Sample {
                     location_id: vec![20, 10],
                     value: vec![70, 7],
-                    label: vec![label(7, 8, 0), label(9, 0, 42)],
+                    label: vec![label(9, 0), label(7, 8)],
                 },
                 // One of no times, and one through a place that is not there.
                 Sample { location_id: vec![20, 10], value: vec![0, 0], label: Vec::new() },
@@ -217,7 +221,7 @@ mod tests {
             stacks(&seen),
             [
                 ("[threads not told apart]".to_owned(), 0, stack("sum:40 …open:30 main:10"), 1),
-                ("worker".to_owned(), 42, stack("sum:40 open:30 main:10"), 7),
+                ("worker".to_owned(), 0, stack("sum:40 open:30 main:10"), 7),
             ]
         );
         assert_eq!(seen.says, Says::Lines);
@@ -230,7 +234,7 @@ mod tests {
         let whole = file().encode_to_vec();
         assert!(wrong(&whole[..whole.len() - 3]).starts_with("is no whole pprof file: "));
         let large = std::io::repeat(0);
-        assert_eq!(wrong_of(large), "is larger than 64 MiB, unpacked");
+        assert_eq!(wrong_of(large), "is larger than 32 MiB, unpacked");
     }
 
     fn wrong_of(file: impl Read) -> String {

@@ -1,4 +1,4 @@
-//! What a frame is called, by whoever writes names: async-profiler and what is made of its recordings, `perf`, pprof, Vouch itself.
+//! What a frame is called, by whoever writes names: async-profiler and what is made of its recordings, pprof, Vouch itself.
 //!
 //! It must never take a native function for a method: what is none of Java's is between the two that stand around it.
 
@@ -29,8 +29,10 @@ const UNNAMED: [&str; 3] = ["unknown method", "no name", "unknown"];
 const REMARKS: [&str; 3] = ["refuted: ", "✗ ", "a method that is being entered or left"];
 const ENDED: &str = "the walk ended: ";
 const NO_FRAMES: &str = "no frames";
-/// What compilers of other languages put behind a name.
-const NATIVE_ENDINGS: [&str; 6] = ["so", "cold", "part", "isra", "constprop", "llvm"];
+/// What compilers of other languages put behind a name: a method may be called so, too.
+const NATIVE_ENDINGS: [&str; 5] = ["cold", "part", "isra", "constprop", "llvm"];
+/// Code of the interpreter, of which `perf`'s maps say no more: it may be any method's.
+const INTERPRETER: &str = "Interpreter";
 /// Of the kernel; what async-profiler says of others is how they were compiled.
 const KERNEL: &str = "k";
 
@@ -80,31 +82,64 @@ fn annotated(text: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// None: it is none of Java's. In doubt it is a frame that nobody can name, since two are no neighbours between which there is one.
 fn java(text: &str) -> Option<Frame<'_>> {
-    // perf's maps of Java have `Lcom/foo/Bar;::baz`.
-    if let Some((class, name)) = text.strip_prefix('L').and_then(|text| text.split_once(";::")) {
-        return (is_class(class) && is_name(name)).then(|| Frame::Java {
-            class: class.to_owned(),
-            name,
-            line: 0,
-        });
+    const DOUBT: Option<Frame<'_>> = Some(Frame::Foreign(Foreign::Unnamed));
+    if text == INTERPRETER {
+        return DOUBT;
     }
-    if text.contains("::") {
+    if text.contains("::") || is_library(text) {
         return None;
     }
     let (text, line) = with_line(text);
-    let text = text.split_once('(').map_or(text, |(name, _)| name);
+    let Some(text) = without_descriptor(text) else { return DOUBT };
     let (class, name) = text.rsplit_once('.')?;
     // In a hidden class's name there may be slashes behind the dots.
     let (plain, added) = class.split_at(vouch_proof::hidden_part(class).unwrap_or(class.len()));
-    let is_java = is_class(plain) && is_name(name) && !NATIVE_ENDINGS.contains(&name);
-    is_java.then(|| Frame::Java { class: plain.replace('.', "/") + added, name, line })
+    let plain = without_module(plain);
+    let is_alone = !plain.contains(['.', '/']);
+    if !is_class(plain) || !is_name(name) || is_alone && NATIVE_ENDINGS.contains(&name) {
+        return DOUBT;
+    }
+    Some(Frame::Java { class: plain.replace('.', "/") + added, name, line })
 }
 
-/// `com.foo.Bar.baz:12`; async-profiler's converter can write the bci, too, as `baz@7`, or in the place of the line.
+/// `libfoo.so`, `libc.so.6`
+fn is_library(text: &str) -> bool {
+    text.ends_with(".so") || text.contains(".so.")
+}
+
+/// `baz(I)V`. In Kotlin's names there may be parentheses, and other tools write types as in a program: None.
+fn without_descriptor(text: &str) -> Option<&str> {
+    match text.split_once('(') {
+        None => Some(text),
+        Some((name, rest)) => {
+            let (takes, gives) = rest.split_once(')')?;
+            let is_type = matches!(gives.as_bytes().first(), Some(b'[' | b'L')) && gives.ends_with(';')
+                || matches!(
+                    gives.trim_start_matches('['),
+                    "V" | "Z" | "B" | "C" | "S" | "I" | "J" | "F" | "D"
+                );
+            (is_type && !takes.contains([' ', '.', '('])).then_some(name)
+        }
+    }
+}
+
+/// As the JDK itself writes it: `java.base/java.lang.Thread`, `app//com.foo.Bar`.
+fn without_module(class: &str) -> &str {
+    match class.rsplit_once('/') {
+        Some((before, rest)) if rest.contains('.') && (before.contains('.') || before.ends_with('/')) => rest,
+        _ => class,
+    }
+}
+
+/// `com.foo.Bar.baz:12`; async-profiler's converter can write the bci, too, as `baz@7`. A line that no class has is none.
 fn with_line(text: &str) -> (&str, u16) {
-    let number =
-        |between| text.rsplit_once(between).and_then(|(name, number)| Some((name, number.parse().ok()?)));
+    let number = |between| {
+        let (name, number) = text.rsplit_once(between)?;
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| (name, number.parse().unwrap_or(0)))
+    };
     match (number(':'), number('@')) {
         (Some(split), _) => split,
         (None, Some((name, _))) => (name, 0),
@@ -113,19 +148,19 @@ fn with_line(text: &str) -> (&str, u16) {
 }
 
 fn is_name(name: &str) -> bool {
-    let special = matches!(name, "<init>" | "<clinit>");
-    special || is_part(name) && !name.starts_with(|first: char| first.is_ascii_digit())
+    matches!(name, "<init>" | "<clinit>")
+        || is_part(name)
+            && !name.contains(['<', '>'])
+            && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
 fn is_class(class: &str) -> bool {
-    let parts = class.split(['.', '/']);
-    !class.is_empty() && parts.into_iter().all(is_part)
+    class.split(['.', '/']).all(is_part)
 }
 
-/// The JVM allows nearly all letters; native code's names have those that it does not, or that no compiler of a JVM's languages makes.
+/// All that the JVM itself allows.
 fn is_part(part: &str) -> bool {
-    !part.is_empty()
-        && !part.contains(|letter: char| ";[]<>()*&~@,=\"".contains(letter) || letter.is_control())
+    !part.is_empty() && !part.contains([';', '[', ']']) && !part.contains(char::is_control)
 }
 
 /// True for classes without a name of their own, where what the VM has added is left out.
@@ -145,7 +180,11 @@ mod tests {
             ("java/util/HashMap.getNode_[j]", "java/util/HashMap", "getNode", 0),
             ("Main.<init>:12", "Main", "<init>", 12),
             ("com.foo.Bar$1.run(ILjava/lang/String;)V_[0]", "com/foo/Bar$1", "run", 0),
-            ("Lcom/foo/Bar;::baz", "com/foo/Bar", "baz", 0),
+            ("com.foo.Bar.baz:70000", "com/foo/Bar", "baz", 0),
+            ("java.base/java.lang.Thread.run", "java/lang/Thread", "run", 0),
+            ("app//a.B.c", "a/B", "c", 0),
+            ("shop.Body.part", "shop/Body", "part", 0),
+            ("shop.Test$returns 4, when x$1.invoke", "shop/Test$returns 4, when x$1", "invoke", 0),
             ("a.B$$Lambda.0x00007f15a001c7f8.run", "a/B$$Lambda.0x00007f15a001c7f8", "run", 0),
             ("a.B$$Lambda$14/0x0000000800c03000.run_[i]", "a/B$$Lambda$14/0x0000000800c03000", "run", 0),
             ("com/foo/Bar.baz@17_[i]", "com/foo/Bar", "baz", 0),
@@ -162,7 +201,13 @@ mod tests {
             ("do_syscall_64_[k]", foreign(Foreign::Native)),
             ("libc.so.6", foreign(Foreign::Native)),
             ("libjvm.so", foreign(Foreign::Native)),
-            ("memcpy.cold", foreign(Foreign::Native)),
+            ("memcpy.cold", foreign(Foreign::Unnamed)),
+            ("foo.isra.0_[k]", foreign(Foreign::Native)),
+            ("foo.isra.0", foreign(Foreign::Unnamed)),
+            ("Body.part", foreign(Foreign::Unnamed)),
+            ("a.B.parse(null)", foreign(Foreign::Unnamed)),
+            ("a.B.2 plus 2", foreign(Foreign::Unnamed)),
+            ("Interpreter", foreign(Foreign::Unnamed)),
             ("std::vector<int>::push_back(int)", foreign(Foreign::Native)),
             ("main", foreign(Foreign::Native)),
             ("start_thread", foreign(Foreign::Beginning)),

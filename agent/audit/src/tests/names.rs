@@ -1,5 +1,8 @@
 //! Files that say names alone, with lines or without: what is refuted is so by every method and every place that a name may mean.
 
+use std::fs;
+use std::io::Read as _;
+
 use proptest::prelude::*;
 use vouch_classes::testing::{Call, INVOKESTATIC, Written, WrittenMethod};
 use vouch_proof::Refutation;
@@ -7,9 +10,10 @@ use vouch_recording::ByFate;
 
 use super::program::{CLASSES, Folder, jdk, jdk_of};
 use super::total::always;
-use crate::{Audit, AuditReport, Places, Whose};
+use crate::{Audit, AuditReport, Places, Whose, named};
 
-const WHOSE: Whose<'_> = Whose { kind: "folded", by: "a test", jdk: "", shows_hidden: true };
+const INVOKEINTERFACE: u8 = 0xb9;
+const WHOSE: Whose<'_> = Whose { kind: "folded", by: "a test", jdk: "", flags: "", shows_hidden: true };
 /// Its frames of lambdas are not known to be there.
 const STRANGERS: Whose<'_> = Whose { shows_hidden: false, ..WHOSE };
 
@@ -26,7 +30,7 @@ fn audit(name: &str, folded: &str) -> AuditReport {
 }
 
 fn by_jdk(jdk: &Folder) -> Places {
-    Places { classes: Vec::new(), jdk: Some(jdk.0.clone()) }
+    Places { classes: Vec::new(), jdk: Some(jdk.0.clone()), exact: true }
 }
 
 fn fates(report: &AuditReport) -> ByFate<u64> {
@@ -67,15 +71,62 @@ fn a_line_says_which_of_a_methods_calls_it_was() {
     assert_eq!(refutation.stack[1], "Shop.open(Written.java:30)");
 }
 
-/// By classes of which nobody knows that they ran a place must have been right at other times; a name is no place.
 #[test]
-fn only_places_refute_by_classes_that_need_not_be_the_ones_that_ran() {
-    let folder = Folder::of("names-doubt", &CLASSES);
-    let places = Places { classes: vec![folder.0.clone()], jdk: None };
-    let report = audited(WHOSE, &format!("{TRUE}Main.main;Cart.clear 3\n"), &places);
+fn only_classes_that_are_known_to_be_the_ones_that_ran_refute() {
+    const VERSION: &str = "A JVM 17.0.1+2";
+    let jdk = jdk("names-doubt");
+    fs::write(jdk.0.join("release"), "JAVA_VERSION=\"17.0.1\"\nJAVA_RUNTIME_VERSION=\"17.0.1+2\"\n").unwrap();
+    let doubt = Places { exact: false, ..by_jdk(&jdk) };
+    let folded = "Main.main:10;Shop.open:30;Cart.sum:40 9\nMain.main:10;Shop.open:30;Cart.clear 3\n";
+    let report = audited(WHOSE, folded, &doubt);
     assert_eq!((fates(&report).refuted, report.edges.unjudged["unconfirmed_version"]), (0, 1));
-    let lines = "Main.main:10;Shop.open:30;Cart.sum:40 9\nMain.main:10;Shop.open:30;Cart.clear 3\n";
-    assert_eq!(fates(&audited(WHOSE, lines, &places)).refuted, 3);
+    assert!(report.notes[0].contains("--exact"), "{:?}", report.notes);
+    assert_eq!(fates(&audited(WHOSE, folded, &by_jdk(&jdk))).refuted, 3);
+    // The file may say which JDK ran, and by it that nobody has changed its classes.
+    let told = Whose { jdk: VERSION, ..WHOSE };
+    assert_eq!(fates(&audited(told, folded, &doubt)).refuted, 3);
+    assert_eq!(fates(&audited(Whose { jdk: "A JVM 17.0.2+2", ..WHOSE }, folded, &doubt)).refuted, 0);
+    assert_eq!(fates(&audited(Whose { flags: "-javaagent:a.jar", ..told }, folded, &doubt)).refuted, 0);
+}
+
+#[test]
+fn two_classes_of_one_name_that_fit_refute_nothing() {
+    const FIRST: &[Call<'_>] = &[(INVOKESTATIC, ["Cart", "sum", "()V"])];
+    const SECOND: &[Call<'_>] =
+        &[(INVOKESTATIC, ["Cart", "sum", "()V"]), (INVOKESTATIC, ["Cart", "clear", "()V"])];
+    const fn open<'a>(descriptor: &'a str, calls: &'a [Call<'a>]) -> WrittenMethod<'a> {
+        WrittenMethod { name: "open", descriptor, is_static: true, line: 30, calls }
+    }
+    let shop = |methods| Written { name: "Shop", superclass: "java/lang/Object", methods };
+    let mut classes = CLASSES.to_vec();
+    classes.retain(|class| class.name != "Shop");
+    let others = [open("()V", FIRST)];
+    let here = Folder::of("names-first", &[&classes[..], &[shop(&others)]].concat());
+    let other = [open("(I)V", SECOND)];
+    let there = Folder::of("names-second", &[shop(&other)]);
+    let places = |folders: &[&Folder]| Places {
+        classes: folders.iter().map(|folder| folder.0.clone()).collect(),
+        jdk: None,
+        exact: true,
+    };
+    let folded = "Main.main:10;Shop.open:30;Cart.sum 9\nMain.main:10;Shop.open:30;Cart.clear 3\n";
+    assert_eq!(fates(&audited(WHOSE, folded, &places(&[&here]))).refuted, 3);
+    assert_eq!(fates(&audited(WHOSE, folded, &places(&[&here, &there]))).refuted, 0);
+}
+
+#[test]
+fn a_recursion_that_cannot_be_judged_is_no_dearer_than_a_call_that_cannot_be() {
+    const DEEP: usize = 3_000;
+    const MAIN: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "f", "(I)V"])];
+    const AGAIN: &[Call<'_>] = &[(INVOKEINTERFACE, ["Any", "f", "()V"])];
+    const ITSELF: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "f", "()V"])];
+    let method =
+        |name, descriptor, calls| WrittenMethod { name, descriptor, is_static: true, line: 1, calls };
+    let methods = [method("main", "()V", MAIN), method("f", "(I)V", AGAIN), method("f", "()V", ITSELF)];
+    let jdk =
+        jdk_of("names-deep", &[Written { name: "Two", superclass: "java/lang/Object", methods: &methods }]);
+    let folded = format!("Two.main{} 1\nTwo.f;Two.f 9\nTwo.main;Two.f 9\n", ";Two.f".repeat(DEEP));
+    assert_eq!(fates(&audited(STRANGERS, &folded, &by_jdk(&jdk))).refuted, 0);
 }
 
 #[test]
@@ -86,7 +137,7 @@ fn a_class_without_such_a_method_or_line_is_not_the_one_that_ran() {
     let [other] = &report.classes.other_version[..] else { panic!("{:?}", report.classes) };
     assert_eq!((&*other.class, &*other.why), ("Shop", "it has no method close"));
     let report = audit("names-other-line", "Main.main:10;Shop.open:99;Cart.clear 5\n");
-    assert_eq!(report.classes.other_version[0].why, "its method open()V has no line 99");
+    assert_eq!(report.classes.other_version[0].why, "its method open has no line 99");
 }
 
 #[test]
@@ -131,7 +182,6 @@ fn a_class_that_nobody_has_is_called_by_its_name_and_what_it_calls_is_not_judged
 fn where_frames_of_lambdas_may_be_left_out_calls_of_interfaces_are_not_judged() {
     const CALLS: &[Call<'_>] =
         &[(INVOKEINTERFACE, ["Runnable", "run", "()V"]), (INVOKESTATIC, ["Any", "go", "()V"])];
-    const INVOKEINTERFACE: u8 = 0xb9;
     let mut classes = CLASSES.to_vec();
     let all = [
         WrittenMethod { name: "all", descriptor: "()V", is_static: true, line: 1, calls: CALLS },
@@ -217,12 +267,48 @@ fn frame() -> impl Strategy<Value = String> {
     prop_oneof![known, placed, "[ -:<-~]{0,12}"]
 }
 
+/// Ways down from a root, each by a call that the bytecode makes: with lines, and without.
+#[test]
+fn what_is_true_is_never_refuted() {
+    type Choices = (bool, Vec<usize>, bool);
+    let choices = (any::<bool>(), proptest::collection::vec(0..9_usize, 0..12), any::<bool>());
+    let true_stack = |(by_worker, choices, lines): &Choices| {
+        let (mut class, mut name) = if *by_worker { ("java/lang/Thread", "run") } else { ("Main", "main") };
+        let mut frames = Vec::new();
+        for choice in choices {
+            let of = CLASSES.iter().find(|it| it.name == class).unwrap();
+            let method = of.methods.iter().find(|it| it.name == name).unwrap();
+            let calls =
+                method.calls.iter().zip(method.line..).filter(|((opcode, _), _)| *opcode == INVOKESTATIC);
+            let calls: Vec<_> = calls.collect();
+            if calls.is_empty() {
+                break;
+            }
+            let ((_, [callee, called, _]), line) = calls[choice % calls.len()];
+            frames.push(if *lines { format!("{class}.{name}:{line}") } else { format!("{class}.{name}") });
+            (class, name) = (callee, called);
+        }
+        frames.push(format!("{class}.{name}"));
+        format!("{} 1\n", frames.join(";"))
+    };
+    let holds = |stacks: Vec<Choices>, folder: &Folder| {
+        let folded: String = stacks.iter().map(true_stack).collect();
+        let places = Places { classes: vec![folder.0.clone()], jdk: None, exact: true };
+        let report = audited(STRANGERS, &folded, &places);
+        prop_assert_eq!(report.samples.fates.refuted, 0, "{}", folded);
+        prop_assert!(report.classes.other_version.is_empty(), "{}", folded);
+        prop_assert_eq!(report.edges.proven, report.edges.distinct, "{}", folded);
+        Ok(())
+    };
+    always(proptest::collection::vec(choices, 1..9), holds, "names-always");
+}
+
 #[test]
 fn each_stack_has_one_fate_whatever_it_says() {
     let stacks = proptest::collection::vec((proptest::collection::vec(frame(), 0..7), 1..9_u64), 1..6);
     let holds = |stacks: Vec<(Vec<String>, u64)>, folder: &Folder| {
         let lines = stacks.iter().map(|(frames, count)| format!("{} {count}\n", frames.join(";")));
-        let places = Places { classes: vec![folder.0.clone()], jdk: None };
+        let places = Places { classes: vec![folder.0.clone()], jdk: None, exact: false };
         let report = audited(STRANGERS, &lines.collect::<String>(), &places);
         let counts: u64 = stacks.iter().map(|(_, count)| count).sum();
         prop_assert_eq!(report.samples.signals, counts);
@@ -232,16 +318,38 @@ fn each_stack_has_one_fate_whatever_it_says() {
     always(stacks, holds, "names-any");
 }
 
+/// Folded stacks and pprof, a few of whose bytes are others.
 #[test]
-fn any_bytes_are_folded_stacks_or_pprof_or_none() {
-    let holds = |bytes: Vec<u8>, folder: &Folder| {
-        let places = Places { classes: vec![folder.0.clone()], jdk: None };
+fn what_is_damaged_is_read_as_far_as_it_goes() {
+    let whole = [TRUE.as_bytes().to_vec(), named::pprof::tests::bytes()];
+    let damage = proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6);
+    let holds = |damage: Vec<(usize, u8)>, folder: &Folder| {
+        let mut bytes = whole.clone();
+        for (at, byte) in damage {
+            for file in &mut bytes {
+                let length = file.len();
+                file[at % length] = byte;
+            }
+        }
+        let places = Places { classes: vec![folder.0.clone()], jdk: None, exact: false };
         let mut audit = Audit::default();
-        let _ = audit.names("any", STRANGERS).folded(&*bytes, |_| {});
-        let _ = audit.names("any", STRANGERS).pprof(&*bytes);
+        let _ = audit.names("any", STRANGERS).folded(&*bytes[0], |_| {});
+        let _ = audit.names("any", STRANGERS).pprof(&*bytes[1]);
         let report = audit.judge(&places, |_| {}).unwrap().report;
         prop_assert_eq!(report.samples.signals, report.samples.fates.sum());
         Ok(())
     };
-    always(proptest::collection::vec(any::<u8>(), 0..200), holds, "names-bytes");
+    always(damage, holds, "names-bytes");
+}
+
+#[test]
+fn a_line_without_an_end_is_one_line_that_is_none() {
+    let mut audit = Audit::default();
+    let long = std::io::repeat(b'a').take((64 << 20) + 9);
+    let lines = long.chain(&b";Cart.sum 9\nMain.main;Cart.sum 2\n"[..]);
+    let wrong = audit.names("long", WHOSE).folded(std::io::BufReader::new(lines), |_| {}).unwrap();
+    assert_eq!(
+        (wrong, audit.judge(&by_jdk(&jdk("names-long")), |_| {}).unwrap().report.samples.signals),
+        (1, 2)
+    );
 }

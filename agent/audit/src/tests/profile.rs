@@ -198,7 +198,7 @@ fn a_limit_holds_for_its_own_file_both_times() {
     for bytes in &files {
         audit.read("test.jfr", Cursor::new(bytes.clone()), |_| {}).unwrap();
     }
-    let places = crate::Places { classes: vec![folder.0.clone()], jdk: None };
+    let places = crate::Places { classes: vec![folder.0.clone()], jdk: None, exact: false };
     let audited = audit.judge(&places, |_| {}).unwrap();
     assert_eq!(audited.report.kinds["jdk.ExecutionSample"].cut, 5);
     let mut profile = audited.profile(None).unwrap();

@@ -428,14 +428,14 @@ pub fn jdk_of(name: &str, classes: &[Written<'_>]) -> Folder {
 pub fn audited_by_jdk(bytes: Vec<u8>, jdk: &Folder) -> Result<AuditReport, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
-    Ok(audit.judge(&Places { classes: Vec::new(), jdk: Some(jdk.0.clone()) }, |_| {})?.report)
+    Ok(audit.judge(&Places { classes: Vec::new(), jdk: Some(jdk.0.clone()), exact: false }, |_| {})?.report)
 }
 
 /// An audit of a recording, by these classes.
 pub fn whole_audit(bytes: Vec<u8>, folder: &Folder) -> Result<Audited, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
-    audit.judge(&Places { classes: vec![folder.0.clone()], jdk: None }, |_| {})
+    audit.judge(&Places { classes: vec![folder.0.clone()], jdk: None, exact: false }, |_| {})
 }
 
 /// What an audit of a recording says, by these classes.

@@ -90,7 +90,7 @@ fn of_two_loaders_classes_of_one_name_are_two() {
     let mut audit = crate::Audit::default();
     audit.read("test.jfr", std::io::Cursor::new(recording(&stacks, 0)), |_| {}).unwrap();
     let classes = vec![app.0.clone(), plug_in.0.clone()];
-    let report = audit.judge(&crate::Places { classes, jdk: None }, |_| {}).unwrap().report;
+    let report = audit.judge(&crate::Places { classes, jdk: None, exact: false }, |_| {}).unwrap().report;
     assert_eq!(report.samples.fates.refuted, 0, "{:?}", report.refutations);
 }
 
@@ -151,6 +151,6 @@ fn of_two_copies_the_one_that_fits_is_taken() {
     let mut audit = crate::Audit::default();
     audit.read("test.jfr", std::io::Cursor::new(recording(&[truth()], 0)), |_| {}).unwrap();
     let classes = vec![other.0.clone(), right.0.clone()];
-    let report = audit.judge(&crate::Places { classes, jdk: None }, |_| {}).unwrap().report;
+    let report = audit.judge(&crate::Places { classes, jdk: None, exact: false }, |_| {}).unwrap().report;
     assert_eq!(report.samples.fates.proven, 10, "{:?}", report.classes);
 }
