@@ -135,7 +135,7 @@ fn alike(files: &[PathBuf], read: &[Read], how: &How) -> Result<(), String> {
     }
     if !how.out.is_empty() {
         return Err(format!(
-            "{name} cannot be made into a profile: it does not say when each stack was there; --report FILE.json has all that is refuted"
+            "{name} cannot be made into a profile: its stacks are judged without their times; --report FILE.json has all that is refuted"
         ));
     }
     Ok(())

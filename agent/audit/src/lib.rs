@@ -36,7 +36,7 @@ use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 use vouch_classes::Library;
-use vouch_report::LISTED;
+use vouch_report::{LISTED, grouped, is_of_jdk};
 
 use chunks::Chunks;
 use cpu::Cpu;
@@ -47,7 +47,7 @@ use read::{Moment, Reading};
 use seen::{Says, Seen};
 use stacks::Verdicts;
 use told::Told;
-use versions::Versions;
+use versions::{Version, Versions};
 
 pub use named::{Named, Word};
 pub use profile::Profile;
@@ -109,6 +109,9 @@ pub struct Audited {
     found: Found,
 }
 
+/// Of a file of names that are others.
+const NO_METHODS: &str =
+    "no frame in it is called as a method of Java's is: java/util/List.size, or java.util.List.size";
 /// So much damage is told.
 const MOST_DAMAGE: usize = 20;
 
@@ -208,7 +211,13 @@ impl Audit {
         notes.extend(rewritten(&told));
         let mut versions =
             Versions::find(&seen, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)));
-        versions.exact = places.exact;
+        let wrong = if places.exact { inexact(&versions) } else { None };
+        versions.exact = places.exact && wrong.is_none();
+        if wrong.is_some() {
+            versions.doubt();
+        }
+        let exact = versions.exact;
+        notes.extend(wrong);
         let (seen, versions) =
             if named { readings::resolve(seen, &library, versions, told.changes) } else { (seen, versions) };
         let mut judge = Judge::new(&seen, &library, versions, told.changes);
@@ -223,7 +232,10 @@ impl Audit {
         report.classes.places = library.places().map(str::to_owned).collect();
         report.classes.unreadable = library.unreadable().map(str::to_owned).collect();
         if named {
-            notes.insert(0, says(seen.says, &report));
+            notes.insert(0, says(seen.says, exact, &report));
+            if seen.methods.is_empty() {
+                notes.insert(0, NO_METHODS.to_owned());
+            }
         }
         report.unreadable_events = unreadable;
         report.damage = damage;
@@ -266,19 +278,47 @@ impl Places {
 }
 
 /// What a recording of names leaves open.
-fn says(what: Says, report: &AuditReport) -> String {
+fn says(what: Says, exact: bool, report: &AuditReport) -> String {
     let says = match what {
-        Says::Lines => "names and lines alone: of all places that these may mean the kindest is taken",
-        _ => "names alone: of all places that these may mean the kindest is taken",
+        Says::Lines => {
+            "names and lines alone: a call is refuted if nothing in its line, in any method of that name, makes it"
+        }
+        _ => "names alone: a call is refuted if no method of that name makes it",
     };
     let doubted = report.edges.unjudged.get(Unjudged::Unconfirmed.name()).copied().unwrap_or(0);
-    if doubted == 0 {
-        return format!("it has {says}");
-    }
-    format!(
-        "it has {says}; bytecode speaks against {doubted} calls, by classes that need not be those that ran: say --exact if they are"
-    )
+    let doubt = match (exact, doubted) {
+        (false, 0) => "; by classes that need not be those that ran none is (--exact: they are)".to_owned(),
+        (false, _) => format!(
+            "; by classes that need not be those that ran none is, though bytecode speaks against {} (--exact: they are)",
+            grouped(doubted)
+        ),
+        (true, 0) => String::new(),
+        (true, _) => format!(
+            "; bytecode speaks against {} more, which are most of what is seen of their methods: these may have been changed",
+            grouped(doubted)
+        ),
+    };
+    format!("it has {says}{doubt}")
 }
+
+/// That what is said of the classes cannot be: a few may not fit since the recording is wrong.
+fn inexact(versions: &Versions) -> Option<String> {
+    let of_kind = |jdk: bool| {
+        let all = || versions.all().filter(move |(class, _)| is_of_jdk(&class.replace('/', ".")) == jdk);
+        let ran = all().filter(|(_, version)| matches!(version, Version::Ran(_))).count();
+        let other = all().filter(|(_, version)| matches!(version, Version::Other { .. })).count();
+        (other > 1 && other * FEW > ran).then_some((other, ran))
+    };
+    let (other, ran) = of_kind(true).or_else(|| of_kind(false))?;
+    Some(format!(
+        "--exact is not believed: {} of {} classes do not fit what the file has of them",
+        grouped(other as u64),
+        grouped((other + ran) as u64)
+    ))
+}
+
+/// One in so many.
+const FEW: usize = 50;
 
 /// That the JDK is not the one that ran.
 fn other_jdk(library: &Library, told: &Told) -> Option<String> {

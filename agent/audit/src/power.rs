@@ -21,7 +21,7 @@ pub fn power(seen: &Seen, judge: &mut Judge<'_>, leaves: &[NodeId]) -> BTreeMap<
     let leaves: Vec<NodeId> =
         leaves.iter().copied().filter(|leaf| seen.places_from(Some(*leaf)).nth(SHALLOW).is_none()).collect();
     if seen.says != Says::Places {
-        let methods: Vec<Method> = judge.methods().iter().map(rooted).collect();
+        let methods: Vec<Method> = judge.methods().iter().map(anywhere).collect();
         let mut names = Names::of(seen);
         return each(seen, &leaves, &methods, |caller, callee| names.refute(seen, judge, caller, callee));
     }
@@ -66,10 +66,9 @@ fn each<'m>(
     powers.into()
 }
 
-/// Of which nobody knows what it takes, that may begin a thread as well as any of its name.
-fn rooted(method: &Method) -> Method {
-    let unknown = method.descriptor.is_empty();
-    Method { descriptor: if unknown { "()V".into() } else { method.descriptor.clone() }, ..method.clone() }
+/// A method, as if threads began in it: of names that is judged of few threads, and not counted for any.
+fn anywhere(method: &Method) -> Method {
+    Method { name: "run".into(), descriptor: "()V".into(), is_static: false, ..method.clone() }
 }
 
 /// A method's class and name, by a number.

@@ -155,11 +155,13 @@ impl AuditReport {
         let (missing, other) = (callers(&self.classes.not_found), callers(&self.classes.other_version));
         let parts = [
             (!missing.is_empty()).then(|| {
-                format!(
-                    "{} classes were not found ({}): add them with --classes PATH",
-                    missing.len(),
-                    named(&missing)
-                )
+                let of_jdk = |stranger: &&Stranger| vouch_report::is_of_jdk(&stranger.class);
+                let how = match missing.iter().filter(of_jdk).count() {
+                    0 => "--classes PATH",
+                    all if all == missing.len() => "--jdk HOME",
+                    _ => "--jdk HOME and --classes PATH",
+                };
+                format!("{} classes were not found ({}): add them with {how}", missing.len(), named(&missing))
             }),
             (!other.is_empty()).then(|| {
                 format!("{} are not the ones that ran ({}: {})", other.len(), named(&other), other[0].why)

@@ -110,6 +110,16 @@ impl Versions {
         }
     }
 
+    /// None of them is known to be the one that was loaded.
+    pub fn doubt(&mut self) {
+        self.of_jdk = false;
+        for version in self.classes.values_mut() {
+            if let Version::Ran(ran) = version {
+                ran.of_jdk = false;
+            }
+        }
+    }
+
     pub fn all(&self) -> impl Iterator<Item = (&str, &Version)> {
         self.classes.iter().map(|((name, _), version)| (&**name, version))
     }

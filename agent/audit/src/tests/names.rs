@@ -80,13 +80,36 @@ fn only_classes_that_are_known_to_be_the_ones_that_ran_refute() {
     let folded = "Main.main:10;Shop.open:30;Cart.sum:40 9\nMain.main:10;Shop.open:30;Cart.clear 3\n";
     let report = audited(WHOSE, folded, &doubt);
     assert_eq!((fates(&report).refuted, report.edges.unjudged["unconfirmed_version"]), (0, 1));
-    assert!(report.notes[0].contains("--exact"), "{:?}", report.notes);
+    assert!(report.notes[0].contains("speaks against 1 (--exact"), "{:?}", report.notes);
     assert_eq!(fates(&audited(WHOSE, folded, &by_jdk(&jdk))).refuted, 3);
     // The file may say which JDK ran, and by it that nobody has changed its classes.
     let told = Whose { jdk: VERSION, ..WHOSE };
     assert_eq!(fates(&audited(told, folded, &doubt)).refuted, 3);
     assert_eq!(fates(&audited(Whose { jdk: "A JVM 17.0.2+2", ..WHOSE }, folded, &doubt)).refuted, 0);
     assert_eq!(fates(&audited(Whose { flags: "-javaagent:a.jar", ..told }, folded, &doubt)).refuted, 0);
+}
+
+#[test]
+fn whoever_says_that_these_ran_is_not_believed_where_many_do_not_fit() {
+    let folded = "Main.main;Shop.open;Cart.sum 9\nMain.main;Cart.clear 3\n";
+    assert_eq!(fates(&audit("names-believed", folded)).refuted, 3);
+    let report = audit("names-not-believed", &format!("{folded}Shop.close;Cart.close 1\n"));
+    assert_eq!(fates(&report).refuted, 0);
+    assert!(
+        report.notes.iter().any(|note| note.starts_with("--exact is not believed: 2 of 3")),
+        "{:?}",
+        report.notes
+    );
+}
+
+#[test]
+fn where_nothing_can_be_judged_nothing_would_be_noticed() {
+    let report =
+        audit("names-strangers", "My.first;My.second;My.third;My.fourth 9\nYour.a;Your.b;Your.c;Your.d 9\n");
+    assert!(report.power.values().any(|power| power.tried > 0), "{:?}", report.power);
+    assert!(report.power.values().all(|power| power.noticed == 0), "{:?}", report.power);
+    let report = audit("names-none", "std::vector::push;memcpy 9\n");
+    assert!(report.notes[0].starts_with("no frame in it is called as a method"), "{:?}", report.notes);
 }
 
 #[test]
