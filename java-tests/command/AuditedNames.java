@@ -65,7 +65,7 @@ public class AuditedNames {
         rename(dir, "profile.json", "lie.json");
         JsonObject report = audited(dir, "lie.json");
         long now = report.getAsJsonObject("samples").get("refuted").getAsLong();
-        Check.between(one, one + refuted, now, "samples that went that way");
+        Check.between(one, now, one + refuted, "samples that went that way");
         String explained = Tool.vouch(dir, "explain", "audit.json", "1").ok();
         Check.contains(explained, "in line", "which line");
         Check.contains(explained, OFF, "what the profile has");
@@ -130,10 +130,11 @@ public class AuditedNames {
         }
 
         public static void main(String[] args) {
-            Way[] ways = {new One(), new Two()};
+            // Of a method of which half of what is seen cannot be somebody else may have changed the code: the one way is the rarer one.
+            Way[] ways = {new One(), new Two(), new Two()};
             double sum = 0;
             for (int round = 0; cpu() < CPU_NS; round++) {
-                sum += ways[round % 2].go(round);
+                sum += ways[round % ways.length].go(round);
             }
             System.out.println(sum > 0 ? "done" : "");
         }
