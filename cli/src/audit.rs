@@ -104,8 +104,7 @@ fn reading(file: &Path) -> Result<Read, String> {
         )),
         Kind::FlightRecorder => Ok(Read::Places),
         Kind::Document => match names::kind(file)? {
-            Some(Form::Profile) => document::is_profile(file).map(|()| Read::Names(Form::Profile)),
-            Some(named) => Ok(Read::Names(named)),
+            Some(form) => Ok(Read::Names(form)),
             None => Err(format!(
                 "{name} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \
                  folded stacks or pprof (a .jfr that is packed must be unpacked first)"
@@ -152,8 +151,8 @@ fn judged<'f>(
             Read::Places => each(std::slice::from_ref(file), |name, file, shown| {
                 audit.read(name, file, |progress| shown.show(name, progress))
             })?,
-            Read::Names(named) => {
-                names::read(&mut audit, file, named, |progress| shown.show(&name, progress))?;
+            Read::Names(form) => {
+                names::read(&mut audit, file, form, |progress| shown.show(&name, progress))?;
             }
         }
     }

@@ -92,8 +92,7 @@ pub fn profile(file: &Path) -> Result<Part, String> {
 pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Result<D, String> {
     let name = file.display();
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
-    let mut bytes = BufReader::with_capacity(1 << 16, File::open(file).map_err(unreadable)?);
-    let first = bytes.fill_buf().map_err(unreadable)?.first().copied();
+    let (bytes, first) = open(file).map_err(unreadable)?;
     let packed = first == Some(GZIP);
     let document = if packed { parse(BufReader::new(MultiGzDecoder::new(bytes))) } else { parse(bytes) };
     let document = document.map_err(|error| match error.classify() {
@@ -108,6 +107,13 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Res
         Category::Data => other(file),
     })?;
     document.ok_or_else(|| other(file))
+}
+
+/// Opens a file, and tells its first byte: that of gzip, if it is packed.
+pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
+    let mut bytes = BufReader::with_capacity(1 << 16, File::open(file)?);
+    let first = bytes.fill_buf()?.first().copied();
+    Ok((bytes, first))
 }
 
 /// What is against the stacks of the trust report that a file is, or carries.

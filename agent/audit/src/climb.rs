@@ -36,6 +36,11 @@ impl Climb {
         self.leaf = Some(node(seen, self.leaf, gap));
     }
 
+    /// True if a method was met.
+    pub fn has_begun(&self) -> bool {
+        self.leaf.is_some()
+    }
+
     /// The walk failed, or ended there.
     pub fn failed(&mut self, why: ReasonId) {
         self.broken = Some(why);

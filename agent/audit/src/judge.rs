@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use vouch_classes::Library;
 use vouch_proof::{
-    At, Body, Class, Explanation, Gone, INVOKEINTERFACE, Method, Refutation, Relation, Verdict,
+    Body, Class, Explanation, Gone, INVOKEINTERFACE, Method, Refutation, Relation, Verdict,
     without_hidden_part,
 };
 use vouch_sample::Meant;
@@ -127,11 +127,6 @@ impl<'a> Judge<'a> {
     /// As proof has it.
     pub fn method(&self, method: MethodId) -> &Method {
         &self.methods[method.row()]
-    }
-
-    /// All of them, by number.
-    pub fn methods(&self) -> &[Method] {
-        &self.methods
     }
 
     /// True if a refutation of this caller counts.
@@ -256,9 +251,7 @@ impl Sure {
 
 /// Where a lambda may be called, or what a method is referred to by.
 fn calls_an_interface(method: &Method, place: Place) -> bool {
-    let Body::Code(code) = &method.body else { return false };
-    let at = usize::try_from(place.bci).map(|bci| code.at(bci));
-    matches!(at, Ok(At::Instruction(instruction)) if instruction.opcode == INVOKEINTERFACE)
+    method.instruction(place.bci).is_some_and(|instruction| instruction.opcode == INVOKEINTERFACE)
 }
 
 /// A place, and the method that was called there.
@@ -298,8 +291,7 @@ fn methods(seen: &Seen, versions: &Versions) -> Vec<Method> {
     let mut unread: HashMap<Rc<str>, Arc<Class>> = HashMap::new();
     let methods = seen.methods.iter().map(|method| {
         let ran = if let Version::Ran(ran) = versions.get(method) { Some(ran) } else { None };
-        let declared = ran.and_then(|ran| ran.file.method(&method.name, &method.descriptor));
-        let body = match declared {
+        let body = match versions.declared(method) {
             Some(declared) => declared.body.clone(),
             None if method.is_native => Body::Native,
             None => Body::Gone(Gone::Unread),

@@ -206,17 +206,16 @@ impl Audit {
         let other = other_jdk(&library, &told);
         let named = seen.says != Says::Places;
         // A file of names that does not say which JDK ran may be of any.
-        let of_jdk = other.is_none() && (!named || places.exact || told.jdk_version().is_some());
+        let of_jdk = other.is_none() && (!named || told.jdk_version().is_some());
         notes.extend(other);
         notes.extend(rewritten(&told));
         let mut versions =
             Versions::find(&seen, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)));
-        let wrong = if places.exact { inexact(&versions) } else { None };
-        versions.exact = places.exact && wrong.is_none();
-        if wrong.is_some() {
-            versions.doubt();
+        let wrong = inexact(&versions).filter(|_| places.exact);
+        let exact = places.exact && wrong.is_none();
+        if exact {
+            versions.believe();
         }
-        let exact = versions.exact;
         notes.extend(wrong);
         let (seen, versions) =
             if named { readings::resolve(seen, &library, versions, told.changes) } else { (seen, versions) };

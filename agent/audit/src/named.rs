@@ -113,11 +113,10 @@ impl<'a> Named<'a> {
     pub fn stack(&mut self, thread: ThreadId, words: &[Word], count: u64) {
         let mut climb = Climb::default();
         let first = words.len().saturating_sub(DEEPEST);
-        let (mut begun, mut cut) = (false, first > 0);
+        let mut cut = first > 0;
         for Word(word) in &words[first..] {
             match *word {
                 Meant::Java(place) => {
-                    begun = true;
                     climb.java(self.seen, |seen, above, gap| {
                         let (node, _) = seen.nodes.insert_full(Node { above, place, filtered: false, gap });
                         NodeId::of(node)
@@ -125,13 +124,13 @@ impl<'a> Named<'a> {
                 }
                 Meant::Failed(why) => climb.failed(why),
                 Meant::Foreign(what) => climb.foreign(what),
-                Meant::LeftOut if begun => climb.foreign(Foreign::Unnamed),
+                Meant::LeftOut if climb.has_begun() => climb.foreign(Foreign::Unnamed),
                 Meant::LeftOut => cut = true,
                 Meant::Remark => {}
             }
         }
         // Native frames alone: whether they are a Java thread's is not said.
-        let stack = match climb.foot(self.seen, false, cut) {
+        let stack = match climb.foot(self.seen, words.is_empty(), cut) {
             Some(Foot { leaf: None, end: End::Whole }) | None => Stack { leaf: None, end: End::Outside },
             Some(Foot { leaf, end }) => Stack { leaf, end },
         };

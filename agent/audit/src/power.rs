@@ -9,7 +9,6 @@ use vouch_sample::{Bci, ENTRY};
 use crate::judge::Judge;
 use crate::readings;
 use crate::seen::{MethodId, NodeId, Place, Says, Seen};
-use crate::versions::Version;
 
 /// How many corruptions of each kind are made.
 const TRIALS: u32 = 2_000;
@@ -21,20 +20,20 @@ pub fn power(seen: &Seen, judge: &mut Judge<'_>, leaves: &[NodeId]) -> BTreeMap<
     let leaves: Vec<NodeId> =
         leaves.iter().copied().filter(|leaf| seen.places_from(Some(*leaf)).nth(SHALLOW).is_none()).collect();
     if seen.says != Says::Places {
-        let methods: Vec<Method> = judge.methods().iter().map(anywhere).collect();
+        let all = (0..seen.methods.len()).map(MethodId::of);
+        let methods: Vec<Method> = all.map(|method| anywhere(judge.method(method))).collect();
         let mut names = Names::of(seen);
-        return each(seen, &leaves, &methods, |caller, callee| names.refute(seen, judge, caller, callee));
+        let method = |id: MethodId| &methods[id.row()];
+        return each(seen, &leaves, method, |caller, callee| names.refute(seen, judge, caller, callee));
     }
     // By code of which nothing says that it ran nothing would be refuted.
-    let blind = |row: usize, method: &Method| {
-        let body =
-            if judge.is_known(MethodId::of(row)) { method.body.clone() } else { Body::Gone(Gone::Unread) };
-        Method { body, ..method.clone() }
-    };
-    let methods: Vec<Method> =
-        judge.methods().iter().enumerate().map(|(row, method)| blind(row, method)).collect();
-    let (_, sure, mut relation) = judge.apart();
-    each(seen, &leaves, &methods, |(at, caller), (_, callee)| {
+    let all = (0..seen.methods.len()).map(MethodId::of).filter(|method| !judge.is_known(*method));
+    let blind: HashMap<MethodId, Method> = all
+        .map(|method| (method, Method { body: Body::Gone(Gone::Unread), ..judge.method(method).clone() }))
+        .collect();
+    let (methods, sure, mut relation) = judge.apart();
+    let method = |id: MethodId| blind.get(&id).unwrap_or(&methods[id.row()]);
+    each(seen, &leaves, method, |(at, caller), (_, callee)| {
         match edge(caller, at.bci(), callee, |named| relation(named, Some(callee))) {
             Verdict::Refuted(kind) => sure.counts(at, kind),
             Verdict::Proven | Verdict::Explained(_) => false,
@@ -45,19 +44,19 @@ pub fn power(seen: &Seen, judge: &mut Judge<'_>, leaves: &[NodeId]) -> BTreeMap<
 fn each<'m>(
     seen: &Seen,
     leaves: &[NodeId],
-    methods: &'m [Method],
+    method: impl Fn(MethodId) -> &'m Method,
     mut refutes: impl FnMut(Framed<'m>, Framed<'m>) -> bool,
 ) -> BTreeMap<String, Power> {
     let known = |place| {
         let place = seen.place(place);
-        Known { frame: place.meant(), method: methods.get(place.method.row()) }
+        Known { frame: place.meant(), method: Some(method(place.method)) }
     };
     let powers = Corruption::ALL.map(|corruption| {
         let noticed = vouch_proof::power(
             corruption,
             TRIALS,
             leaves.len(),
-            |row| seen.places_from(Some(leaves[row])).map(known).collect(),
+            |row| seen.places_from(Some(leaves[row])).map(&known).collect(),
             &mut refutes,
             |_, _| false,
         );
@@ -127,18 +126,12 @@ impl Names {
 
 /// The line that the recording would have of a place.
 fn line(seen: &Seen, judge: &Judge<'_>, method: MethodId, bci: Bci) -> Option<u16> {
-    let Version::Ran(ran) = judge.versions.get(seen.method(method)) else { return None };
-    let of = seen.method(method);
-    let declared = ran.file.method(&of.name, &of.descriptor)?;
+    let declared = judge.versions.declared(seen.method(method))?;
     u16::try_from(bci).ok().filter(|_| seen.says == Says::Lines).and_then(|bci| declared.line(bci))
 }
 
 /// Where a frame of that line may stand; where nobody knows, in one place that refutes nothing.
 fn standing(seen: &Seen, judge: &Judge<'_>, method: MethodId, line: Option<u16>) -> Vec<Bci> {
-    let of = seen.method(method);
-    let Version::Ran(ran) = judge.versions.get(of) else { return vec![ENTRY] };
-    match ran.file.method(&of.name, &of.descriptor) {
-        Some(declared) => readings::places(declared, line.unwrap_or(0)),
-        None => vec![ENTRY],
-    }
+    let declared = judge.versions.declared(seen.method(method));
+    declared.map_or_else(|| vec![ENTRY], |declared| readings::places(declared, line.unwrap_or(0)))
 }

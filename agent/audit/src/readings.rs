@@ -6,12 +6,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
-
 use vouch_classes::{ClassFile, Declared, Library};
-use vouch_proof::{At, Body, Code, Constant, INVOKESTATIC, Instruction, Verdict, is_invoke};
+use vouch_proof::{Body, Code, Constant, INVOKESTATIC, Instruction, Verdict, is_invoke};
 use vouch_sample::{Bci, ENTRY, NATIVE};
 
-use crate::judge::{Judge, Judged, Unjudged};
+use crate::judge::{Judge, Judged};
 use crate::seen::{Method, MethodId, Node, NodeId, Place, PlaceId, Seen, Stack};
 use crate::told::Changes;
 use crate::versions::{Version, Versions};
@@ -185,15 +184,6 @@ fn places_on(declared: &Declared, code: &Code, line: u16) -> Vec<Bci> {
     all.into_iter().map(|(_, bci)| bci).collect()
 }
 
-/// True if a method is called there.
-pub fn is_call(method: &vouch_proof::Method, bci: Bci) -> bool {
-    let Body::Code(code) = &method.body else { return false };
-    match usize::try_from(bci).map(|bci| code.at(bci)) {
-        Ok(At::Instruction(instruction)) => is_invoke(instruction.opcode),
-        _ => false,
-    }
-}
-
 fn constant<'f>(file: &'f ClassFile, instruction: Instruction<'_>) -> Option<Constant<'f>> {
     file.class.pool().get(instruction.constant()?)
 }
@@ -267,11 +257,8 @@ impl Resolver<'_> {
             if cost(judged) < best.cost {
                 best = Best { cost: cost(judged), bci: Some(bci) };
             }
-            match judged {
-                Ok(Verdict::Proven) => break,
-                // It is the class that is lacking, not the place.
-                Err(why) if why != Unjudged::Hidden => break,
-                _ => {}
+            if judged == Ok(Verdict::Proven) {
+                break;
             }
         }
         self.asked.insert((caller, reading, callee), best);

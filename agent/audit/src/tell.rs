@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 
 use indexmap::IndexMap;
-use vouch_proof::{called, listing};
+use vouch_proof::{called, is_invoke, listing};
 use vouch_report::RefutationReport;
 use vouch_sample::Bci;
 
@@ -80,13 +80,9 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
 fn calls(seen: &Seen, judge: &Judge<'_>, place: Place) -> String {
     let Place { method, bci, line } = place;
     let of = judge.method(method);
-    let (Version::Ran(ran), true) = (judge.versions.get(seen.method(method)), seen.says != Says::Places)
-    else {
-        return called(of, bci);
-    };
-    let declared = ran.file.method(&of.name, &of.descriptor);
+    let declared = judge.versions.declared(seen.method(method)).filter(|_| seen.says != Says::Places);
     let places = declared.map_or_else(Vec::new, |declared| readings::places(declared, line));
-    let is_call = |bci: &Bci| readings::is_call(judge.method(method), *bci);
+    let is_call = |bci: &Bci| of.instruction(*bci).is_some_and(|instruction| is_invoke(instruction.opcode));
     let calls: Vec<String> = places.into_iter().filter(is_call).map(|bci| called(of, bci)).collect();
     match calls.len() {
         0 => called(of, bci),

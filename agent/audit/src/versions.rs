@@ -48,7 +48,7 @@ pub struct Versions {
     /// The JDK's own classes are those that ran.
     of_jdk: bool,
     /// All of them are: whoever asks says so.
-    pub exact: bool,
+    exact: bool,
     /// Classes that no frame is of, which stand between others.
     others: HashMap<Box<str>, Option<ClassFile>>,
 }
@@ -110,13 +110,16 @@ impl Versions {
         }
     }
 
-    /// None of them is known to be the one that was loaded.
-    pub fn doubt(&mut self) {
-        self.of_jdk = false;
-        for version in self.classes.values_mut() {
-            if let Version::Ran(ran) = version {
-                ran.of_jdk = false;
-            }
+    /// Whoever asks says that all of them are the ones that ran.
+    pub fn believe(&mut self) {
+        (self.exact, self.of_jdk) = (true, true);
+    }
+
+    /// A method, as the class that ran declares it.
+    pub fn declared(&self, method: &Method) -> Option<&Declared> {
+        match self.get(method) {
+            Version::Ran(ran) => ran.file.method(&method.name, &method.descriptor),
+            _ => None,
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use vouch_sample::Meant;
+use vouch_sample::{Bci, Meant};
 
-use crate::code::Code;
+use crate::code::{At, Code, Instruction};
 use crate::pool::Pool;
 
 /// A class: its name, and the constants that its code names.
@@ -84,6 +84,15 @@ pub enum Relation {
 }
 
 impl Method {
+    /// What stands at a bci; None where no instruction begins, or nobody has the code.
+    pub fn instruction(&self, bci: Bci) -> Option<Instruction<'_>> {
+        let Body::Code(code) = &self.body else { return None };
+        match code.at(usize::try_from(bci).ok()?) {
+            At::Instruction(instruction) => Some(instruction),
+            At::Inside | At::PastEnd => None,
+        }
+    }
+
     /// True if the names are these.
     pub(crate) fn is(&self, class: &str, name: &str) -> bool {
         &*self.class.name == class && &*self.name == name

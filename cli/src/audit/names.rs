@@ -3,14 +3,13 @@
 //! What such a file is its bytes decide. It must never be taken for a recording with places, or read beyond a bound.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 use vouch_audit::{Audit, Progress, Whose, Word};
 
-use crate::document::GZIP;
+use crate::document::{self, GZIP};
 use crate::profile::Profile;
 
 /// What pprof's files begin with: the first of their fields, which has a length.
@@ -22,7 +21,7 @@ const FOLDED: Whose<'_> =
 /// What some editors begin a text with.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 /// So much of a text is looked at.
-const LOOKED_AT: usize = 64 << 10;
+const LOOKED_AT: u64 = 64 << 10;
 
 /// Of which kind a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,17 +34,8 @@ pub enum Form {
 
 /// None: it is nothing that is known.
 pub fn kind(file: &Path) -> Result<Option<Form>, String> {
-    let mut bytes = open(file)?;
-    let mut first = vec![0; LOOKED_AT];
-    let mut length = 0;
-    while length < first.len() {
-        match bytes.read(&mut first[length..]) {
-            Ok(0) => break,
-            Ok(more) => length += more,
-            Err(error) => return Err(unreadable(file, &error)),
-        }
-    }
-    first.truncate(length);
+    let mut first = Vec::new();
+    open(file)?.take(LOOKED_AT).read_to_end(&mut first).map_err(|error| unreadable(file, &error))?;
     let text = first.strip_prefix(BOM).unwrap_or(&first).trim_ascii_start();
     Ok(match text.first() {
         Some(b'{') => Some(Form::Profile),
@@ -127,10 +117,12 @@ fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
 
 /// A file's bytes, unpacked if they are packed.
 fn open(file: &Path) -> Result<Box<dyn BufRead>, String> {
-    let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
-    let mut bytes = BufReader::with_capacity(1 << 16, opened);
-    let packed = bytes.fill_buf().map_err(|error| unreadable(file, &error))?.first() == Some(&GZIP);
-    Ok(if packed { Box::new(BufReader::new(MultiGzDecoder::new(bytes))) } else { Box::new(bytes) })
+    let (bytes, first) = document::open(file).map_err(|error| unreadable(file, &error))?;
+    Ok(if first == Some(GZIP) {
+        Box::new(BufReader::new(MultiGzDecoder::new(bytes)))
+    } else {
+        Box::new(bytes)
+    })
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> String {
@@ -154,7 +146,8 @@ mod tests {
         ] {
             assert_eq!(is_folded(text.as_bytes().trim_ascii_start()), folded, "{text:?}");
         }
-        let long = "frame;".repeat(LOOKED_AT);
-        assert!(is_folded(&long.as_bytes()[..LOOKED_AT]));
+        let looked_at = usize::try_from(LOOKED_AT).unwrap();
+        let long = "frame;".repeat(looked_at);
+        assert!(is_folded(&long.as_bytes()[..looked_at]));
     }
 }

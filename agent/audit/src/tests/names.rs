@@ -71,11 +71,17 @@ fn a_line_says_which_of_a_methods_calls_it_was() {
     assert_eq!(refutation.stack[1], "Shop.open(Written.java:30)");
 }
 
+const VERSION: &str = "A JVM 17.0.1+2";
+
+/// A JDK that says that it is of this version.
+fn tell_version(jdk: &Folder) {
+    fs::write(jdk.0.join("release"), "JAVA_VERSION=\"17.0.1\"\nJAVA_RUNTIME_VERSION=\"17.0.1+2\"\n").unwrap();
+}
+
 #[test]
 fn only_classes_that_are_known_to_be_the_ones_that_ran_refute() {
-    const VERSION: &str = "A JVM 17.0.1+2";
     let jdk = jdk("names-doubt");
-    fs::write(jdk.0.join("release"), "JAVA_VERSION=\"17.0.1\"\nJAVA_RUNTIME_VERSION=\"17.0.1+2\"\n").unwrap();
+    tell_version(&jdk);
     let doubt = Places { exact: false, ..by_jdk(&jdk) };
     let folded = "Main.main:10;Shop.open:30;Cart.sum:40 9\nMain.main:10;Shop.open:30;Cart.clear 3\n";
     let report = audited(WHOSE, folded, &doubt);
@@ -91,15 +97,20 @@ fn only_classes_that_are_known_to_be_the_ones_that_ran_refute() {
 
 #[test]
 fn whoever_says_that_these_ran_is_not_believed_where_many_do_not_fit() {
-    let folded = "Main.main;Shop.open;Cart.sum 9\nMain.main;Cart.clear 3\n";
+    let folded = "Main.main;Shop.open;Cart.sum 9\nMain.main;java/lang/Thread.run 3\n";
     assert_eq!(fates(&audit("names-believed", folded)).refuted, 3);
-    let report = audit("names-not-believed", &format!("{folded}Shop.close;Cart.close 1\n"));
+    let jdk = jdk("names-not-believed");
+    tell_version(&jdk);
+    let misfits = format!("{folded}Shop.close;Cart.close 1\n");
+    let report = audited(WHOSE, &misfits, &by_jdk(&jdk));
     assert_eq!(fates(&report).refuted, 0);
     assert!(
         report.notes.iter().any(|note| note.starts_with("--exact is not believed: 2 of 3")),
         "{:?}",
         report.notes
     );
+    // What the file says of the JDK holds all the same.
+    assert_eq!(fates(&audited(Whose { jdk: VERSION, ..WHOSE }, &misfits, &by_jdk(&jdk))).refuted, 3);
 }
 
 #[test]
