@@ -220,7 +220,7 @@ impl Audit {
         let (seen, versions) =
             if named { readings::resolve(seen, &library, versions, told.changes) } else { (seen, versions) };
         let mut judge = Judge::new(&seen, &library, versions, told.changes);
-        let verdicts = stacks::judge(&seen, &mut judge, told.is_launched());
+        let verdicts = stacks::judge(&seen, &mut judge, told.launchers());
         let power = power::power(&seen, &mut judge, &verdicts.whole);
         let mut report = AuditReport::of(&seen, &told, &cpu, &judge, &verdicts);
         env!("CARGO_PKG_VERSION").clone_into(&mut report.vouch);

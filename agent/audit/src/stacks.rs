@@ -83,10 +83,10 @@ pub struct Verdicts {
     pub whole: Vec<NodeId>,
 }
 
-/// Judges all of a recording. `launched`: by the `java` command, whose thread `main` has one beginning.
-pub fn judge(seen: &Seen, judge: &mut Judge<'_>, launched: bool) -> Verdicts {
+/// Judges all of a recording. `launchers`: what the thread is called that the `java` command runs `main` on, which has one beginning.
+pub fn judge(seen: &Seen, judge: &mut Judge<'_>, launchers: &[&str]) -> Verdicts {
     let nodes = stand(seen, judge);
-    let mut roots = Roots::learn(seen, judge, launched);
+    let mut roots = Roots::learn(seen, judge, launchers);
     let mut verdicts = Verdicts::default();
     // A map has no order of its own.
     let mut counts: Vec<_> = seen.counts.iter().map(|(key, count)| (*key, *count)).collect();
@@ -215,7 +215,7 @@ struct Roots {
 }
 
 impl Roots {
-    fn learn(seen: &Seen, judge: &mut Judge<'_>, launched: bool) -> Self {
+    fn learn(seen: &Seen, judge: &mut Judge<'_>, launchers: &[&str]) -> Self {
         let mut roots: Vec<PlaceId> = Vec::with_capacity(seen.nodes.len());
         for node in &seen.nodes {
             let root = node.above.map_or(node.place, |above| roots[above.row()]);
@@ -226,7 +226,7 @@ impl Roots {
             let Stack { leaf: Some(leaf), end: End::Whole } = seen.stacks[stack.row()] else { continue };
             let of = &seen.threads[thread.row()];
             // A native program that has made its JVM by itself calls from its first thread what it likes.
-            let main = launched && &*of.name == "main";
+            let main = launchers.contains(&&*of.name);
             let method = seen.place(learned.outermost[leaf.row()]).method;
             let began =
                 learned.began.entry(*thread).or_insert(if main { Began::Main } else { Began::Attached });

@@ -287,9 +287,19 @@ impl Told {
         (self.jvm, self.version) = (jvm.to_owned(), version.to_owned());
     }
 
-    /// True if the `java` command has made the JVM, and no program that calls it.
-    pub fn is_launched(&self) -> bool {
-        self.properties.get("sun.java.launcher").is_some_and(|launcher| launcher == "SUN_STANDARD")
+    /// What the thread is called that runs `main`, if the `java` command has made the JVM, and no program that calls it. async-profiler
+    /// has a thread's last name for all of its life.
+    pub fn launchers(&self) -> &'static [&'static str] {
+        match self.properties.get("sun.java.launcher") {
+            Some(launcher) if launcher == "SUN_STANDARD" => {
+                if self.recorder().starts_with("async-profiler") {
+                    &["main", "DestroyJavaVM"]
+                } else {
+                    &["main"]
+                }
+            }
+            _ => &[],
+        }
     }
 
     /// Who recorded it.

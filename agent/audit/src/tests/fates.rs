@@ -4,9 +4,9 @@ use vouch_proof::Refutation;
 use vouch_recording::ByFate;
 
 use super::program::{
-    BEGINNING, BROKEN, CLASSES, CLEAR, COLLECTOR, FIRST, Folder, GONE, LAMBDA_BODY, LAMBDA_RUN, MAIN,
+    BEGINNING, BROKEN, CLASSES, CLEAR, COLLECTOR, ENDED, FIRST, Folder, GONE, LAMBDA_BODY, LAMBDA_RUN, MAIN,
     MAIN_THREAD, NATIVE, NOBODY, OPEN, PARK, READ, RUN, SECOND, STALE, SUM, Shown, UNKNOWN, WORKER, at,
-    audit, audit_of, audited, depth, launched, recording, shown,
+    audit, audit_of, audited, depth, launched, recorded_by, recording, shown,
 };
 
 const TRUE: [(i64, i64); 3] = [(SUM, FIRST), (OPEN, FIRST), (MAIN, FIRST)];
@@ -126,6 +126,20 @@ fn the_main_thread_of_a_native_program_calls_what_it_likes() {
     let stacks = [truth(5), called];
     assert_eq!(fates(&audit_of("launched", vec![launched()], &stacks)).refuted, 2);
     assert_eq!(fates(&audit("embedded", &stacks)), ByFate { proven: 5, plausible: 2, ..ByFate::default() });
+}
+
+#[test]
+fn the_thread_of_main_is_known_where_it_has_its_last_name_all_along() {
+    let lacking = shown(ENDED, 2, &[at(SUM, FIRST), at(OPEN, FIRST)]);
+    let stacks = [truth(5), shown(ENDED, 3, &[at(MAIN, FIRST)]), lacking];
+    let refuted = |told| fates(&audit_of("ended", told, &stacks)).refuted;
+    assert_eq!(refuted(vec![launched(), recorded_by("async-profiler 4.5")]), 2);
+    assert_eq!(
+        refuted(vec![launched(), recorded_by("1")]),
+        0,
+        "Flight Recorder has another name for another time"
+    );
+    assert_eq!(refuted(vec![recorded_by("async-profiler 4.5")]), 0, "a native program calls what it likes");
 }
 
 #[test]

@@ -154,6 +154,7 @@ pub const LOAD: i64 = 109;
 const START: i64 = 110;
 const PROCESSORS: i64 = 111;
 const WAIT: i64 = 114;
+const NAMED: i64 = 115;
 const TIMESPAN: i64 = 31;
 const FLOAT: i64 = 24;
 const TIMESTAMP: i64 = 30;
@@ -163,6 +164,8 @@ pub const WORKER: i64 = 2;
 pub const COLLECTOR: i64 = 3;
 /// Of which the recording says nothing.
 pub const NOBODY: i64 = 4;
+/// As the JVM calls the launcher's own when `main` is over.
+pub const ENDED: i64 = 5;
 
 const fn kind<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredField<'a>]) -> Declared<'a> {
     Declared { id, name, annotations: &[], event, fields }
@@ -221,6 +224,7 @@ const TYPES: &[Declared<'_>] = &[
         true,
         &[plain("startTime", LONG), plain("key", STRING), plain("value", STRING)],
     ),
+    kind(NAMED, "jdk.ActiveRecording", true, &[plain("startTime", LONG), plain("name", STRING)]),
     kind(
         SETTING,
         "jdk.ActiveSetting",
@@ -273,6 +277,7 @@ fn constants(stacks: &[Shown]) -> Vec<Constants> {
                 (WORKER, thread(12, "worker", 9)),
                 (COLLECTOR, thread(13, "GC Thread#0", 0)),
                 (NOBODY, thread(0, "", 0)),
+                (ENDED, thread(15, "DestroyJavaVM", 15)),
             ],
         ),
         (LOADER, vec![(1, text("app")), (2, text("plug-in"))]),
@@ -305,6 +310,11 @@ fn constants(stacks: &[Shown]) -> Vec<Constants> {
 /// That the `java` command has made the JVM.
 pub fn launched() -> Vec<u8> {
     event(PROPERTY, &[long(1), text("sun.java.launcher"), text("SUN_STANDARD")])
+}
+
+/// Who has recorded it.
+pub fn recorded_by(name: &str) -> Vec<u8> {
+    event(NAMED, &[long(1), text(name)])
 }
 
 /// At how many frames async-profiler ends a stack.
