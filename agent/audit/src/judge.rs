@@ -112,8 +112,10 @@ impl<'a> Judge<'a> {
         }
         for (row, code) in codes.iter().enumerate() {
             let (id, method) = (MethodId::of(row), &seen.methods[row]);
+            let promised =
+                changes == Changes::None && seen.says == Says::Places && self.versions.is_promised(method);
             if changes < Changes::Meanwhile
-                && code.ran(method.is_native)
+                && (promised || code.ran(method.is_native))
                 && !self.versions.is_ambiguous(method)
             {
                 self.sure.known.insert(id);

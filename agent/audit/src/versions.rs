@@ -137,6 +137,11 @@ impl Versions {
         matches!(self.get(method), Version::Ran(Ran { of_jdk, .. }) if *of_jdk || self.exact)
     }
 
+    /// True if whoever asks says that a method's class, which is not the JDK's, ran as its file has it. (Flight Recorder changes its own.)
+    pub fn is_promised(&self, method: &Method) -> bool {
+        matches!(self.get(method), Version::Ran(Ran { of_jdk: false, file, .. }) if self.exact && !is_event(file))
+    }
+
     /// A class by its name, whether or not a frame is of it; None if the one that ran is not known.
     pub fn file(&mut self, class: &str, library: &Library) -> Option<&ClassFile> {
         if self.by_name.contains_key(class) {
@@ -175,7 +180,7 @@ fn choose(
                     Some((Ran { place, file, confirmed, of_jdk: of_jdk && jdk_ran, ambiguous: false }, hash));
             }
             // Flight Recorder puts methods into its events' classes.
-            (Err(_), _) if file.superclass.as_deref().is_some_and(|above| above.starts_with(EVENTS)) => {
+            (Err(_), _) if is_event(&file) => {
                 misfit.get_or_insert(Version::Generated(Rule::FlightRecorder));
             }
             (Err(Misfit(why)), _) => drop(misfit.get_or_insert(Version::Other { place, why })),
@@ -184,8 +189,10 @@ fn choose(
     ran.map(|(ran, _)| Version::Ran(ran)).or(misfit).unwrap_or(Version::NotFound)
 }
 
-/// Where the classes are that events' classes extend.
-const EVENTS: &str = "jdk/jfr/";
+/// True for the class of events of Flight Recorder's.
+fn is_event(file: &ClassFile) -> bool {
+    file.superclass.as_deref().is_some_and(|above| above.starts_with("jdk/jfr/"))
+}
 
 /// Whether all frames of a class are where this copy has them, and one of them has a line to say so.
 fn fits(

@@ -55,6 +55,19 @@ fn code_of_which_no_call_is_proven_refutes_nothing() {
 }
 
 #[test]
+fn whoever_says_that_classes_are_exact_is_held_to_it_where_nobody_changed_them() {
+    let folder = Folder::of("promised", &shop(30, "clear"));
+    let refuted = |told| {
+        let mut audit = crate::Audit::default();
+        audit.read("test.jfr", std::io::Cursor::new(recording_of(told, &[truth()], 0)), |_| {}).unwrap();
+        let places = crate::Places { classes: vec![folder.0.clone()], jdk: None, exact: true };
+        audit.judge(&places, |_| {}).unwrap().report.samples.fates.refuted
+    };
+    assert_eq!(refuted(Vec::new()), 10);
+    assert_eq!(refuted(vec![redefined()]), 0);
+}
+
+#[test]
 fn code_that_is_mostly_impossible_was_changed() {
     // As where Flight Recorder adds to a constructor: what was there before is proven, and most events are in what was added.
     let added = |times| shown(MAIN_THREAD, times, &[(OPEN, 99, 31), at(MAIN, FIRST)]);
