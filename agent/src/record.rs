@@ -34,7 +34,7 @@ use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessP
 use vouch_sample::{Cut, Frame, Head, Meaning, Meant, Reason, Stack, Walk};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
-use vouch_signal::record::{accounts, head, name};
+use vouch_signal::record::{head, name};
 use vouch_signal::stay::DEEPEST;
 use vouch_walk::recover::Recovery;
 
@@ -45,11 +45,12 @@ use crate::jvm::Jvm;
 use crate::options::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
+use accounts::Taken;
 use agreement::Agreement;
 use contexts::Met;
 use names::Names;
 use offences::{Contradiction, Disputed};
-use recovered::{Leaf, Recovered, Repair};
+use recovered::{Leaf, Recovered};
 use room::Room;
 use show::{Judged, Shown};
 use tracks::Tracks;
@@ -281,17 +282,15 @@ impl Recorder {
         }
         let mut frames = take(&mut self.frames);
         match self.of_walkers(&head, entry, &mut frames, jvm) {
-            Ok((began, cut)) => self.take_frames(&head, Stack { frames: &frames, cut }, began, jvm),
+            Ok(Taken { walker, began, cut }) => {
+                let stack = Stack { frames: &frames, cut };
+                if !self.recovered_instead(&head, entry, stack, jvm) {
+                    self.agreement.taken(walker);
+                    self.take_frames(&head, stack, began, jvm);
+                }
+            }
             Err((why, interrupted)) => {
-                let mut recovered =
-                    accounts(entry).filter_map(|account| Some((account.origin.strategy?, account)));
-                let holds = recovered.any(|(strategy, account)| {
-                    frames.clear();
-                    frames.extend(account.frames());
-                    let repair = Repair { strategy, interrupted, caller: account.pc };
-                    self.take_recovered(&head, repair, (&mut frames, account.cut), jvm)
-                });
-                if !holds {
+                if !self.any_recovered(&head, entry, interrupted, &mut frames, jvm) {
                     if head.witnessed {
                         self.witness.forgo();
                     }
@@ -300,34 +299,6 @@ impl Recorder {
             }
         }
         self.frames = frames;
-    }
-
-    /// Takes in a sample with what was recovered of it, unless that is refuted.
-    fn take_recovered(
-        &mut self,
-        head: &Head,
-        repair: Repair,
-        (frames, mut cut): (&mut Vec<Frame>, Option<Cut>),
-        jvm: &mut dyn Jvm,
-    ) -> bool {
-        let (track, _) = self.tracks.of(head, &mut self.recording);
-        self.meant.clear();
-        jvm.meant(frames, head.time, &mut self.meant);
-        let began = repair.put_back(head, frames, &mut self.meant, &mut self.walks.prover, jvm);
-        if let (Some(cut), Leaf::PutBack) = (&mut cut, began.leaf()) {
-            cut.at += 1;
-        }
-        if self.refutes(head, cut, Verdict::fails_a_guess, jvm) {
-            self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
-            return false;
-        }
-        let judged = self.judge(head, began, cut, jvm);
-        let walk = Stack { frames, cut };
-        let account = head.witnessed.then(|| self.witness.take(head, walk, began, jvm)).flatten();
-        let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
-        self.recovered.count(repair.strategy, fate, head.weight);
-        self.add(head, track, stack, fate);
-        true
     }
 
     fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, fate: Fate) {

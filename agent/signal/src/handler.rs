@@ -302,7 +302,8 @@ fn rest(sampler: &Sampler, slot: &Slot, now: u64, (took, words): (u64, usize)) {
     }
 }
 
-/// Has the walkers write their accounts, and where none has a stack has it recovered: if there is one now, and whom the thread carries.
+/// Has the walkers write their accounts, and where the first of them has no stack, or none has, has it recovered: if there is one now, and whom
+/// the thread carries.
 fn walk(
     sampler: &Sampler,
     slot: Option<&Slot>,
@@ -349,12 +350,17 @@ fn walk(
             crashed.fetch_add(1, Ordering::Relaxed);
         }
         walked |= answer.is_ok();
-        // Of a thread outside of Java AsyncGetCallTrace does not look at the context: there is nothing to repair.
-        curable = curable.or(torn).or(answer.err().filter(|why| why.is_in_java()).map(|_| *walker));
+        if !walked {
+            // Of a thread outside of Java AsyncGetCallTrace does not look at the context: there is nothing to repair.
+            curable = curable.or(torn).or(answer.err().filter(|why| why.is_in_java()).map(|_| *walker));
+        }
         origin.walker = origin.walker.wrapping_add(1);
     }
-    // SAFETY: as above.
-    (walked || unsafe { recover(sampler, &subject, sample, curable) }, carried)
+    // Another walker's word is not taken for it alone: it may have ended too early, and says nothing of that.
+    let most = if walked { RECOVERED - 1 } else { RECOVERED };
+    // SAFETY: as above; and there is room for as many accounts of all frames as may be recovered.
+    let recovered = unsafe { recover(sampler, &subject, sample, curable, most) };
+    (walked || recovered, carried)
 }
 
 /// The id of the virtual thread that the thread carries, as a head has it; what it is called is written into the sample.
@@ -402,20 +408,21 @@ fn own_part(
     }
 }
 
-/// Has the first walker whose reason can be cured walk from repaired contexts; true if that gave a stack.
+/// Has the first walker whose reason can be cured walk from repaired contexts, for so many stacks; true if that gave one.
 ///
 /// # Safety
-/// The subject must be the calling thread, as its signal's handler was given it.
+/// The subject must be the calling thread, as its signal's handler was given it; and the claim must have room for so many more stacks.
 unsafe fn recover(
     sampler: &Sampler,
     subject: &Subject<'_>,
     sample: &mut Sample<'_, '_>,
     curable: Option<&dyn Walker>,
+    most: usize,
 ) -> bool {
     let Some(walker) = curable else { return false };
     let Some(mut attempts) = sampler.recovery.as_ref().and_then(Recovery::attempts) else { return false };
     let mut recovered = 0;
-    while recovered < RECOVERED {
+    while recovered < most {
         // SAFETY: as of its walk; the claim has room for so many more accounts.
         let Some(it) = (unsafe { attempts.next(walker, subject, sample.room()) }) else { break };
         let (answer, cut, torn) =

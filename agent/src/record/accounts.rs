@@ -1,21 +1,29 @@
-//! Which of a sample's accounts is taken, where two walkers have written theirs.
+//! Which of a sample's accounts is taken, where two walkers have written theirs, and where a stack was recovered.
 //!
-//! It must never take one that proof refutes where the other holds.
+//! It must never take one that proof refutes where another holds.
 
 use std::mem::{swap, take};
 
 use vouch_proof::Verdict;
+use vouch_recording::Fate;
 use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
 use vouch_signal::record::accounts;
 
 use super::Recorder;
 use super::agreement::Difference;
-use super::recovered::Began;
+use super::recovered::{Began, Leaf, Repair};
 use crate::jvm::Jvm;
 
+/// The walker's account that is to be taken.
+pub(super) struct Taken {
+    pub walker: u8,
+    pub began: Began,
+    pub cut: Option<Cut>,
+}
+
 impl Recorder {
-    /// The account of a sample that is to be taken: its frames, where it began, and where it is cut. Of two that differ that is the first, unless
+    /// The account of a sample that is to be taken, and its frames. Of two that differ that is the first, unless
     /// proof refutes it and not the other. If there is none, why, and where the thread was interrupted.
     pub(super) fn of_walkers(
         &mut self,
@@ -23,7 +31,7 @@ impl Recorder {
         entry: &Entry<'_>,
         frames: &mut Vec<Frame>,
         jvm: &mut dyn Jvm,
-    ) -> Result<(Began, Option<Cut>), (Reason, usize)> {
+    ) -> Result<Taken, (Reason, usize)> {
         frames.clear();
         let mut walkers = accounts(entry).filter(|account| account.origin.strategy.is_none());
         let Some(mut taken) = walkers.next() else { return Err((Reason::NO_JAVA_FRAME, 0)) };
@@ -52,14 +60,79 @@ impl Recorder {
             self.other = other;
         }
         taken.answer.map_err(|why| (why, taken.pc))?;
-        self.agreement.taken(taken.origin.walker);
-        Ok((Began::of(&taken, jvm), taken.cut))
+        Ok(Taken { walker: taken.origin.walker, began: Began::of(&taken, jvm), cut: taken.cut })
     }
 
     /// True if proof speaks against this walk of a sample.
-    fn is_refuted(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
+    pub(super) fn is_refuted(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
         self.meant.clear();
         jvm.meant(walk.frames, head.time, &mut self.meant);
         self.refutes(head, walk.cut, Verdict::is_refuted, jvm)
+    }
+
+    /// Takes in a sample with what was recovered of it where the walker that found a stack is refuted, and the one before it has found none: true
+    /// if any of it holds.
+    pub(super) fn recovered_instead(
+        &mut self,
+        head: &Head,
+        entry: &Entry<'_>,
+        stack: Stack<'_>,
+        jvm: &mut dyn Jvm,
+    ) -> bool {
+        let recovered = accounts(entry).any(|account| account.origin.strategy.is_some());
+        if !recovered || !self.is_refuted(head, stack, jvm) {
+            return false;
+        }
+        let interrupted = accounts(entry).next().map_or(0, |first| first.pc);
+        let mut frames = take(&mut self.other);
+        let holds = self.any_recovered(head, entry, interrupted, &mut frames, jvm);
+        self.other = frames;
+        holds
+    }
+
+    /// Takes in a sample with the first stack recovered of it that is not refuted: true if there is one.
+    pub(super) fn any_recovered(
+        &mut self,
+        head: &Head,
+        entry: &Entry<'_>,
+        interrupted: usize,
+        frames: &mut Vec<Frame>,
+        jvm: &mut dyn Jvm,
+    ) -> bool {
+        let mut recovered = accounts(entry).filter_map(|account| Some((account.origin.strategy?, account)));
+        recovered.any(|(strategy, account)| {
+            frames.clear();
+            frames.extend(account.frames());
+            let repair = Repair { strategy, interrupted, caller: account.pc };
+            self.take_recovered(head, repair, (frames, account.cut), jvm)
+        })
+    }
+
+    /// Takes in a sample with what was recovered of it, unless that is refuted.
+    fn take_recovered(
+        &mut self,
+        head: &Head,
+        repair: Repair,
+        (frames, mut cut): (&mut Vec<Frame>, Option<Cut>),
+        jvm: &mut dyn Jvm,
+    ) -> bool {
+        let (track, _) = self.tracks.of(head, &mut self.recording);
+        self.meant.clear();
+        jvm.meant(frames, head.time, &mut self.meant);
+        let began = repair.put_back(head, frames, &mut self.meant, &mut self.walks.prover, jvm);
+        if let (Some(cut), Leaf::PutBack) = (&mut cut, began.leaf()) {
+            cut.at += 1;
+        }
+        if self.refutes(head, cut, Verdict::fails_a_guess, jvm) {
+            self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
+            return false;
+        }
+        let judged = self.judge(head, began, cut, jvm);
+        let walk = Stack { frames, cut };
+        let account = head.witnessed.then(|| self.witness.take(head, walk, began, jvm)).flatten();
+        let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
+        self.recovered.count(repair.strategy, fate, head.weight);
+        self.add(head, track, stack, fate);
+        true
     }
 }

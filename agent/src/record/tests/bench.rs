@@ -101,11 +101,23 @@ impl Bench {
     /// Publishes a sample that was interrupted at this pc, whose walk failed, with what strategies have recovered: the number of
     /// each, and the walk.
     pub fn publish_recovered(&self, head: &Head, pc: usize, recovered: &[(u16, &[(usize, i32)])]) {
+        self.publish_recovered_beside(head, pc, None, recovered);
+    }
+
+    /// The same, where another walker has found a stack.
+    pub fn publish_recovered_beside(
+        &self,
+        head: &Head,
+        pc: usize,
+        found: Option<&[(usize, i32)]>,
+        recovered: &[(u16, &[(usize, i32)])],
+    ) {
         let failed = (Err(Reason::UNKNOWN_JAVA), Origin::FIRST, pc);
+        let found = found.map(|found| (Ok(found), Origin { walker: 1, ..Origin::FIRST }, pc));
         let recovered = recovered
             .iter()
             .map(|(strategy, walk)| (Ok(*walk), Origin { strategy: Some(*strategy), ..Origin::FIRST }, 0));
-        self.publish_all(head, std::iter::once(failed).chain(recovered));
+        self.publish_all(head, [failed].into_iter().chain(found).chain(recovered));
     }
 
     pub fn publish_all<'f>(

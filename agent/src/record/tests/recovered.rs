@@ -76,6 +76,31 @@ fn where_none_is_allowed_the_sample_has_no_stack_and_the_jvm_is_not_blamed() {
 }
 
 #[test]
+fn where_one_walker_alone_has_a_stack_which_is_refuted_what_is_recovered_for_the_other_is_taken() {
+    const FOUND: &str = "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1";
+    for (found, recovered, shown, by) in [
+        (&WRONG, &WHOLE, FOUND, (0, 1)),
+        // Nobody asks for more than a stack that holds.
+        (&WHOLE, &WRONG, FOUND, (1, 0)),
+        (&WRONG, &WRONG, "", (1, 1)),
+    ] {
+        let mut bench = bench();
+        bench.publish_recovered_beside(&bench.head(10), STUB, Some(found), &[(strategy("top"), recovered)]);
+        bench.drain();
+        let walked = bench.recorder.agreement().walked_by(&["own", "asgct"]);
+        assert_eq!((walked["asgct"], report(&bench, "top").walked), by);
+        if shown.is_empty() {
+            assert!(bench.shown()[0].contains("[refuted"), "the walker's, as it was: {:?}", bench.shown());
+        } else {
+            assert_eq!(bench.shown(), [shown]);
+        }
+        let refuted = u64::from(shown.is_empty());
+        assert_eq!((bench.tally().samples.refuted, bench.tally().samples.sum()), (refuted, 1));
+        assert_eq!(bench.recorder.refuted().values().sum::<u64>(), refuted);
+    }
+}
+
+#[test]
 fn what_excuses_any_stack_is_too_little_for_one_that_is_a_guess() {
     let mut bench = bench();
     bench.jvm.redefined = true;
