@@ -290,7 +290,7 @@ impl Recorder {
                 }
             }
             Err((why, interrupted)) => {
-                if !self.any_recovered(&head, entry, interrupted, &mut frames, jvm) {
+                if !self.any_recovered(&head, entry, (interrupted, &[]), &mut frames, jvm) {
                     if head.witnessed {
                         self.witness.forgo();
                     }

@@ -17,6 +17,7 @@
 //!     xtask soak-sum STATE, soak-page STATE        all of them, and the tables of docs/soak.md
 //!     xtask endurance-line MAJOR-COLLECTOR-PROGRAM.json what a long run recorded, and what its file took
 //!     xtask trial-line, trial-page MAJOR-RECORDER-PROGRAM.json… what became of the samples of other profilers, and of Vouch's
+//!     xtask trial-shortest FOLDER MAJOR-RECORDER-PROGRAM.json… the same of the shortest programs, which lie in that folder
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         Some("jfr-kinds") => jfr_kinds::kinds,
         Some("trial-line") => trial_page::lines,
         Some("trial-page") => trial_page::page,
+        Some("trial-shortest") => trial_page::shortest,
         Some("endurance-line") => endurance::line,
         Some("soak-row") => soak::row,
         Some("soak-sum") => soak::sum,
@@ -88,7 +90,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);

@@ -2,7 +2,7 @@
 //!
 //! It must never put a run into a sum that it does not name, or a share where nothing was counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,9 @@ use crate::report::{kinds, share, table};
 
 /// The recorder whose stacks are true.
 const TRUE: &str = "true";
+
+/// The others, in the order in which they are told.
+const RECORDERS: [&str; 5] = ["jfr", "vm", "fp", "no", "vouch"];
 
 /// A run: `MAJOR-RECORDER-PROGRAM.json`.
 #[derive(Debug)]
@@ -84,10 +87,8 @@ pub fn lines(files: &[PathBuf]) -> Result<String, String> {
 /// The tables: by recorder, by recorder and JDK, and the kinds.
 pub fn page(files: &[PathBuf]) -> Result<String, String> {
     let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
-    let order = [TRUE, "jfr", "vm", "fp", "no", "vouch"];
     let of = |recorder: &str| runs.iter().filter(|run| run.recorder == recorder).collect::<Vec<_>>();
-    let present: Vec<&str> = order.into_iter().filter(|recorder| !of(recorder).is_empty()).collect();
-    let samplers = || present.iter().copied().filter(|recorder| *recorder != TRUE);
+    let samplers = || RECORDERS.into_iter().filter(|recorder| !of(recorder).is_empty());
     let mut text = String::new();
     let truth = of(TRUE);
     if !truth.is_empty() {
@@ -160,6 +161,59 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
+/// The shortest programs: by recorder and JDK what share of their samples is refuted, and how; and the programs, which lie in the folder that is
+/// named first.
+pub fn shortest(files: &[PathBuf]) -> Result<String, String> {
+    let [programs, files @ ..] = files else {
+        return Err("name the programs' folder, and reports".to_owned());
+    };
+    let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
+    let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
+    let names: BTreeSet<&str> = runs.iter().map(|run| &*run.program).collect();
+    let mut text = String::new();
+    for name in names {
+        let file = programs.join(format!("{name}.java"));
+        let source = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let (head, source) =
+            source.split_once(" */\n\n").ok_or_else(|| format!("{name} says not what it shows"))?;
+        let head: Vec<&str> = head.lines().skip(1).map(|line| line.trim_start_matches(" *").trim()).collect();
+        let options = head.iter().find_map(|line| line.strip_prefix("Run: "));
+        let told: Vec<&str> = head.iter().copied().take_while(|line| !line.is_empty()).collect();
+        let _ = write!(text, "### {name}\n\n{}\n", told.join("\n"));
+        if let Some(options) = options {
+            let _ = writeln!(text, "Run with `{options}`.");
+        }
+        let of = |recorder: &str, major: u32| {
+            let run =
+                runs.iter().find(|run| (&*run.program, &*run.recorder, run.major) == (name, recorder, major));
+            run.map_or_else(|| "-".to_owned(), cell)
+        };
+        let rows = RECORDERS.iter().filter(|recorder| runs.iter().any(|run| run.recorder == **recorder)).map(
+            |recorder| {
+                [words(recorder).to_owned()]
+                    .into_iter()
+                    .chain(majors.iter().map(|major| of(recorder, *major)))
+                    .collect()
+            },
+        );
+        let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
+        let head: Vec<&str> = ["refuted"].into_iter().chain(head.iter().map(String::as_str)).collect();
+        let _ = write!(text, "\n{}\n```java\n{source}```\n\n", table(&head, rows));
+    }
+    Ok(text)
+}
+
+/// What share of a run's samples is refuted, and how most of them are.
+fn cell(run: &Run) -> String {
+    let java = run.fates.java();
+    let most = run.kinds.iter().max_by_key(|(_, count)| **count);
+    match (java, run.fates.refuted, most) {
+        (0, ..) => "no sample".to_owned(),
+        (_, 0, _) | (.., None) => format!("0 of {}", grouped(java)),
+        (_, refuted, Some((kind, _))) => format!("**{}** of {}: {kind}", share(refuted, java), grouped(java)),
+    }
+}
+
 fn words(recorder: &str) -> &str {
     match recorder {
         "jfr" => "Flight Recorder's samplers",
@@ -213,6 +267,17 @@ mod tests {
             )
         );
         assert!(page(&[folder.join("none.json")]).is_err());
+        fs::write(
+            folder.join("mix.java"),
+            "/*\n * What it\n * shows.\n *\n * Run: -Xint\n */\n\nclass Mix {}\n",
+        )
+        .unwrap();
+        let told = shortest(&[folder.clone(), files[0].clone()]).unwrap();
+        assert!(told.contains("### mix\n\nWhat it\nshows.\nRun with `-Xint`.\n"), "{told}");
+        assert!(
+            told.contains("| **5 %** of 100: wrong_root |") && told.contains("```java\nclass Mix {}\n```"),
+            "{told}"
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 }

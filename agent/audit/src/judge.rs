@@ -274,7 +274,7 @@ impl Code {
     fn count(&mut self, judged: Judged, events: u64) {
         add(&mut self.events, events);
         match judged {
-            Ok(Verdict::Proven) => self.proven = true,
+            Ok(Verdict::Proven | Verdict::Explained(Explanation::NativeCaller)) => self.proven = true,
             Ok(Verdict::Refuted(_)) => add(&mut self.refuted, events),
             _ => {}
         }
@@ -283,8 +283,9 @@ impl Code {
     /// No other code would have just that call at just that place; and where most of what is seen of a method cannot be, somebody has
     /// added to it: Flight Recorder itself does, and agents do.
     fn ran(&self, native: bool) -> bool {
-        // Of a native method there is one version, and no call of it is ever proven.
-        (self.proven || native) && self.refuted.saturating_mul(2) < self.events
+        let seldom = self.refuted.saturating_mul(2) < self.events;
+        // To a native method nobody adds, and no call of it is ever proven: one that may be is as much.
+        if native { self.proven || seldom } else { self.proven && seldom }
     }
 }
 
@@ -367,4 +368,30 @@ fn above(
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRONG: Judged = Ok(Verdict::Refuted(Refutation::OtherCallee));
+
+    /// Whether the code of a method is that which ran, by so many events of each kind.
+    fn ran(native: bool, events: &[(Judged, u64)]) -> bool {
+        let mut code = Code::default();
+        for (judged, count) in events {
+            code.count(*judged, *count);
+        }
+        code.ran(native)
+    }
+
+    #[test]
+    fn a_native_method_is_the_one_that_ran_once_it_is_right_however_often_it_is_not() {
+        let right = Ok(Verdict::Explained(Explanation::NativeCaller));
+        for native in [true, false] {
+            assert_eq!(ran(native, &[(WRONG, 99), (right, 1)]), native, "others may have been added to");
+            assert!(ran(native, &[(WRONG, 4), (Ok(Verdict::Proven), 6)]));
+            assert!(!ran(native, &[(WRONG, 6), (Ok(IN_IT), 4)]), "nothing speaks for it");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use vouch_proof::Verdict;
 use vouch_recording::Fate;
 use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
-use vouch_signal::record::accounts;
+use vouch_signal::record::{Account, accounts};
 
 use super::Recorder;
 use super::agreement::Difference;
@@ -71,7 +71,7 @@ impl Recorder {
     }
 
     /// Takes in a sample with what was recovered of it where the walker that found a stack is refuted, and the one before it has found none: true
-    /// if any of it holds.
+    /// if any of it holds. It must have all that the other has found, and go on: one that lacks what is on top is no better.
     pub(super) fn recovered_instead(
         &mut self,
         head: &Head,
@@ -85,21 +85,26 @@ impl Recorder {
         }
         let interrupted = accounts(entry).next().map_or(0, |first| first.pc);
         let mut frames = take(&mut self.other);
-        let holds = self.any_recovered(head, entry, interrupted, &mut frames, jvm);
+        let holds = self.any_recovered(head, entry, (interrupted, stack.frames), &mut frames, jvm);
         self.other = frames;
         holds
     }
 
-    /// Takes in a sample with the first stack recovered of it that is not refuted: true if there is one.
+    /// Takes in a sample with the first stack recovered of it that begins with these methods and is not refuted: true if there is one.
     pub(super) fn any_recovered(
         &mut self,
         head: &Head,
         entry: &Entry<'_>,
-        interrupted: usize,
+        (interrupted, inner): (usize, &[Frame]),
         frames: &mut Vec<Frame>,
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let mut recovered = accounts(entry).filter_map(|account| Some((account.origin.strategy?, account)));
+        let begins = |account: &Account<'_>| {
+            let mut frames = account.frames().map(Frame::method);
+            inner.iter().all(|frame| frames.next() == Some(frame.method()))
+        };
+        let mut recovered =
+            accounts(entry).filter(begins).filter_map(|account| Some((account.origin.strategy?, account)));
         recovered.any(|(strategy, account)| {
             frames.clear();
             frames.extend(account.frames());

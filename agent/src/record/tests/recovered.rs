@@ -79,10 +79,12 @@ fn where_none_is_allowed_the_sample_has_no_stack_and_the_jvm_is_not_blamed() {
 fn where_one_walker_alone_has_a_stack_which_is_refuted_what_is_recovered_for_the_other_is_taken() {
     const FOUND: &str = "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1";
     for (found, recovered, shown, by) in [
-        (&WRONG, &WHOLE, FOUND, (0, 1)),
+        (&WRONG, &WHOLE[..], FOUND, (0, 1)),
         // Nobody asks for more than a stack that holds.
         (&WHOLE, &WRONG, FOUND, (1, 0)),
         (&WRONG, &WRONG, "", (1, 1)),
+        // It lacks what is on top.
+        (&WRONG, &STORED, "", (1, 0)),
     ] {
         let mut bench = bench();
         bench.publish_recovered_beside(&bench.head(10), STUB, Some(found), &[(strategy("top"), recovered)]);
