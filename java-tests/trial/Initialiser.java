@@ -22,7 +22,7 @@ public class Initialiser {
     public static void main(String[] args) {
         new Thread(() -> {
             int sum = 0;
-            for (int i = 0; i < 100_000; i++) {
+            for (long end = System.nanoTime() + 100_000_000L; System.nanoTime() < end;) {
                 sum += touch(false);
             }
             System.out.println(sum + touch(true));
