@@ -112,8 +112,9 @@ impl<'a> Judge<'a> {
         }
         for (row, code) in codes.iter().enumerate() {
             let (id, method) = (MethodId::of(row), &seen.methods[row]);
-            let promised =
-                changes == Changes::None && seen.says == Says::Places && self.versions.is_promised(method);
+            let promised = changes == Changes::None
+                && seen.says == Says::Places
+                && self.versions.is_promised(method, self.library);
             if changes < Changes::Meanwhile
                 && (promised || code.ran(method.is_native))
                 && !self.versions.is_ambiguous(method)
@@ -315,7 +316,7 @@ fn methods(seen: &Seen, versions: &Versions) -> Vec<Method> {
 }
 
 /// Classes above each other that are more stand in a circle.
-const DEEPEST: usize = 1_000;
+pub const DEEPEST: usize = 1_000;
 
 /// How the callee's class stands to the class of a name. Loaders are not known: one name is taken for one class.
 fn relation(versions: &mut Versions, library: &Library, named: &str, callee: &Method) -> Relation {

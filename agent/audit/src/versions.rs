@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use vouch_classes::{ClassFile, Copy, Declared, Library};
 
+use crate::judge::DEEPEST;
 use crate::made::Rule;
 use crate::seen::{Method, Place, Seen};
 
@@ -137,9 +138,22 @@ impl Versions {
         matches!(self.get(method), Version::Ran(Ran { of_jdk, .. }) if *of_jdk || self.exact)
     }
 
-    /// True if whoever asks says that a method's class, which is not the JDK's, ran as its file has it. (Flight Recorder changes its own.)
-    pub fn is_promised(&self, method: &Method) -> bool {
-        matches!(self.get(method), Version::Ran(Ran { of_jdk: false, file, .. }) if self.exact && !is_event(file))
+    /// True if whoever asks says that a method's class, which is not the JDK's, ran as its file has it. (Flight Recorder changes its events'
+    /// classes, however far up it is said that they are such.)
+    pub fn is_promised(&mut self, method: &Method, library: &Library) -> bool {
+        let Version::Ran(Ran { of_jdk: false, file, .. }) = self.get(method) else { return false };
+        let mut above = file.superclass.clone();
+        for _ in 0..DEEPEST {
+            match above.as_deref() {
+                None | Some("java/lang/Object") => return self.exact,
+                Some(event) if event.starts_with(EVENTS) => return false,
+                Some(class) => match self.file(class, library) {
+                    Some(file) => above = file.superclass.clone(),
+                    None => return false,
+                },
+            }
+        }
+        false
     }
 
     /// A class by its name, whether or not a frame is of it; None if the one that ran is not known.
@@ -191,8 +205,11 @@ fn choose(
 
 /// True for the class of events of Flight Recorder's.
 fn is_event(file: &ClassFile) -> bool {
-    file.superclass.as_deref().is_some_and(|above| above.starts_with("jdk/jfr/"))
+    file.superclass.as_deref().is_some_and(|above| above.starts_with(EVENTS))
 }
+
+/// Where the classes are that those of events extend.
+const EVENTS: &str = "jdk/jfr/";
 
 /// Whether all frames of a class are where this copy has them, and one of them has a line to say so.
 fn fits(

@@ -44,7 +44,7 @@ fn is_main(method: &Method) -> bool {
 }
 
 /// What the VM calls on a thread that runs no Java otherwise, or at a thread's beginning and end.
-const VM_ENTRIES: [(&str, &str); 23] = [
+const VM_ENTRIES: [(&str, &str); 25] = [
     ("java/lang/Thread", "<init>"),
     ("java/lang/Thread", "exit"),
     ("java/lang/Thread", "dispatchUncaughtException"),
@@ -65,6 +65,9 @@ const VM_ENTRIES: [(&str, &str); 23] = [
     ("sun/misc/VMSupport", "serializeAgentPropertiesToByteArray"),
     ("sun/management/Sensor", "trigger"),
     ("sun/management/Sensor", "clear"),
+    // At the JVM's end, for an archive of classes, and for a compiler that is written in Java.
+    ("jdk/internal/misc/CDS", "generateLambdaFormHolderClasses"),
+    ("jdk/vm/ci/hotspot/HotSpotJVMCIRuntime", "shutdown"),
     // A recording that is asked for on the command line is begun by the thread that will run `main`.
     ("jdk/jfr/internal/dcmd/AbstractDCmd", "execute"),
     ("jdk/jfr/internal/dcmd/DCmdStart", "execute"),

@@ -204,7 +204,7 @@ impl From<RateWithUnit> for Rate {
     }
 }
 
-/// What a strategy of recovery has brought, for samples that AsyncGetCallTrace had no stack for.
+/// What a strategy of recovery has brought, for samples whose walk found no stack, or a refuted one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryReport {
     /// Contexts that it proposed, and those of them that gave a stack and were held to the bytecode.

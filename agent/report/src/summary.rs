@@ -132,14 +132,14 @@ impl TrustReport {
         })
     }
 
-    /// What AsyncGetCallTrace had no stack for.
+    /// What had no stack, or has one by recovery alone.
     fn without_stack(&self) -> Option<String> {
         let reasons = self.reasons().map(|reasons| format!("unwalked because: {reasons}"));
         let parts: Vec<String> = [self.recovered(), reasons].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The time whose stacks AsyncGetCallTrace did not find, and recovery did.
+    /// The time whose stacks recovery has found.
     fn recovered(&self) -> Option<String> {
         let weight: f64 = self.run.recovery.values().map(|strategy| strategy.weight_ms).sum();
         let share = 100.0 * weight / self.weight_ms.fates.sum();

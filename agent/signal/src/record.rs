@@ -1,5 +1,5 @@
 //! How a sample lies in a lane: ten words of head, then what the virtual thread is called that was carried, then the accounts, each
-//! walker's, and behind one that failed what was recovered.
+//! walker's, and then what was recovered.
 //!
 //! An account is three words, of its answer and its origin, of where it begins, and of where it is cut; behind them lie the frames as the
 //! walker wrote them. Written by the handler, read by the drain; the one place that knows the layout.
@@ -18,8 +18,8 @@ const ACCOUNT_WORDS: usize = 3;
 /// At most so many stacks are recovered of a sample.
 pub const RECOVERED: usize = 3;
 
-/// The words that the longest sample can need: of so many walkers, each with an account of so many frames; and where none has one,
-/// of so many that were recovered.
+/// The words that the longest sample can need: of so many walkers, each with an account of so many frames; and of so
+/// many that were recovered, which are one fewer where a walker has a stack: so whichever are more have room for all frames.
 #[must_use]
 pub const fn longest(walkers: usize, recovered: usize, depth: usize) -> usize {
     let accounts = if recovered > walkers { recovered } else { walkers };

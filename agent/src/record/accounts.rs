@@ -71,7 +71,7 @@ impl Recorder {
     }
 
     /// Takes in a sample with what was recovered of it where the walker that found a stack is refuted, and the one before it has found none: true
-    /// if any of it holds. It must have all that the other has found, and go on: one that lacks what is on top is no better.
+    /// if any of it holds. It must begin with all methods that the other has found: one that lacks what is on top is no better.
     pub(super) fn recovered_instead(
         &mut self,
         head: &Head,

@@ -1,4 +1,4 @@
-//! What recovery has brought: of a sample whose walk failed, the first walk from a repaired context that proof does not refute.
+//! What recovery has brought: of a sample whose walk failed, or is refuted, the first walk from a repaired context that proof does not refute.
 //!
 //! A repaired context is a caller's, so the frame on top may have been left out. Where the interrupted instruction is in a compiled
 //! method's code that method is put back; where it is the interpreter's, nobody knows which it was, and the stack says so. It must

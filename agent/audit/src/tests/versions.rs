@@ -57,14 +57,29 @@ fn code_of_which_no_call_is_proven_refutes_nothing() {
 #[test]
 fn whoever_says_that_classes_are_exact_is_held_to_it_where_nobody_changed_them() {
     let folder = Folder::of("promised", &shop(30, "clear"));
-    let refuted = |told| {
+    let refuted = |folder: &Folder, told| {
         let mut audit = crate::Audit::default();
         audit.read("test.jfr", std::io::Cursor::new(recording_of(told, &[truth()], 0)), |_| {}).unwrap();
         let places = crate::Places { classes: vec![folder.0.clone()], jdk: None, exact: true };
         audit.judge(&places, |_| {}).unwrap().report.samples.fates.refuted
     };
-    assert_eq!(refuted(Vec::new()), 10);
-    assert_eq!(refuted(vec![redefined()]), 0);
+    assert_eq!(refuted(&folder, Vec::new()), 10);
+    assert_eq!(refuted(&folder, vec![redefined()]), 0);
+    // Flight Recorder has added to classes of events, also of those that extend a program's own.
+    let event = |superclass, above| {
+        let mut classes = shop(30, "clear");
+        classes.push(Written { name: "Base", superclass: above, methods: &[] });
+        classes
+            .iter_mut()
+            .filter(|class| class.name == "Shop")
+            .for_each(|class| class.superclass = superclass);
+        refuted(&Folder::of("event", &classes), Vec::new())
+    };
+    assert_eq!(event("Base", "java/lang/Object"), 10);
+    assert_eq!(
+        [event("Base", "jdk/jfr/Event"), event("Base", "Gone"), event("jdk/jfr/Event", "java/lang/Object")],
+        [0; 3]
+    );
 }
 
 #[test]
