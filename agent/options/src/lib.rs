@@ -150,7 +150,7 @@ pub static KEYS: [Key; 22] = [
         "all",
         "WAYS",
         &[
-            "how a stack is looked for where the first walker finds none: off, all, or some of",
+            "how a stack is looked for where a walker finds none: off, all, or some of",
             "left_java, top, probe, frame_pointer, joined by +",
         ],
     ),
