@@ -282,11 +282,10 @@ impl Recorder {
         }
         let mut frames = take(&mut self.frames);
         match self.of_walkers(&head, entry, &mut frames, jvm) {
-            Ok(Taken { walker, began, cut }) => {
-                let stack = Stack { frames: &frames, cut };
-                if !self.recovered_instead(&head, entry, stack, jvm) {
+            Ok(Taken { walker, began, cut, refuted }) => {
+                if !(refuted && self.recovered_instead(&head, entry, &frames, jvm)) {
                     self.agreement.taken(walker);
-                    self.take_frames(&head, stack, began, jvm);
+                    self.take_frames(&head, Stack { frames: &frames, cut }, began, jvm);
                 }
             }
             Err((why, interrupted)) => {

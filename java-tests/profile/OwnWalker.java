@@ -12,9 +12,7 @@
 
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 
-import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
@@ -50,7 +48,7 @@ public class OwnWalker {
         Check.atLeast(0.95 * all, looping, "of them, at the loop's own lines");
         // AsyncGetCallTrace, asked about the same samples, has another line: else this shows nothing.
         Report both = Vm.with("walker=both").flags("-Xint").run(Lines.class).ok().report();
-        Check.atLeast(100, agreement(both, "other_line", "samples"), "samples of which AsyncGetCallTrace has another line");
+        Check.atLeast(100, both.agreement("other_line", "samples"), "samples of which AsyncGetCallTrace has another line");
     }
 
     /** Calls, exceptions and what the VM does for a program: next to nothing is without a stack that holds. */
@@ -59,19 +57,18 @@ public class OwnWalker {
         Report with = Vm.with("walker=both,witness=200/s,threads=^" + THREAD + "$").flags(flags).run(Calls.class).ok().report();
         Check.atLeast(0.02 * javaSamples(without), bad(without), mode + " samples that AsyncGetCallTrace has no right stack for");
         Check.atMost(0.25 * bad(without) / javaSamples(without) * javaSamples(with), bad(with), mode + " samples without a stack that holds");
-        Check.equal(0L, agreement(without, "same", "samples"), "accounts that were compared without a second walker");
-        long compared = 0;
-        for (Map.Entry<String, JsonElement> kind : with.json.getAsJsonObject("agreement").entrySet()) {
-            Check.that(Arrays.asList(KINDS).contains(kind.getKey()), "an unknown difference: " + kind);
-            compared += kind.getValue().getAsJsonObject().get("samples").getAsLong();
+        Check.equal(0L, without.agreement("same", "samples"), "accounts that were compared without a second walker");
+        for (String kind : with.json.getAsJsonObject("agreement").keySet()) {
+            Check.that(Arrays.asList(KINDS).contains(kind), "an unknown difference: " + kind);
         }
+        long compared = with.agreement("samples");
         long own = with.json.getAsJsonObject("walked_by").get("own").getAsLong();
         Check.atLeast(0.9 * with.walked(), own, mode + " samples whose stack is by the own walker");
-        long alone = agreement(with, "own_alone", "samples");
+        long alone = with.agreement("own_alone", "samples");
         Check.atLeast(0.2 * bad(without) * compared / javaSamples(without), alone, mode + " samples that the own walker alone has a stack for");
-        Check.atMost(Math.max(2, 0.02 * alone), agreement(with, "own_alone", "own_refuted"), "of them, that proof refutes");
+        Check.atMost(Math.max(2, 0.02 * alone), with.agreement("own_alone", "own_refuted"), "of them, that proof refutes");
         Check.atMost(3, astray(with), "walks of the own walker that read what is no memory");
-        long methods = agreement(with, "same", "samples") + agreement(with, "other_line", "samples");
+        long methods = with.agreement("same", "samples") + with.agreement("other_line", "samples");
         Check.atLeast(0.3 * compared, methods, mode + " samples that both have the same methods for");
         JsonObject grade = with.json.getAsJsonObject("witness").getAsJsonObject("all_but_top");
         long asked = grade.get("asked").getAsLong();
@@ -108,11 +105,6 @@ public class OwnWalker {
 
     private static long javaSamples(Report report) {
         return report.walked() + report.samples("unwalked");
-    }
-
-    private static long agreement(Report report, String kind, String key) {
-        JsonObject row = report.json.getAsJsonObject("agreement").getAsJsonObject(kind);
-        return row == null ? 0 : row.get(key).getAsLong();
     }
 
     private static final String THREAD = "worker";

@@ -131,24 +131,15 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
         "lost",
     ];
     text.push_str(&table(&head, rows));
-    let mut majors: Vec<u32> = runs.iter().map(|run| run.major).collect();
-    majors.sort_unstable();
-    majors.dedup();
-    let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
-    let head: Vec<&str> = ["refuted, no stack"].into_iter().chain(head.iter().map(String::as_str)).collect();
-    let rows = samplers().map(|recorder| {
-        let cells = majors.iter().map(|major| {
-            let of_jdk = of(recorder).into_iter().filter(|run| run.major == *major);
-            let fates = of_jdk.map(|run| run.fates).fold(ByFate::default(), ByFate::<u64>::plus);
-            match fates.java() {
-                0 => "-".to_owned(),
-                java => format!("{}, {}", share(fates.refuted, java), share(fates.unwalked, java)),
-            }
-        });
-        [words(recorder).to_owned()].into_iter().chain(cells).collect()
-    });
     text.push('\n');
-    text.push_str(&table(&head, rows));
+    text.push_str(&by_jdk("refuted, no stack", &runs, |recorder, major| {
+        let of_jdk = of(recorder).into_iter().filter(|run| run.major == major);
+        let fates = of_jdk.map(|run| run.fates).fold(ByFate::default(), ByFate::<u64>::plus);
+        match fates.java() {
+            0 => "-".to_owned(),
+            java => format!("{}, {}", share(fates.refuted, java), share(fates.unwalked, java)),
+        }
+    }));
     let rows = samplers().map(|recorder| {
         let mut counts = BTreeMap::new();
         for (kind, count) in of(recorder).into_iter().flat_map(|run| &run.kinds) {
@@ -161,6 +152,19 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
+/// A table with a row for each recorder that samples, and a column for each JDK, as far as there are runs of them.
+fn by_jdk(corner: &str, runs: &[Run], cell: impl Fn(&str, u32) -> String) -> String {
+    let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
+    let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
+    let head: Vec<&str> = [corner].into_iter().chain(head.iter().map(String::as_str)).collect();
+    let present = RECORDERS.into_iter().filter(|recorder| runs.iter().any(|run| run.recorder == *recorder));
+    let rows = present.map(|recorder| {
+        let cells = majors.iter().map(|major| cell(recorder, *major));
+        [words(recorder).to_owned()].into_iter().chain(cells).collect()
+    });
+    table(&head, rows)
+}
+
 /// The shortest programs: by recorder and JDK what share of their samples is refuted, and how; and the programs, which lie in the folder that is
 /// named first.
 pub fn shortest(files: &[PathBuf]) -> Result<String, String> {
@@ -168,7 +172,6 @@ pub fn shortest(files: &[PathBuf]) -> Result<String, String> {
         return Err("name the programs' folder, and reports".to_owned());
     };
     let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
-    let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
     let names: BTreeSet<&str> = runs.iter().map(|run| &*run.program).collect();
     let mut text = String::new();
     for name in names {
@@ -183,22 +186,12 @@ pub fn shortest(files: &[PathBuf]) -> Result<String, String> {
         if let Some(options) = options {
             let _ = writeln!(text, "Run with `{options}`.");
         }
-        let of = |recorder: &str, major: u32| {
+        let table = by_jdk("refuted", &runs, |recorder, major| {
             let run =
                 runs.iter().find(|run| (&*run.program, &*run.recorder, run.major) == (name, recorder, major));
             run.map_or_else(|| "-".to_owned(), cell)
-        };
-        let rows = RECORDERS.iter().filter(|recorder| runs.iter().any(|run| run.recorder == **recorder)).map(
-            |recorder| {
-                [words(recorder).to_owned()]
-                    .into_iter()
-                    .chain(majors.iter().map(|major| of(recorder, *major)))
-                    .collect()
-            },
-        );
-        let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
-        let head: Vec<&str> = ["refuted"].into_iter().chain(head.iter().map(String::as_str)).collect();
-        let _ = write!(text, "\n{}\n```java\n{source}```\n\n", table(&head, rows));
+        });
+        let _ = write!(text, "\n{table}\n```java\n{source}```\n\n");
     }
     Ok(text)
 }

@@ -141,11 +141,14 @@ impl Versions {
     /// True if whoever asks says that a method's class, which is not the JDK's, ran as its file has it. (Flight Recorder changes its events'
     /// classes, however far up it is said that they are such.)
     pub fn is_promised(&mut self, method: &Method, library: &Library) -> bool {
+        if !self.exact {
+            return false;
+        }
         let Version::Ran(Ran { of_jdk: false, file, .. }) = self.get(method) else { return false };
         let mut above = file.superclass.clone();
         for _ in 0..DEEPEST {
             match above.as_deref() {
-                None | Some("java/lang/Object") => return self.exact,
+                None | Some("java/lang/Object") => return true,
                 Some(event) if event.starts_with(EVENTS) => return false,
                 Some(class) => match self.file(class, library) {
                     Some(file) => above = file.superclass.clone(),

@@ -20,6 +20,8 @@ pub(super) struct Taken {
     pub walker: u8,
     pub began: Began,
     pub cut: Option<Cut>,
+    /// It differs from the other walker's, and proof speaks against it.
+    pub refuted: bool,
 }
 
 impl Recorder {
@@ -36,6 +38,7 @@ impl Recorder {
         let mut walkers = accounts(entry).filter(|account| account.origin.strategy.is_none());
         let Some(mut taken) = walkers.next() else { return Err((Reason::NO_JAVA_FRAME, 0)) };
         frames.extend(taken.frames());
+        let mut refuted = false;
         if let Some(second) = walkers.next() {
             let mut other = take(&mut self.other);
             other.clear();
@@ -44,7 +47,7 @@ impl Recorder {
                 [(&*frames, taken.cut), (&other, second.cut)].map(|(frames, cut)| Stack { frames, cut });
             let difference = Difference::of(own, asgct);
             let differ = !matches!(difference, Difference::Same | Difference::Neither);
-            let refuted = differ && !own.frames.is_empty() && self.is_refuted(head, own, jvm);
+            refuted = differ && !own.frames.is_empty() && self.is_refuted(head, own, jvm);
             let other_refuted = differ && !asgct.frames.is_empty() && self.is_refuted(head, asgct, jvm);
             if second.origin.compared {
                 self.agreement.count(difference, refuted, other_refuted);
@@ -55,37 +58,33 @@ impl Recorder {
                 && second.answer.is_err_and(|why| !why.is_in_java());
             if taken.answer.is_err() && !no_java || refuted && second.answer.is_ok() && !other_refuted {
                 swap(frames, &mut other);
-                taken = second;
+                (taken, refuted) = (second, other_refuted);
             }
             self.other = other;
         }
         taken.answer.map_err(|why| (why, taken.pc))?;
-        Ok(Taken { walker: taken.origin.walker, began: Began::of(&taken, jvm), cut: taken.cut })
+        Ok(Taken { walker: taken.origin.walker, began: Began::of(&taken, jvm), cut: taken.cut, refuted })
     }
 
     /// True if proof speaks against this walk of a sample.
-    pub(super) fn is_refuted(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
+    fn is_refuted(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
         self.meant.clear();
         jvm.meant(walk.frames, head.time, &mut self.meant);
         self.refutes(head, walk.cut, Verdict::is_refuted, jvm)
     }
 
-    /// Takes in a sample with what was recovered of it where the walker that found a stack is refuted, and the one before it has found none: true
-    /// if any of it holds. It must begin with all methods that the other has found: one that lacks what is on top is no better.
+    /// Takes in a sample with what was recovered of it where the walker that found these frames is refuted: true if any of it holds. It must begin
+    /// with all of their methods: one that lacks what is on top is no better.
     pub(super) fn recovered_instead(
         &mut self,
         head: &Head,
         entry: &Entry<'_>,
-        stack: Stack<'_>,
+        found: &[Frame],
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let recovered = accounts(entry).any(|account| account.origin.strategy.is_some());
-        if !recovered || !self.is_refuted(head, stack, jvm) {
-            return false;
-        }
         let interrupted = accounts(entry).next().map_or(0, |first| first.pc);
         let mut frames = take(&mut self.other);
-        let holds = self.any_recovered(head, entry, (interrupted, stack.frames), &mut frames, jvm);
+        let holds = self.any_recovered(head, entry, (interrupted, found), &mut frames, jvm);
         self.other = frames;
         holds
     }

@@ -196,6 +196,17 @@ public final class Report {
         return json.get("engine").getAsString();
     }
 
+    /** Of the samples that two walkers were asked about and differed on so, how many are like this. */
+    public long agreement(String difference, String key) {
+        JsonObject row = json.getAsJsonObject("agreement").getAsJsonObject(difference);
+        return row == null ? 0 : row.get(key).getAsLong();
+    }
+
+    /** Of all that two walkers were asked about. */
+    public long agreement(String key) {
+        return json.getAsJsonObject("agreement").keySet().stream().mapToLong(difference -> agreement(difference, key)).sum();
+    }
+
     public List<String> engineNotes() {
         return strings("engine_notes");
     }
