@@ -181,6 +181,7 @@ impl Agent {
             // SAFETY: it is the calling thread's.
             carried::expect(unsafe { Owner::of(&self.hotspot, own, place, id) });
         }
+        events::meet(env);
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
         let late =

@@ -12,7 +12,7 @@ use vouch_sample::MethodId;
 use crate::agent::{Agent, agent};
 use crate::clock;
 use crate::compiled;
-use crate::events::{self, ROWS};
+use crate::events::{self, ROWS, park};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told, inlined};
 use crate::fault::guard;
 use crate::hotspot::continuations::STUBS;
@@ -138,8 +138,9 @@ unsafe extern "C" fn native_method_bind(
     guard((), || {
         // The first call into a library that has just been loaded: the threads that it makes are to be met.
         hook::install_if_new();
-        let set_name = agent().and_then(|agent| agent.hotspot.set_native_thread_name);
-        if let Some(ours) = set_name.and_then(|set_name| rename::on_bind(address, set_name)) {
+        let Some(hotspot) = agent().map(|agent| &agent.hotspot) else { return };
+        let ours = hotspot.set_native_thread_name.and_then(|set_name| rename::on_bind(address, set_name));
+        if let Some(ours) = ours.or_else(|| park::on_bind(address, hotspot.park?)) {
             // SAFETY: the JVM passes the place where it reads the address to bind.
             unsafe { new_address.write(ours) };
         }

@@ -4,15 +4,18 @@
 //! Nobody else has to know it.
 
 mod allocation;
+pub mod blocker;
 mod code;
 mod collection;
 pub mod heap;
 mod monitor;
+pub mod park;
 mod place;
 mod row;
 
 use std::collections::BTreeMap;
 
+use jni::JNIEnv;
 use vouch_recording::kinds::{EVENTS, EventKind};
 use vouch_report::EventReport;
 
@@ -24,6 +27,7 @@ pub use allocation::born;
 pub use code::{compiled, prepared};
 pub use collection::{stood, stood_since, told_by};
 pub use monitor::STILL_ENTERS;
+pub use park::STILL_PARKS;
 pub use place::{DEEPEST, is_of_this_recording, started};
 pub use row::{Brings, Row};
 
@@ -41,6 +45,8 @@ pub static ROWS: Rows = &[
     &monitor::WAIT,
     &monitor::STILL_ENTERS,
     &monitor::STILL_WAITS,
+    &park::PARK,
+    &park::STILL_PARKS,
     &allocation::ALLOCATION,
     &code::EXCEPTION,
     &code::CLASS,
@@ -96,6 +102,13 @@ fn rows(chosen: Chosen) -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(is_chosen).copied()
 }
 
+/// The JVM is up: what is read of its objects is looked for.
+pub fn meet(env: &mut JNIEnv<'_>) {
+    if park::is_bound() {
+        blocker::meet(env);
+    }
+}
+
 /// Asks for what telling of these takes: some JVMs give it before they are up alone.
 pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
     for capability in rows(chosen).flat_map(|row| row.told).flat_map(|told| told.capabilities) {
@@ -114,7 +127,7 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     for row in rows(*chosen) {
         row.counts.begin();
         row.counts.set_wanted(true);
-        if row.told.iter().any(|told| jvmti.enable(told.event).is_err()) {
+        if !(row.can)() || row.told.iter().any(|told| jvmti.enable(told.event).is_err()) {
             row.counts.set_wanted(false);
             missing.extend(row.kind.map(|kind| kind.word));
         }

@@ -4,6 +4,7 @@
 
 pub mod continuations;
 pub mod layout;
+mod natives;
 pub mod owner;
 pub mod perf_data;
 pub mod places;
@@ -13,17 +14,22 @@ pub mod vmstructs;
 use std::ffi::{CStr, CString, c_void};
 use std::mem::transmute;
 
-use jni_sys::{JNIEnv, JavaVM, jobject, jstring};
+use jni_sys::{JNIEnv, JavaVM, jboolean, jlong, jobject, jstring};
 use vouch_walk::asgct::{Asgct, AsyncGetCallTrace};
 
 /// `Thread.setNativeName`, as the JVM exports it.
 pub type SetNativeThreadName = unsafe extern "C" fn(*mut JNIEnv, jobject, jstring);
+
+/// `Unsafe.park(boolean, long)`, as the JVM has it.
+pub type Park = unsafe extern "C" fn(*mut JNIEnv, jobject, jboolean, jlong);
 
 /// What the agent uses of HotSpot.
 #[derive(Debug, Clone)]
 pub struct HotSpot {
     pub asgct: Asgct,
     pub set_native_thread_name: Option<SetNativeThreadName>,
+    /// What `Unsafe.park` is bound to.
+    pub park: Option<Park>,
     library: Library,
 }
 
@@ -51,6 +57,9 @@ impl HotSpot {
             // SAFETY: the type is that of jvm.h, unchanged since JDK 7; null stays None.
             set_native_thread_name: set_name
                 .map(|f| unsafe { transmute::<*mut c_void, SetNativeThreadName>(f) }),
+            // SAFETY: what a table of natives has for this signature is of this type, by JNI's rules.
+            park: natives::find(inside, c"park", c"(ZJ)V")
+                .map(|f| unsafe { transmute::<*mut c_void, Park>(f) }),
             library,
         })
     }

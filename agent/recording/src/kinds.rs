@@ -58,8 +58,8 @@ impl EventKind {
 }
 
 /// The kinds that there are, in the order in which they are told.
-pub static EVENTS: [&EventKind; 7] =
-    [&COLLECTION, &MONITOR, &WAIT, &ALLOCATION, &EXCEPTION, &CLASS, &COMPILATION];
+pub static EVENTS: [&EventKind; 8] =
+    [&COLLECTION, &MONITOR, &WAIT, &PARK, &ALLOCATION, &EXCEPTION, &CLASS, &COMPILATION];
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -101,8 +101,8 @@ pub static MONITOR: EventKind = EventKind {
         figures: &[Figure::text("class", "Lock of class")],
     },
     source: "JVMTI MonitorContendedEnter and MonitorContendedEntered",
-    lacks: "Who held it, but for what is not over when the recording ends, as a deadlock; locks of java.util.concurrent, which park; \
-            virtual threads; before JDK 27 a thread that was notified, and waits for the monitor to go on.",
+    lacks: "Who held it, but for what is not over when the recording ends, as a deadlock; locks of java.util.concurrent, which `park` \
+            tells of; virtual threads; before JDK 27 a thread that was notified, and waits for the monitor to go on.",
     cost: "Two clock readings each time that a thread has to wait for a monitor, and a stack where that took a millisecond.",
 };
 
@@ -127,8 +127,34 @@ pub static WAIT: EventKind = EventKind {
     },
     source: "JVMTI MonitorWait and MonitorWaited",
     lacks: "Who notified it; before JDK 27 what of it was the way back to the monitor; of what is not over when the recording ends \
-            the class, from JDK 25 on; virtual threads; what parks (LockSupport.park, all of java.util.concurrent).",
+            the class, from JDK 25 on; virtual threads; what parks, which is `park`.",
     cost: "Two clock readings for each wait, and a stack for what is shown.",
+};
+
+/// A thread was parked.
+pub static PARK: EventKind = EventKind {
+    word: "park",
+    by_default: false,
+    since: 8,
+    least_ns: MILLISECOND,
+    most_in_a_second: 200,
+    stack: true,
+    mark: MarkKind {
+        key: "park",
+        label: "Parked",
+        description: "The thread waited parked (LockSupport.park): for a lock of java.util.concurrent, a queue, a future, a time.",
+        category: Category::Other,
+        figures: &[
+            Figure::text("class", "Parked on"),
+            Figure::text("owner", "Held by"),
+            Figure { key: "timeout", label: "Timeout", unit: Unit::Nanoseconds },
+        ],
+    },
+    source: "the native method Unsafe.park, which is bound to a function of the agent's as the JVM starts; what for, and who had it as the wait \
+             began, from fields of Thread and AbstractOwnableSynchronizer",
+    lacks: "Who woke it; of a lock that several may have (read locks, semaphores) who has it; virtual threads, which park without it, but for \
+            pinned ones. A JVM that runs already does not tell, since the method is bound.",
+    cost: "Some 200 ns each time that a thread parks, and a stack where that took a millisecond. Programs with many idle threads park a lot.",
 };
 
 /// Memory was allocated.

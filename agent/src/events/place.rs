@@ -102,8 +102,14 @@ pub fn class_name(class: jni_sys::jclass) -> String {
 /// `env` must be the calling thread's, and `thread` a reference that is valid there.
 pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, still: &'static Row, note: u64) {
     // SAFETY: by the caller's promise.
-    if !unsafe { is_virtual(env, thread) }
-        && !own_thread::is_calling()
+    if !unsafe { is_virtual(env, thread) } {
+        begin_here(still, note);
+    }
+}
+
+/// The same of whatever runs on the calling thread, and will not leave it until that is over.
+pub fn begin_here(still: &'static Row, note: u64) {
+    if !own_thread::is_calling()
         && let Some(known) = known()
     {
         known.slot.begin_wait(Wait { since: clock::monotonic(), kind: still.number(), note });
@@ -119,6 +125,11 @@ pub unsafe fn end(env: *mut jni_sys::JNIEnv, thread: jobject) -> Option<Wait> {
     if unsafe { is_virtual(env, thread) } {
         return None;
     }
+    end_here()
+}
+
+/// The same of what began with [`begin_here`].
+pub fn end_here() -> Option<Wait> {
     known()?.slot.end_wait().filter(is_of_this_recording)
 }
 

@@ -27,10 +27,11 @@ const TIMES: u64 = 5;
 pub enum Brings {
     /// Its thread's stack, and a text for its figure that is one.
     Stack,
+    /// Its thread's stack, and the texts of all figures that are texts, of which each has its length for a value.
+    Texts,
     /// One frame of the method that it is about, which is named when there is time for it.
     Method,
-    /// Its thread's stack with the Java library's frames on top of it; and the texts of all figures that are texts, of which each has
-    /// its length for a value.
+    /// The same, where the Java library's frames are on top of the stack.
     Program,
 }
 
@@ -43,6 +44,8 @@ pub struct Row {
     pub mark: &'static MarkKind<'static>,
     /// How the JVM tells of it, while it is recorded. What is told anyway has none.
     pub told: &'static [Told],
+    /// Whether it can be told of in this process, when all that is there.
+    pub can: fn() -> bool,
     pub brings: Brings,
     pub counts: Counts,
 }
@@ -50,17 +53,17 @@ pub struct Row {
 impl Row {
     /// Of what the agent itself does.
     pub const fn own(mark: &'static MarkKind<'static>) -> Self {
-        Self { kind: None, mark, told: &[], brings: Brings::Stack, counts: Counts::new() }
+        Self { kind: None, mark, told: &[], can: || true, brings: Brings::Stack, counts: Counts::new() }
     }
 
     /// Of what the JVM tells.
     pub const fn of(kind: &'static EventKind, told: &'static [Told]) -> Self {
-        Self { kind: Some(kind), mark: &kind.mark, told, brings: Brings::Stack, counts: Counts::new() }
+        Self { kind: Some(kind), told, ..Self::own(&kind.mark) }
     }
 
     /// Of what the JVM tells of a method.
     pub const fn of_method(kind: &'static EventKind) -> Self {
-        Self { kind: Some(kind), mark: &kind.mark, told: &[], brings: Brings::Method, counts: Counts::new() }
+        Self { brings: Brings::Method, ..Self::of(kind, &[]) }
     }
 
     /// Of what the program tells.

@@ -34,6 +34,7 @@ const FIGURES: &[(&str, usize)] = &[
     ),
     ("SLOT(SetEventNotificationMode)", slot(offset_of!(jvmtiInterface_1, SetEventNotificationMode))),
     ("SLOT(GetAllThreads)", slot(offset_of!(jvmtiInterface_1, GetAllThreads))),
+    ("SLOT(GetCurrentThread)", slot(offset_of!(jvmtiInterface_1, GetCurrentThread))),
     ("SLOT(SuspendThread)", slot(offset_of!(jvmtiInterface_1, SuspendThread))),
     ("SLOT(ResumeThread)", slot(offset_of!(jvmtiInterface_1, ResumeThread))),
     ("SLOT(GetStackTrace)", slot(offset_of!(jvmtiInterface_1, GetStackTrace))),

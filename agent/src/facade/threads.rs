@@ -20,6 +20,13 @@ impl Jvmti {
         unsafe { text(self, info.name) }.ok_or(JvmtiError::NOT_AVAILABLE)
     }
 
+    /// The calling thread's object, a virtual one's where it runs as that.
+    pub fn current_thread(self) -> Result<jthread> {
+        let mut thread = null_mut();
+        call!(self, GetCurrentThread(&raw mut thread => *mut jthread))?;
+        Ok(thread)
+    }
+
     /// All live platform threads that the JVM shows, as local references.
     pub fn all_threads(self) -> Result<Allocated<jthread>> {
         let (mut count, mut first) = (0, null_mut());

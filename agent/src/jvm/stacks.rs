@@ -14,6 +14,7 @@ use vouch_signal::stay::DEEPEST;
 
 use super::{Wanted, Witnessed};
 use crate::clock;
+use crate::events::blocker::{self, Blocker};
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::resolve::readable;
@@ -79,7 +80,7 @@ impl Stacks {
         }
     }
 
-    /// What a thread wants to enter or waits on, and who has it, if that is asked for.
+    /// What a thread wants to enter, waits on or is parked on, and who has it; of a monitor, if that is asked for.
     pub fn wanted(&mut self, tid: u32, serial: u32, ask_owner: bool, env: &mut JNIEnv<'_>) -> Option<Wanted> {
         let (_, java_thread) = self.registry.slot(tid, serial)?;
         let thread = self.thread(serial, java_thread, env)?;
@@ -87,9 +88,13 @@ impl Stacks {
         let wanted = env.with_local_frame(16, |env| -> jni::errors::Result<Option<Wanted>> {
             let monitor = match jvmti.contended_monitor(thread.as_raw()) {
                 Ok(Some(monitor)) => monitor,
-                Ok(None) => return Ok(None),
-                // An agent that is attached is not allowed to ask.
-                Err(_) => return Ok(Some(Wanted::default())),
+                // An agent that is attached, or records no monitors, is not allowed to ask.
+                none @ (Ok(None) | Err(_)) => {
+                    let blocker = Blocker::of(&thread, env);
+                    let told = blocker.map(|blocker| blocker.told(jvmti, env));
+                    let told = told.map(|(class, owner)| Wanted { class, owner });
+                    return Ok(told.or_else(|| none.is_err().then(Wanted::default)));
+                }
             };
             let owner = if ask_owner && jvmti.jdk().is_some_and(|jdk| jdk >= OWNERS_SINCE) {
                 jvmti.owner(monitor).ok().flatten()
@@ -102,8 +107,7 @@ impl Stacks {
                 let owner = unsafe { java::object(env, owner) };
                 env.is_same_object(&owner, &thread).unwrap_or(false)
             });
-            let owner = owner.filter(|_| !is_itself).and_then(|owner| jvmti.thread_name(owner).ok());
-            let owner = owner.map(|name| if name.is_empty() { "a virtual thread".to_owned() } else { name });
+            let owner = owner.filter(|_| !is_itself).and_then(|owner| blocker::called(jvmti, owner));
             // SAFETY: as above.
             let monitor = unsafe { java::object(env, monitor) };
             let class = env.get_object_class(&monitor)?;

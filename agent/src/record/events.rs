@@ -13,7 +13,7 @@ use super::Recorder;
 use super::show::Judged;
 use super::tree::Standing;
 use super::walks::fate;
-use crate::events::{Brings, DEEPEST, Row, STILL_ENTERS};
+use crate::events::{Brings, DEEPEST, Row, STILL_ENTERS, STILL_PARKS};
 use crate::jvm::{Jvm, Wanted};
 use crate::markers::markers;
 use crate::threads::Waiting;
@@ -66,6 +66,7 @@ impl Recorder {
         for Still { waiting: Waiting { tid, serial, wait }, wanted: Wanted { class, owner }, frames } in still
         {
             let Some(row) = self.events.iter().find(|row| row.number() == wait.kind) else { continue };
+            let is_park = wait.kind == STILL_PARKS.number();
             let event =
                 Event { kind: wait.kind, began: wait.since, ended: now, tid, serial, values: [0; VALUES] };
             let stack = self.stack_of(&event, &frames, jvm);
@@ -75,7 +76,7 @@ impl Recorder {
             };
             if self.keep(row, &event, &text, stack)
                 && let Some(thread) = self.tracks.name(serial, wait.since)
-                && wait.kind == STILL_ENTERS.number()
+                && (wait.kind == STILL_ENTERS.number() || is_park && owner.is_some())
             {
                 let waited_ms = millis(now.saturating_sub(wait.since));
                 told.push(WaitingReport { thread, class, owner, waited_ms });
@@ -178,7 +179,10 @@ fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u
     let mut left = text;
     for (value, figure) in values.iter_mut().zip(row.mark.figures) {
         if figure.unit == Unit::Text {
-            let text = if row.brings == Brings::Program { taken(&mut left, *value) } else { text };
+            let text = match row.brings {
+                Brings::Program | Brings::Texts => taken(&mut left, *value),
+                Brings::Stack | Brings::Method => text,
+            };
             *value =
                 Mark::of_text(Some(text).filter(|text| !text.is_empty()).map(|text| recording.string(text)));
         }

@@ -1,0 +1,76 @@
+//! What a parked thread waits for, as far as Java says: an object that it has left in its `Thread`, and, of a lock, the thread that has it.
+//!
+//! It is read of fields of the JDK's own; no code of the program's runs for it. To park costs little, so nothing here may look a name up.
+
+use jni::JNIEnv;
+use jni::objects::{GlobalRef, JFieldID, JObject, JValueOwned};
+use jni::signature::ReturnType;
+use once_cell::sync::OnceCell;
+
+use crate::facade::Jvmti;
+use crate::java;
+use crate::resolve::readable;
+
+/// Where it stands.
+struct Fields {
+    blocker: JFieldID,
+    /// The class of all locks that have an owner.
+    owned: GlobalRef,
+    owner: JFieldID,
+}
+
+static FIELDS: OnceCell<Fields> = OnceCell::new();
+
+/// Finds it in this JVM. Loads a class: not to be called by a thread that is about to park.
+pub fn meet(env: &mut JNIEnv<'_>) {
+    const OWNED: &str = "java/util/concurrent/locks/AbstractOwnableSynchronizer";
+    let found = env.with_local_frame(4, |env| -> jni::errors::Result<Fields> {
+        let blocker = env.get_field_id("java/lang/Thread", "parkBlocker", "Ljava/lang/Object;")?;
+        let class = env.find_class(OWNED)?;
+        let owner = env.get_field_id(&class, "exclusiveOwnerThread", "Ljava/lang/Thread;")?;
+        Ok(Fields { blocker, owned: env.new_global_ref(class)?, owner })
+    });
+    if let Some(found) = java::cleared(env, found) {
+        let _ = FIELDS.set(found);
+    }
+}
+
+/// What a thread waits for.
+pub struct Blocker<'e> {
+    object: JObject<'e>,
+    /// `None`: nobody, or it is none that has an owner.
+    owner: Option<JObject<'e>>,
+}
+
+impl<'e> Blocker<'e> {
+    /// That of a thread which is about to park, or has; `None` if it does not say.
+    pub fn of(thread: &JObject<'_>, env: &mut JNIEnv<'e>) -> Option<Self> {
+        let fields = FIELDS.get()?;
+        let object = field(thread, fields.blocker, env)?;
+        let owned = <&jni::objects::JClass<'_>>::from(fields.owned.as_obj());
+        let is_owned = env.is_instance_of(&object, owned);
+        let owner = java::cleared(env, is_owned)?.then(|| field(&object, fields.owner, env)).flatten();
+        Some(Self { object, owner })
+    }
+
+    /// Its class as in source, and the name of the thread that has it.
+    pub fn told(&self, jvmti: Jvmti, env: &mut JNIEnv<'_>) -> (String, Option<String>) {
+        let class = env.get_object_class(&self.object);
+        let signature =
+            java::cleared(env, class).and_then(|class| jvmti.class_signature(class.as_raw()).ok());
+        let class = signature.map_or_else(String::new, |signature| readable::type_name(&signature));
+        (class, self.owner.as_ref().and_then(|owner| called(jvmti, owner.as_raw())))
+    }
+}
+
+/// The object in a field of an object's; `None` for null.
+fn field<'e>(of: &JObject<'_>, field: JFieldID, env: &mut JNIEnv<'e>) -> Option<JObject<'e>> {
+    let found = env.get_field_unchecked(of, field, ReturnType::Object).and_then(JValueOwned::l);
+    java::cleared(env, found).filter(|object| !object.is_null())
+}
+
+/// What a thread is called, for a person; `None` where the JVM does not tell.
+pub fn called(jvmti: Jvmti, thread: jni_sys::jobject) -> Option<String> {
+    let name = jvmti.thread_name(thread).ok()?;
+    Some(if name.is_empty() { "a virtual thread".to_owned() } else { name })
+}

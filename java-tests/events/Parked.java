@@ -1,0 +1,260 @@
+/*
+ * A program that parks a known number of times, for a known while and for things of known classes: what the profile says of it is held to what
+ * the program says of itself. Two threads that have each other's lock of java.util.concurrent are told at the end as those are whose locks are
+ * monitors. An agent that came too late for it says so.
+ *
+ * @test
+ * @summary parks: how many, when, how long, whose, for what and who had it
+ * @key attach
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Parked
+ */
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Attach;
+import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Vm;
+
+public class Parked {
+    private static final int LOCKS = 3;
+    private static final int SLEEPS = 4;
+    private static final int SHORT = 200_000;
+    private static final int SLEEP_MS = 30;
+    /** A wait may end a little early by the kernel's clock. */
+    private static final double TICK_MS = 1;
+
+    public static void main(String[] args) {
+        known();
+        stuck();
+        late();
+        Check.equal(0, Vm.with("events=default").run(Stuck.class).ok().profile().marks("park").size(), "parks that nobody asked for");
+    }
+
+    private static void known() {
+        Run run = Vm.with("events=park").run(Program.class).ok();
+        Profile profile = run.profile();
+        JsonObject told = run.report().json.getAsJsonObject("events").getAsJsonObject("park");
+        Check.atLeast(SHORT + LOCKS + SLEEPS, told.get("count").getAsLong(), "parks that are counted, those of compiled code too");
+        Check.equal(profile.marks("park").size(), told.get("shown").getAsLong(), "parks that are shown");
+        for (int i = 0; i < LOCKS; i++) {
+            String wanter = "wanter-" + i;
+            double waited = 0;
+            // A thread that parks may be woken for nothing, and park again.
+            for (Mark mark : of(profile, wanter, "java.util.concurrent.locks.ReentrantLock$NonfairSync")) {
+                within(run, wanter, mark);
+                Check.equal("main", mark.text("owner"), "who had the lock");
+                Check.equal(0, mark.number("timeout"), "for how long it was to wait, at most");
+                Check.that(mark.has("Parked$Program.want"), "where it waited: " + mark.stack.functions());
+                waited += mark.ms();
+            }
+            Check.atLeast(200, waited, "for how long " + wanter + " waited, in ms");
+        }
+        List<Mark> sleeps = of(profile, "main", "Parked$Bell");
+        sleeps.removeIf(mark -> !mark.has("Parked$Program.sleep"));
+        Check.equal(SLEEPS, sleeps.size(), "times that main parked for a time");
+        for (int i = 0; i < SLEEPS; i++) {
+            Mark mark = sleeps.get(i);
+            within(run, "sleep-" + i, mark);
+            Check.atLeast(SLEEP_MS - TICK_MS, mark.ms(), "how long that was, in ms");
+            Check.that(mark.data.get("owner") == null || mark.data.get("owner").isJsonNull(), "nobody has a bell: " + mark);
+            if (i % 2 == 0) {
+                Check.equal(SLEEP_MS * 1_000_000L, mark.number("timeout"), "its timeout, in ns");
+            } else {
+                Check.between(1, mark.number("timeout"), SLEEP_MS * 1_000_000L, "its timeout, by the time of day, in ns");
+            }
+        }
+        List<Mark> latch = of(profile, "opened", "java.util.concurrent.CountDownLatch$Sync");
+        Check.atLeast(1, latch.size(), "times that a thread waited at a latch");
+        for (Mark mark : profile.marks("park")) {
+            // What the JVM says of a thread in the midst of a call is true.
+            List<String> stack = mark.stack == null ? new ArrayList<>() : mark.stack.functions();
+            Check.that(stack.stream().noneMatch(function -> function.startsWith("[refuted")), mark + " stands at " + stack);
+        }
+    }
+
+    private static List<Mark> of(Profile profile, String track, String kind) {
+        List<Mark> marks = profile.marks("park");
+        marks.removeIf(mark -> !mark.track.name.equals(track) || !mark.data.has("class") || mark.data.get("class").isJsonNull()
+            || !mark.text("class").equals(kind));
+        return marks;
+    }
+
+    /** Within what the program measured around it. */
+    private static void within(Run run, String what, Mark mark) {
+        double begin = run.number(what + ".begin") / 1e6;
+        double end = run.number(what + ".end") / 1e6;
+        // The file's times are whole microseconds.
+        Check.that(begin - 0.002 <= mark.startMs && mark.endMs <= end + 0.002, mark + " lies within " + begin + " to " + end);
+    }
+
+    private static void stuck() {
+        Run run = Vm.with("events=park").run(Stuck.class).ok();
+        JsonArray waiting = run.report().json.getAsJsonArray("waiting");
+        Check.equal(2, waiting.size(), "threads that the report has waiting for a lock: " + waiting);
+        for (JsonElement row : waiting) {
+            JsonObject told = row.getAsJsonObject();
+            String thread = told.get("thread").getAsString();
+            Check.equal(thread.equals("first") ? "second" : "first", told.get("owner").getAsString(), "who has what " + thread + " wants");
+            Check.equal("java.util.concurrent.locks.ReentrantLock$NonfairSync", told.get("class").getAsString(), "what that is");
+        }
+        List<Mark> marks = run.profile().marks("still_parks");
+        marks.removeIf(mark -> !mark.has("Parked$Stuck.lockBoth"));
+        Check.equal(2, marks.size(), "threads that are shown to be parked still");
+        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("still waits for a lock of class java.util.concurrent")),
+            "the summary tells of it: " + run.vouchLines());
+    }
+
+    private static void late() {
+        try (Running child = Vm.without().start(Known.class)) {
+            child.awaitOut("ready");
+            try (Attach attach = Attach.to(child)) {
+                attach.must("start,events=default+park,out=" + child.dir.resolve("late.json"));
+                attach.must("stop,report=" + child.dir.resolve("late-report.json"));
+            }
+            List<String> notes = Report.read(child.dir.resolve("late-report.json")).engineNotes();
+            Check.that(notes.stream().anyMatch(note -> note.contains("events=park")), "the report says what is not told: " + notes);
+            child.stdin().println("exit");
+            child.waitFor();
+        }
+    }
+
+    static class Bell {
+    }
+
+    static class Known {
+        public static void main(String[] args) throws java.io.IOException {
+            System.out.println("ready");
+            System.in.read();
+        }
+    }
+
+    static class Program {
+        private static final ReentrantLock LOCK = new ReentrantLock();
+        private static final Bell BELL = new Bell();
+
+        public static void main(String[] args) throws InterruptedException {
+            for (int i = 0; i < SHORT; i++) {
+                // It has been woken before, so it goes on at once.
+                LockSupport.unpark(Thread.currentThread());
+                LockSupport.park(BELL);
+            }
+            // In a second that is not full of others.
+            Thread.sleep(1_100);
+            for (int i = 0; i < LOCKS; i++) {
+                contend("wanter-" + i);
+            }
+            for (int i = 0; i < SLEEPS; i++) {
+                sleep("sleep-" + i, i % 2 != 0);
+            }
+            CountDownLatch latch = new CountDownLatch(1);
+            Thread opened = new Thread(() -> {
+                try {
+                    latch.await();
+                } catch (InterruptedException unexpected) {
+                    throw new AssertionError(unexpected);
+                }
+            }, "opened");
+            opened.start();
+            while (opened.getState() != Thread.State.WAITING) {
+                Thread.yield();
+            }
+            Thread.sleep(20);
+            latch.countDown();
+            opened.join();
+        }
+
+        private static void said(String what, long begin) {
+            long end = System.nanoTime();
+            System.out.println(what + ".begin=" + begin);
+            System.out.println(what + ".end=" + end);
+        }
+
+        private static void contend(String name) throws InterruptedException {
+            Thread wanter = new Thread(() -> want(name), name);
+            LOCK.lock();
+            try {
+                wanter.start();
+                while (wanter.getState() != Thread.State.WAITING) {
+                    Thread.yield();
+                }
+                long until = System.nanoTime() + 300_000_000;
+                while (System.nanoTime() < until) {
+                    Thread.sleep(1);
+                }
+            } finally {
+                LOCK.unlock();
+            }
+            wanter.join();
+        }
+
+        static void want(String what) {
+            long begin = System.nanoTime();
+            LOCK.lock();
+            try {
+                said(what, begin);
+            } finally {
+                LOCK.unlock();
+            }
+        }
+
+        static void sleep(String what, boolean until) {
+            long begin = System.nanoTime();
+            if (until) {
+                LockSupport.parkUntil(BELL, System.currentTimeMillis() + SLEEP_MS);
+            } else {
+                LockSupport.parkNanos(BELL, SLEEP_MS * 1_000_000L);
+            }
+            said(what, begin);
+        }
+    }
+
+    static class Stuck {
+        private static final CountDownLatch BOTH = new CountDownLatch(2);
+
+        public static void main(String[] args) throws InterruptedException {
+            ReentrantLock one = new ReentrantLock();
+            ReentrantLock other = new ReentrantLock();
+            Thread first = daemon("first", () -> lockBoth(one, other));
+            Thread second = daemon("second", () -> lockBoth(other, one));
+            BOTH.await();
+            while (first.getState() != Thread.State.WAITING || second.getState() != Thread.State.WAITING
+                || !one.hasQueuedThreads() || !other.hasQueuedThreads()) {
+                Thread.sleep(1);
+            }
+            Thread.sleep(20);
+        }
+
+        private static Thread daemon(String name, Runnable run) {
+            Thread thread = new Thread(run, name);
+            thread.setDaemon(true);
+            thread.start();
+            return thread;
+        }
+
+        static void lockBoth(ReentrantLock own, ReentrantLock wanted) {
+            own.lock();
+            BOTH.countDown();
+            try {
+                BOTH.await();
+            } catch (InterruptedException unexpected) {
+                throw new AssertionError(unexpected);
+            }
+            wanted.lock();
+        }
+    }
+}
