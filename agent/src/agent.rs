@@ -21,6 +21,7 @@ use crate::contexts::{carried, published};
 use crate::events;
 use crate::facade::Jvmti;
 use crate::groups::groups;
+use crate::hotspot::monitors::Monitors;
 use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
 use crate::hotspot::places::Places;
@@ -181,7 +182,8 @@ impl Agent {
             // SAFETY: it is the calling thread's.
             carried::expect(unsafe { Owner::of(&self.hotspot, own, place, id) });
         }
-        events::meet(env);
+        let jdk = self.jvmti.jdk().unwrap_or(0);
+        events::meet(env, thread.and_then(|(_, place)| Monitors::of(&self.hotspot, jdk, place)));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
         let late =

@@ -12,12 +12,13 @@ use vouch_sample::MethodId;
 use crate::agent::{Agent, agent};
 use crate::clock;
 use crate::compiled;
-use crate::events::{self, ROWS, park};
+use crate::events::{self, ROWS, monitor, park};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told, inlined};
 use crate::fault::guard;
 use crate::hotspot::continuations::STUBS;
 use crate::java;
 use crate::say::say;
+use crate::threads::certain::CERTAIN;
 use crate::threads::{hook, registry, rename};
 
 /// What the JVM is to tell of, whatever is recorded.
@@ -111,7 +112,11 @@ unsafe extern "C" fn thread_start(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, t
 }
 
 unsafe extern "C" fn thread_end(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jthread) {
-    guard((), || registry().java_end(clock::own_tid()));
+    guard((), || {
+        let own = clock::own_tid();
+        registry().java_end(own);
+        CERTAIN.leave(own);
+    });
 }
 
 /// Nothing to do: the event only has to be on.
@@ -178,7 +183,9 @@ unsafe fn enter_thread(jvmti: Jvmti, env: &mut JNIEnv<'_>, thread: jobject) {
     let object = unsafe { java::object(env, thread) };
     let java_thread = java::java_thread(env, &object);
     let name = jvmti.thread_name(thread).ok();
-    registry().java_start(clock::own_tid(), env.get_raw().cast(), java_thread, name.as_deref());
+    let own = clock::own_tid();
+    registry().java_start(own, env.get_raw().cast(), java_thread, name.as_deref());
+    monitor::started(own, java_thread, env, &object, false);
     hook::watch_end();
     events::born();
 }

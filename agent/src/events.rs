@@ -8,7 +8,7 @@ pub mod blocker;
 mod code;
 mod collection;
 pub mod heap;
-mod monitor;
+pub mod monitor;
 pub mod park;
 mod place;
 mod row;
@@ -22,6 +22,7 @@ use vouch_report::EventReport;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups;
+use crate::hotspot::monitors::Monitors;
 
 pub use allocation::born;
 pub use code::{compiled, prepared};
@@ -103,7 +104,8 @@ fn rows(chosen: Chosen) -> impl Iterator<Item = &'static Row> {
 }
 
 /// The JVM is up: what is read of its objects is looked for.
-pub fn meet(env: &mut JNIEnv<'_>) {
+pub fn meet(env: &mut JNIEnv<'_>, monitors: Option<Monitors>) {
+    monitor::meet(monitors);
     if park::is_bound() {
         blocker::meet(env);
     }

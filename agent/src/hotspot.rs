@@ -4,6 +4,7 @@
 
 pub mod continuations;
 pub mod layout;
+pub mod monitors;
 mod natives;
 pub mod owner;
 pub mod perf_data;

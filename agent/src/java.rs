@@ -20,7 +20,12 @@ pub fn java_thread(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> usize {
 /// The id that the calling thread has in Java; `None` on a JDK that keeps it elsewhere.
 pub fn own_id(env: &mut JNIEnv<'_>) -> Option<u64> {
     let own = ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;")?;
-    let id = env.get_field(&own, "tid", "J").and_then(JValueOwned::j);
+    id(env, &own)
+}
+
+/// The id that a thread has in Java; the same.
+pub fn id(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> Option<u64> {
+    let id = env.get_field(thread, "tid", "J").and_then(JValueOwned::j);
     u64::try_from(cleared(env, id)?).ok()
 }
 

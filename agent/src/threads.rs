@@ -5,6 +5,7 @@
 //! its entry here; the others complete it. This file keeps the entries; [`live`] has a thread's slot for the handler and
 //! its engine, [`sampling`] what a recording does to all of them. None knows more of samples than what is owed.
 
+pub mod certain;
 pub mod hook;
 mod kernel_name;
 pub mod late;

@@ -130,6 +130,9 @@ public class Known {
             Mark lock = locks.get(i);
             within(run, lock.track.name, 0, lock, 20);
             Check.that(lock.has("Known$Program.want"), "where it waited: " + lock.stack.functions());
+            if (Vm.major() >= 17) {
+                Check.equal("main", lock.text("owner"), "who held it");
+            }
         }
     }
 

@@ -2,25 +2,43 @@
 //!
 //! A program may do either a million times a second: what was over at once is counted, and nothing else is asked about it.
 
+use jni::JNIEnv;
+use jni::objects::JObject;
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
+use once_cell::sync::OnceCell;
 use vouch_recording::{Category, Figure, MarkKind, kinds};
-use vouch_sample::{VALUES, values};
+use vouch_sample::values;
 use vouch_signal::slots::Wait;
 
 use super::place;
-use super::row::Row;
+use super::row::{Brings, Row};
 use crate::clock;
 use crate::facade::{Callbacks, Capability, Event, Need, Told};
 use crate::fault::guard;
+use crate::hotspot::monitors::{Monitors, Owner};
+use crate::java;
+use crate::threads::certain::CERTAIN;
+use crate::threads::registry;
 
-pub static MONITOR: Row = Row::of(
-    &kinds::MONITOR,
-    &[
-        told(Event::MonitorContendedEnter, |table| table.known.MonitorContendedEnter = Some(enter)),
-        told(Event::MonitorContendedEntered, |table| table.known.MonitorContendedEntered = Some(entered)),
-    ],
-);
+/// Among so many threads at most it is looked for whose stack or list has a lock.
+const MOST_ASKED: usize = 2_000;
+/// In the note of a wait: the owner is none that the kernel knows.
+const VIRTUAL: u64 = u64::MAX;
+
+/// Where the JVM has who holds a monitor. Set once it is up, if it does.
+static MONITORS: OnceCell<Monitors> = OnceCell::new();
+
+pub static MONITOR: Row = Row {
+    brings: Brings::Texts,
+    ..Row::of(
+        &kinds::MONITOR,
+        &[
+            told(Event::MonitorContendedEnter, |table| table.known.MonitorContendedEnter = Some(enter)),
+            told(Event::MonitorContendedEntered, |table| table.known.MonitorContendedEntered = Some(entered)),
+        ],
+    )
+};
 
 pub static WAIT: Row = Row::of(
     &kinds::WAIT,
@@ -58,35 +76,79 @@ const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
     Told { event, capabilities: ALL, install, need: Need::Itself }
 }
 
-/// What a thread waited for is over.
-///
-/// # Safety
-/// `env` must be the calling thread's, and the other two references that are valid there.
-unsafe fn over(
-    row: &'static Row,
-    env: *mut jni_sys::JNIEnv,
-    thread: jthread,
-    object: jobject,
-    values: impl FnOnce(u64) -> [u64; VALUES],
-) {
-    // SAFETY: by the caller's promise.
-    let Some(Wait { since, note, .. }) = (unsafe { place::end(env, thread) }) else { return };
-    let ended = clock::monotonic();
-    if row.counted(since, ended) {
-        // SAFETY: as above.
-        let class = unsafe { place::class_of(env, object) };
-        row.happened_here(since, ended, values(note), &class);
+/// The JVM is up, and has who holds a monitor there.
+pub fn meet(monitors: Option<Monitors>) {
+    if let Some(monitors) = monitors {
+        let _ = MONITORS.set(monitors);
     }
 }
 
-unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, _: jobject) {
+/// A Java thread is there: the calling one, or one that was `found`, which may have ended meanwhile.
+pub fn started(tid: u32, java_thread: usize, env: &mut JNIEnv<'_>, thread: &JObject<'_>, found: bool) {
+    let Some(monitors) = MONITORS.get() else { return };
+    let id = if monitors.by_id() { java::id(env, thread) } else { None };
+    if let Some(slot) = registry().slots().find(tid).filter(|_| java_thread != 0) {
+        CERTAIN.enter((tid, slot.serial()), java_thread, id.unwrap_or(java_thread as u64), found);
+    }
+}
+
+/// Who has the lock that the calling thread is about to wait for, as a note of that wait: a serial, 0 where it is not known.
+///
+/// # Safety
+/// `env` must be the calling thread's, which the JVM is telling of this, and `object` a reference to what it wants.
+unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
+    let Some(monitors) = MONITORS.get() else { return 0 };
+    // SAFETY: by the caller's promise.
+    let serial = match unsafe { monitors.owner(env as usize) } {
+        None => None,
+        Some(Owner::Word(word)) => {
+            let known = CERTAIN.of(word as u64);
+            if monitors.by_id() && known.is_none() {
+                return VIRTUAL;
+            }
+            // SAFETY: as long as it is asked about, a thread does not end.
+            let on_stack = |java_thread| unsafe { monitors.is_on_stack(word, java_thread) };
+            known.or_else(|| CERTAIN.find(MOST_ASKED, on_stack))
+        }
+        Some(Owner::Listed) => {
+            // SAFETY: the JVM's references for a callback are places of the object's address.
+            let address = || unsafe { object.cast::<usize>().read_volatile() };
+            let wanted = address();
+            // SAFETY: as above.
+            let has = |java_thread| unsafe { monitors.has_listed(wanted, java_thread) };
+            // A collector may have moved the object, and another one to where it was.
+            CERTAIN.find(MOST_ASKED, has).filter(|_| address() == wanted)
+        }
+    };
+    serial.map_or(0, u64::from)
+}
+
+/// What the thread was called that had a lock, by the note of a wait for it that began `since`.
+fn owner_name(note: u64, since: u64) -> String {
+    if note == VIRTUAL {
+        return "a virtual thread".to_owned();
+    }
+    let name = |serial| registry().life(serial, |life| life.name(life.name_at(since)));
+    u32::try_from(note).ok().and_then(name).unwrap_or_default()
+}
+
+unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
     // SAFETY: the JVM passes the calling thread's JNIEnv, and references that are valid there.
-    guard((), || unsafe { place::begin(env, thread, &STILL_ENTERS, 0) });
+    guard((), || unsafe { place::begin(env, thread, &STILL_ENTERS, owner(env, object)) });
 }
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
     // SAFETY: as above.
-    guard((), || unsafe { over(&MONITOR, env, thread, object, |_| [0; VALUES]) });
+    guard((), || unsafe {
+        let Some(Wait { since, note, .. }) = place::end(env, thread) else { return };
+        let ended = clock::monotonic();
+        if MONITOR.counted(since, ended) {
+            let class = place::class_of(env, object);
+            let owner = owner_name(note, since);
+            let values = values([class.len() as u64, owner.len() as u64]);
+            MONITOR.told_here(since, ended, values, &(class + &owner), true);
+        }
+    });
 }
 
 unsafe extern "C" fn wait(
@@ -109,8 +171,14 @@ unsafe extern "C" fn waited(
     object: jobject,
     timed_out: jboolean,
 ) {
-    let values =
-        |timeout_ms: u64| values([0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)]);
     // SAFETY: as above.
-    guard((), || unsafe { over(&WAIT, env, thread, object, values) });
+    guard((), || unsafe {
+        let Some(Wait { since, note: timeout_ms, .. }) = place::end(env, thread) else { return };
+        let ended = clock::monotonic();
+        if WAIT.counted(since, ended) {
+            let class = place::class_of(env, object);
+            let figures = [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)];
+            WAIT.happened_here(since, ended, figures, &class);
+        }
+    });
 }

@@ -8,7 +8,9 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni::objects::JObject;
 
+use super::certain::CERTAIN;
 use super::registry;
+use crate::events::monitor;
 use crate::facade::Jvmti;
 use crate::hotspot::vmstructs::ThreadLayout;
 use crate::java;
@@ -30,8 +32,12 @@ pub fn enter_all(
         let name = jvmti.thread_name(thread.as_raw()).ok();
         let their_env = (java_thread + place) as *mut c_void;
         registry().java_start(tid, their_env, java_thread, name.as_deref());
-        if !jvmti.alive(thread.as_raw()) {
+        monitor::started(tid, java_thread, env, thread, true);
+        if jvmti.alive(thread.as_raw()) {
+            CERTAIN.confirm(tid);
+        } else {
             registry().java_end(tid);
+            CERTAIN.leave(tid);
         }
     });
     Ok(())

@@ -1,0 +1,163 @@
+//! Where this JVM has who holds the monitor that a thread is about to wait for: by its own tables, from JDK 17 on, which put the monitor into the
+//! thread before they tell of the wait.
+//!
+//! Nothing is asked of the JVM: it would have to stand still for the answer. What has not been written down anywhere is not told.
+
+use super::HotSpot;
+use super::vmstructs::Table;
+
+/// The first JDK whose threads say what they want before they tell of it.
+const SINCE: u32 = 17;
+/// From this JDK on a monitor has the id of its owner, as Java calls it.
+const BY_ID_SINCE: u32 = 24;
+/// What stands for an owner that only its own list of locks tells, from JDK 21 on where locks are of that kind.
+const ON_ITS_LIST: usize = 1;
+/// The JVM itself has it, which is about to give the monitor back, and will not since it is wanted.
+const GIVEN_BACK: usize = 2;
+/// A thread's list has room for so many.
+const LISTED: usize = 8;
+const WORD: usize = size_of::<usize>();
+
+/// The places.
+#[derive(Debug)]
+pub struct Monitors {
+    /// Of its JNIEnv in a JavaThread,
+    env: usize,
+    /// of the monitor that it wants,
+    wanted: usize,
+    /// of the end of its stack, and how long that is,
+    stack: (usize, usize),
+    /// of where its list of locks ends (by bytes of the JavaThread), and where it begins.
+    list: Option<(usize, usize)>,
+    /// Of the owner, in a monitor.
+    owner: usize,
+    by_id: bool,
+}
+
+/// Who has a monitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// By what the monitor has of him: his id, or his JavaThread's place, or one of his stack.
+    Word(usize),
+    /// Whoever has it on his list.
+    Listed,
+}
+
+impl Monitors {
+    /// Reads the exported tables; in each JavaThread its JNIEnv lies at `env`.
+    pub fn of(hotspot: &HotSpot, jdk: u32, env: usize) -> Option<Self> {
+        let table = Table::of(hotspot).filter(|_| jdk >= SINCE)?;
+        let thread = |name| ["JavaThread", "Thread"].into_iter().find_map(|kind| table.offset(kind, name));
+        let list = || {
+            let list = table.offset("JavaThread", "_lock_stack")?;
+            Some((list + table.offset("LockStack", "_top")?, list + table.offset("LockStack", "_base[0]")?))
+        };
+        Some(Self {
+            env,
+            wanted: thread("_current_pending_monitor")?,
+            stack: (thread("_stack_base")?, thread("_stack_size")?),
+            list: list(),
+            owner: table.offset("ObjectMonitor", "_owner")?,
+            by_id: jdk >= BY_ID_SINCE,
+        })
+    }
+
+    /// Whether a monitor has the id of its owner.
+    pub fn by_id(&self) -> bool {
+        self.by_id
+    }
+
+    /// Who has the monitor that the calling thread is about to wait for; `None` if nobody has it at this moment.
+    ///
+    /// # Safety
+    /// `env` must be the calling thread's, which is told at this moment that it begins to wait.
+    pub unsafe fn owner(&self, env: usize) -> Option<Owner> {
+        // SAFETY: by the caller's promise it is in a JavaThread, the calling thread's own, which has this field.
+        let monitor = unsafe { word(env.wrapping_sub(self.env) + self.wanted) };
+        if monitor == 0 {
+            return None;
+        }
+        // SAFETY: a thread that is about to wait for a monitor keeps it from being given back.
+        match unsafe { word(monitor + self.owner) } {
+            0 => None,
+            GIVEN_BACK if self.by_id => None,
+            ON_ITS_LIST => Some(Owner::Listed),
+            owner => Some(Owner::Word(owner)),
+        }
+    }
+
+    /// Whether what a monitor has of its owner is a place of a thread's stack: so it is of one who had locked before anybody else wanted to.
+    ///
+    /// # Safety
+    /// It must be the JavaThread of a thread that has not ended.
+    pub unsafe fn is_on_stack(&self, owner: usize, java_thread: usize) -> bool {
+        // SAFETY: by the caller's promise; written before the thread began.
+        let (end, size) = unsafe { (word(java_thread + self.stack.0), word(java_thread + self.stack.1)) };
+        (end.wrapping_sub(size)..end).contains(&owner)
+    }
+
+    /// Whether a thread has an object on its list.
+    ///
+    /// # Safety
+    /// As of [`is_on_stack`](Self::is_on_stack).
+    pub unsafe fn has_listed(&self, object: usize, java_thread: usize) -> bool {
+        let Some((top, base)) = self.list else { return false };
+        // SAFETY: by the caller's promise; the thread may be writing it, a half word at a time.
+        let top = unsafe { ((java_thread + top) as *const u32).read_volatile() } as usize;
+        let listed = top.saturating_sub(base) / WORD;
+        // SAFETY: the list has room for so many, by the JVM's own word.
+        (0..listed.min(LISTED)).any(|at| unsafe { word(java_thread + base + at * WORD) } == object)
+    }
+}
+
+/// # Safety
+/// There must be an aligned word.
+unsafe fn word(place: usize) -> usize {
+    // SAFETY: by the caller's promise; other threads write whole words.
+    unsafe { (place as *const usize).read_volatile() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MONITORS: Monitors = Monitors {
+        env: 2 * WORD,
+        wanted: WORD,
+        stack: (3 * WORD, 4 * WORD),
+        list: Some((5 * WORD, 6 * WORD)),
+        owner: WORD,
+        by_id: false,
+    };
+
+    /// A JavaThread that wants a monitor, with a stack from 800 to 900, and a list whose end is given.
+    fn thread(monitor: &[usize; 2], top: usize) -> [usize; 8] {
+        [0, monitor.as_ptr() as usize, 0, 900, 100, top * WORD, 71, 72]
+    }
+
+    #[test]
+    fn the_owner_is_what_the_monitor_has() {
+        let owner = |owner| {
+            let monitor = [0, owner];
+            let thread = thread(&monitor, 6);
+            // SAFETY: it stands for the calling thread's JavaThread, and has its monitor.
+            unsafe { MONITORS.owner(thread.as_ptr() as usize + MONITORS.env) }
+        };
+        assert_eq!(owner(0), None, "it has been given away a moment ago");
+        assert_eq!(owner(ON_ITS_LIST), Some(Owner::Listed));
+        assert_eq!(owner(5_000), Some(Owner::Word(5_000)));
+        assert_eq!(owner(GIVEN_BACK), Some(Owner::Word(GIVEN_BACK)), "only where owners have ids");
+    }
+
+    #[test]
+    fn an_owner_is_known_by_his_stack_or_his_list() {
+        let thread = thread(&[0; 2], 7);
+        let place = thread.as_ptr() as usize;
+        // SAFETY: it stands for the JavaThread of a thread that has not ended.
+        let is = |owner| unsafe { MONITORS.is_on_stack(owner, place) };
+        assert!(is(800) && is(899) && !is(900) && !is(799) && !is(place));
+        // SAFETY: as above.
+        let has = |object| unsafe { MONITORS.has_listed(object, place) };
+        assert!(has(71) && !has(72), "the second place is free");
+    }
+}
