@@ -193,6 +193,10 @@ impl Session {
         }
         // Before all else: a thread stays in its handler for it.
         self.recorder.witness.answer(self.rig.stay(), &mut self.questions.on(resolver, env));
+        if self.disk.state_is_due(clock::monotonic()) {
+            // What a thread ran until now has its samples in this round: read later, its clock would have what no sample on disk stands for.
+            registry().refresh_cpu();
+        }
         self.take_in(resolver, env);
         self.courses.look(&mut self.recorder.recording, env);
         if self.recorder.witness.is_due() {
@@ -226,7 +230,6 @@ impl Session {
         self.recorder.count_dropped(self.rig.counters());
         let contradicted = self.recorder.witness.counts().contradicted.values().sum();
         let state = self.disk.wants_state(now, contradicted).then(|| {
-            registry().refresh_cpu();
             self.recorder.complete_tracks();
             self.state(trust::meta(self, program), trust::run(self, program, Powers::default()), false)
         });

@@ -74,6 +74,11 @@ impl Disk {
         }
     }
 
+    /// True if it is time for the state of the run.
+    pub fn state_is_due(&self, now_ns: u64) -> bool {
+        !self.stopped && self.writer.is_some() && now_ns >= self.state_due_ns
+    }
+
     /// True if the state of the run is to be written: what the JVM contradicts is told with the samples that it contradicts.
     pub fn wants_state(&mut self, now_ns: u64, contradicted: u64) -> bool {
         let is_due = now_ns >= self.state_due_ns || contradicted != self.contradicted;
