@@ -35,6 +35,7 @@ public class Parked {
     private static final int SLEEPS = 4;
     private static final int SHORT = 200_000;
     private static final int SLEEP_MS = 30;
+    private static final int TRIES = 20;
     /** A wait may end a little early by the kernel's clock. */
     private static final double TICK_MS = 1;
 
@@ -64,15 +65,17 @@ public class Parked {
             }
             Check.atLeast(200, waited, "for how long " + wanter + " waited, in ms");
         }
-        List<Mark> sleeps = of(profile, "main", "Parked$Bell");
-        sleeps.removeIf(mark -> !mark.has("Parked$Program.sleep"));
-        Check.equal(SLEEPS, sleeps.size(), "times that main parked for a time");
         for (int i = 0; i < SLEEPS; i++) {
-            Mark mark = sleeps.get(i);
+            double begin = run.number("sleep-" + i + ".begin") / 1e6;
+            double end = run.number("sleep-" + i + ".end") / 1e6;
+            List<Mark> sleeps = of(profile, "main", "Parked$Bell");
+            sleeps.removeIf(each -> each.endMs < begin || each.startMs > end);
+            Check.equal(1, sleeps.size(), "times that main parked then: " + sleeps);
+            Mark mark = sleeps.get(0);
             within(run, "sleep-" + i, mark);
-            Check.atLeast(SLEEP_MS - TICK_MS, mark.ms(), "how long that was, in ms");
             Check.that(mark.data.get("owner") == null || mark.data.get("owner").isJsonNull(), "nobody has a bell: " + mark);
             if (i % 2 == 0) {
+                Check.atLeast(SLEEP_MS - TICK_MS, mark.ms(), "how long that was, in ms");
                 Check.equal(SLEEP_MS * 1_000_000L, mark.number("timeout"), "its timeout, in ns");
             } else {
                 Check.between(1, mark.number("timeout"), SLEEP_MS * 1_000_000L, "its timeout, by the time of day, in ns");
@@ -213,12 +216,18 @@ public class Parked {
         }
 
         static void sleep(String what, boolean until) {
-            long begin = System.nanoTime();
-            if (until) {
-                LockSupport.parkUntil(BELL, System.currentTimeMillis() + SLEEP_MS);
-            } else {
-                LockSupport.parkNanos(BELL, SLEEP_MS * 1_000_000L);
-            }
+            long begin;
+            int tries = 0;
+            do {
+                long end = System.currentTimeMillis() + SLEEP_MS;
+                begin = System.nanoTime();
+                if (until) {
+                    LockSupport.parkUntil(BELL, end);
+                } else {
+                    LockSupport.parkNanos(BELL, SLEEP_MS * 1_000_000L);
+                }
+                // A machine that is in use elsewhere may let the time come before the thread parks.
+            } while (until && System.nanoTime() - begin < SLEEP_MS * 500_000L && ++tries < TRIES);
             said(what, begin);
         }
     }
@@ -232,11 +241,16 @@ public class Parked {
             Thread first = daemon("first", () -> lockBoth(one, other));
             Thread second = daemon("second", () -> lockBoth(other, one));
             BOTH.await();
-            while (first.getState() != Thread.State.WAITING || second.getState() != Thread.State.WAITING
-                || !one.hasQueuedThreads() || !other.hasQueuedThreads()) {
+            while (!wantsLock(first) || !wantsLock(second)) {
                 Thread.sleep(1);
             }
             Thread.sleep(20);
+        }
+
+        private static boolean wantsLock(Thread thread) {
+            Object blocker = LockSupport.getBlocker(thread);
+            return blocker != null && blocker.getClass().getName().startsWith(ReentrantLock.class.getName())
+                && thread.getState() == Thread.State.WAITING;
         }
 
         private static Thread daemon(String name, Runnable run) {

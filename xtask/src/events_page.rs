@@ -54,8 +54,8 @@ The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often a
 the JVM's own counters (not with -XX:-UsePerfData): the collections are a part of it. Before JDK 13 or so the JVM has the second in the first.
 
 What threads still wait for when the recording ends, or is dumped, is told apart: with `monitor` who wants a lock and who has it (`Still waits for a lock`, the
-report's `waiting` {`thread`, `class`, `owner`, `waited_ms`}, a line of the summary), with `wait` who has not been notified, with `park` who is parked, and, if it is for a lock, who has that; the 200
-that have waited the longest. So a `dump` of a program that hangs says on what. Not told: what began before the recording; who has a monitor, before JDK 17 (whose JVM may crash
+report's `waiting` {`thread`, `class`, `owner`, `waited_ms`}, a line of the summary), with `wait` who has not been notified, with `park` who is parked, and, if it is for a lock, who has that; of each
+the 200 that have waited the longest. So a `dump` of a program that hangs says on what. Not told: what began before the recording; who has a monitor, before JDK 17 (whose JVM may crash
 on the question) and beyond the first 20; the class of it, where the agent was attached. When a wait is over the next profile has all of it.
 
 JFR knows more kinds, and times for some of these that JVMTI does not tell: [jfr.md](jfr.md) has how its recording gets into the profile,

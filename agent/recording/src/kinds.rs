@@ -101,10 +101,10 @@ pub static MONITOR: EventKind = EventKind {
         figures: &[Figure::text("class", "Lock of class"), Figure::text("owner", "Held by")],
     },
     source: "JVMTI MonitorContendedEnter and MonitorContendedEntered; who held it as the wait began from the JVM's own tables",
-    lacks: "Who held it, before JDK 17, where it was given on at that moment, where a virtual thread has it that nobody had wanted before, \
-            and among more than 2,000 threads; locks of java.util.concurrent, which `park` \
+    lacks: "Who held it, before JDK 17, where it was given on at that moment, and among more than 2,000 threads; of virtual threads, which have \
+            no names there, it may be the carrier, or nobody; locks of java.util.concurrent, which `park` \
             tells of; virtual threads; before JDK 27 a thread that was notified, and waits for the monitor to go on.",
-    cost: "Two clock readings each time that a thread has to wait for a monitor, and a stack where that took a millisecond.",
+    cost: "Two clock readings, and a look at who has it, each time that a thread has to wait for a monitor; a stack where that took a millisecond.",
 };
 
 /// A thread waited to be notified.

@@ -59,7 +59,7 @@ impl<'e> Blocker<'e> {
         let signature =
             java::cleared(env, class).and_then(|class| jvmti.class_signature(class.as_raw()).ok());
         let class = signature.map_or_else(String::new, |signature| readable::type_name(&signature));
-        (class, self.owner.as_ref().and_then(|owner| called(jvmti, owner.as_raw())))
+        (class, self.owner.as_ref().and_then(|owner| called(jvmti, owner, env)))
     }
 }
 
@@ -70,7 +70,13 @@ fn field<'e>(of: &JObject<'_>, field: JFieldID, env: &mut JNIEnv<'e>) -> Option<
 }
 
 /// What a thread is called, for a person; `None` where the JVM does not tell.
-pub fn called(jvmti: Jvmti, thread: jni_sys::jobject) -> Option<String> {
-    let name = jvmti.thread_name(thread).ok()?;
-    Some(if name.is_empty() { "a virtual thread".to_owned() } else { name })
+pub fn called(jvmti: Jvmti, thread: &JObject<'_>, env: &JNIEnv<'_>) -> Option<String> {
+    let name = jvmti.thread_name(thread.as_raw()).ok()?;
+    if !name.is_empty() {
+        return Some(name);
+    }
+    let has_virtual = jvmti.jdk().is_some_and(|jdk| jdk >= 21);
+    // SAFETY: the calling thread's, of a JVM that has this function, and a reference that is valid there.
+    let is_virtual = has_virtual && unsafe { java::is_virtual(env.get_raw(), thread.as_raw()) };
+    Some(if is_virtual { "a virtual thread" } else { "a thread without a name" }.to_owned())
 }

@@ -86,9 +86,11 @@ pub fn meet(monitors: Option<Monitors>) {
 /// A Java thread is there: the calling one, or one that was `found`, which may have ended meanwhile.
 pub fn started(tid: u32, java_thread: usize, env: &mut JNIEnv<'_>, thread: &JObject<'_>, found: bool) {
     let Some(monitors) = MONITORS.get() else { return };
-    let id = if monitors.by_id() { java::id(env, thread) } else { None };
-    if let Some(slot) = registry().slots().find(tid).filter(|_| java_thread != 0) {
-        CERTAIN.enter((tid, slot.serial()), java_thread, id.unwrap_or(java_thread as u64), found);
+    let word = if monitors.by_id() { java::id(env, thread) } else { Some(java_thread as u64) };
+    let slot = registry().slots().find(tid).filter(|_| java_thread != 0);
+    match slot.zip(word) {
+        Some((slot, word)) => CERTAIN.enter((tid, slot.serial()), java_thread, word, found),
+        None => CERTAIN.set_whole(false),
     }
 }
 
@@ -101,26 +103,37 @@ unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
     // SAFETY: by the caller's promise.
     let serial = match unsafe { monitors.owner(env as usize) } {
         None => None,
-        Some(Owner::Word(word)) => {
-            let known = CERTAIN.of(word as u64);
-            if monitors.by_id() && known.is_none() {
-                return VIRTUAL;
-            }
-            // SAFETY: as long as it is asked about, a thread does not end.
-            let on_stack = |java_thread| unsafe { monitors.is_on_stack(word, java_thread) };
-            known.or_else(|| CERTAIN.find(MOST_ASKED, on_stack))
-        }
-        Some(Owner::Listed) => {
-            // SAFETY: the JVM's references for a callback are places of the object's address.
-            let address = || unsafe { object.cast::<usize>().read_volatile() };
-            let wanted = address();
-            // SAFETY: as above.
-            let has = |java_thread| unsafe { monitors.has_listed(wanted, java_thread) };
-            // A collector may have moved the object, and another one to where it was.
-            CERTAIN.find(MOST_ASKED, has).filter(|_| address() == wanted)
-        }
+        Some(Owner::Word(word)) => match CERTAIN.of(word as u64) {
+            Err(()) if monitors.by_id() => return VIRTUAL,
+            Ok(Some(known)) => Some(known),
+            _ => CERTAIN.find(MOST_ASKED, |thread| monitors.is_on_stack(word, thread)),
+        },
+        // SAFETY: by the caller's promise.
+        Some(Owner::Listed) => unsafe { listed(monitors, env, object) },
     };
     serial.map_or(0, u64::from)
+}
+
+/// Who has an object on his list. A collector may be moving objects meanwhile: what was seen counts if it is so still when the JVM lets this
+/// thread on.
+///
+/// # Safety
+/// As of [`owner`].
+unsafe fn listed(monitors: &Monitors, env: *mut jni_sys::JNIEnv, object: jobject) -> Option<u32> {
+    let find = || {
+        // SAFETY: the JVM's references for a callback are places of the object's address.
+        let wanted = unsafe { object.cast::<usize>().read_volatile() };
+        let found = CERTAIN.find(MOST_ASKED, |thread| monitors.has_listed(wanted, thread));
+        found.map(|serial| (serial, wanted))
+    };
+    let found = find()?;
+    // SAFETY: by the caller's promise; whatever is asked, the answer takes until the collector has stopped.
+    let env = unsafe { JNIEnv::from_raw(env) }.ok()?;
+    // SAFETY: as above.
+    let object = unsafe { java::object(&env, object) };
+    let same = env.is_same_object(&object, &object);
+    java::cleared(&env, same)?;
+    find().filter(|again| *again == found).map(|(serial, _)| serial)
 }
 
 /// What the thread was called that had a lock, by the note of a wait for it that began `since`.
@@ -134,7 +147,7 @@ fn owner_name(note: u64, since: u64) -> String {
 
 unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
     // SAFETY: the JVM passes the calling thread's JNIEnv, and references that are valid there.
-    guard((), || unsafe { place::begin(env, thread, &STILL_ENTERS, owner(env, object)) });
+    guard((), || unsafe { place::begin(env, thread, &STILL_ENTERS, || owner(env, object)) });
 }
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
@@ -161,7 +174,7 @@ unsafe extern "C" fn wait(
     // SAFETY: as above.
     let timeout_ms = u64::try_from(timeout_ms).unwrap_or(0);
     // SAFETY: as above.
-    guard((), || unsafe { place::begin(env, thread, &STILL_WAITS, timeout_ms) });
+    guard((), || unsafe { place::begin(env, thread, &STILL_WAITS, || timeout_ms) });
 }
 
 unsafe extern "C" fn waited(

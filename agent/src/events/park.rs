@@ -81,7 +81,7 @@ unsafe fn begin<'e>(
     let thread = unsafe { java::object(&env, thread) };
     let blocker = Blocker::of(&thread, &mut env);
     // A virtual thread that comes here is pinned: it does not leave its carrier before it has been woken.
-    place::begin_here(&STILL_PARKS, timeout(until, time));
+    place::begin_here(&STILL_PARKS, || timeout(until, time));
     Some((env, blocker))
 }
 

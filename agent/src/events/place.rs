@@ -100,7 +100,12 @@ pub fn class_name(class: jni_sys::jclass) -> String {
 ///
 /// # Safety
 /// `env` must be the calling thread's, and `thread` a reference that is valid there.
-pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, still: &'static Row, note: u64) {
+pub unsafe fn begin(
+    env: *mut jni_sys::JNIEnv,
+    thread: jobject,
+    still: &'static Row,
+    note: impl FnOnce() -> u64,
+) {
     // SAFETY: by the caller's promise.
     if !unsafe { is_virtual(env, thread) } {
         begin_here(still, note);
@@ -108,11 +113,12 @@ pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, still: &'static 
 }
 
 /// The same of whatever runs on the calling thread, and will not leave it until that is over.
-pub fn begin_here(still: &'static Row, note: u64) {
+pub fn begin_here(still: &'static Row, note: impl FnOnce() -> u64) {
     if !own_thread::is_calling()
         && let Some(known) = known()
     {
-        known.slot.begin_wait(Wait { since: clock::monotonic(), kind: still.number(), note });
+        let (since, kind) = (clock::monotonic(), still.number());
+        known.slot.begin_wait(Wait { since, kind, note: note() });
     }
 }
 

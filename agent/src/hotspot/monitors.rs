@@ -5,6 +5,7 @@
 
 use super::HotSpot;
 use super::vmstructs::Table;
+use crate::threads::certain::Side;
 
 /// The first JDK whose threads say what they want before they tell of it.
 const SINCE: u32 = 17;
@@ -87,26 +88,18 @@ impl Monitors {
     }
 
     /// Whether what a monitor has of its owner is a place of a thread's stack: so it is of one who had locked before anybody else wanted to.
-    ///
-    /// # Safety
-    /// It must be the JavaThread of a thread that has not ended.
-    pub unsafe fn is_on_stack(&self, owner: usize, java_thread: usize) -> bool {
-        // SAFETY: by the caller's promise; written before the thread began.
-        let (end, size) = unsafe { (word(java_thread + self.stack.0), word(java_thread + self.stack.1)) };
-        (end.wrapping_sub(size)..end).contains(&owner)
+    pub fn is_on_stack(&self, owner: usize, thread: &Side) -> bool {
+        let stack = thread.word(self.stack.0).zip(thread.word(self.stack.1));
+        stack.is_some_and(|(end, size)| (end.wrapping_sub(size)..end).contains(&owner))
     }
 
     /// Whether a thread has an object on its list.
-    ///
-    /// # Safety
-    /// As of [`is_on_stack`](Self::is_on_stack).
-    pub unsafe fn has_listed(&self, object: usize, java_thread: usize) -> bool {
-        let Some((top, base)) = self.list else { return false };
-        // SAFETY: by the caller's promise; the thread may be writing it, a half word at a time.
-        let top = unsafe { ((java_thread + top) as *const u32).read_volatile() } as usize;
-        let listed = top.saturating_sub(base) / WORD;
-        // SAFETY: the list has room for so many, by the JVM's own word.
-        (0..listed.min(LISTED)).any(|at| unsafe { word(java_thread + base + at * WORD) } == object)
+    pub fn has_listed(&self, object: usize, thread: &Side) -> bool {
+        let listed = self.list.and_then(|(top, base)| Some((thread.half(top)? as usize, base)));
+        listed.is_some_and(|(top, base)| {
+            let listed = top.saturating_sub(base) / WORD;
+            (0..listed.min(LISTED)).any(|at| thread.word(base + at * WORD) == Some(object))
+        })
     }
 }
 
@@ -120,6 +113,7 @@ unsafe fn word(place: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads::certain::Certain;
 
     const MONITORS: Monitors = Monitors {
         env: 2 * WORD,
@@ -152,12 +146,11 @@ mod tests {
     #[test]
     fn an_owner_is_known_by_his_stack_or_his_list() {
         let thread = thread(&[0; 2], 7);
-        let place = thread.as_ptr() as usize;
-        // SAFETY: it stands for the JavaThread of a thread that has not ended.
-        let is = |owner| unsafe { MONITORS.is_on_stack(owner, place) };
-        assert!(is(800) && is(899) && !is(900) && !is(799) && !is(place));
-        // SAFETY: as above.
-        let has = |object| unsafe { MONITORS.has_listed(object, place) };
+        let certain = Certain::default();
+        certain.enter((1, 10), thread.as_ptr() as usize, 7, false);
+        let is = |owner| certain.find(1, |side| MONITORS.is_on_stack(owner, side)).is_some();
+        assert!(is(800) && is(899) && !is(900) && !is(799));
+        let has = |object| certain.find(1, |side| MONITORS.has_listed(object, side)).is_some();
         assert!(has(71) && !has(72), "the second place is free");
     }
 }

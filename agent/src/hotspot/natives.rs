@@ -32,12 +32,13 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, looked: *mut 
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let parts = |flags: u32| {
         let part = move |header: &&libc::Elf64_Phdr| {
-            header.p_type == libc::PT_LOAD && header.p_flags & (libc::PF_W | libc::PF_X) == flags
+            header.p_type == libc::PT_LOAD
+                && header.p_flags & (libc::PF_R | libc::PF_W | libc::PF_X) == libc::PF_R | flags
         };
         // What lies in the file: whatever is behind it begins empty, and has no table.
         let range = |header: &libc::Elf64_Phdr| {
-            let start = usize::try_from(info.dlpi_addr + header.p_vaddr).unwrap_or(0);
-            start..start + usize::try_from(header.p_filesz).unwrap_or(0)
+            let start = usize::try_from(info.dlpi_addr.wrapping_add(header.p_vaddr)).unwrap_or(0);
+            start..start.saturating_add(usize::try_from(header.p_filesz).unwrap_or(0))
         };
         headers.iter().filter(part).map(range).collect::<Vec<Range<usize>>>()
     };

@@ -101,13 +101,11 @@ impl Stacks {
             } else {
                 None
             };
+            // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
+            let owner = owner.map(|owner| unsafe { java::object(env, owner) });
             // It may have got it in between.
-            let is_itself = owner.is_some_and(|owner| {
-                // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
-                let owner = unsafe { java::object(env, owner) };
-                env.is_same_object(&owner, &thread).unwrap_or(false)
-            });
-            let owner = owner.filter(|_| !is_itself).and_then(|owner| blocker::called(jvmti, owner));
+            let owner = owner.filter(|owner| !env.is_same_object(owner, &thread).unwrap_or(false));
+            let owner = owner.and_then(|owner| blocker::called(jvmti, &owner, env));
             // SAFETY: as above.
             let monitor = unsafe { java::object(env, monitor) };
             let class = env.get_object_class(&monitor)?;

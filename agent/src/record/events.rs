@@ -2,6 +2,8 @@
 //!
 //! A stack that comes with one is held to the bytecode and shown as a sample's is. It is no sample: it must never count as one.
 
+use std::collections::HashMap;
+
 use vouch_recording::kinds::ALLOCATION;
 use vouch_recording::{Allocation, Mark, Recording, StackId, Unit};
 use vouch_report::{WaitingReport, millis};
@@ -18,7 +20,7 @@ use crate::jvm::{Jvm, Wanted};
 use crate::markers::markers;
 use crate::threads::Waiting;
 
-/// So many waits that are not over are told, and of so many who has what they want: the JVM stands still for each.
+/// So many waits of a kind that are not over are told, and of so many who has what they want: the JVM stands still for each.
 const STILL: usize = 200;
 const OWNERS: usize = 20;
 
@@ -46,7 +48,12 @@ impl Recorder {
         let is_lock = |waiting: &Waiting| waiting.wait.kind == STILL_ENTERS.number();
         waiting.retain(|waiting| self.events.iter().any(|row| row.number() == waiting.wait.kind));
         waiting.sort_by_key(|waiting| (!is_lock(waiting), waiting.wait.since));
-        waiting.truncate(STILL);
+        let mut kinds = HashMap::new();
+        waiting.retain(|waiting| {
+            let many = kinds.entry(waiting.wait.kind).or_insert(0);
+            *many += 1;
+            *many <= STILL
+        });
         let threads: Vec<_> = waiting.iter().map(|waiting| (waiting.tid, waiting.serial)).collect();
         let locks = waiting.iter().filter(|waiting| is_lock(waiting)).count();
         let wanted = jvm.wanted(&threads, locks.min(OWNERS));

@@ -26,6 +26,7 @@ pub fn enter_all(
         "this JVM's VMStructs are not as expected: threads that were there before the agent have no stacks",
     )?;
     let place = place.ok_or("the calling thread's JavaThread cannot be found")?;
+    CERTAIN.set_whole(true);
     each_java_thread(jvmti, env, |env, thread| {
         let java_thread = java::java_thread(env, thread);
         let Some(tid) = layout.tid(java_thread).filter(|_| java_thread != 0) else { return };
@@ -33,9 +34,7 @@ pub fn enter_all(
         let their_env = (java_thread + place) as *mut c_void;
         registry().java_start(tid, their_env, java_thread, name.as_deref());
         monitor::started(tid, java_thread, env, thread, true);
-        if jvmti.alive(thread.as_raw()) {
-            CERTAIN.confirm(tid);
-        } else {
+        if !jvmti.alive(thread.as_raw()) {
             registry().java_end(tid);
             CERTAIN.leave(tid);
         }
