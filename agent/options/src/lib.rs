@@ -159,8 +159,8 @@ pub static KEYS: [Key; 22] = [
         "default",
         "WHAT",
         &[
-            "what the JVM does meanwhile: off, all, or some of default, gc, monitor, wait, park,",
-            "alloc, exception, class, jit, joined by + (`vouch events` tells what each is)",
+            "what the JVM does meanwhile: off, all, or some of default, gc, monitor, wait,",
+            "park, alloc, exception, class, jit, joined by + (`vouch events` tells of each)",
         ],
     ),
     of(

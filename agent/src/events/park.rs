@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni_sys::{jboolean, jlong, jobject};
 use once_cell::sync::OnceCell;
-use vouch_recording::{Category, Figure, MarkKind, Unit, kinds};
+use vouch_recording::{Category, Figure, MarkKind, kinds};
 use vouch_sample::values;
 use vouch_signal::slots::Wait;
 
@@ -30,9 +30,9 @@ pub static PARK: Row = Row { brings: Brings::Texts, can: is_bound, ..Row::of(&ki
 pub static STILL_PARKS: Row = Row::own(&MarkKind {
     key: "still_parks",
     label: "Still parked",
-    description: "The thread waited parked (java.util.concurrent), and did when this was written.",
+    description: "The thread was parked (java.util.concurrent) when this was written.",
     category: Category::Other,
-    figures: &[Figure { key: "class", label: "Parked on", unit: Unit::Text }],
+    figures: &[Figure::text("class", "Parked on")],
 });
 
 /// If the native method that is being bound is the one, says what to bind in its place; `park` is the JVM's function for it.
