@@ -29,7 +29,7 @@ pub use code::{compiled, prepared};
 pub use collection::{stood, stood_since, told_by};
 pub use monitor::STILL_ENTERS;
 pub use park::STILL_PARKS;
-pub use place::{DEEPEST, is_of_this_recording, started};
+pub use place::{DEEPEST, class_of_object, is_of_this_recording, started};
 pub use row::{Brings, Row};
 
 /// All of them.

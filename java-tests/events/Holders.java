@@ -43,7 +43,7 @@ public class Holders {
         }
         Check.equal(Vm.major() >= 24 ? LOCKS + 1 : LOCKS, waits.size(), "threads that waited");
         for (Map.Entry<String, Mark> wait : waits.entrySet()) {
-            boolean told = wait.getValue().data.has("owner") && !wait.getValue().data.get("owner").isJsonNull();
+            boolean told = wait.getValue().says("owner");
             String owner = wait.getKey().equals("wants a virtual one's") ? "a virtual thread" : wait.getKey().replace("wanter", "holder");
             Check.equal(Vm.major() >= 17, told, "that it is told for whom " + wait.getKey() + " waited: " + wait.getValue().data);
             if (told) {

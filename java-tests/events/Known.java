@@ -20,6 +20,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Mark;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
+import dev.vouch.test.Stretch;
 import dev.vouch.test.Vm;
 
 public class Known {
@@ -102,16 +103,13 @@ public class Known {
 
     private static List<Mark> marks(Profile profile, String kind, String field, String text) {
         List<Mark> marks = profile.marks(kind);
-        marks.removeIf(mark -> !mark.data.has(field) || mark.data.get(field).isJsonNull() || !mark.text(field).equals(text));
+        marks.removeIf(mark -> !mark.says(field, text));
         return marks;
     }
 
     /** Within what the program measured around it, and as long as it was at least. */
     private static void within(Run run, String what, int number, Mark mark, double least) {
-        double begin = run.number(what + number + ".begin") / 1e6;
-        double end = run.number(what + number + ".end") / 1e6;
-        // The file's times are whole microseconds.
-        Check.that(begin - 0.002 <= mark.startMs && mark.endMs <= end + 0.002, mark + " lies within " + begin + " to " + end);
+        Stretch.holds(run, what + number, mark);
         Check.atLeast(least, mark.ms(), "length of " + mark);
     }
 
@@ -221,7 +219,7 @@ public class Known {
             for (int i = 0; i < COLLECTIONS; i++) {
                 long begin = System.nanoTime();
                 System.gc();
-                said("gc" + i, begin);
+                Stretch.said("gc" + i, begin);
             }
             for (int i = 0; i < LOCKS; i++) {
                 contend("wanter-" + i);
@@ -242,11 +240,6 @@ public class Known {
             for (int i = 0; i < ARRAYS; i++) {
                 allocate();
             }
-        }
-
-        private static void said(String what, long begin) {
-            System.out.println(what + ".begin=" + begin);
-            System.out.println(what + ".end=" + System.nanoTime());
         }
 
         static Integer hot(int i) {
@@ -273,7 +266,7 @@ public class Known {
         static void want(String what) {
             long begin = System.nanoTime();
             synchronized (LOCK) {
-                said(what, begin);
+                Stretch.said(what, begin);
             }
         }
 
@@ -281,7 +274,7 @@ public class Known {
             synchronized (LOCK) {
                 long begin = System.nanoTime();
                 LOCK.wait(30);
-                said(what, begin);
+                Stretch.said(what, begin);
             }
         }
 

@@ -28,6 +28,7 @@ import dev.vouch.test.Profile;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
+import dev.vouch.test.Stretch;
 import dev.vouch.test.Vm;
 
 public class Parked {
@@ -57,7 +58,7 @@ public class Parked {
             double waited = 0;
             // A thread that parks may be woken for nothing, and park again.
             for (Mark mark : of(profile, wanter, "java.util.concurrent.locks.ReentrantLock$NonfairSync")) {
-                within(run, wanter, mark);
+                Stretch.holds(run, wanter, mark);
                 Check.equal("main", mark.text("owner"), "who had the lock");
                 Check.equal(0, mark.number("timeout"), "for how long it was to wait, at most");
                 Check.that(mark.has("Parked$Program.want"), "where it waited: " + mark.stack.functions());
@@ -66,14 +67,15 @@ public class Parked {
             Check.atLeast(200, waited, "for how long " + wanter + " waited, in ms");
         }
         for (int i = 0; i < SLEEPS; i++) {
-            double begin = run.number("sleep-" + i + ".begin") / 1e6;
-            double end = run.number("sleep-" + i + ".end") / 1e6;
+            String sleep = "sleep-" + i;
+            double begin = Stretch.begin(run, sleep);
+            double end = Stretch.end(run, sleep);
             List<Mark> sleeps = of(profile, "main", "Parked$Bell");
             sleeps.removeIf(each -> each.endMs < begin || each.startMs > end);
             Check.equal(1, sleeps.size(), "times that main parked then: " + sleeps);
             Mark mark = sleeps.get(0);
-            within(run, "sleep-" + i, mark);
-            Check.that(mark.data.get("owner") == null || mark.data.get("owner").isJsonNull(), "nobody has a bell: " + mark);
+            Stretch.holds(run, sleep, mark);
+            Check.that(!mark.says("owner"), "nobody has a bell: " + mark);
             if (i % 2 == 0) {
                 Check.atLeast(SLEEP_MS - TICK_MS, mark.ms(), "how long that was, in ms");
                 Check.equal(SLEEP_MS * 1_000_000L, mark.number("timeout"), "its timeout, in ns");
@@ -92,17 +94,8 @@ public class Parked {
 
     private static List<Mark> of(Profile profile, String track, String kind) {
         List<Mark> marks = profile.marks("park");
-        marks.removeIf(mark -> !mark.track.name.equals(track) || !mark.data.has("class") || mark.data.get("class").isJsonNull()
-            || !mark.text("class").equals(kind));
+        marks.removeIf(mark -> !mark.track.name.equals(track) || !mark.says("class", kind));
         return marks;
-    }
-
-    /** Within what the program measured around it. */
-    private static void within(Run run, String what, Mark mark) {
-        double begin = run.number(what + ".begin") / 1e6;
-        double end = run.number(what + ".end") / 1e6;
-        // The file's times are whole microseconds.
-        Check.that(begin - 0.002 <= mark.startMs && mark.endMs <= end + 0.002, mark + " lies within " + begin + " to " + end);
     }
 
     private static void stuck() {
@@ -181,12 +174,6 @@ public class Parked {
             opened.join();
         }
 
-        private static void said(String what, long begin) {
-            long end = System.nanoTime();
-            System.out.println(what + ".begin=" + begin);
-            System.out.println(what + ".end=" + end);
-        }
-
         private static void contend(String name) throws InterruptedException {
             Thread wanter = new Thread(() -> want(name), name);
             LOCK.lock();
@@ -209,7 +196,7 @@ public class Parked {
             long begin = System.nanoTime();
             LOCK.lock();
             try {
-                said(what, begin);
+                Stretch.said(what, begin);
             } finally {
                 LOCK.unlock();
             }
@@ -228,7 +215,7 @@ public class Parked {
                 }
                 // A machine that is in use elsewhere may let the time come before the thread parks.
             } while (until && System.nanoTime() - begin < SLEEP_MS * 500_000L && ++tries < TRIES);
-            said(what, begin);
+            Stretch.said(what, begin);
         }
     }
 

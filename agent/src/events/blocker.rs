@@ -7,9 +7,9 @@ use jni::objects::{GlobalRef, JFieldID, JObject, JValueOwned};
 use jni::signature::ReturnType;
 use once_cell::sync::OnceCell;
 
+use super::place::class_of_object;
 use crate::facade::Jvmti;
 use crate::java;
-use crate::resolve::readable;
 
 /// Where it stands.
 struct Fields {
@@ -54,12 +54,8 @@ impl<'e> Blocker<'e> {
     }
 
     /// Its class as in source, and the name of the thread that has it.
-    pub fn told(&self, jvmti: Jvmti, env: &mut JNIEnv<'_>) -> (String, Option<String>) {
-        let class = env.get_object_class(&self.object);
-        let signature =
-            java::cleared(env, class).and_then(|class| jvmti.class_signature(class.as_raw()).ok());
-        let class = signature.map_or_else(String::new, |signature| readable::type_name(&signature));
-        (class, self.owner.as_ref().and_then(|owner| called(jvmti, owner, env)))
+    pub fn told(&self, jvmti: Jvmti, env: &JNIEnv<'_>) -> (String, Option<String>) {
+        (class_of_object(&self.object, env), self.owner.as_ref().and_then(|owner| called(jvmti, owner, env)))
     }
 }
 

@@ -8,7 +8,6 @@ use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
 use once_cell::sync::OnceCell;
 use vouch_recording::{Category, Figure, MarkKind, kinds};
-use vouch_sample::values;
 use vouch_signal::slots::Wait;
 
 use super::place;
@@ -145,23 +144,38 @@ fn owner_name(note: u64, since: u64) -> String {
     u32::try_from(note).ok().and_then(name).unwrap_or_default()
 }
 
+/// What a thread waited for is over: `tell` is told of the wait, its end, and the class of that, if the wait is to be shown.
+///
+/// # Safety
+/// `env` must be the calling thread's, and the other two references that are valid there.
+unsafe fn over(
+    row: &'static Row,
+    env: *mut jni_sys::JNIEnv,
+    thread: jthread,
+    object: jobject,
+    tell: impl FnOnce(Wait, u64, &str) -> bool,
+) {
+    // SAFETY: by the caller's promise.
+    let Some(wait) = (unsafe { place::end(env, thread) }) else { return };
+    let ended = clock::monotonic();
+    if row.counted(wait.since, ended) {
+        // SAFETY: as above.
+        let class = unsafe { place::class_of(env, object) };
+        tell(wait, ended, &class);
+    }
+}
+
 unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
     // SAFETY: the JVM passes the calling thread's JNIEnv, and references that are valid there.
     guard((), || unsafe { place::begin(env, thread, &STILL_ENTERS, || owner(env, object)) });
 }
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
+    let tell = |Wait { since, note, .. }: Wait, ended, class: &str| {
+        MONITOR.said_here(since, ended, [class, &owner_name(note, since)], [])
+    };
     // SAFETY: as above.
-    guard((), || unsafe {
-        let Some(Wait { since, note, .. }) = place::end(env, thread) else { return };
-        let ended = clock::monotonic();
-        if MONITOR.counted(since, ended) {
-            let class = place::class_of(env, object);
-            let owner = owner_name(note, since);
-            let values = values([class.len() as u64, owner.len() as u64]);
-            MONITOR.told_here(since, ended, values, &(class + &owner), true);
-        }
-    });
+    guard((), || unsafe { over(&MONITOR, env, thread, object, tell) });
 }
 
 unsafe extern "C" fn wait(
@@ -184,14 +198,10 @@ unsafe extern "C" fn waited(
     object: jobject,
     timed_out: jboolean,
 ) {
+    let tell = |Wait { since, note: timeout_ms, .. }: Wait, ended, class: &str| {
+        let figures = [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)];
+        WAIT.happened_here(since, ended, figures, class)
+    };
     // SAFETY: as above.
-    guard((), || unsafe {
-        let Some(Wait { since, note: timeout_ms, .. }) = place::end(env, thread) else { return };
-        let ended = clock::monotonic();
-        if WAIT.counted(since, ended) {
-            let class = place::class_of(env, object);
-            let figures = [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)];
-            WAIT.happened_here(since, ended, figures, &class);
-        }
-    });
+    guard((), || unsafe { over(&WAIT, env, thread, object, tell) });
 }

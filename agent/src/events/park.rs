@@ -9,7 +9,6 @@ use jni::JNIEnv;
 use jni_sys::{jboolean, jlong, jobject};
 use once_cell::sync::OnceCell;
 use vouch_recording::{Category, Figure, MarkKind, kinds};
-use vouch_sample::values;
 use vouch_signal::slots::Wait;
 
 use super::blocker::Blocker;
@@ -92,8 +91,7 @@ fn end(env: &mut JNIEnv<'_>, blocker: Option<&Blocker<'_>>) {
         let told = blocker.zip(agent()).map(|(blocker, agent)| blocker.told(agent.jvmti, env));
         let (class, owner) = told.unwrap_or_default();
         let owner = owner.unwrap_or_default();
-        let values = values([class.len() as u64, owner.len() as u64, timeout]);
-        PARK.told_here(since, ended, values, &(class + &owner), true);
+        PARK.said_here(since, ended, [&class, &owner], [timeout]);
     }
 }
 

@@ -10,6 +10,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use jni::JNIEnv;
+use jni::objects::JObject;
 use jni_sys::jobject;
 use vouch_sample::Frame;
 use vouch_signal::slots::{Slot, Wait};
@@ -86,8 +87,13 @@ pub unsafe fn class_of(env: *mut jni_sys::JNIEnv, object: jobject) -> String {
     let Ok(env) = (unsafe { JNIEnv::from_raw(env) }) else { return String::new() };
     // SAFETY: as above.
     let object = unsafe { java::object(&env, object) };
-    let class = env.get_object_class(&object);
-    java::cleared(&env, class).map_or_else(String::new, |class| class_name(class.as_raw()))
+    class_of_object(&object, &env)
+}
+
+/// The same of one whose reference is known to be valid.
+pub fn class_of_object(object: &JObject<'_>, env: &JNIEnv<'_>) -> String {
+    let class = env.get_object_class(object);
+    java::cleared(env, class).map_or_else(String::new, |class| class_name(class.as_raw()))
 }
 
 /// A class's name as in source.

@@ -89,6 +89,22 @@ impl Row {
         self.told_here(began, ended, values(figures), text, true)
     }
 
+    /// The same of a kind whose first figures are texts, with these.
+    pub fn said_here<const T: usize, const N: usize>(
+        &'static self,
+        began: u64,
+        ended: u64,
+        texts: [&str; T],
+        figures: [u64; N],
+    ) -> bool {
+        let mut values = [0; VALUES];
+        let lengths = texts.iter().map(|text| text.len() as u64);
+        for (value, figure) in values.iter_mut().zip(lengths.chain(figures)) {
+            *value = figure;
+        }
+        self.told_here(began, ended, values, &texts.concat(), true)
+    }
+
     /// The same, with its stack or without.
     pub fn told_here(
         &'static self,

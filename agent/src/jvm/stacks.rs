@@ -15,9 +15,9 @@ use vouch_signal::stay::DEEPEST;
 use super::{Wanted, Witnessed};
 use crate::clock;
 use crate::events::blocker::{self, Blocker};
+use crate::events::class_of_object;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
-use crate::resolve::readable;
 use crate::threads::{Registry, late};
 
 /// From this JDK on one may ask who has a monitor.
@@ -108,9 +108,7 @@ impl Stacks {
             let owner = owner.and_then(|owner| blocker::called(jvmti, &owner, env));
             // SAFETY: as above.
             let monitor = unsafe { java::object(env, monitor) };
-            let class = env.get_object_class(&monitor)?;
-            let signature = jvmti.class_signature(class.as_raw()).unwrap_or_default();
-            Ok(Some(Wanted { class: readable::type_name(&signature), owner }))
+            Ok(Some(Wanted { class: class_of_object(&monitor, env), owner }))
         });
         let _ = env.delete_local_ref(thread);
         // The JVM may have given the thread's place to another one.

@@ -81,9 +81,9 @@ impl Disk {
 
     /// True if the state of the run is to be written: what the JVM contradicts is told with the samples that it contradicts.
     pub fn wants_state(&mut self, now_ns: u64, contradicted: u64) -> bool {
-        let is_due = now_ns >= self.state_due_ns || contradicted != self.contradicted;
-        self.contradicted = contradicted;
-        !self.stopped && self.writer.as_ref().is_some_and(|writer| is_due || writer.is_full(now_ns))
+        let news = std::mem::replace(&mut self.contradicted, contradicted) != contradicted;
+        let is_full = |writer: &Writer| !self.stopped && (news || writer.is_full(now_ns));
+        self.state_is_due(now_ns) || self.writer.as_ref().is_some_and(is_full)
     }
 
     /// From when on it tells, if not from the beginning.

@@ -40,6 +40,16 @@ public final class Mark {
         return data.get(field).getAsLong();
     }
 
+    /** True if it says anything in this field. */
+    public boolean says(String field) {
+        return data.has(field) && !data.get(field).isJsonNull();
+    }
+
+    /** True if it says this text in this field. */
+    public boolean says(String field, String text) {
+        return says(field) && text(field).equals(text);
+    }
+
     /** A field that says a text. */
     public String text(String field) {
         return strings.get(data.get(field).getAsInt()).getAsString();
