@@ -46,20 +46,22 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, looked: *mut 
     if !holds(&code, looked.inside) {
         return 0;
     }
-    // Some linkers put constants into a part of their own, others to the code.
-    let constants = [parts(0), code.clone()].concat();
+    // Linkers used to put constants to the code. Where they have parts of their own, no page of code is touched for what may be a name:
+    // the library is full of tables of functions, and this is done at each start.
+    let own = parts(0);
+    let constants = if own.is_empty() { &code } else { &own };
     for table in parts(libc::PF_W) {
-        let words = (table.start.next_multiple_of(WORD)..table.end.saturating_sub(2 * WORD)).step_by(WORD);
-        for place in words {
-            // SAFETY: aligned words of the library's data, which is loaded for good; what other threads write in it is whole words.
-            let [name, signature, function] =
-                std::array::from_fn(|at| unsafe { ((place + at * WORD) as *const usize).read_volatile() });
-            if holds(&code, function)
-                && stands(&constants, name, looked.name)
-                && stands(&constants, signature, looked.signature)
+        let (mut name, mut signature) = (0, 0);
+        for place in (table.start.next_multiple_of(WORD)..table.end.saturating_sub(WORD - 1)).step_by(WORD) {
+            // SAFETY: an aligned word of the library's data, which is loaded for good; what other threads write in it is whole words.
+            let word = unsafe { (place as *const usize).read_volatile() };
+            if stands(constants, name, looked.name)
+                && stands(constants, signature, looked.signature)
+                && holds(&code, word)
             {
-                looked.found.push(function);
+                looked.found.push(word);
             }
+            (name, signature) = (signature, word);
         }
     }
     1
