@@ -22,6 +22,7 @@ use crate::events;
 use crate::facade::Jvmti;
 use crate::groups::groups;
 use crate::hotspot::monitors::Monitors;
+use crate::hotspot::nmethods::Nmethods;
 use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
 use crate::hotspot::places::Places;
@@ -183,6 +184,10 @@ impl Agent {
             carried::expect(unsafe { Owner::of(&self.hotspot, own, place, id) });
         }
         let jdk = self.jvmti.jdk().unwrap_or(0);
+        let code = self.places.get().and_then(|places| places.code.as_ref());
+        if let Some(nmethods) = code.and_then(|code| Nmethods::of(&self.hotspot, code)) {
+            events::life::told_by(nmethods);
+        }
         events::meet(env, thread.and_then(|(_, place)| Monitors::of(&self.hotspot, jdk, place)));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());

@@ -1,20 +1,30 @@
 //! The compiled methods there are: where each one's code lies, and how many frames are one at each place of it.
 //!
 //! What was inlined has no frame of its own on the thread's stack: all that one compiled frame stands for comes and goes at
-//! once. The JVM tells of each method that it compiles or gives up, if late: other code may have its place by then. So there is never
+//! once. The JVM tells of each method that it compiles or throws away, if late: other code may have its place by then. So there is never
 //! more than its code cache holds. It must never hold up the JVM's compilers.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 
 use parking_lot::Mutex;
 use vouch_sample::MethodId;
 
 /// All of them, by where their code begins.
-static COMPILED: Mutex<Compiled> = Mutex::new(Compiled { code: BTreeMap::new() });
+static COMPILED: Mutex<Compiled> = Mutex::new(Compiled { code: BTreeMap::new(), changes: None });
 
 #[derive(Debug, Default)]
 struct Compiled {
     code: BTreeMap<usize, Code>,
+    /// What has come and gone since somebody who watches has last asked.
+    changes: Option<Vec<Change>>,
+}
+
+/// Code has come, or gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Loaded { method: MethodId, begin: usize, size: usize },
+    Unloaded { begin: usize },
 }
 
 /// The code of one.
@@ -41,13 +51,30 @@ pub fn loaded(method: MethodId, begin: usize, size: usize, places: impl Iterator
     COMPILED.lock().add(begin, code);
 }
 
-/// The code that began here was given up.
+/// The code that began here was thrown away.
 pub fn unloaded(method: MethodId, begin: usize) {
-    let code = &mut COMPILED.lock().code;
+    let mut compiled = COMPILED.lock();
     // Other code may lie there by now.
-    if code.get(&begin).is_some_and(|code| code.method == method) {
-        code.remove(&begin);
+    if compiled.code.get(&begin).is_some_and(|code| code.method == method) {
+        compiled.remove(begin);
     }
+}
+
+/// From here on changes are kept for whoever asks; the first are of all that is there.
+pub fn watch() {
+    let mut compiled = COMPILED.lock();
+    let all = compiled.code.iter().map(|(begin, code)| code.coming(*begin)).collect();
+    compiled.changes = Some(all);
+}
+
+/// The changes since this was last asked.
+pub fn changes() -> Vec<Change> {
+    COMPILED.lock().changes.as_mut().map(take).unwrap_or_default()
+}
+
+/// Nobody asks any more.
+pub fn unwatch() {
+    COMPILED.lock().changes = None;
 }
 
 /// How a thread has come to stand at a place.
@@ -82,6 +109,12 @@ fn runs(begin: usize, places: impl Iterator<Item = (usize, usize)>) -> Box<[(u32
     runs.into()
 }
 
+impl Code {
+    fn coming(&self, begin: usize) -> Change {
+        Change::Loaded { method: self.method, begin, size: self.end.saturating_sub(begin) }
+    }
+}
+
 impl Compiled {
     fn add(&mut self, begin: usize, code: Code) {
         // Where code lies now no other does any more.
@@ -89,9 +122,19 @@ impl Compiled {
         let gone: Vec<usize> =
             before.into_iter().chain(self.code.range(begin..code.end)).map(|(begin, _)| *begin).collect();
         for begin in gone {
-            self.code.remove(&begin);
+            self.remove(begin);
+        }
+        if let Some(changes) = &mut self.changes {
+            changes.push(code.coming(begin));
         }
         self.code.insert(begin, code);
+    }
+
+    fn remove(&mut self, begin: usize) {
+        self.code.remove(&begin);
+        if let Some(changes) = &mut self.changes {
+            changes.push(Change::Unloaded { begin });
+        }
     }
 
     fn around(&self, pc: usize) -> Option<(&usize, &Code)> {
@@ -163,5 +206,15 @@ mod tests {
         let methods = [120, 145, 155, 165, 200, 305]
             .map(|pc| compiled.place(pc, Stands::Calling).map(|place| place.method.0));
         assert_eq!(methods, [None, Some(5), Some(5), Some(5), None, Some(4)]);
+    }
+
+    #[test]
+    fn whoever_watches_is_told_what_comes_and_goes() {
+        let mut compiled = of([code(1, 100, 50, &[])]);
+        compiled.changes = Some(Vec::new());
+        let (begin, other) = code(2, 140, 20, &[]);
+        compiled.add(begin, other);
+        let loaded = Change::Loaded { method: MethodId(2), begin: 140, size: 20 };
+        assert_eq!(compiled.changes.take(), Some(vec![Change::Unloaded { begin: 100 }, loaded]));
     }
 }

@@ -8,10 +8,12 @@ pub mod blocker;
 mod code;
 mod collection;
 pub mod heap;
+pub mod life;
 pub mod monitor;
 pub mod park;
 mod place;
 mod row;
+pub mod totals;
 
 use std::collections::BTreeMap;
 
@@ -23,10 +25,10 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups;
 use crate::hotspot::monitors::Monitors;
+use crate::hotspot::perf_data::PerfData;
 
 pub use allocation::born;
 pub use code::{compiled, prepared};
-pub use collection::{stood, stood_since, told_by};
 pub use monitor::STILL_ENTERS;
 pub use park::STILL_PARKS;
 pub use place::{DEEPEST, class_of_object, is_of_this_recording, started};
@@ -52,6 +54,7 @@ pub static ROWS: Rows = &[
     &code::EXCEPTION,
     &code::CLASS,
     &code::COMPILATION,
+    &life::GIVEN_UP,
     &groups::TASK,
 ];
 
@@ -101,6 +104,12 @@ pub fn are_chosen(chosen: Chosen, kind: &EventKind) -> bool {
 fn rows(chosen: Chosen) -> impl Iterator<Item = &'static Row> {
     let is_chosen = move |row: &&&Row| row.kind.is_some_and(|kind| are_chosen(chosen, kind));
     ROWS.iter().filter(is_chosen).copied()
+}
+
+/// The counters that this JVM keeps of itself.
+pub fn told_by(data: &PerfData, is_g1: bool) {
+    collection::told_by(data, is_g1);
+    totals::told_by(data);
 }
 
 /// The JVM is up: what is read of its objects is looked for.

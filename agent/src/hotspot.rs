@@ -6,6 +6,7 @@ pub mod continuations;
 pub mod layout;
 pub mod monitors;
 mod natives;
+pub mod nmethods;
 pub mod owner;
 pub mod perf_data;
 pub mod places;

@@ -26,13 +26,12 @@ use crate::anchors::Anchors;
 use crate::clock;
 use crate::contexts::contexts;
 use crate::engine;
-use crate::events;
+use crate::events::{self, totals::Totals};
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
 use crate::guard;
 use crate::hotspot::HotSpot;
-use crate::hotspot::perf_data::Counted;
 use crate::hotspot::places::Places;
 use crate::jvm::Questions;
 use crate::markers::markers;
@@ -97,8 +96,8 @@ pub struct Session {
     untold: Option<String>,
     courses: Courses,
     pub anchors: Anchors,
-    /// How long the program had stood still before.
-    stood_before: Option<Counted>,
+    /// What the JVM had counted before.
+    totals: Totals,
     /// Who wants a lock, at the end or at a dump.
     waiting: Vec<WaitingReport>,
 }
@@ -161,7 +160,7 @@ impl Session {
             untold,
             courses: Courses::of(told),
             anchors,
-            stood_before: events::stood(),
+            totals: Totals::begin(),
             waiting: Vec::new(),
         };
         if session.truth.is_some() {
@@ -290,6 +289,7 @@ impl Session {
         env: &mut JNIEnv<'_>,
     ) -> bool {
         registry().refresh_cpu();
+        self.courses.tell_all();
         let still = self.still_waiting(resolver, env);
         rig::close();
         // What threads have run since their last signal is of this dump, too.
@@ -317,6 +317,7 @@ impl Session {
         resolver: &Resolver,
         env: &mut JNIEnv<'_>,
     ) -> bool {
+        self.courses.tell_all();
         let (still, now) = (self.still_waiting(resolver, env), clock::monotonic());
         self.silence();
         self.take_unsignalled();

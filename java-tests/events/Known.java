@@ -90,7 +90,8 @@ public class Known {
                 run.report().wallMs(), "time at safepoints, in ms");
         }
         JsonArray counters = profile.json.getAsJsonArray("counters");
-        Check.equal(1, counters.size(), "counters");
+        Check.equal(2, counters.size(), "counters");
+        Check.equal("Heap", counters.get(0).getAsJsonObject().get("name").getAsString(), "the first");
         JsonObject heap = counters.get(0).getAsJsonObject().getAsJsonObject("samples");
         long used = 0;
         long most = 0;

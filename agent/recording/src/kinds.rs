@@ -58,8 +58,8 @@ impl EventKind {
 }
 
 /// The kinds that there are, in the order in which they are told.
-pub static EVENTS: [&EventKind; 8] =
-    [&COLLECTION, &MONITOR, &WAIT, &PARK, &ALLOCATION, &EXCEPTION, &CLASS, &COMPILATION];
+pub static EVENTS: [&EventKind; 9] =
+    [&COLLECTION, &MONITOR, &WAIT, &PARK, &ALLOCATION, &EXCEPTION, &CLASS, &COMPILATION, &GIVEN_UP];
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -239,17 +239,46 @@ pub static COMPILATION: EventKind = EventKind {
     mark: MarkKind {
         key: "compilation",
         label: "Compiled",
-        description: "Compiled code of a method is ready.",
+        description: "Compiled code of a method is ready. Tiers 1 to 3 are the quick compiler's (C1), 3 counts what the code does, for tier 4, \
+                      which is the other's (C2).",
         category: Category::Vm(VmPart::Jit),
-        figures: &[
-            Figure::text("method", "Method"),
-            Figure { key: "size", label: "Code", unit: Unit::Bytes },
-        ],
+        figures: &OF_CODE,
     },
-    source: "JVMTI CompiledMethodLoad",
-    lacks: "How long it took, and by which compiler (the compilers' threads have samples). From JDK 15 on it is told some milliseconds \
-            late. Code that was given up is not told.",
-    cost: "Nothing beyond what witnesses need anyway.",
+    source: "JVMTI CompiledMethodLoad; the tier from the code itself",
+    lacks: "How long it took: of all together the report tells, and the compilers' threads have samples. From JDK 15 on it is told some \
+            milliseconds late.",
+    cost: "A few microseconds for each.",
+};
+
+/// What is told of compiled code.
+static OF_CODE: [Figure<'static>; 4] = [
+    Figure::text("method", "Method"),
+    Figure { key: "size", label: "Code", unit: Unit::Bytes },
+    Figure { key: "tier", label: "Tier", unit: Unit::Count },
+    Figure { key: "in_loop", label: "Entered in a loop", unit: Unit::Count },
+];
+
+/// Compiled code was given up.
+pub static GIVEN_UP: EventKind = EventKind {
+    word: "deopt",
+    by_default: false,
+    since: 8,
+    least_ns: 0,
+    most_in_a_second: 1_000,
+    stack: false,
+    mark: MarkKind {
+        key: "code_given_up",
+        label: "Code given up",
+        description: "Compiled code of a method is not entered any more, and nothing better has taken its place: what it was built on was not so. \
+                      The method goes on in worse code, or interpreted, until it is compiled anew.",
+        category: Category::Vm(VmPart::Jit),
+        figures: &OF_CODE,
+    },
+    source: "what the code says of itself, which the agent's thread looks at four times in a second",
+    lacks: "When it was, to a quarter of a second (more where a JVM has above 4,000 methods compiled); why, and where in the method it was left: \
+            JFR's jdk.Deoptimization tells that, from JDK 14 on. What was built anew and given up again within that time counts once. Not told: \
+            single threads that left code which others go on with; what was seen in the last quarter of a second where it is not of the last tier; code that was thrown away with its class, or to make room.",
+    cost: "A tenth of a microsecond four times a second for each compiled method.",
 };
 
 #[cfg(test)]

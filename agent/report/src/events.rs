@@ -1,23 +1,18 @@
-//! What held the program up meanwhile, in words: the time that it stood still, and that its threads waited for each other.
+//! What held the program up meanwhile, in words: the time that it stood still, that its threads waited for each other, and that its code
+//! took to be there.
 //!
 //! Time is added up over threads: what they waited for locks can be more than the run was long.
 
-use std::collections::BTreeMap;
-
-use crate::report::{EventReport, SafepointReport, WaitingReport};
-use crate::text::{duration, percent, times};
+use crate::report::{ClassReport, CompilerReport, EventReport, Run, SafepointReport, WaitingReport};
+use crate::text::{duration, grouped, percent, times};
 
 /// So large a part of the run is worth a line.
 const PART: f64 = 0.01;
 
 /// In words; `None` if nothing of it was seen.
-pub fn words(
-    events: &BTreeMap<String, EventReport>,
-    safepoints: Option<SafepointReport>,
-    waiting: &[WaitingReport],
-    wall_ms: f64,
-) -> Option<String> {
-    let of = |word: &str| events.get(word).filter(|events| events.count > 0);
+pub fn words(run: &Run) -> Option<String> {
+    let wall_ms = run.wall_ms;
+    let of = |word: &str| run.events.get(word).filter(|events| events.count > 0);
     let pauses = of("gc").map(|EventReport { count, took_ms, longest_ms, .. }| {
         let share = percent(100.0 * took_ms / wall_ms);
         let (took, longest) = (duration(*took_ms), duration(*longest_ms));
@@ -30,13 +25,35 @@ pub fn words(
         let (took, longest) = (duration(*took_ms), duration(*longest_ms));
         format!("threads waited {} for a lock, {took} in all, {longest} the longest", times(*count))
     });
-    let all = safepoints.filter(|all| all.count > 0);
+    let all = run.safepoints.filter(|all| all.count > 0);
     let all = all.map(|SafepointReport { count, stopped_ms, reaching_ms }| {
         let (stopped, reaching) = (duration(stopped_ms), duration(reaching_ms));
         format!("for whatever reason it stood {}, {stopped}, and took {reaching} to stop", times(count))
     });
-    let parts: Vec<String> = [pauses, all, locks, still(waiting)].into_iter().flatten().collect();
+    let told = [pauses, all, locks, still(&run.waiting), classes(run), compilers(run)];
+    let parts: Vec<String> = told.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What its classes took, if that is worth a line.
+fn classes(run: &Run) -> Option<String> {
+    let ClassReport { loaded, loading_ms, linking_ms, initializing_ms, .. } = run.classes?;
+    let all = loading_ms + linking_ms + initializing_ms;
+    let [loading, linking, initializing] = [loading_ms, linking_ms, initializing_ms].map(duration);
+    (all > PART * run.wall_ms).then(|| {
+        format!(
+            "threads spent {} on {} classes that were new: {loading} to load, {linking} to link, {initializing} to initialise them",
+            duration(all),
+            grouped(loaded)
+        )
+    })
+}
+
+/// The same of its compilers.
+fn compilers(run: &Run) -> Option<String> {
+    let CompilerReport { compiled, took_ms, .. } = run.compilers?;
+    (took_ms > PART * run.wall_ms)
+        .then(|| format!("the compilers worked for {}, {} times", duration(took_ms), grouped(compiled)))
 }
 
 /// Who wants a lock still: the first that began to.
@@ -55,9 +72,9 @@ fn still(waiting: &[WaitingReport]) -> Option<String> {
 }
 
 /// True if a person should read of it who has not asked.
-pub fn matter(events: &BTreeMap<String, EventReport>, waiting: &[WaitingReport], wall_ms: f64) -> bool {
-    let long = |waiting: &WaitingReport| waiting.waited_ms > PART * wall_ms;
+pub fn matter(run: &Run) -> bool {
+    let long = |took_ms: f64| took_ms > PART * run.wall_ms;
     let mut kinds = ["gc", "monitor"].iter();
-    waiting.iter().any(long)
-        || kinds.any(|word| events.get(*word).is_some_and(|events| events.took_ms > PART * wall_ms))
+    run.waiting.iter().any(|waiting| long(waiting.waited_ms))
+        || kinds.any(|word| run.events.get(*word).is_some_and(|events| long(events.took_ms)))
 }

@@ -22,8 +22,9 @@ pub use groups::{GroupReport, LIMITS};
 pub use interval::{share, wilson};
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower, sign};
 pub use report::{
-    AgreementReport, Delivered, EventReport, GradeReport, HandlerTime, Rate, RecordingFile, RecoveryReport,
-    Run, SafepointReport, Signals, ThreadReport, TrustReport, WaitingReport, WitnessReport,
+    AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, GradeReport, HandlerTime, Rate,
+    RecordingFile, RecoveryReport, Run, SafepointReport, Signals, ThreadReport, TrustReport, WaitingReport,
+    WitnessReport,
 };
 pub use several::{Renumbered, Several, add_groups};
 pub use summary::{FATES, Files, most_frequent, noticed};

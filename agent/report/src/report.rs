@@ -95,6 +95,11 @@ pub struct Run {
     /// How long all threads stood still, for whatever reason; null where the JVM does not tell.
     #[serde(default)]
     pub safepoints: Option<SafepointReport>,
+    /// What it took to have classes, and what the compilers did; null where the JVM does not tell.
+    #[serde(default)]
+    pub classes: Option<ClassReport>,
+    #[serde(default)]
+    pub compilers: Option<CompilerReport>,
     /// Threads that wanted a lock and had not got it when this was written.
     #[serde(default)]
     pub waiting: Vec<WaitingReport>,
@@ -318,6 +323,28 @@ pub struct SafepointReport {
     /// While all stood, and before that, from the word to stop until the last of them did.
     pub stopped_ms: f64,
     pub reaching_ms: f64,
+}
+
+/// What it took until classes could be used, of all threads together, whatever they did meanwhile.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct ClassReport {
+    pub loaded: u64,
+    pub initialized: u64,
+    /// Where the JVM wanted them itself: what a program asks its class loader for is not in it.
+    pub loading_ms: f64,
+    /// With their verification.
+    pub linking_ms: f64,
+    pub initializing_ms: f64,
+}
+
+/// What the compilers did, all of them together.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct CompilerReport {
+    /// Methods, and loops of methods.
+    pub compiled: u64,
+    /// Of which they could make nothing.
+    pub failed: u64,
+    pub took_ms: f64,
 }
 
 /// How much CPU time the signal handler took for a sample.

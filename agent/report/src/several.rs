@@ -14,8 +14,8 @@ use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
-    AgreementReport, EventReport, GradeReport, HandlerTime, Rate, RecordingFile, RecoveryReport, Run,
-    SafepointReport, Signals, TrustReport, WitnessReport,
+    AgreementReport, ClassReport, CompilerReport, EventReport, GradeReport, HandlerTime, Rate, RecordingFile,
+    RecoveryReport, Run, SafepointReport, Signals, TrustReport, WitnessReport,
 };
 
 /// Reports that become one, and the numbers that their refutations get in it.
@@ -149,6 +149,8 @@ add! {
     WitnessPower { tried, by_proof, by_witness, by_either }
     GradeReport { asked, agreed, frames, frames_left_out }
     SafepointReport { count, stopped_ms, reaching_ms }
+    ClassReport { loaded, initialized, loading_ms, linking_ms, initializing_ms }
+    CompilerReport { compiled, failed, took_ms }
     RecordingFile { bytes, cpu_ms }
     GroupReport { tasks, abandoned, tasks_without_cpu, wall_ms, cpu_ms, blocked_ms, tasks_of_ms, tasks_of_cpu_ms }
 }
@@ -275,6 +277,8 @@ impl Add for Run {
             markers_left_out,
             groups,
             safepoints,
+            classes,
+            compilers,
             waiting,
             recording_file,
             handler_ns,
@@ -312,6 +316,8 @@ impl Add for Run {
         self.markers_left_out.add(markers_left_out);
         self.groups.add(groups);
         self.safepoints.add(safepoints);
+        self.classes.add(classes);
+        self.compilers.add(compilers);
         self.waiting.extend(waiting);
         self.recording_file.add(recording_file);
         self.handler_ns.add(handler_ns);

@@ -47,9 +47,7 @@ impl TrustReport {
         lines.extend(self.sum_is_wrong());
         lines.extend(self.contexts.line());
         lines.extend(
-            self.meanwhile()
-                .filter(|_| events::matter(&self.run.events, &self.run.waiting, self.run.wall_ms))
-                .map(|what| format!("meanwhile {what}")),
+            self.meanwhile().filter(|_| events::matter(&self.run)).map(|what| format!("meanwhile {what}")),
         );
         lines.extend(self.without_stack());
         lines.extend(self.worst().map(|worst| format!("refuted {worst}")));
@@ -92,7 +90,7 @@ impl TrustReport {
 
     /// What held the program up.
     fn meanwhile(&self) -> Option<String> {
-        events::words(&self.run.events, self.run.safepoints, &self.run.waiting, self.run.wall_ms)
+        events::words(&self.run)
     }
 
     fn size(&self) -> String {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
-    AgreementReport, Delivered, EventReport, Files, GradeReport, Power, Rate, RecoveryReport,
-    RefutationReport, Run, SafepointReport, TrustReport, WitnessReport,
+    AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, Files, GradeReport, Power, Rate,
+    RecoveryReport, RefutationReport, Run, SafepointReport, TrustReport, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -65,6 +65,8 @@ fn proven_report() -> TrustReport {
     report.run.agreement = [("same".to_owned(), AgreementReport::default())].into();
     report.run.events = [("gc".to_owned(), EventReport::default())].into();
     report.run.safepoints = Some(SafepointReport::default());
+    report.run.classes = Some(ClassReport::default());
+    report.run.compilers = Some(CompilerReport::default());
     report.run.power = [("moved_bcis".to_owned(), Power { tried: 2000, noticed: 1999 })].into();
     report
 }
@@ -81,7 +83,7 @@ fn the_keys_are_those_that_tools_read() {
     proven_report().write(&mut json).unwrap();
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
-    let expected = "agent_cpu_ms agreement bytes_recorded command conservation contexts cpu_ms edges engine engine_notes engine_stopped events groups \
+    let expected = "agent_cpu_ms agreement bytes_recorded classes command compilers conservation contexts cpu_ms edges engine engine_notes engine_stopped events groups \
                     handler_ns interval_us jdk markers markers_left_out names_lost options power rate recording_file recovery refutations refuted safepoints sampled_interval_us samples stacks_cut threads unwalked vm_flags \
                     vouch waiting walked_by wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
@@ -106,6 +108,9 @@ fn the_keys_are_those_that_tools_read() {
         assert_eq!(keys(&report["witness"][grade]), ["agreed", "asked", "frames", "frames_left_out"]);
     }
     assert_eq!(keys(&report["safepoints"]), ["count", "reaching_ms", "stopped_ms"]);
+    let classes = ["initialized", "initializing_ms", "linking_ms", "loaded", "loading_ms"];
+    assert_eq!(keys(&report["classes"]), classes);
+    assert_eq!(keys(&report["compilers"]), ["compiled", "failed", "took_ms"]);
     assert_eq!(keys(&report["events"]["gc"]), ["count", "longest_ms", "shown", "took_ms"]);
     assert_eq!(keys(&report["contexts"]), ["kinds", "left_out", "met", "with_ms", "without_ms"]);
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
@@ -145,6 +150,22 @@ fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
     report.run.safepoints = Some(SafepointReport { count: 3, stopped_ms: 20.0, reaching_ms: 1.0 });
     let stood = "for whatever reason it stood 3 times, 20 ms, and took 1 ms to stop";
     assert_eq!(panel(&report), Some(("Meanwhile", stood.to_owned())));
+    report.run.safepoints = None;
+    let classes = |initializing_ms| ClassReport {
+        loaded: 1_234,
+        initialized: 900,
+        loading_ms: 5.0,
+        linking_ms: 2.0,
+        initializing_ms,
+    };
+    let compilers = |took_ms| CompilerReport { compiled: 4_321, failed: 1, took_ms };
+    (report.run.classes, report.run.compilers) = (Some(classes(3.0)), Some(compilers(10.0)));
+    assert_eq!(panel(&report), None, "a hundredth is nothing to speak of");
+    (report.run.classes, report.run.compilers) = (Some(classes(4.0)), Some(compilers(11.0)));
+    let code = "threads spent 11 ms on 1,234 classes that were new: 5 ms to load, 2 ms to link, 4 ms to initialise them; \
+                the compilers worked for 11 ms, 4,321 times";
+    assert_eq!(panel(&report), Some(("Meanwhile", code.to_owned())));
+    assert!(!report.summary(Files::default()).contains("meanwhile"), "nobody who has not asked reads of it");
 }
 
 #[test]

@@ -7,11 +7,12 @@ use jvmti_sys::{jthread, jvmtiEnv};
 use vouch_recording::kinds;
 use vouch_sample::MethodId;
 
-use super::place;
 use super::row::Row;
+use super::{life, place};
 use crate::clock;
 use crate::facade::{Capability, Event, Need, Told};
 use crate::fault::guard;
+use crate::hotspot::nmethods::Made;
 use crate::own_thread;
 
 pub static EXCEPTION: Row = Row::of(
@@ -60,14 +61,15 @@ pub fn prepared(class: jclass) {
     }
 }
 
-/// There is code of a method.
-pub fn compiled(method: MethodId, size: usize) {
+/// There is code of a method, from here on.
+pub fn compiled(method: MethodId, code: usize, size: usize) {
     if !COMPILATION.counts.wanted() {
         return;
     }
     let now = clock::monotonic();
     if COMPILATION.counted(now, now) {
         // Nothing is asked about the method here: its name comes later.
-        COMPILATION.happened_to(now, method, [0, size as u64]);
+        let Made { tier, in_loop, .. } = life::made(code);
+        COMPILATION.happened_to(now, method, [0, size as u64, tier.into(), in_loop.into()]);
     }
 }

@@ -1,4 +1,4 @@
-//! Collections: from when to when the program stood still for one, and what for; and for how long it stood still for whatever reason.
+//! Collections: from when to when the program stood still for one, and what for.
 //!
 //! The JVM tells of them in the midst of them: nothing may be asked of it then.
 
@@ -12,7 +12,7 @@ use super::row::Row;
 use crate::clock;
 use crate::facade::{Capability, Event, Need, Told};
 use crate::fault::guard;
-use crate::hotspot::perf_data::{Counted, PerfData, Reason, Safepoints, Stood};
+use crate::hotspot::perf_data::{PerfData, Reason};
 
 pub static COLLECTION: Row = Row::of(
     &kinds::COLLECTION,
@@ -35,22 +35,10 @@ pub static COLLECTION: Row = Row::of(
 /// When the present one began. Where the JVM tells of one within another, it goes from the first beginning to the first end.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 static REASON: OnceCell<Reason> = OnceCell::new();
-static SAFEPOINTS: OnceCell<Safepoints> = OnceCell::new();
 
-/// The counters by which this JVM tells what a collection is for, and how long it has stood still.
+/// The counters by which this JVM tells what a collection is for.
 pub fn told_by(data: &PerfData, is_g1: bool) {
     let _ = Reason::of(data, is_g1).map(|reason| REASON.set(reason));
-    let _ = Safepoints::of(data).map(|safepoints| SAFEPOINTS.set(safepoints));
-}
-
-/// How often and how long all threads have stood still until now; `None` if this JVM does not tell.
-pub fn stood() -> Option<Counted> {
-    SAFEPOINTS.get().and_then(Safepoints::now)
-}
-
-/// The same since then.
-pub fn stood_since(then: Counted) -> Option<Stood> {
-    SAFEPOINTS.get().and_then(|safepoints| safepoints.since(then))
 }
 
 /// A recording is about to begin.

@@ -1,4 +1,5 @@
-//! The JVM's performance counters, as it shares them with `jstat`: what the present collection is for, how long the program stood still.
+//! The JVM's performance counters, as it shares them with `jstat`: what the present collection is for, and what it
+//! counts from its beginning on.
 //!
 //! They lie in memory of the process's own, with a head that says how they are laid out. Nothing of it is believed without a look.
 
@@ -48,65 +49,41 @@ impl PerfData {
     }
 }
 
-/// Where the JVM counts what it stood still for.
+/// Figures that the JVM counts up from its beginning on.
 #[derive(Debug)]
-pub struct Safepoints {
-    count: usize,
-    stopped: usize,
-    reaching: usize,
+pub struct Tally<const COUNT: usize> {
+    at: [usize; COUNT],
     data: PerfData,
 }
 
-/// What the JVM has counted of it until a moment, in ticks of its clock.
-#[derive(Debug, Clone, Copy)]
-pub struct Counted {
-    times: u64,
-    stopped: u64,
-    reaching: u64,
-}
-
-/// How often and for how long all threads have stood still, whatever that was for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stood {
-    pub times: u64,
-    pub stopped_ns: u64,
-    /// Until the last of them stood, in addition.
-    pub reaching_ns: u64,
-}
-
-impl Safepoints {
-    /// `None`: this JVM does not count them.
-    pub fn of(data: &PerfData) -> Option<Self> {
-        let [count, stopped, reaching] = data
-            .find(["sun.rt.safepoints", "sun.rt.safepointTime", "sun.rt.safepointSyncTime"])?
-            .map(|value| value.start);
-        Some(Self { count, stopped, reaching, data: data.clone() })
+impl<const COUNT: usize> Tally<COUNT> {
+    /// `None`: this JVM does not count one of them.
+    pub fn of(data: &PerfData, names: [&str; COUNT]) -> Option<Self> {
+        Some(Self { at: data.find(names)?.map(|value| value.start), data: data.clone() })
     }
 
-    /// Since the JVM began.
-    pub fn now(&self) -> Option<Counted> {
-        let count = |at| Some(read(at)? as u64);
-        Some(Counted {
-            times: count(self.count)?,
-            stopped: count(self.stopped)?,
-            reaching: count(self.reaching)?,
-        })
+    /// What they are.
+    pub fn now(&self) -> Option<[u64; COUNT]> {
+        let mut values = [0; COUNT];
+        for (value, at) in values.iter_mut().zip(self.at) {
+            *value = read(at)? as u64;
+        }
+        Some(values)
     }
 
-    /// What has come since a moment. (How long a tick is the JVM tells when it is up, and not when it begins.)
-    pub fn since(&self, then: Counted) -> Option<Stood> {
-        let now = self.now()?;
+    /// What has come to each since a moment.
+    pub fn since(&self, then: [u64; COUNT]) -> Option<[u64; COUNT]> {
+        let mut values = self.now()?;
+        for (value, before) in values.iter_mut().zip(then) {
+            *value = value.saturating_sub(before);
+        }
+        Some(values)
+    }
+
+    /// How many of the clock's ticks, in which the JVM counts times, are a second. (It tells when it is up, and not when it begins.)
+    pub fn ticks_in_a_second(&self) -> Option<u64> {
         let [frequency] = self.data.find(["sun.os.hrt.frequency"])?;
-        let in_a_second = read(frequency.start)? as u128;
-        let nanos = |now: u64, then: u64| {
-            let ticks = u128::from(now.saturating_sub(then)) * 1_000_000_000;
-            u64::try_from(ticks.checked_div(in_a_second)?).ok()
-        };
-        Some(Stood {
-            times: now.times.saturating_sub(then.times),
-            stopped_ns: nanos(now.stopped, then.stopped)?,
-            reaching_ns: nanos(now.reaching, then.reaching)?,
-        })
+        Some(read(frequency.start)? as u64).filter(|ticks| *ticks > 0)
     }
 }
 
@@ -263,21 +240,22 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_nanoseconds_and_from_a_moment_on() {
-        let numbers = [
-            ("sun.os.hrt.frequency", 1_000_000),
-            ("sun.rt.safepoints", 9),
-            ("sun.rt.safepointSyncTime", 3),
-            ("sun.rt.safepointTime", 70),
-        ];
+    fn figures_are_told_from_a_moment_on() {
+        let numbers =
+            [("sun.os.hrt.frequency", 1_000_000), ("sun.rt.safepoints", 9), ("sun.rt.safepointTime", 70)];
         let bytes = memory(&numbers.map(|(name, value)| number(name, value)));
-        let safepoints = Safepoints::of(&data(&bytes)).unwrap();
-        let stood = safepoints.since(Counted { times: 8, stopped: 10, reaching: 0 });
-        assert_eq!(stood, Some(Stood { times: 1, stopped_ns: 60_000, reaching_ns: 3_000 }));
+        let tally = Tally::of(&data(&bytes), ["sun.rt.safepointTime", "sun.rt.safepoints"]).unwrap();
+        assert_eq!(tally.now(), Some([70, 9]));
+        assert_eq!(tally.since([10, 9]), Some([60, 0]));
+        assert_eq!(tally.ticks_in_a_second(), Some(1_000_000));
+        assert!(
+            Tally::of(&data(&bytes), ["sun.rt.safepoints", "sun.ci.threads"]).is_none(),
+            "one is lacking"
+        );
         let bytes =
             memory(&numbers[1..].iter().map(|(name, value)| number(name, *value)).collect::<Vec<_>>());
-        let untold = Safepoints::of(&data(&bytes)).unwrap();
-        assert_eq!(untold.since(untold.now().unwrap()), None, "nobody knows how long a tick is");
+        let untold = Tally::of(&data(&bytes), ["sun.rt.safepoints"]).unwrap();
+        assert_eq!(untold.ticks_in_a_second(), None, "nobody knows how long a tick is");
     }
 
     #[test]

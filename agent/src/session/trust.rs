@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use once_cell::sync::Lazy;
 use vouch_formats::{Identity, Meta};
-use vouch_report::{
-    Delivered, HandlerTime, Rate, Run, SafepointReport, TrustReport, WitnessReport, float, grouped, millis,
-};
+use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float, grouped};
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_walk::recover;
 
@@ -21,7 +19,6 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
 use crate::hotspot::continuations;
-use crate::hotspot::perf_data::Stood;
 use crate::markers::markers;
 use crate::record::Powers;
 use crate::worker;
@@ -121,7 +118,9 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         markers: markers().report(),
         markers_left_out: markers().lost(),
         groups: groups().report(),
-        safepoints: session.stood_before.and_then(events::stood_since).map(stood),
+        safepoints: session.totals.safepoints(),
+        classes: session.totals.classes(),
+        compilers: session.totals.compilers(),
         waiting: session.waiting.clone(),
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
@@ -149,10 +148,6 @@ pub fn meta(session: &Session, program: &Program) -> Meta {
         virtual_threads: session.plan.options.virtual_threads,
         report: TrustReport::default(),
     }
-}
-
-fn stood(Stood { times, stopped_ns, reaching_ns }: Stood) -> SafepointReport {
-    SafepointReport { count: times, stopped_ms: millis(stopped_ns), reaching_ms: millis(reaching_ns) }
 }
 
 /// A command line of readable length; the report has all of it.

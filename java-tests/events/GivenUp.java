@@ -1,0 +1,152 @@
+/*
+ * Compiled code is built on what the JVM has seen so far: here, that a class has no subclass with a method of its own. A subclass that comes
+ * makes it worthless, at a time that the program knows. Other code is replaced by better, and is not told of.
+ *
+ * @test
+ * @summary which code was given up, which compiler it was of, and when
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 GivenUp
+ */
+
+import java.util.List;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Stretch;
+import dev.vouch.test.Vm;
+
+public class GivenUp {
+    private static final int METHODS = 3;
+
+    public static void main(String[] args) {
+        Run run = Vm.with("events=jit+deopt").flags("-Xmx256m", "-Xbatch").run(Program.class).ok();
+        Skip.unless(!run.report().vmFlags().contains("-Xint"), "an interpreter compiles nothing");
+        Profile profile = run.profile();
+        for (int i = 0; i < METHODS; i++) {
+            String method = "GivenUp$Program.hot" + i;
+            Mark best = of(profile, "compilation", method, 4);
+            Skip.unless(best != null && best.startMs < Stretch.begin(run, "told" + i), method + " was not compiled by the second compiler");
+            Check.that(of(profile, "compilation", method, 3) != null, method + " was compiled by the first before");
+            List<Mark> told = marks(profile, "code_given_up", method);
+            Check.equal(1, told.size(), "times that code of " + method + " was given up: " + told);
+            Mark mark = told.get(0);
+            Check.equal(4, mark.number("tier"), "whose code it was");
+            Check.equal(best.number("size"), mark.number("size"), "its size");
+            if (i < METHODS - 1) {
+                Stretch.holds(run, "told" + i, mark);
+            } else {
+                Check.atLeast(Stretch.begin(run, "told" + i), mark.startMs, "when the last was seen");
+            }
+        }
+        Check.equal(0, marks(profile, "code_given_up", "GivenUp$Program.steady").size(), "times that code was given up which was but replaced");
+        Check.that(of(profile, "compilation", "GivenUp$Program.steady", 4) != null, "steady was compiled by the second compiler");
+        Check.that(marks(profile, "compilation", "GivenUp$Program.loops").stream().anyMatch(mark -> mark.number("in_loop") == 1),
+            "what looped was entered there");
+        Check.that(marks(profile, "compilation", "GivenUp$Program.steady").stream().noneMatch(mark -> mark.number("in_loop") == 1),
+            "and nothing else");
+        Check.equal((long) profile.marks("code_given_up").size(),
+            run.report().json.getAsJsonObject("events").getAsJsonObject("deopt").get("count").getAsLong(), "what the report says");
+    }
+
+    private static List<Mark> marks(Profile profile, String kind, String method) {
+        List<Mark> marks = profile.marks(kind);
+        marks.removeIf(mark -> !mark.says("method", method));
+        return marks;
+    }
+
+    private static Mark of(Profile profile, String kind, String method, int tier) {
+        return marks(profile, kind, method).stream().filter(mark -> mark.number("tier") == tier).findFirst().orElse(null);
+    }
+
+    static class Program {
+        static class Base0 {
+            int value() {
+                return 1;
+            }
+        }
+
+        static class Base1 {
+            int value() {
+                return 2;
+            }
+        }
+
+        static class Base2 {
+            int value() {
+                return 3;
+            }
+        }
+
+        static class Other0 extends Base0 {
+            @Override
+            int value() {
+                return 4;
+            }
+        }
+
+        static class Other1 extends Base1 {
+            @Override
+            int value() {
+                return 5;
+            }
+        }
+
+        static class Other2 extends Base2 {
+            @Override
+            int value() {
+                return 6;
+            }
+        }
+
+        public static void main(String[] args) throws Exception {
+            Base0 base0 = new Base0();
+            Base1 base1 = new Base1();
+            Base2 base2 = new Base2();
+            long sum = loops();
+            for (int i = 0; i < 200_000; i++) {
+                sum += hot0(base0, i) + hot1(base1, i) + hot2(base2, i) + steady(i);
+            }
+            for (int i = 0; i < METHODS; i++) {
+                // The agent is to have met the code.
+                Thread.sleep(700);
+                long begin = System.nanoTime();
+                Class.forName("GivenUp$Program$Other" + i);
+                if (i < METHODS - 1) {
+                    // The last is told as the recording ends.
+                    Thread.sleep(700);
+                }
+                Stretch.said("told" + i, begin);
+            }
+            System.out.println(sum);
+        }
+
+        static int hot0(Base0 base, int i) {
+            return base.value() ^ i;
+        }
+
+        static int hot1(Base1 base, int i) {
+            return base.value() ^ i;
+        }
+
+        static int hot2(Base2 base, int i) {
+            return base.value() ^ i;
+        }
+
+        static int steady(int i) {
+            return Integer.reverse(i) ^ i;
+        }
+
+        /** Runs once. */
+        static long loops() {
+            long sum = 0;
+            for (int i = 0; i < 2_000_000; i++) {
+                sum += i * sum ^ i;
+            }
+            return sum;
+        }
+    }
+}

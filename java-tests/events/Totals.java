@@ -1,0 +1,103 @@
+/*
+ * A program whose classes take a known time to load and to initialise, the one within the other.
+ *
+ * @test
+ * @summary what its classes and its compilers took, as the JVM adds it up
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Totals
+ */
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Vm;
+
+public class Totals {
+    /** Each needs another one as it is initialised, which is loaded then. */
+    private static final int PAIRS = 8;
+    private static final int LOADING_MS = 60;
+    private static final int INITIALIZING_MS = 20;
+    /** A sleep may end a little early by the JVM's clock. */
+    private static final double TICK_MS = 1;
+
+    public static void main(String[] args) {
+        Run run = Vm.with("").flags("-Xmx128m").run(Program.class).ok();
+        JsonObject classes = run.report().json.getAsJsonObject("classes");
+        double loading = classes.get("loading_ms").getAsDouble();
+        double initializing = classes.get("initializing_ms").getAsDouble();
+        Check.atLeast(2 * PAIRS * (LOADING_MS - TICK_MS), loading, "time that classes were loaded");
+        Check.atLeast(2 * PAIRS * (INITIALIZING_MS - TICK_MS), initializing, "time that they were initialised");
+        // One thread alone has much to do with classes, so what is counted twice is more than all there was.
+        Check.between(0, loading + initializing + classes.get("linking_ms").getAsDouble(), run.report().wallMs(), "all of that, in ms");
+        Check.atLeast(2 * PAIRS, classes.get("loaded").getAsLong(), "classes that were loaded");
+        Check.atLeast(2 * PAIRS, classes.get("initialized").getAsLong(), "classes that were initialised");
+        JsonObject compilers = run.report().json.getAsJsonObject("compilers");
+        if (!run.report().vmFlags().contains("-Xint")) {
+            Check.atLeast(1, compilers.get("compiled").getAsLong(), "what was compiled");
+            Check.that(compilers.get("took_ms").getAsDouble() > 0, "it took some time: " + compilers);
+        }
+        Run without = Vm.with("").flags("-Xmx128m", "-XX:-UsePerfData").run(Program.class).ok();
+        for (String figure : new String[] {"safepoints", "classes", "compilers"}) {
+            Check.that(without.report().json.get(figure).isJsonNull(), figure + " without the JVM's counters");
+        }
+    }
+
+    static class Program {
+        public static void main(String[] args) throws Exception {
+            for (int i = 0; i < PAIRS; i++) {
+                // Each loader has classes of its own.
+                Class.forName("Totals$One", true, new Slow());
+            }
+        }
+    }
+
+    /** Takes its time to find a class. */
+    static class Slow extends ClassLoader {
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.equals("Totals$One") && !name.equals("Totals$Another")) {
+                return super.loadClass(name, resolve);
+            }
+            sleep(LOADING_MS);
+            try (InputStream in = Totals.class.getResourceAsStream("/" + name + ".class")) {
+                ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+                for (int next = in.read(); next >= 0; next = in.read()) {
+                    bytes.write(next);
+                }
+                return defineClass(name, bytes.toByteArray(), 0, bytes.size());
+            } catch (IOException e) {
+                throw new ClassNotFoundException(name, e);
+            }
+        }
+    }
+
+    static class One {
+        static {
+            sleep(INITIALIZING_MS);
+            Another.touch();
+        }
+    }
+
+    static class Another {
+        static {
+            sleep(INITIALIZING_MS);
+        }
+
+        static void touch() {
+        }
+    }
+
+    public static void sleep(int ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
