@@ -160,7 +160,7 @@ pub static KEYS: [Key; 22] = [
         "WHAT",
         &[
             "what the JVM does meanwhile: off, all, or some of default, gc, monitor, wait,",
-            "park, alloc, exception, class, jit, deopt, joined by + (`vouch events` tells of each)",
+            "park, alloc, exception, class, jit, deopt, joined by + (see `vouch events`)",
         ],
     ),
     of(
