@@ -118,7 +118,6 @@ public class Recorded {
         List<Mark> orders = profile.marks(KIND);
         Check.equal(2 * ORDERS, orders.size(), "orders");
         double uncertainty = clock(profile).get("uncertainty_ns").getAsDouble() / 1e6 + ROUNDED_MS;
-        Check.atMost(1, uncertainty, "uncertainty of times, in ms");
         List<Double> early = new ArrayList<>();
         List<Double> late = new ArrayList<>();
         int[] of = new int[2];
@@ -158,6 +157,9 @@ public class Recorded {
         Check.atLeast(COLLECTIONS, recorded.size(), "pauses that JFR saw");
         Check.atLeast(COLLECTIONS, clock(profile).get("pauses").getAsLong(), "pauses that relate the clocks");
         double uncertainty = clock(profile).get("uncertainty_ns").getAsDouble() / 1e6 + 2 * ROUNDED_MS;
+        // Of so many pauses some are undisturbed. The agent's waits are few, and any of them may lose its processor between two readings:
+        // how much they leave is for scripts/clock-page to measure.
+        Check.atMost(1, uncertainty, "uncertainty of times, in ms");
         for (Mark pause : recorded) {
             Check.that(seen.stream().anyMatch(other -> other.startMs <= pause.startMs + uncertainty
                 && pause.endMs <= other.endMs + uncertainty && other.ms() >= pause.ms() - 2 * ROUNDED_MS),
