@@ -72,7 +72,7 @@ pub fn changes() -> Vec<Change> {
     COMPILED.lock().changes.as_mut().map(take).unwrap_or_default()
 }
 
-/// Nobody asks any more.
+/// Nobody asks for them any more.
 pub fn unwatch() {
     COMPILED.lock().changes = None;
 }
@@ -124,16 +124,21 @@ impl Compiled {
         for begin in gone {
             self.remove(begin);
         }
-        if let Some(changes) = &mut self.changes {
-            changes.push(code.coming(begin));
-        }
+        self.tell(code.coming(begin));
         self.code.insert(begin, code);
     }
 
     fn remove(&mut self, begin: usize) {
         self.code.remove(&begin);
-        if let Some(changes) = &mut self.changes {
-            changes.push(Change::Unloaded { begin });
+        self.tell(Change::Unloaded { begin });
+    }
+
+    fn tell(&mut self, change: Change) {
+        /// Nobody has asked for so long that nobody will.
+        const MOST: usize = 1 << 20;
+        match &mut self.changes {
+            Some(changes) if changes.len() < MOST => changes.push(change),
+            _ => self.changes = None,
         }
     }
 

@@ -52,6 +52,20 @@ public class Rename {
         run.report().checkConserved(REQUEST + "first");
         run.report().checkConserved("main");
         sameThread(run, REQUEST + "idle", REQUEST + "first", REQUEST + "second");
+        unsignalled();
+    }
+
+    /** What no signal has come for yet is of the name that the thread had, and not of the next: here no signal comes at all. */
+    private static void unsignalled() {
+        String blocked = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF]); os.execv(sys.argv[1], sys.argv[1:])";
+        Run run = Vm.with("interval=1ms,engine=timer").launcher("python3", "-c", blocked).run(Program.class).ok();
+        for (String name : new String[] {"idle", "first", "second"}) {
+            Report.ThreadRow row = run.report().thread(REQUEST + name);
+            Check.atLeast(MS, row.cpuMs, "CPU time under the name " + row.name);
+            // Each stretch of it begins and ends within an interval.
+            Check.near(row.cpuMs, row.sampledMs, name.equals("idle") ? 3 : 2, "weight under the name " + row.name + ", in ms");
+        }
+        Check.equal(0L, run.report().walked(), "the trigger: signals that came");
     }
 
     /** One thread in the kernel's eyes, though tracks must differ in their ids. */

@@ -39,7 +39,8 @@ const HEAD: &str = "\
 
 A method looks slow because a collection ran or a lock was held. With `events=` Vouch records such things on the clock of the samples
 (CLOCK_MONOTONIC, which is `System.nanoTime`). They stand in the timeline as markers of the threads that they happened to, what happened
-to all of the process in the first track. Where a marker has a stack it is GetStackTrace's of that very moment, of 2,048 frames at most; it is held to the
+to all of the process in the first track. A collection of 10 ms and more stands as `held_up` in the tracks of threads that ran until it stopped them and ran on after it, too:
+who rested by its own clock for hardly longer than the pause, between two samples around it. Where a marker has a stack it is GetStackTrace's of that very moment, of 2,048 frames at most; it is held to the
 bytecode like a sample's, and set apart if that contradicts it. `alloc` makes no markers: the front-end counts it in the place of time (call tree,
 \"Allocations\"; each stands for as many bytes as make the sum right). With `gc` there is a graph of the heap, dead objects
 included, with `jit` one of the compiled code that there is.
@@ -54,8 +55,9 @@ counted, and not shown. Folded stacks have none of it.
 The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from
 the JVM's own counters (not with -XX:-UsePerfData): the collections are a part of it. Before JDK 13 or so the JVM has the second in the first.
 From the same counters are `classes` {`loaded`, `initialized`, `loading_ms`, `linking_ms`, `initializing_ms`} and `compilers` {`compiled`, `failed`, `took_ms`}: times by
-the clock of all threads together, those of classes without what is a time of another class's in them; what is loaded by a call of a class loader, and not because
-the JVM needs it, is not in `loading_ms`. The panel has each that is a hundredth of the run.
+the clock of all threads together, of what ended in the run, those of classes without what is a time of another class's in them. Of what is loaded by a call of a class
+loader, and not because the JVM needs it, `loading_ms` has no more than the definition; the compilers' time is of what came of it. The panel has each that is a
+hundredth of the run.
 
 What threads still wait for when the recording ends, or is dumped, is told apart: with `monitor` who wants a lock and who has it (`Still waits for a lock`, the
 report's `waiting` {`thread`, `class`, `owner`, `waited_ms`}, a line of the summary), with `wait` who has not been notified, with `park` who is parked, and, if it is for a lock, who has that; of each

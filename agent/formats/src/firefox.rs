@@ -5,6 +5,7 @@
 mod allocations;
 mod contexts;
 mod counters;
+mod held_up;
 mod markers;
 mod meta;
 mod samples;

@@ -4,7 +4,8 @@ mod common;
 
 use common::{START_NS, sample, stack, written};
 use serde_json::{Value, json};
-use vouch_recording::{Allocation, Category, Figure, Id, Mark, MarkKind, Recording, Unit, VmPart};
+use vouch_recording::kinds::{COLLECTION, HELD_UP};
+use vouch_recording::{Allocation, Category, Figure, Id, Mark, MarkKind, Recording, Sample, Unit, VmPart};
 
 const PAUSE: MarkKind = MarkKind {
     key: "pause",
@@ -222,4 +223,54 @@ fn what_has_been_spent_is_drawn_as_it_is_spent() {
         (&counter["category"], &counter["display"]["graphType"]),
         (&json!("CPU"), &json!("line-rate"))
     );
+}
+
+#[test]
+fn a_pause_stands_in_the_tracks_of_the_threads_that_it_held_up() {
+    const MS: u64 = 1_000_000;
+    let mut recording = Recording::new();
+    let any = stack(&mut recording, &["run"]);
+    // At these times, in milliseconds, each with what the thread had run until then.
+    let mut track = |name: &str, tid, samples: &[(u64, u64)]| {
+        let thread = recording.add_thread(name, tid, START_NS);
+        for (time, cpu) in samples {
+            let (time_ns, cpu_ns) = (START_NS + time * MS, cpu * MS);
+            recording.sample(thread, Sample { time_ns, cpu_ns, ..sample(1, any) });
+        }
+    };
+    track("main", 1, &[(5, 1)]);
+    // The pauses are from 100 to 150, and from 200 to 205.
+    track("ran", 2, &[(98, 90), (99, 91), (153, 95), (199, 140), (206, 141)]);
+    track("waited before", 3, &[(80, 10), (99, 11), (170, 12)]);
+    track("in native code", 4, &[(99, 90), (151, 140)]);
+    track("never again", 5, &[(99, 90)]);
+    track("ended within", 6, &[(99, 90), (120, 95)]);
+    let pause = |began, ended| Mark {
+        kind: Id::from_row(0),
+        began_ns: START_NS + began * MS,
+        ended_ns: START_NS + ended * MS,
+        values: [Mark::of_text(None); 8],
+        stack: None,
+    };
+    assert_eq!(recording.mark_kind(COLLECTION.mark).row(), 0);
+    recording.mark(None, pause(100, 150));
+    recording.mark(None, pause(200, 205));
+    let held_up = |recording: &Recording| {
+        let profile = written(recording);
+        let mut held_up = Vec::new();
+        for track in profile["threads"].as_array().unwrap() {
+            let markers = &track["markers"];
+            for (at, data) in markers["data"].as_array().unwrap().iter().enumerate() {
+                if data["type"] == "held_up" {
+                    let time = |column: &str| markers[column][at].as_f64().unwrap();
+                    let ms = (time("endTime") - time("startTime")).round();
+                    held_up.push(format!("{} {ms}", track["name"].as_str().unwrap()));
+                }
+            }
+        }
+        held_up
+    };
+    assert_eq!(held_up(&recording), [""; 0], "of a file that does not know of it");
+    recording.mark_kind(HELD_UP);
+    assert_eq!(held_up(&recording), ["ran 50"]);
 }

@@ -76,7 +76,7 @@ pub static COLLECTION: EventKind = EventKind {
         label: "GC pause",
         description: "All threads stood still for the collector.",
         category: Category::Vm(VmPart::Gc),
-        figures: &[Figure::text("reason", "What for")],
+        figures: &REASON,
     },
     source: "JVMTI GarbageCollectionStart and GarbageCollectionFinish; what for from the JVM's performance counters",
     lacks: "The time until all threads stood still is not in it, nor what a collector does while the program runs on (its threads have \
@@ -84,6 +84,17 @@ pub static COLLECTION: EventKind = EventKind {
             for; of G1's remark and cleanup it is not told which it was.",
     cost: "Nothing that can be measured: two calls for each pause.",
 };
+
+/// Of a thread: made of such a pause and of the thread's samples when a profile is written.
+pub static HELD_UP: MarkKind<'static> = MarkKind {
+    key: "held_up",
+    label: "Held up by the collector",
+    description: "The thread ran until the collector stopped it, and ran on when it was let go.",
+    category: Category::Vm(VmPart::Gc),
+    figures: &REASON,
+};
+
+static REASON: [Figure<'static>; 1] = [Figure::text("reason", "What for")];
 
 /// A thread wanted a monitor that another one had.
 pub static MONITOR: EventKind = EventKind {
@@ -240,14 +251,14 @@ pub static COMPILATION: EventKind = EventKind {
         key: "compilation",
         label: "Compiled",
         description: "Compiled code of a method is ready. Tiers 1 to 3 are the quick compiler's (C1), 3 counts what the code does, for tier 4, \
-                      which is the other's (C2).",
+                      which is the other's (C2); 0 is a native method's wrapper, or not known.",
         category: Category::Vm(VmPart::Jit),
         figures: &OF_CODE,
     },
     source: "JVMTI CompiledMethodLoad; the tier from the code itself",
-    lacks: "How long it took: of all together the report tells, and the compilers' threads have samples. From JDK 15 on it is told some \
+    lacks: "How long it took: of all together that came to something the report tells, and the compilers' threads have samples. From JDK 15 on it is told some \
             milliseconds late.",
-    cost: "A few microseconds for each.",
+    cost: "Some ten microseconds for each.",
 };
 
 /// What is told of compiled code.
@@ -269,7 +280,7 @@ pub static GIVEN_UP: EventKind = EventKind {
     mark: MarkKind {
         key: "code_given_up",
         label: "Code given up",
-        description: "Compiled code of a method is not entered any more, and nothing better has taken its place: what it was built on was not so. \
+        description: "Compiled code of a method is not entered any more, and nothing as good has taken its place: most often since what it was built on was not so. \
                       The method goes on in worse code, or interpreted, until it is compiled anew.",
         category: Category::Vm(VmPart::Jit),
         figures: &OF_CODE,
@@ -277,8 +288,9 @@ pub static GIVEN_UP: EventKind = EventKind {
     source: "what the code says of itself, which the agent's thread looks at four times in a second",
     lacks: "When it was, to a quarter of a second (more where a JVM has above 4,000 methods compiled); why, and where in the method it was left: \
             JFR's jdk.Deoptimization tells that, from JDK 14 on. What was built anew and given up again within that time counts once. Not told: \
-            single threads that left code which others go on with; what was seen in the last quarter of a second where it is not of the last tier; code that was thrown away with its class, or to make room.",
-    cost: "A tenth of a microsecond four times a second for each compiled method.",
+            single threads that left code which others go on with; what was seen in the last quarter of a second where it is not of the last tier; code that was thrown away with its class, or, from JDK 20 on, to make room: before, the JVM gives up \
+            so what nobody has used for long.",
+    cost: "A tenth of a microsecond four times a second for each compiled method, and some ten microseconds once.",
 };
 
 #[cfg(test)]

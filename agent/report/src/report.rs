@@ -325,12 +325,12 @@ pub struct SafepointReport {
     pub reaching_ms: f64,
 }
 
-/// What it took until classes could be used, of all threads together, whatever they did meanwhile.
+/// What it took until classes could be used, of all threads together, whatever they did meanwhile: of what ended in the run.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct ClassReport {
     pub loaded: u64,
     pub initialized: u64,
-    /// Where the JVM wanted them itself: what a program asks its class loader for is not in it.
+    /// Where the JVM wanted them itself: of what a program asks its class loader for it has but the definition.
     pub loading_ms: f64,
     /// With their verification.
     pub linking_ms: f64,
@@ -344,6 +344,7 @@ pub struct CompilerReport {
     pub compiled: u64,
     /// Of which they could make nothing.
     pub failed: u64,
+    /// For what came of it.
     pub took_ms: f64,
 }
 

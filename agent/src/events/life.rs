@@ -1,13 +1,12 @@
 //! What becomes of compiled code: how much of it there is, and what of it was given up.
 //!
 //! The JVM tells of code that comes and of code that it throws away, which is long after it has given it up, if it ever does. So the
-//! agent's own thread looks now and then what the code says of itself. What has better code in its place was not given up but
+//! agent's own thread looks now and then what the code says of itself. What has other code in its place that is as good was not given up but
 //! replaced.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 use std::ops::Bound::{Excluded, Unbounded};
-use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 use vouch_recording::{CounterId, Recording, Unit, kinds};
@@ -18,13 +17,13 @@ use crate::clock;
 use crate::compiled::{self, Change};
 use crate::hotspot::nmethods::{Made, Nmethods};
 
-pub static GIVEN_UP: Row = Row::of_method(&kinds::GIVEN_UP);
+pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
 
 /// How this JVM's code tells of itself.
 static NMETHODS: OnceCell<Nmethods> = OnceCell::new();
 
-/// The time between two looks: what replaces code is told some milliseconds late.
-const PAUSE: Duration = Duration::from_millis(250);
+/// The time between two looks. What replaces code is told some milliseconds late: after so long it is known, too.
+const PAUSE_NS: u64 = 250_000_000;
 /// So much code is looked at in one.
 const ONCE: usize = 4096;
 
@@ -54,9 +53,7 @@ impl Life {
             return None;
         }
         compiled::watch();
-        let mut lives = Lives::default();
-        lives.begin(compiled::changes(), given_up);
-        Some(Self { next: 0, drawn, counter: None, lives })
+        Some(Self { next: 0, drawn, counter: None, lives: Lives::default() })
     }
 
     pub fn look(&mut self, recording: &mut Recording) {
@@ -64,28 +61,35 @@ impl Life {
         if now < self.next {
             return;
         }
-        self.next = now.saturating_add(clock::nanos(PAUSE));
-        self.lives.take(compiled::changes());
+        self.next = now.saturating_add(PAUSE_NS);
+        self.take();
         if self.drawn {
             let counter = self.counter.get_or_insert_with(|| {
                 recording.counter("Compiled code", "Of all methods, given up or not", Unit::Bytes)
             });
             recording.count(*counter, now, self.lives.bytes);
         }
-        self.tell(now);
-    }
-
-    /// What there is to tell just now: nothing comes later.
-    pub fn finish(&mut self) {
-        self.lives.take(compiled::changes());
-        self.tell(clock::monotonic());
-        self.lives.certain().into_iter().for_each(tell);
-    }
-
-    fn tell(&mut self, now: u64) {
         if GIVEN_UP.counts.wanted() {
-            self.lives.round(now, given_up).into_iter().for_each(tell);
+            self.lives.known(now).into_iter().for_each(tell);
+            self.lives.look(now, ONCE, given_up);
         }
+    }
+
+    /// What there is to tell just now: the recording ends, or is to be written.
+    pub fn finish(&mut self) {
+        if GIVEN_UP.counts.wanted() {
+            let now = clock::monotonic();
+            self.take();
+            self.lives.look(now, usize::MAX, given_up);
+            let (known, certain) = (self.lives.known(now), self.lives.certain());
+            known.into_iter().chain(certain).for_each(tell);
+        }
+    }
+
+    fn take(&mut self) {
+        // Nobody asks by whom it was made whose bytes are counted alone: it takes some microseconds.
+        let made = if GIVEN_UP.counts.wanted() { made } else { |_| Made::default() };
+        self.lives.take(compiled::changes(), made, given_up);
     }
 }
 
@@ -101,8 +105,14 @@ fn tell((at, Code { method, size, made, .. }): (u64, Code)) {
     }
 }
 
-fn given_up(states: &[usize]) -> Vec<bool> {
-    NMETHODS.get().map_or_else(|| vec![false; states.len()], |nmethods| nmethods.given_up(states))
+/// Which code, by where it begins, was given up.
+fn given_up(code: &[(usize, Made)]) -> Vec<bool> {
+    let Some(nmethods) = NMETHODS.get() else { return vec![false; code.len()] };
+    let states: Vec<usize> = code.iter().map(|(_, made)| made.state).collect();
+    let given_up = nmethods.given_up(&states).into_iter();
+    // Where it lay another's code may lie, and anything stand where it had its state. Few are left to be asked.
+    let is_it = |(begin, made): &(usize, Made)| nmethods.made(*begin) == Some(*made);
+    given_up.zip(code).map(|(given_up, code)| given_up && is_it(code)).collect()
 }
 
 /// A method's code.
@@ -111,7 +121,7 @@ struct Code {
     method: MethodId,
     size: usize,
     made: Made,
-    /// Later ones have higher numbers.
+    /// Later ones have higher numbers; what was there at first has none.
     number: u64,
     /// Nobody knows that it was given up.
     good: bool,
@@ -129,6 +139,8 @@ struct Lives {
     doubtful: Vec<(u64, Code)>,
     /// Where the next look begins.
     at: usize,
+    /// What was there at first is known.
+    begun: bool,
 }
 
 const TIERS: usize = 5;
@@ -144,16 +156,13 @@ fn worth(tier: usize) -> u8 {
 }
 
 impl Lives {
-    /// What is there as a recording begins. What was given up before is nothing to tell of.
-    fn begin(&mut self, changes: Vec<Change>, given_up: impl Fn(&[usize]) -> Vec<bool>) {
-        self.take(changes);
-        let states: Vec<usize> = self.code.values().map(|code| code.made.state).collect();
-        for (code, given_up) in self.code.values_mut().zip(given_up(&states)) {
-            code.good &= !given_up;
-        }
-    }
-
-    fn take(&mut self, changes: Vec<Change>) {
+    /// What has come and gone; the first time that is all there is.
+    fn take(
+        &mut self,
+        changes: Vec<Change>,
+        made: impl Fn(usize) -> Made,
+        given_up: impl Fn(&[(usize, Made)]) -> Vec<bool>,
+    ) {
         for change in changes {
             match change {
                 Change::Loaded { method, begin, size } => self.add(begin, method, size, made(begin)),
@@ -162,6 +171,10 @@ impl Lives {
                 }
             }
         }
+        if !self.begun {
+            self.begun = true;
+            self.begin(given_up);
+        }
         // Methods go, too.
         if self.latest.len() > 2 * self.code.len() + 1_000 {
             self.latest.clear();
@@ -169,6 +182,16 @@ impl Lives {
                 note(&mut self.latest, code);
             }
         }
+    }
+
+    /// What was given up before the recording is nothing to tell of, and in which order it came nobody knows.
+    fn begin(&mut self, given_up: impl Fn(&[(usize, Made)]) -> Vec<bool>) {
+        let all: Vec<(usize, Made)> = self.code.iter().map(|(begin, code)| (*begin, code.made)).collect();
+        for (code, given_up) in self.code.values_mut().zip(given_up(&all)) {
+            code.good &= !given_up;
+            code.number = 0;
+        }
+        self.latest.clear();
     }
 
     fn add(&mut self, begin: usize, method: MethodId, size: usize, made: Made) {
@@ -180,26 +203,37 @@ impl Lives {
         self.bytes -= before.map_or(0, |code| code.size as u64);
     }
 
-    /// What was given up, and when it was seen first. It is told a round later: by then it is known whether it was replaced.
-    fn round(&mut self, now: u64, given_up: impl Fn(&[usize]) -> Vec<bool>) -> Vec<(u64, Code)> {
-        let doubtful = take(&mut self.doubtful);
-        let told = doubtful.into_iter().filter(|(_, code)| !self.was_replaced(code)).collect();
-        let good = self.code.range((Excluded(self.at), Unbounded)).filter(|(_, code)| code.good).take(ONCE);
-        let (begins, states): (Vec<usize>, Vec<usize>) =
-            good.map(|(begin, code)| (*begin, code.made.state)).unzip();
-        self.at = if begins.len() < ONCE { 0 } else { begins.last().copied().unwrap_or(0) };
-        for (begin, _) in begins.iter().zip(given_up(&states)).filter(|(_, given_up)| *given_up) {
+    /// Looks at so much code, from where the last look ended.
+    fn look(&mut self, now: u64, most: usize, given_up: impl Fn(&[(usize, Made)]) -> Vec<bool>) {
+        let from = if most < self.code.len() { self.at } else { 0 };
+        let good = self.code.range((Excluded(from), Unbounded)).filter(|(_, code)| code.good).take(most);
+        let good: Vec<(usize, Made)> = good.map(|(begin, code)| (*begin, code.made)).collect();
+        self.at = good.last().filter(|_| good.len() == most).map_or(0, |(begin, _)| *begin);
+        for ((begin, _), _) in good.iter().zip(given_up(&good)).filter(|(_, given_up)| *given_up) {
             if let Some(code) = self.code.get_mut(begin) {
                 code.good = false;
                 self.doubtful.push((now, *code));
             }
         }
-        told
     }
 
-    /// What was seen to be given up in the last round and is of a tier that no other replaces.
+    /// What was given up so long ago that what replaced it would have been told; and when it was seen.
+    fn known(&mut self, now: u64) -> Vec<(u64, Code)> {
+        self.settle(|at, _| at + PAUSE_NS <= now)
+    }
+
+    /// What is of a tier that no other replaces.
     fn certain(&mut self) -> Vec<(u64, Code)> {
-        self.doubtful.extract_if(.., |(_, code)| worth(code.made.tier.into()) == BEST).collect()
+        self.settle(|_, code| worth(code.made.tier.into()) == BEST)
+    }
+
+    fn settle(&mut self, is_known: impl Fn(u64, &Code) -> bool) -> Vec<(u64, Code)> {
+        let (known, doubtful) =
+            take(&mut self.doubtful).into_iter().partition(|(at, code)| is_known(*at, code));
+        self.doubtful = doubtful;
+        let mut known: Vec<(u64, Code)> = known;
+        known.retain(|(_, code)| !self.was_replaced(code));
+        known
     }
 
     /// Whether other code has come since that is as good.
@@ -223,71 +257,86 @@ fn note(latest: &mut HashMap<(MethodId, bool), [u64; TIERS]>, code: &Code) {
 mod tests {
     use super::*;
 
-    const NONE: fn(&[usize]) -> Vec<bool> = |states| vec![false; states.len()];
+    const SECOND: u64 = 4 * PAUSE_NS;
 
-    fn add(lives: &mut Lives, begin: usize, method: usize, tier: u8, in_loop: bool) {
-        lives.add(begin, MethodId(method), 10, Made { tier, in_loop, state: begin });
+    /// Code that lies at these places, each a hundred times its method's number: by its tier.
+    fn of(tiers: &[(usize, u8, bool)]) -> Lives {
+        let mut lives = Lives { begun: true, ..Lives::default() };
+        come(&mut lives, tiers);
+        lives
     }
 
-    fn told(lives: &mut Lives, given_up: &[usize]) -> Vec<(u64, usize)> {
-        let round = lives.round(7, |states| states.iter().map(|state| given_up.contains(state)).collect());
-        round.into_iter().map(|(at, code)| (at, code.method.0)).collect()
+    fn come(lives: &mut Lives, tiers: &[(usize, u8, bool)]) {
+        for (method, tier, in_loop) in tiers {
+            let begin = 100 * method + usize::try_from(lives.numbers).unwrap();
+            lives.add(begin, MethodId(*method), 10, Made { tier: *tier, in_loop: *in_loop, state: begin });
+        }
+    }
+
+    /// These methods' code is seen to be given up.
+    fn see(lives: &mut Lives, at: u64, methods: &[usize]) {
+        lives.look(at, ONCE, |code| code.iter().map(|(begin, _)| methods.contains(&(begin / 100))).collect());
+    }
+
+    fn methods(told: Vec<(u64, Code)>) -> Vec<(u64, usize)> {
+        told.into_iter().map(|(at, code)| (at, code.method.0)).collect()
     }
 
     #[test]
     fn what_is_given_up_is_told_once_and_what_is_replaced_is_not() {
-        let (mut lives, mut next) = (Lives::default(), 0);
-        let mut come = |lives: &mut Lives, tiers: &[(usize, u8, bool)]| {
-            for (method, tier, in_loop) in tiers {
-                next += 100;
-                add(lives, next, *method, *tier, *in_loop);
-            }
-        };
-        come(
-            &mut lives,
-            &[(1, 3, false), (2, 4, false), (3, 3, true), (4, 3, false), (5, 2, false), (6, 3, false)],
-        );
-        assert_eq!(told(&mut lives, &[100, 200, 300, 400, 500, 600]), []);
+        let mut lives =
+            of(&[(1, 3, false), (2, 4, false), (3, 3, true), (4, 3, false), (5, 2, false), (6, 3, false)]);
+        see(&mut lives, SECOND, &[1, 2, 3, 4, 5, 6]);
+        assert_eq!(methods(lives.known(SECOND + 1)), [], "what replaces it may not have been told");
         // Better code for the first, worse for the second, for the third none of its loop, for the fourth the same once more, for the last as good.
         come(
             &mut lives,
             &[(1, 4, false), (2, 3, false), (3, 4, false), (4, 3, false), (5, 3, false), (6, 2, false)],
         );
-        assert_eq!(told(&mut lives, &[]), [(7, 2), (7, 3), (7, 4)]);
-        assert_eq!(told(&mut lives, &[700, 800]), []);
-        assert_eq!(
-            lives.certain().iter().map(|(_, code)| code.method.0).collect::<Vec<_>>(),
-            [1],
-            "of the last tier"
-        );
-        assert_eq!(told(&mut lives, &[]), [(7, 2)]);
+        assert_eq!(methods(lives.known(2 * SECOND)), [(SECOND, 2), (SECOND, 3), (SECOND, 4)]);
+        assert_eq!(methods(lives.known(3 * SECOND)), []);
+    }
+
+    #[test]
+    fn in_the_end_it_is_certain_of_the_last_tier_alone() {
+        let mut lives = of(&[(1, 3, false), (2, 4, false), (3, 1, false)]);
+        see(&mut lives, SECOND, &[1, 2, 3]);
+        assert_eq!(methods(lives.certain()), [(SECOND, 2), (SECOND, 3)]);
+        assert_eq!(methods(lives.known(2 * SECOND)), [(SECOND, 1)], "a dump is not the end");
     }
 
     #[test]
     fn a_look_has_a_bound_and_comes_to_all() {
-        let mut lives = Lives::default();
-        for method in 1..=ONCE + 5 {
-            add(&mut lives, 100 * method, method, 4, false);
+        let all: Vec<_> = (1..=ONCE + 5).map(|method| (method, 4, false)).collect();
+        let mut lives = Lives { begun: true, ..Lives::default() };
+        for (method, tier, in_loop) in &all {
+            lives.add(100 * method, MethodId(*method), 10, Made { tier: *tier, in_loop: *in_loop, state: 1 });
         }
         let last = ONCE + 3;
-        assert_eq!(told(&mut lives, &[100 * last]), []);
-        assert_eq!(told(&mut lives, &[100 * last]), []);
-        assert_eq!(told(&mut lives, &[]), [(7, last)]);
+        see(&mut lives, SECOND, &[last]);
+        assert!(lives.doubtful.is_empty());
+        see(&mut lives, SECOND, &[last]);
+        assert_eq!(methods(lives.certain()), [(SECOND, last)]);
+        see(&mut lives, SECOND, &[]);
+        lives.look(SECOND, usize::MAX, |code| vec![true; code.len()]);
+        assert_eq!(lives.doubtful.len(), ONCE + 4, "all that is left");
     }
 
     #[test]
-    fn what_was_given_up_before_is_not_told() {
+    fn what_was_there_at_first_is_not_told_of_and_replaces_nothing() {
+        let loaded = |begin, method| Change::Loaded { method: MethodId(method), begin, size: 10 };
+        let made = |begin| Made { tier: if begin < 300 { 3 } else { 4 }, in_loop: false, state: begin };
         let mut lives = Lives::default();
-        let loaded = |begin| Change::Loaded { method: MethodId(begin), begin, size: 10 };
-        lives.begin(vec![loaded(100)], NONE);
-        assert!(
-            lives.code.values().all(|code| !code.good),
-            "nothing is known of it: it is no code of this process's"
-        );
-        add(&mut lives, 200, 2, 4, false);
-        lives.begin(Vec::new(), |states| vec![true; states.len()]);
-        assert_eq!(told(&mut lives, &[200]), []);
-        assert_eq!(told(&mut lives, &[200]), []);
+        // Of one method code that was given up lies behind code that is good.
+        lives.take(vec![loaded(100, 1), loaded(200, 2), loaded(300, 1)], made, |code| {
+            code.iter().map(|(begin, _)| *begin == 300).collect()
+        });
+        see(&mut lives, SECOND, &[1, 3]);
+        assert_eq!(methods(lives.known(2 * SECOND)), [(SECOND, 1)]);
+        // What comes later is told of, whatever it says of itself as it comes.
+        lives.take(vec![loaded(400, 4)], made, |code| vec![true; code.len()]);
+        see(&mut lives, SECOND, &[4]);
+        assert_eq!(methods(lives.certain()), [(SECOND, 4)]);
     }
 
     #[test]
@@ -295,9 +344,11 @@ mod tests {
         let mut lives = Lives::default();
         let loaded = |begin, size| Change::Loaded { method: MethodId(1), begin, size };
         let unloaded = |begin| Change::Unloaded { begin };
-        lives.take(vec![loaded(100, 30), loaded(200, 50), unloaded(100), unloaded(300)]);
-        assert_eq!(lives.bytes, 50);
-        lives.take(vec![loaded(200, 20)]);
-        assert_eq!(lives.bytes, 20);
+        let mut take = |changes| {
+            lives.take(changes, |_| Made::default(), |code| vec![false; code.len()]);
+            lives.bytes
+        };
+        assert_eq!(take(vec![loaded(100, 30), loaded(200, 50), unloaded(100), unloaded(300)]), 50);
+        assert_eq!(take(vec![loaded(200, 20)]), 20);
     }
 }

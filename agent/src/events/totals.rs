@@ -1,7 +1,7 @@
 //! What the JVM adds up from its beginning on, whether anybody asks or not: how long all threads stood still, what its classes took, and
 //! its compilers. A report has what of it fell into the recording.
 //!
-//! Times are the clock's, of all threads together: who sleeps in an initialiser takes time there.
+//! Times are the clock's, of all threads together: who sleeps in an initialiser takes time there. The JVM adds up what has ended.
 
 use once_cell::sync::OnceCell;
 use vouch_report::{ClassReport, CompilerReport, SafepointReport, float};
@@ -34,24 +34,23 @@ pub fn told_by(data: &PerfData) {
 /// What had been counted when a recording began. (A JVM makes some counters when it is up already: until then they stand at nothing.)
 #[derive(Debug)]
 pub struct Totals {
-    safepoints: [u64; SAFEPOINTS.len()],
-    classes: [u64; CLASSES.len()],
-    compilers: [u64; COMPILERS.len()],
+    safepoints: Option<[u64; SAFEPOINTS.len()]>,
+    classes: Option<[u64; CLASSES.len()]>,
+    compilers: Option<[u64; COMPILERS.len()]>,
 }
 
-fn now<const COUNT: usize>(names: [&str; COUNT]) -> [u64; COUNT] {
-    let tally = DATA.get().and_then(|data| Tally::of(data, names));
-    tally.and_then(|tally| tally.now()).unwrap_or([0; COUNT])
+fn now<const COUNT: usize>(names: [&str; COUNT]) -> Option<[u64; COUNT]> {
+    Tally::of(DATA.get()?, names).map_or(Some([0; COUNT]), |tally| tally.now())
 }
 
 /// What has come to each since then, and how to tell ticks in milliseconds; `None` if this JVM does not tell.
 fn since<const COUNT: usize>(
     names: [&str; COUNT],
-    then: [u64; COUNT],
+    then: Option<[u64; COUNT]>,
 ) -> Option<([u64; COUNT], impl Fn(u64) -> f64)> {
     let tally = Tally::of(DATA.get()?, names)?;
     let in_a_second = tally.ticks_in_a_second()?;
-    Some((tally.since(then)?, move |ticks| 1000.0 * float(ticks) / float(in_a_second)))
+    Some((tally.since(then?)?, move |ticks| 1000.0 * float(ticks) / float(in_a_second)))
 }
 
 impl Totals {

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use vouch_recording::kinds::ALLOCATION;
+use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP};
 use vouch_recording::{Allocation, Mark, Recording, StackId, Unit};
 use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, Stack, VALUES};
@@ -135,6 +135,10 @@ impl Recorder {
             _ => {
                 let kind = self.recording.mark_kind(*row.mark);
                 self.recording.mark(thread, Mark { kind, began_ns, ended_ns, values, stack });
+                if row.mark.key == COLLECTION.mark.key {
+                    // Whom it has held up is found out by whoever writes the profile.
+                    self.recording.mark_kind(HELD_UP);
+                }
             }
         }
         true

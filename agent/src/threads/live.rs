@@ -189,9 +189,13 @@ impl Live {
     /// The thread has this name since `now`, by which it may come into the recording, or leave it.
     pub fn rename(&mut self, tid: u32, name: &str, now: u64, life: &mut Life, arming: &mut Arming) {
         let leaves = arming.sampling.as_ref().is_some_and(|sampling| !sampling.wants(Some(name)));
-        let now = if leaves && tid == clock::own_tid() {
+        let now = if self.armed.is_some() && tid == clock::own_tid() {
             // What it owes is of its old name.
-            self.pay(tid, life.java, arming);
+            if leaves {
+                self.pay(tid, life.java, arming);
+            } else {
+                self.pay_so_far(tid, life.java, arming);
+            }
             clock::monotonic()
         } else {
             now
@@ -243,7 +247,21 @@ impl Live {
     /// thread does now is not what it owes.
     pub fn pay(&mut self, tid: u32, java: bool, arming: &mut Arming) {
         self.stop(Some(clock::own_cpu()));
-        // Its signals are handled by itself, and from the stop on it is excluded: all that were to be taken have been.
+        self.pay_what_is_due(tid, java, arming);
+    }
+
+    /// The same of a thread whose engine goes on.
+    fn pay_so_far(&mut self, tid: u32, java: bool, arming: &mut Arming) {
+        let Some(slot) = self.slot else { return };
+        slot.set_excluded(true);
+        self.come_to(clock::own_cpu());
+        self.pay_what_is_due(tid, java, arming);
+        slot.set_excluded(false);
+    }
+
+    /// Of the calling thread, which is excluded, up to where it has come.
+    fn pay_what_is_due(&mut self, tid: u32, java: bool, arming: &mut Arming) {
+        // Its signals are handled by itself, and since it is excluded: all that were to be taken have been.
         let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return };
         let (Some(mut debt), Some(slot)) = (self.settle(interval), self.slot) else { return };
         if arming.sampling.is_some() {

@@ -16,6 +16,7 @@ use vouch_recording::{
 use vouch_report::in_template;
 
 use super::contexts::{Span, SpanData, field_key, marker_type, spans};
+use super::held_up;
 use super::time::{Micros, began_ns, ended_ns};
 use crate::categories::index;
 use crate::json::{Column, Row};
@@ -28,18 +29,18 @@ const REFUTED_FRAME: &str = "refuted-frame";
 /// The markers of one track, in the order of their times.
 pub struct MarkerColumns<'a> {
     recording: &'a Recording,
-    markers: Vec<Marker<'a>>,
+    markers: Vec<Marker>,
 }
 
 #[derive(Clone, Copy)]
-enum Marker<'a> {
+enum Marker {
     /// With when what the sample stands for began.
     Refuted(Refuted, u64),
-    Mark(&'a Mark),
+    Mark(Mark),
     Context(Span),
 }
 
-impl Marker<'_> {
+impl Marker {
     fn began_ns(self) -> u64 {
         match self {
             Self::Refuted(_, began_ns) => began_ns,
@@ -62,9 +63,11 @@ impl<'a> MarkerColumns<'a> {
     /// Those of these threads; what happened to all of the process stands in the first track.
     pub fn of(recording: &'a Recording, threads: &[&'a Thread], first: bool, interval_ns: u64) -> Self {
         let of_all = if first { recording.marks() } else { &[] };
-        let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).map(Marker::Mark);
         // Where threads share a track a marker of one would hold samples of the others.
         let alone = if let [thread] = threads { Some(thread) } else { None };
+        let held_up = alone.into_iter().flat_map(|thread| held_up::marks(recording, thread));
+        let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).copied();
+        let marks = marks.chain(held_up).map(Marker::Mark);
         let spans = alone.into_iter().flat_map(|thread| spans(recording.contexts(), thread, interval_ns));
         let refuted = match alone {
             Some(thread) => refuted_alone(thread, interval_ns),
@@ -74,7 +77,7 @@ impl<'a> MarkerColumns<'a> {
                 .map(|refuted| Marker::Refuted(*refuted, refuted.time_ns))
                 .collect(),
         };
-        let mut markers: Vec<Marker<'_>> =
+        let mut markers: Vec<Marker> =
             refuted.into_iter().chain(marks).chain(spans.map(Marker::Context)).collect();
         // Of those that begin together the one around the others first.
         markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));
@@ -85,10 +88,10 @@ impl<'a> MarkerColumns<'a> {
         self.markers.is_empty()
     }
 
-    fn name(&self, marker: Marker<'_>) -> Row<StringId> {
+    fn name(&self, marker: Marker) -> Row<StringId> {
         match marker {
             Marker::Refuted(refuted, _) => Row(self.recording.refutations().get(refuted.how).name),
-            Marker::Mark(mark) => Row(self.kind(mark).label),
+            Marker::Mark(mark) => Row(self.kind(&mark).label),
             Marker::Context(span) => {
                 let contexts = self.recording.contexts();
                 Row(contexts.kind(contexts.get(span.context).kind).label)
@@ -96,7 +99,7 @@ impl<'a> MarkerColumns<'a> {
         }
     }
 
-    fn data(&self, marker: Marker<'a>) -> Data<'a> {
+    fn data(&self, marker: Marker) -> Data<'a> {
         match marker {
             Marker::Refuted(refuted, _) => {
                 let RefutationRow { kind, caller, bci, expected, found, .. } =
@@ -110,15 +113,15 @@ impl<'a> MarkerColumns<'a> {
                 let cause = Cause { time, stack: Row(refuted.stack) };
                 Data::Refuted(RefutedData { r#type, number, kind, place, expected, found, color: RED, cause })
             }
-            Marker::Mark(mark) => Data::Mark(MarkData { kind: self.kind(mark), mark }),
+            Marker::Mark(mark) => Data::Mark(MarkData { kind: self.kind(&mark), mark }),
             Marker::Context(span) => Data::Context(SpanData(self.recording.contexts().get(span.context))),
         }
     }
 
-    fn category(&self, marker: Marker<'_>) -> Category {
+    fn category(&self, marker: Marker) -> Category {
         match marker {
             Marker::Refuted(..) => Category::Refuted,
-            Marker::Mark(mark) => self.kind(mark).category,
+            Marker::Mark(mark) => self.kind(&mark).category,
             Marker::Context(_) => Category::Application,
         }
     }
@@ -130,7 +133,7 @@ impl<'a> MarkerColumns<'a> {
 
 /// A refuted sample stands for what its thread did before it; but where the front-end keeps the samples within a marker, it must keep
 /// this one and no other.
-fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<Marker<'_>> {
+fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<Marker> {
     if thread.refuted().is_empty() {
         return Vec::new();
     }
@@ -205,7 +208,7 @@ const RED: &str = "red";
 
 struct MarkData<'a> {
     kind: &'a MarkKindRow,
-    mark: &'a Mark,
+    mark: Mark,
 }
 
 impl Serialize for MarkData<'_> {

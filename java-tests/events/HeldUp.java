@@ -1,0 +1,86 @@
+/*
+ * A collection holds up whoever runs, and nobody who sleeps meanwhile. One thread runs all the time, another one sleeps nearly all of it.
+ *
+ * @test
+ * @summary a pause stands in the tracks of the threads that it held up, and in no others
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 HeldUp
+ */
+
+import java.util.ArrayList;
+import java.util.List;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class HeldUp {
+    private static final int COLLECTIONS = 8;
+    /** What is shorter nobody feels. */
+    private static final double LEAST_MS = 10;
+
+    public static void main(String[] args) {
+        Profile profile = Vm.with("interval=1ms").collector("-XX:+UseSerialGC").flags("-Xmx300m").run(Program.class).ok().profile();
+        List<Mark> pauses = profile.marks("gc_pause");
+        Check.that(pauses.stream().filter(pause -> pause.ms() >= LEAST_MS).count() >= COLLECTIONS, "the trigger: long pauses among " + pauses);
+        List<Mark> busy = of(profile, "busy");
+        // Who has to wait for a processor, too, may have had nothing to do as far as anybody knows.
+        Skip.unless(!busy.isEmpty(), "the thread that ran had to wait for a processor around each pause");
+        for (Mark mark : busy) {
+            Check.that(pauses.stream().anyMatch(pause -> pause.startMs == mark.startMs && pause.endMs == mark.endMs
+                && pause.text("reason").equals(mark.text("reason"))), mark + " is one of " + pauses);
+            Check.atLeast(LEAST_MS, mark.ms(), "how long it held the thread up, in ms");
+        }
+        Check.equal(0, of(profile, "asleep").size(), "pauses that held up a thread which slept");
+        Check.that(!profile.track("asleep").samples.isEmpty(), "which ran now and then");
+    }
+
+    private static List<Mark> of(Profile profile, String thread) {
+        List<Mark> marks = profile.marks("held_up");
+        marks.removeIf(mark -> !mark.track.name.equals(thread));
+        return marks;
+    }
+
+    static class Program {
+        private static volatile boolean over;
+
+        public static void main(String[] args) throws Exception {
+            // Much that lives, in small pieces: a collection has to look at each.
+            List<Object[]> lives = new ArrayList<>();
+            for (int i = 0; i < 2_000_000; i++) {
+                lives.add(new Object[3]);
+            }
+            Thread busy = new Thread(() -> {
+                while (!over) {
+                    Burn.sink += Burn.work(1_000);
+                }
+            }, "busy");
+            Thread asleep = new Thread(() -> {
+                while (!over) {
+                    Burn.millis(5);
+                    try {
+                        Thread.sleep(1_500);
+                    } catch (InterruptedException woken) {
+                        Burn.millis(5);
+                    }
+                }
+            }, "asleep");
+            busy.start();
+            asleep.start();
+            for (int i = 0; i < COLLECTIONS; i++) {
+                Thread.sleep(100);
+                System.gc();
+            }
+            over = true;
+            asleep.interrupt();
+            busy.join();
+            asleep.join();
+            System.out.println(lives.size());
+        }
+    }
+}
