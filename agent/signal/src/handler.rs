@@ -263,9 +263,11 @@ fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, '
 /// timer also runs while the core serves others' interrupts, which the clock leaves out.
 fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Option<u32> {
     let Some(slot) = slot else { return cause.weight_of_a_stranger() };
-    let weight = if matches!(cause, Cause::Own) {
-        slot.take_owed()
-    } else if !sampler.by_signals(cause) {
+    if matches!(cause, Cause::Own) {
+        // Whoever had it signalled has answered it.
+        return Some(slot.take_owed()).filter(|weight| *weight > 0);
+    }
+    let weight = if !sampler.by_signals(cause) {
         slot.dues.due(cpu, sampler.interval)
     } else if slot.beginning().is_none() {
         slot.take_signals()
