@@ -115,8 +115,11 @@ impl Registry {
         self.with_live(tid, |live, life, arming| {
             live.java_thread = java_thread;
             match name {
-                // It was a Java thread before, and has attached anew: the main thread does at the end.
-                Some(name) if life.java => live.rename(tid, name, clock::monotonic(), life, arming),
+                // It was a Java thread before, and has attached anew: the main thread does at the end. What it owes is of what it was.
+                Some(name) if life.java => {
+                    live.pay_so_far(tid, true, arming);
+                    live.rename(tid, name, clock::monotonic(), life, arming);
+                }
                 Some(name) => life.first_name(name),
                 None => {}
             }
@@ -275,7 +278,7 @@ impl Registry {
         Some(ask(life))
     }
 
-    /// What threads owed that have ended.
+    /// What threads owed that have ended, or become others.
     pub fn take_unsignalled(&self) -> Vec<Unsignalled> {
         take(&mut self.inner.lock().arming.unsignalled)
     }

@@ -29,6 +29,7 @@ public class HeldUp {
         List<Mark> pauses = profile.marks("gc_pause");
         Check.that(pauses.stream().filter(pause -> pause.ms() >= LEAST_MS).count() >= COLLECTIONS, "the trigger: long pauses among " + pauses);
         List<Mark> busy = of(profile, "busy");
+        Check.contains(profile.meta.getAsJsonArray("markerSchema").toString(), "\"name\":\"held_up\"", "the front-end is told of it");
         // Who has to wait for a processor, too, may have had nothing to do as far as anybody knows.
         Skip.unless(!busy.isEmpty(), "the thread that ran had to wait for a processor around each pause");
         for (Mark mark : busy) {

@@ -40,7 +40,8 @@ const HEAD: &str = "\
 A method looks slow because a collection ran or a lock was held. With `events=` Vouch records such things on the clock of the samples
 (CLOCK_MONOTONIC, which is `System.nanoTime`). They stand in the timeline as markers of the threads that they happened to, what happened
 to all of the process in the first track. A collection of 10 ms and more stands as `held_up` in the tracks of threads that ran until it stopped them and ran on after it, too:
-who rested by its own clock for hardly longer than the pause, between two samples around it. Where a marker has a stack it is GetStackTrace's of that very moment, of 2,048 frames at most; it is held to the
+who was seen to run just before and just after it, and rested by its own clock for hardly longer than the pause; not told of who ran in native code, had to wait
+for a processor, too, or for a second pause. Where a marker has a stack it is GetStackTrace's of that very moment, of 2,048 frames at most; it is held to the
 bytecode like a sample's, and set apart if that contradicts it. `alloc` makes no markers: the front-end counts it in the place of time (call tree,
 \"Allocations\"; each stands for as many bytes as make the sum right). With `gc` there is a graph of the heap, dead objects
 included, with `jit` one of the compiled code that there is.

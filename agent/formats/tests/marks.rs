@@ -5,7 +5,9 @@ mod common;
 use common::{START_NS, sample, stack, written};
 use serde_json::{Value, json};
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
-use vouch_recording::{Allocation, Category, Figure, Id, Mark, MarkKind, Recording, Sample, Unit, VmPart};
+use vouch_recording::{
+    Allocation, Category, Fate, Figure, Id, Mark, MarkKind, Recording, Sample, Unit, VmPart,
+};
 
 const PAUSE: MarkKind = MarkKind {
     key: "pause",
@@ -243,6 +245,7 @@ fn a_pause_stands_in_the_tracks_of_the_threads_that_it_held_up() {
     track("ran", 2, &[(98, 90), (99, 91), (153, 95), (199, 140), (206, 141)]);
     track("waited before", 3, &[(80, 10), (99, 11), (170, 12)]);
     track("in native code", 4, &[(99, 90), (151, 140)]);
+    track("waited after", 7, &[(99, 90), (170, 111)]);
     track("never again", 5, &[(99, 90)]);
     track("ended within", 6, &[(99, 90), (120, 95)]);
     let pause = |began, ended| Mark {
@@ -253,6 +256,11 @@ fn a_pause_stands_in_the_tracks_of_the_threads_that_it_held_up() {
         stack: None,
     };
     assert_eq!(recording.mark_kind(COLLECTION.mark).row(), 0);
+    let compiler = recording.add_thread("no Java", 8, START_NS);
+    for (time, cpu) in [(99, 90), (152, 92)] {
+        let (time_ns, cpu_ns) = (START_NS + time * MS, cpu * MS);
+        recording.sample(compiler, Sample { time_ns, cpu_ns, fate: Fate::Outside, ..sample(1, any) });
+    }
     recording.mark(None, pause(100, 150));
     recording.mark(None, pause(200, 205));
     let held_up = |recording: &Recording| {

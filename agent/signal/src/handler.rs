@@ -178,7 +178,9 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         rest(sampler, slot, now, (took, sample.words()));
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
-    let asked = walked && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
+    // Who signals itself may hold what the witness' questions need.
+    let may_stay = walked && !matches!(cause, Cause::Own);
+    let asked = may_stay && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
     let witnessed = slot.filter(|_| asked && take_wish(sampler));
     let head = Head {
         time,

@@ -189,13 +189,9 @@ impl Live {
     /// The thread has this name since `now`, by which it may come into the recording, or leave it.
     pub fn rename(&mut self, tid: u32, name: &str, now: u64, life: &mut Life, arming: &mut Arming) {
         let leaves = arming.sampling.as_ref().is_some_and(|sampling| !sampling.wants(Some(name)));
-        let now = if self.armed.is_some() && tid == clock::own_tid() {
+        let now = if leaves && tid == clock::own_tid() {
             // What it owes is of its old name.
-            if leaves {
-                self.pay(tid, life.java, arming);
-            } else {
-                self.pay_so_far(tid, life.java, arming);
-            }
+            self.pay(tid, life.java, arming);
             clock::monotonic()
         } else {
             now
@@ -250,9 +246,12 @@ impl Live {
         self.pay_what_is_due(tid, java, arming);
     }
 
-    /// The same of a thread whose engine goes on.
-    fn pay_so_far(&mut self, tid: u32, java: bool, arming: &mut Arming) {
-        let Some(slot) = self.slot else { return };
+    /// The same of a thread whose engine goes on. Not for one that is in the midst of something: the stack would be of this moment, and the
+    /// weight of all that it has done since its last sample.
+    pub fn pay_so_far(&mut self, tid: u32, java: bool, arming: &mut Arming) {
+        let Some(slot) = self.slot.filter(|slot| self.armed.is_some() && slot.beginning().is_none()) else {
+            return;
+        };
         slot.set_excluded(true);
         self.come_to(clock::own_cpu());
         self.pay_what_is_due(tid, java, arming);
@@ -261,7 +260,7 @@ impl Live {
 
     /// Of the calling thread, which is excluded, up to where it has come.
     fn pay_what_is_due(&mut self, tid: u32, java: bool, arming: &mut Arming) {
-        // Its signals are handled by itself, and since it is excluded: all that were to be taken have been.
+        // It handles its signals itself, and none while it is excluded: all that were to be taken have been.
         let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return };
         let (Some(mut debt), Some(slot)) = (self.settle(interval), self.slot) else { return };
         if arming.sampling.is_some() {

@@ -46,7 +46,7 @@ pub struct Arming {
     pub sampling: Option<Sampling>,
     /// From the engine's stop until it is settled what the threads owe.
     pub ending: Option<Sampling>,
-    /// What threads owed that ended while no signal was taken, until that is asked for.
+    /// What threads owed that ended, or became others, while no signal was taken, until that is asked for.
     pub unsignalled: Vec<Unsignalled>,
     /// Threads for which the engine refused, and its last reason.
     pub unarmed: u64,

@@ -60,12 +60,18 @@ impl Marker {
 }
 
 impl<'a> MarkerColumns<'a> {
-    /// Those of these threads; what happened to all of the process stands in the first track.
-    pub fn of(recording: &'a Recording, threads: &[&'a Thread], first: bool, interval_ns: u64) -> Self {
+    /// Those of these threads; what happened to all of the process stands in the first track. The intervals: as asked for, and as it was
+    /// sampled in the end.
+    pub fn of(
+        recording: &'a Recording,
+        threads: &[&'a Thread],
+        first: bool,
+        [interval_ns, sampled_ns]: [u64; 2],
+    ) -> Self {
         let of_all = if first { recording.marks() } else { &[] };
         // Where threads share a track a marker of one would hold samples of the others.
         let alone = if let [thread] = threads { Some(thread) } else { None };
-        let held_up = alone.into_iter().flat_map(|thread| held_up::marks(recording, thread));
+        let held_up = alone.into_iter().flat_map(|thread| held_up::marks(recording, thread, sampled_ns));
         let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).copied();
         let marks = marks.chain(held_up).map(Marker::Mark);
         let spans = alone.into_iter().flat_map(|thread| spans(recording.contexts(), thread, interval_ns));
