@@ -13,7 +13,6 @@ mod tables;
 mod time;
 
 use std::io::{self, BufWriter, Write};
-use std::time::Duration;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -98,10 +97,7 @@ fn life(thread: &Thread) -> (u64, Micros, Option<Micros>) {
 impl<'a> TrackColumns<'a> {
     fn new(recording: &'a Recording, track: &'a Track<'a>, first: bool, meta: &'a Meta) -> Self {
         let interval_ns = meta.report.run.interval_ns;
-        let sampled =
-            Duration::try_from_secs_f64(meta.report.run.sampled_interval_us / 1e6).unwrap_or_default();
-        let sampled_ns = u64::try_from(sampled.as_nanos()).unwrap_or(u64::MAX).max(interval_ns);
-        let markers = MarkerColumns::of(recording, &track.threads, first, [interval_ns, sampled_ns]);
+        let markers = MarkerColumns::of(recording, &track.threads, first, &meta.report.run);
         Self {
             name: &track.name,
             is_main_thread: track.is_main,

@@ -233,13 +233,15 @@ fn a_pause_stands_in_the_tracks_of_the_threads_that_it_held_up() {
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["run"]);
     // At these times, in milliseconds, each with what the thread had run until then.
-    let mut track = |name: &str, tid, samples: &[(u64, u64)]| {
+    let mut track_of = |fate, name: &str, tid, samples: &[(u64, u64)]| {
         let thread = recording.add_thread(name, tid, START_NS);
         for (time, cpu) in samples {
             let (time_ns, cpu_ns) = (START_NS + time * MS, cpu * MS);
-            recording.sample(thread, Sample { time_ns, cpu_ns, ..sample(1, any) });
+            recording.sample(thread, Sample { time_ns, cpu_ns, fate, ..sample(1, any) });
         }
     };
+    track_of(Fate::Outside, "no Java", 8, &[(99, 90), (152, 92)]);
+    let mut track = |name, tid, samples| track_of(Fate::Proven, name, tid, samples);
     track("main", 1, &[(5, 1)]);
     // The pauses are from 100 to 150, and from 200 to 205.
     track("ran", 2, &[(98, 90), (99, 91), (153, 95), (199, 140), (206, 141)]);
@@ -256,11 +258,6 @@ fn a_pause_stands_in_the_tracks_of_the_threads_that_it_held_up() {
         stack: None,
     };
     assert_eq!(recording.mark_kind(COLLECTION.mark).row(), 0);
-    let compiler = recording.add_thread("no Java", 8, START_NS);
-    for (time, cpu) in [(99, 90), (152, 92)] {
-        let (time_ns, cpu_ns) = (START_NS + time * MS, cpu * MS);
-        recording.sample(compiler, Sample { time_ns, cpu_ns, fate: Fate::Outside, ..sample(1, any) });
-    }
     recording.mark(None, pause(100, 150));
     recording.mark(None, pause(200, 205));
     let held_up = |recording: &Recording| {

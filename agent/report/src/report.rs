@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vouch_recording::{ByFate, Recording, Thread};
@@ -114,6 +115,14 @@ pub struct Run {
     /// Contexts that the program named and there was no room for.
     #[serde(skip)]
     pub contexts_left_out: u64,
+}
+
+impl Run {
+    /// The CPU time from one signal to the next, in the end.
+    pub fn sampled_ns(&self) -> u64 {
+        let sampled = Duration::try_from_secs_f64(self.sampled_interval_us / 1e6).unwrap_or_default();
+        u64::try_from(sampled.as_nanos()).unwrap_or(u64::MAX).max(self.interval_ns)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]

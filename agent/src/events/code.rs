@@ -12,7 +12,6 @@ use super::{life, place};
 use crate::clock;
 use crate::facade::{Capability, Event, Need, Told};
 use crate::fault::guard;
-use crate::hotspot::nmethods::Made;
 use crate::own_thread;
 
 pub static EXCEPTION: Row = Row::of(
@@ -69,7 +68,6 @@ pub fn compiled(method: MethodId, code: usize, size: usize) {
     let now = clock::monotonic();
     if COMPILATION.counted(now, now) {
         // Nothing is asked about the method here: its name comes later.
-        let Made { tier, in_loop, .. } = life::made(code);
-        COMPILATION.happened_to(now, method, [0, size as u64, tier.into(), in_loop.into()]);
+        COMPILATION.happened_to(now, method, life::figures(size, life::made(code)));
     }
 }

@@ -101,8 +101,13 @@ impl Drop for Life {
 
 fn tell((at, Code { method, size, made, .. }): (u64, Code)) {
     if GIVEN_UP.counted(at, at) {
-        GIVEN_UP.happened_to(at, method, [0, size as u64, made.tier.into(), made.in_loop.into()]);
+        GIVEN_UP.happened_to(at, method, figures(size, made));
     }
+}
+
+/// What is told of code, in the catalogue's order; the first is its method's name.
+pub fn figures(size: usize, Made { tier, in_loop, .. }: Made) -> [u64; 4] {
+    [0, size as u64, tier.into(), in_loop.into()]
 }
 
 /// Which code, by where it begins, was given up.
@@ -228,12 +233,10 @@ impl Lives {
     }
 
     fn settle(&mut self, is_known: impl Fn(u64, &Code) -> bool) -> Vec<(u64, Code)> {
-        let (known, doubtful) =
-            take(&mut self.doubtful).into_iter().partition(|(at, code)| is_known(*at, code));
+        let all = take(&mut self.doubtful).into_iter();
+        let (known, doubtful): (Vec<_>, Vec<_>) = all.partition(|(at, code)| is_known(*at, code));
         self.doubtful = doubtful;
-        let mut known: Vec<(u64, Code)> = known;
-        known.retain(|(_, code)| !self.was_replaced(code));
-        known
+        known.into_iter().filter(|(_, code)| !self.was_replaced(code)).collect()
     }
 
     /// Whether other code has come since that is as good.

@@ -31,44 +31,73 @@ pub fn told_by(data: &PerfData) {
     DATA.get_or_init(|| data.clone());
 }
 
-/// What had been counted when a recording began. (A JVM makes some counters when it is up already: until then they stand at nothing.)
+/// What has come to some of its counters since a recording began.
+#[derive(Debug)]
+struct Since<const COUNT: usize> {
+    names: [&'static str; COUNT],
+    tally: OnceCell<Tally<COUNT>>,
+    /// What they stood at then. (A JVM makes some when it is up already: until then they stand at nothing.)
+    then: Option<[u64; COUNT]>,
+}
+
+impl<const COUNT: usize> Since<COUNT> {
+    fn begin(names: [&'static str; COUNT]) -> Self {
+        let mut begun = Self { names, tally: OnceCell::new(), then: None };
+        begun.then = match begun.tally() {
+            Some(tally) => tally.now(),
+            None => Some([0; COUNT]),
+        };
+        begun
+    }
+
+    fn tally(&self) -> Option<&Tally<COUNT>> {
+        self.tally.get_or_try_init(|| Tally::of(DATA.get().ok_or(())?, self.names).ok_or(())).ok()
+    }
+
+    /// `None` if this JVM does not tell.
+    fn now(&self) -> Option<[u64; COUNT]> {
+        self.tally()?.since(self.then?)
+    }
+}
+
+/// All of it, since a recording began.
 #[derive(Debug)]
 pub struct Totals {
-    safepoints: Option<[u64; SAFEPOINTS.len()]>,
-    classes: Option<[u64; CLASSES.len()]>,
-    compilers: Option<[u64; COMPILERS.len()]>,
-}
-
-fn now<const COUNT: usize>(names: [&str; COUNT]) -> Option<[u64; COUNT]> {
-    Tally::of(DATA.get()?, names).map_or(Some([0; COUNT]), |tally| tally.now())
-}
-
-/// What has come to each since then, and how to tell ticks in milliseconds; `None` if this JVM does not tell.
-fn since<const COUNT: usize>(
-    names: [&str; COUNT],
-    then: Option<[u64; COUNT]>,
-) -> Option<([u64; COUNT], impl Fn(u64) -> f64)> {
-    let tally = Tally::of(DATA.get()?, names)?;
-    let in_a_second = tally.ticks_in_a_second()?;
-    Some((tally.since(then?)?, move |ticks| 1000.0 * float(ticks) / float(in_a_second)))
+    safepoints: Since<{ SAFEPOINTS.len() }>,
+    classes: Since<{ CLASSES.len() }>,
+    compilers: Since<{ COMPILERS.len() }>,
+    /// How many of the clock's ticks, in which the JVM counts times, are a second.
+    ticks: OnceCell<u64>,
 }
 
 impl Totals {
     /// A recording begins.
     pub fn begin() -> Self {
-        Self { safepoints: now(SAFEPOINTS), classes: now(CLASSES), compilers: now(COMPILERS) }
+        Self {
+            safepoints: Since::begin(SAFEPOINTS),
+            classes: Since::begin(CLASSES),
+            compilers: Since::begin(COMPILERS),
+            ticks: OnceCell::new(),
+        }
+    }
+
+    /// How to tell ticks in milliseconds.
+    fn millis(&self) -> Option<impl Fn(u64) -> f64> {
+        let found = || DATA.get().and_then(PerfData::ticks_in_a_second).ok_or(());
+        let in_a_second = float(*self.ticks.get_or_try_init(found).ok()?);
+        Some(move |ticks| 1000.0 * float(ticks) / in_a_second)
     }
 
     /// How often and how long all threads have stood still since.
     pub fn safepoints(&self) -> Option<SafepointReport> {
-        let ([count, stopped, reaching], millis) = since(SAFEPOINTS, self.safepoints)?;
+        let ([count, stopped, reaching], millis) = (self.safepoints.now()?, self.millis()?);
         Some(SafepointReport { count, stopped_ms: millis(stopped), reaching_ms: millis(reaching) })
     }
 
     /// What classes have taken since.
     pub fn classes(&self) -> Option<ClassReport> {
-        let ([loaded, shared, initialized, all, initializing, linking, checking], millis) =
-            since(CLASSES, self.classes)?;
+        let [loaded, shared, initialized, all, initializing, linking, checking] = self.classes.now()?;
+        let millis = self.millis()?;
         let linking = linking + checking;
         Some(ClassReport {
             loaded: loaded + shared,
@@ -81,7 +110,7 @@ impl Totals {
 
     /// What the compilers have done since.
     pub fn compilers(&self) -> Option<CompilerReport> {
-        let ([compiled, failed, took], millis) = since(COMPILERS, self.compilers)?;
+        let ([compiled, failed, took], millis) = (self.compilers.now()?, self.millis()?);
         Some(CompilerReport { compiled, failed, took_ms: millis(took) })
     }
 }

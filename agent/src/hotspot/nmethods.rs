@@ -4,14 +4,35 @@
 //! Code may go while it is looked at, and other code come into its place. What is read once is read through the kernel; what is read of
 //! thousands four times a second is not, which would take a hundredth of a core.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use vouch_walk::blobs::{Blob, Blobs};
 use vouch_walk::kernel::peek;
+use vouch_walk::memory::Memory;
 
 use super::HotSpot;
-use super::vmstructs::{CodeLayout, Table, read, read_half};
+use super::vmstructs::{CodeLayout, Table, read};
+
+/// Memory that is asked for many words close to each other: each block is read once. For one question: what was read does not change any more.
+#[derive(Debug, Default)]
+struct Blocks(RefCell<Vec<(usize, Block)>>);
+
+/// No page cuts it.
+type Block = [usize; 64];
+
+impl Memory for Blocks {
+    fn word(&self, at: usize) -> Option<usize> {
+        let begin = at - at % size_of::<Block>();
+        let mut blocks = self.0.borrow_mut();
+        if !blocks.iter().any(|(known, _)| *known == begin) {
+            blocks.push((begin, peek(begin)?));
+        }
+        let (_, block) = blocks.iter().find(|(known, _)| *known == begin)?;
+        block.get((at - begin) / size_of::<usize>()).copied()
+    }
+}
 
 /// Where such things lie.
 #[derive(Debug, Clone)]
@@ -42,15 +63,14 @@ impl Nmethods {
 
     /// The code around an address; `None` if there is none now.
     pub fn made(&self, pc: usize) -> Option<Made> {
-        let memory = |at: usize| peek::<1>(at).map(|[word]| word);
+        let memory = Blocks::default();
         let (nmethod, kind) = self.blobs.find(pc, &memory)?;
         if kind == Blob::Other {
             return None;
         }
-        let half = |offset: usize| read_half(nmethod.checked_add(offset)?);
         // The level has become a byte, and what follows it is another's.
-        let tier = half(self.level)?.to_le_bytes()[0];
-        let in_loop = half(self.entry)?.cast_signed() >= 0;
+        let tier = memory.byte(nmethod.checked_add(self.level)?)?;
+        let in_loop = memory.int(nmethod.checked_add(self.entry)?)? >= 0;
         Some(Made { tier, in_loop, state: nmethod.checked_add(self.blobs.state)? })
     }
 

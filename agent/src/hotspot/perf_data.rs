@@ -47,19 +47,24 @@ impl PerfData {
         }
         found.iter().all(Option::is_some).then(|| found.map(Option::unwrap_or_default))
     }
+
+    /// How many of the clock's ticks, in which the JVM counts times, are a second. (It tells when it is up, and not when it begins.)
+    pub fn ticks_in_a_second(&self) -> Option<u64> {
+        let [frequency] = self.find(["sun.os.hrt.frequency"])?;
+        Some(read(frequency.start)? as u64).filter(|ticks| *ticks > 0)
+    }
 }
 
 /// Figures that the JVM counts up from its beginning on.
 #[derive(Debug)]
 pub struct Tally<const COUNT: usize> {
     at: [usize; COUNT],
-    data: PerfData,
 }
 
 impl<const COUNT: usize> Tally<COUNT> {
     /// `None`: this JVM does not count one of them.
     pub fn of(data: &PerfData, names: [&str; COUNT]) -> Option<Self> {
-        Some(Self { at: data.find(names)?.map(|value| value.start), data: data.clone() })
+        Some(Self { at: data.find(names)?.map(|value| value.start) })
     }
 
     /// What they are.
@@ -78,12 +83,6 @@ impl<const COUNT: usize> Tally<COUNT> {
             *value = value.saturating_sub(before);
         }
         Some(values)
-    }
-
-    /// How many of the clock's ticks, in which the JVM counts times, are a second. (It tells when it is up, and not when it begins.)
-    pub fn ticks_in_a_second(&self) -> Option<u64> {
-        let [frequency] = self.data.find(["sun.os.hrt.frequency"])?;
-        Some(read(frequency.start)? as u64).filter(|ticks| *ticks > 0)
     }
 }
 
@@ -247,15 +246,14 @@ mod tests {
         let tally = Tally::of(&data(&bytes), ["sun.rt.safepointTime", "sun.rt.safepoints"]).unwrap();
         assert_eq!(tally.now(), Some([70, 9]));
         assert_eq!(tally.since([10, 9]), Some([60, 0]));
-        assert_eq!(tally.ticks_in_a_second(), Some(1_000_000));
+        assert_eq!(data(&bytes).ticks_in_a_second(), Some(1_000_000));
         assert!(
             Tally::of(&data(&bytes), ["sun.rt.safepoints", "sun.ci.threads"]).is_none(),
             "one is lacking"
         );
         let bytes =
             memory(&numbers[1..].iter().map(|(name, value)| number(name, *value)).collect::<Vec<_>>());
-        let untold = Tally::of(&data(&bytes), ["sun.rt.safepoints"]).unwrap();
-        assert_eq!(untold.ticks_in_a_second(), None, "nobody knows how long a tick is");
+        assert_eq!(data(&bytes).ticks_in_a_second(), None, "nobody knows how long a tick is");
     }
 
     #[test]

@@ -42,8 +42,8 @@ pub fn marks(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Mar
         let around = after.checked_sub(1).and_then(|before| samples.get(before).zip(samples.get(after)));
         around.is_some_and(|((before, ran_before), (after, ran_after))| {
             let rested = (after - before).saturating_sub(ran_after.saturating_sub(*ran_before));
-            let (pause_ns, part) =
-                (pause.ended_ns - pause.began_ns, (pause.ended_ns - pause.began_ns) / PART);
+            let pause_ns = pause.ended_ns - pause.began_ns;
+            let part = pause_ns / PART;
             *before <= pause.began_ns
                 && before.saturating_add(near_ns) >= pause.began_ns
                 && *after <= pause.ended_ns.saturating_add(near_ns)

@@ -13,7 +13,7 @@ use vouch_recording::{
     Category, ContextField, ContextKind, FigureRow, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
     StackId, StringId, Thread, Unit,
 };
-use vouch_report::in_template;
+use vouch_report::{Run, in_template};
 
 use super::contexts::{Span, SpanData, field_key, marker_type, spans};
 use super::held_up;
@@ -60,14 +60,9 @@ impl Marker {
 }
 
 impl<'a> MarkerColumns<'a> {
-    /// Those of these threads; what happened to all of the process stands in the first track. The intervals: as asked for, and as it was
-    /// sampled in the end.
-    pub fn of(
-        recording: &'a Recording,
-        threads: &[&'a Thread],
-        first: bool,
-        [interval_ns, sampled_ns]: [u64; 2],
-    ) -> Self {
+    /// Those of these threads; what happened to all of the process stands in the first track.
+    pub fn of(recording: &'a Recording, threads: &[&'a Thread], first: bool, run: &Run) -> Self {
+        let (interval_ns, sampled_ns) = (run.interval_ns, run.sampled_ns());
         let of_all = if first { recording.marks() } else { &[] };
         // Where threads share a track a marker of one would hold samples of the others.
         let alone = if let [thread] = threads { Some(thread) } else { None };
