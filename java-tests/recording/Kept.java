@@ -92,7 +92,7 @@ public class Kept {
     private static void limited() throws Exception {
         Run run;
         Path recording;
-        try (Running child = Vm.with("recording=keep,recording-limit=256KB,interval=200us,witness=off").start(Program.class, "60")) {
+        try (Running child = Vm.with("recording=keep,recording-limit=128KB,interval=200us,witness=off").start(Program.class, "60")) {
             child.awaitOut("ready");
             recording = child.dir.resolve("profile.vouch");
             long longest = 0;
@@ -100,11 +100,11 @@ public class Kept {
                 longest = length;
                 Thread.sleep(20);
             }
-            Check.atLeast(100_000, longest, "bytes of the recording when it reached its limit");
+            Check.atLeast(50_000, longest, "bytes of the recording when it reached its limit");
             child.stdin().println();
             run = child.waitFor().ok();
         }
-        Check.between(20_000, Files.size(recording), 192L << 10, "bytes of a recording with a limit of 256 KB");
+        Check.between(10_000, Files.size(recording), 96L << 10, "bytes of a recording with a limit of 128 KB");
         Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
         Report again = Report.read(run.dir.resolve("again-report.json"));
         Check.that(again.engineNotes().stream().anyMatch(note -> note.contains("recording-limit=")), "it says so: " + again.engineNotes());

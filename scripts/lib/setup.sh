@@ -141,6 +141,8 @@ setup() {
   fi
   [[ $wanted == *' jtreg '* ]] && { need_jtreg || return 1; }
   [[ $wanted == *' frontend '* ]] && { fetch_profiler_cli || return 1; }
+  # Those of its scripts that run beside one another find them made.
+  [[ $wanted == *' truth '* ]] && { fetch_workloads || return 1; }
   [[ -z $building ]] || wait "$building"
 }
 
