@@ -51,6 +51,9 @@ pub trait Jvm {
     /// True if the JVM itself begins its threads with this routine.
     fn begins_with(&self, routine: usize) -> bool;
 
+    /// True if the JDK's own launcher made the JVM, and no program of somebody's.
+    fn is_launched(&self) -> bool;
+
     /// GetStackTrace's account of a thread; `None` if the thread has none any more. When everything is there to ask with,
     /// `asking` is told.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;

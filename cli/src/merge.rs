@@ -8,7 +8,7 @@ use std::io::{self, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_merge::{Choice, MOST, Merged};
+use vouch_merge::{Choice, MOST, Merged, OF_SEVERAL};
 use vouch_report::{grouped, plain};
 
 use crate::document::{self, Kind};
@@ -17,6 +17,8 @@ use crate::rewrite::Rewritten;
 
 /// Kinds that are told of in a line each; the rest shares one.
 const LINES: usize = 12;
+/// So much of what is wrong with a recording is told.
+const DAMAGE: usize = 3;
 
 #[derive(Args)]
 pub struct How {
@@ -38,15 +40,17 @@ pub fn merge(files: &[PathBuf], how: How) -> Result<String, String> {
     let events = kinds.iter().filter(|kind| **kind == Kind::FlightRecorder).count();
     match (files, kinds.as_slice()) {
         ([profile, recording], [Kind::Document, Kind::FlightRecorder])
-        | ([recording, profile], [Kind::FlightRecorder, Kind::Document]) => events_of(profile, recording, how),
-        ([_], _) => Err("name two files at least: the profiles that are to be one, or a profile and a recording (.jfr)".to_owned()),
-        _ if events > 0 => Err(
-            "the events of a Flight Recorder file go into one profile, that of its own process: do that first, and put the profiles together \
-             then"
+        | ([recording, profile], [Kind::FlightRecorder, Kind::Document]) => {
+            events_of(profile, recording, how)
+        }
+        ([_], _) => Err(
+            "name two files at least: the profiles that are to be one, or a profile and a recording (.jfr)"
                 .to_owned(),
         ),
+        _ if events > 0 => Err(OF_SEVERAL.to_owned()),
         _ if !how.events.is_empty() || how.most != MOST => {
-            Err("--events and --most are about a Flight Recorder file (.jfr), and there is none among these".to_owned())
+            Err("--events and --most are about a Flight Recorder file (.jfr), and there is none among these"
+                .to_owned())
         }
         _ => join::join(files, &kinds, how.out),
     }
@@ -109,8 +113,11 @@ fn text(out: &str, merged: &Merged) -> String {
     if *unreadable > 0 {
         let _ = writeln!(text, "\n{} events are damaged", grouped(*unreadable));
     }
-    for damage in damage.iter().take(3) {
+    for damage in damage.iter().take(DAMAGE) {
         let _ = writeln!(text, "\n{}: {}", plain(recording), plain(damage));
+    }
+    if let Some(more) = damage.len().checked_sub(DAMAGE).filter(|more| *more > 0) {
+        let _ = writeln!(text, "\n{}: and {more} places more that are damaged", plain(recording));
     }
     text
 }

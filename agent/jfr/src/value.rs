@@ -127,6 +127,7 @@ impl Decoder<'_> {
 
     fn single(&mut self, bytes: &mut Bytes<'_>, field: &Field, depth: usize) -> Result<Value, Damage> {
         if field.constant {
+            self.take_room(bytes)?;
             return Ok(Value::Constant(field.type_id, bytes.long()?));
         }
         let value = match field.form {

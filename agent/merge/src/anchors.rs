@@ -3,7 +3,7 @@
 //! JVMTI is told before JFR's clock of a pause begins and after it has ended, and the agent looks at its clock before and after it waits: so
 //! each moment is a bound on both sides. Two that may not be one must never bound anything.
 
-use crate::clock::{Bound, Relation, span};
+use crate::clock::{Bound, FASTEST, Relation, span};
 
 /// From when to when, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -24,10 +24,14 @@ const ROUNDED: f64 = 1_000.0;
 /// How far the one time of day can be from the other: a thread may lose its processor between two readings, and the JVM's was in whole
 /// milliseconds once.
 const TIME_OF_DAY: f64 = 1_500_000.0;
+/// In nanoseconds: no clock of a machine that runs is set by more.
+pub const A_DAY: f64 = 86_400e9;
 /// The agent's waits are further from each other than that, before and after.
 const APART: f64 = 40e6;
 /// They are looked for from there on, and always twice as far: where the drift is not known, soon any would do.
 const FIRST_LOOK: f64 = 2e9;
+/// Of more waits than that the agent keeps every second one.
+const ALL_KEPT: usize = 1_000;
 /// So few pauses may be chance.
 const FEW: usize = 3;
 
@@ -39,17 +43,24 @@ pub fn relate(
     mut waits: Moments,
     range: [f64; 2],
 ) -> Option<(Relation, [usize; 2])> {
-    let days: Vec<Bound> = by_day
-        .iter()
-        .map(|(at, add)| Bound { at: *at, least: add - TIME_OF_DAY, most: add + TIME_OF_DAY, sure: false })
-        .collect();
-    let by_day = Relation::of(&days)?;
+    let days = |off: f64| -> Vec<Bound> {
+        let day = |(at, add): &(f64, f64)| Bound { at: *at, least: add - off, most: add + off, sure: false };
+        by_day.iter().map(day).collect()
+    };
+    let sure_days = |off| Relation::of(&days(off));
+    let (days, by_day) = (days(TIME_OF_DAY), sure_days(TIME_OF_DAY)?);
     // From where the profile begins.
     let distance = |moment: &Moment| (by_day.profile_ns(moment.began) - range[0]).abs();
     let mut farthest = 0.0_f64;
     for Moments { seen, recorded } in [&mut pauses, &mut waits] {
         seen.sort_by(|one, other| one.began.total_cmp(&other.began));
+        recorded.sort_by(|one, other| one.began.total_cmp(&other.began));
+        // What a chunk tells that was read a second time, when it had grown.
+        recorded.dedup_by(|one, other| one.began.total_cmp(&other.began).is_eq());
         farthest = recorded.iter().map(distance).fold(farthest, f64::max);
+    }
+    if is_astray(&waits, &by_day, range) {
+        return Some((sure_days(A_DAY)?, [0, 0]));
     }
     let (mut found, mut far) = (None, FIRST_LOOK);
     loop {
@@ -78,6 +89,26 @@ pub fn relate(
         }
         far *= 2.0;
     }
+}
+
+/// True if the time of day has been set meanwhile, or stood still for as long as the machine slept: then the agent's waits are not where it says
+/// that they are.
+fn is_astray(waits: &Moments, by_day: &Relation, range: [f64; 2]) -> bool {
+    let Moments { seen, recorded } = waits;
+    if seen.len() > ALL_KEPT {
+        return false;
+    }
+    let (mut within, mut met) = (0, 0);
+    for wait in recorded {
+        let about = by_day.profile_ns(wait.began);
+        if about - APART < range[0] || about + APART > range[1] {
+            continue;
+        }
+        let off = APART + FASTEST * (about - range[0]);
+        within += 1;
+        met += usize::from(seen.iter().any(|seen| (seen.began - about).abs() <= off));
+    }
+    within >= FEW && met * 2 < within
 }
 
 /// That of a moment with the only one that it can be; where there are more, it is none, and where it may have been before the profile
@@ -153,6 +184,29 @@ mod tests {
         let uncertainty = relation.uncertainty_ns(0.0, 0.0);
         assert!(uncertainty < 10_000.0, "{uncertainty}");
         assert!((relation.profile_ns(0.0) - 7e9).abs() <= uncertainty);
+    }
+
+    #[test]
+    fn a_time_of_day_that_was_set_is_not_believed() {
+        // Waits further and further apart, as the agent's are; set by so much one of them lies where another one was.
+        let begins = [0.1, 0.325, 0.75, 1.575, 3.2, 6.425, 12.85, 22.9].map(|at| at * 1e9);
+        let wait = |began: f64| Moment { began, ended: began + 25e6 };
+        for (set_by, astray) in [(0.0, false), (0.225e9, true), (1e6, false), (5e9, true)] {
+            let seen = begins.iter().map(|began| wait(began + 7e9)).collect();
+            let waits = Moments { seen, recorded: begins.map(wait).into() };
+            let (relation, [_, met]) =
+                relate(&[(0.0, 7e9 + set_by)], Moments::default(), waits, [7e9, 60e9]).unwrap();
+            let uncertainty = relation.uncertainty_ns(0.0, 20e9);
+            assert_eq!((met, uncertainty >= A_DAY), if astray { (0, true) } else { (8, false) }, "{set_by}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_was_read_twice_has_no_more_pauses() {
+        let (Moments { seen, recorded }, day) = both(2);
+        let recorded = recorded.iter().chain(&recorded).copied().collect();
+        let (_, counts) = relate(&[day], Moments { seen, recorded }, Moments::default(), ALL).unwrap();
+        assert_eq!(counts, [0, 0], "two are too few");
     }
 
     #[test]

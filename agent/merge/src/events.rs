@@ -217,7 +217,10 @@ impl<'c> Reading<'c> {
             self.unreadable += 1;
             return;
         };
-        let Some(start) = kind.whole(&values, "startTime") else { return };
+        let Some(start) = kind.whole(&values, "startTime") else {
+            self.unreadable += 1;
+            return;
+        };
         let ticks = self.survey.ticks;
         let at = ticks.at(start);
         let took_ns = kind.whole(&values, "duration").filter(|took| *took > 0);

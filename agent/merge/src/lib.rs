@@ -17,6 +17,7 @@ mod tests;
 mod threads;
 
 pub use events::{Choice, MOST, merge};
+pub use profile::OF_SEVERAL;
 pub use show::field_key;
 pub use vouch_jfr::is_recording;
 
@@ -91,17 +92,25 @@ impl Clock {
         let moments =
             [told(self.pauses, "pauses for the collector"), told(self.waits, "waits of Vouch's own thread")];
         let moments: Vec<String> = moments.into_iter().flatten().collect();
-        if moments.is_empty() {
+        if self.is_astray() {
+            "by the time of day alone, which was set meanwhile or stood still: Vouch's own waits are not where it says".to_owned()
+        } else if moments.is_empty() {
             "by the time of day alone".to_owned()
         } else {
             format!("by {} that both saw", moments.join(" and "))
         }
     }
 
+    fn is_astray(&self) -> bool {
+        self.uncertainty_ns >= anchors::A_DAY
+    }
+
     /// `± 12 µs`
     pub fn within(&self) -> String {
         let micros = self.uncertainty_ns / 1e3;
-        if micros < 1_000.0 {
+        if self.is_astray() {
+            "nobody knows how far".to_owned()
+        } else if micros < 1_000.0 {
             format!("± {:.0} µs", micros.ceil())
         } else {
             format!("± {:.1} ms", micros / 1e3)

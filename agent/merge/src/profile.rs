@@ -9,6 +9,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use vouch_document::{Part, Wrong};
 
+/// Whose a recording's threads are is only known among those of one process.
+pub const OF_SEVERAL: &str = "the events of a Flight Recorder file go into one profile, that of its own process: do that first, and put the profiles \
+    together then";
+
 /// A marker to be added.
 #[derive(Debug)]
 pub struct Marker {
@@ -37,6 +41,13 @@ impl Profile {
         let report: Option<Part> = meta.find("vouch")?;
         if report.is_some_and(|report| report.find::<String>("recorder").is_ok_and(|name| name.is_some())) {
             return Err("it is a recording that was audited: its events are in it already".to_owned());
+        }
+        // (What a recording has brought has tracks of its own, and no time that was profiled.)
+        let processes: Vec<Value> = meta.find("vouchProcesses")?.unwrap_or_default();
+        let is_profiled =
+            |process: &&Value| process["spans"].as_array().is_some_and(|spans| !spans.is_empty());
+        if processes.iter().filter(is_profiled).count() > 1 {
+            return Err(OF_SEVERAL.to_owned());
         }
         let threads = document.take("threads")?;
         let texts: Vec<String> = shared.get("stringArray")?;

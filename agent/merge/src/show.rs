@@ -259,13 +259,13 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Op
         }
         return text.map(Cell::Text);
     }
-    let whole = match chunk.resolve(value) {
-        Value::Whole(whole) => whole,
-        Value::Number(number) => return number.is_finite().then(|| Cell::Plain(json!(number))),
-        _ => return None,
-    };
     let unit = if let Shape::Unit(unit) = field.shape { unit } else { Unit::Plain };
     let ticks = Ticks(chunk.header);
+    let whole = match chunk.resolve(value) {
+        Value::Whole(whole) => whole,
+        Value::Number(number) => return broken(number, unit, ticks),
+        _ => return None,
+    };
     // What JFR does not know it gives as the least number that there is.
     if whole == i64::MIN && !field.unsigned {
         return None;
@@ -285,6 +285,19 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Op
         Unit::Time(ns) => return date(number(whole) * number(ns.cast_signed()) / 1e6),
         Unit::TimeTicks => return date(ticks.unix_ms(whole)),
     }))
+}
+
+/// A number that is not whole: a program may give any unit to one.
+fn broken(value: f64, unit: Unit, ticks: Ticks) -> Option<Cell> {
+    let plain = |value: f64| value.is_finite().then(|| Cell::Plain(json!(value)));
+    match unit {
+        Unit::Plain | Unit::Bytes | Unit::Bits | Unit::Percentage | Unit::Hertz => plain(value),
+        Unit::Address => Some(Cell::Text(value.to_string().into())),
+        Unit::Span(ns) => plain(value * number(ns.cast_signed()) / 1e6),
+        Unit::SpanTicks => plain(value * ticks.lasting(1) / 1e6),
+        Unit::Time(ns) => date(value * number(ns.cast_signed()) / 1e6),
+        Unit::TimeTicks => date(ticks.unix_ms(0) + value * ticks.lasting(1) / 1e6),
+    }
 }
 
 /// Puts values into words, for one text.

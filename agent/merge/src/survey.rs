@@ -10,7 +10,7 @@ use std::mem::take;
 use serde_json::Value as Json;
 use vouch_jfr::{Chunk, Event, Header, Reader, Type, Value};
 
-use crate::anchors::{Moment, Moments, relate};
+use crate::anchors::{A_DAY, Moment, Moments, relate};
 use crate::clock::Relation;
 use crate::events::{Choice, constant, is_like};
 use crate::names::{self, Thread};
@@ -25,8 +25,6 @@ const PRIVATE: [&str; 4] = [
     "jdk.InitialSecurityProperty",
     "jdk.SystemProcess",
 ];
-/// In nanoseconds: no clock of a machine that runs is set by more.
-const A_DAY: f64 = 86_400e9;
 /// The agent's own thread.
 const AGENT: &str = "Vouch";
 /// So many kinds are told to somebody who asked for one that there is not.

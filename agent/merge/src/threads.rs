@@ -16,6 +16,8 @@ use vouch_document::{Part, Wrong};
 const NEW: usize = 100;
 /// How the number of such a track begins.
 const OWN_TID: &str = "jfr-";
+/// Behind it stands the kernel's number, by which its thread is known again.
+const OF_KERNEL: char = '/';
 const VIRTUAL: &str = "virtual threads (JFR)";
 const PROCESS: &str = "process (JFR)";
 const OTHERS: &str = "other threads (JFR)";
@@ -39,7 +41,8 @@ pub struct Found {
 /// Finds tracks, and adds those that there are not.
 pub struct Tracks {
     by_tid: HashMap<u64, Vec<Track>>,
-    new: HashMap<String, usize>,
+    /// By the kernel's number, or 0, and the name.
+    new: HashMap<(u64, String), usize>,
     /// The recording's process is not the profile's.
     stranger: Option<String>,
 }
@@ -51,10 +54,12 @@ impl Tracks {
         let stranger = tracks.stranger.as_ref().map(|pid| stranger_pid(pid));
         for (row, thread) in profile.threads.iter().enumerate() {
             // Of a recording that was merged before.
-            if thread.find::<String>("tid").is_ok_and(|tid| tid.is_some_and(|tid| tid.starts_with(OWN_TID))) {
+            let own_tid: Option<String> = thread.find("tid").ok().flatten();
+            if let Some(tid) = own_tid.as_deref().and_then(|tid| tid.strip_prefix(OWN_TID)) {
                 let pid: String = thread.get("pid")?;
                 if stranger.as_ref().is_none_or(|stranger| *stranger == pid) {
-                    tracks.new.insert(thread.get("name")?, row);
+                    let tid = tid.split_once(OF_KERNEL).and_then(|(_, tid)| tid.parse().ok()).unwrap_or(0);
+                    tracks.new.insert((tid, thread.get("name")?), row);
                 }
                 continue;
             }
@@ -84,38 +89,41 @@ impl Tracks {
         // JFR may tell of a thread before it is there. One may have got another name, or share its track with others.
         let found = nearest(&mut of_tid.iter().filter(|track| *track.name == *thread.name))
             .or_else(|| nearest(&mut of_tid.iter().filter(|track| far(track) <= 0.0)));
-        let own = if thread.is_virtual { VIRTUAL } else { &thread.name };
         match found {
             Some(row) => Ok(Found { row, shared: false }),
-            None => self.add(profile, own),
+            None if thread.is_virtual => self.add(profile, 0, VIRTUAL),
+            None => self.add(profile, thread.tid, &thread.name),
         }
     }
 
     /// The row of the track for what is of all the process.
     pub fn of_all(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
-        if self.stranger.is_some() { Ok(self.add(profile, PROCESS)?.row) } else { Ok(0) }
+        if self.stranger.is_some() { Ok(self.add(profile, 0, PROCESS)?.row) } else { Ok(0) }
     }
 
     /// The row of the track for threads that the recording does not name.
     pub fn of_somebody(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
-        Ok(self.add(profile, OTHERS)?.row)
+        Ok(self.add(profile, 0, OTHERS)?.row)
     }
 
-    fn add(&mut self, profile: &mut Profile, own: &str) -> Result<Found, Wrong> {
-        let own = if self.new.len() < NEW || self.new.contains_key(own) { own } else { OTHERS };
-        let shared = [VIRTUAL, OTHERS].contains(&own);
-        if let Some(row) = self.new.get(own) {
+    /// Of one name there may be many threads: each has a track of its own, as long as there is room.
+    fn add(&mut self, profile: &mut Profile, tid: u64, name: &str) -> Result<Found, Wrong> {
+        let own = (tid, name.to_owned());
+        let has_room = self.new.len() < NEW || self.new.contains_key(&own);
+        let (tid, name) = if has_room { own } else { (0, OTHERS.to_owned()) };
+        let shared = [VIRTUAL, OTHERS].contains(&&*name);
+        if let Some(row) = self.new.get(&(tid, name.clone())) {
             return Ok(Found { row: *row, shared });
         }
         let row = profile.threads.len();
-        let track = self.track(&profile.threads[0], own, row)?;
+        let track = self.track(&profile.threads[0], &name, &format!("{OWN_TID}{row}{OF_KERNEL}{tid}"))?;
         profile.threads.push(track);
-        self.new.insert(own.to_owned(), row);
+        self.new.insert((tid, name), row);
         Ok(Found { row, shared })
     }
 
     /// As the first thread's is, and without what is that thread's own.
-    fn track(&self, first: &Part, name: &str, row: usize) -> Result<Part, Wrong> {
+    fn track(&self, first: &Part, name: &str, tid: &str) -> Result<Part, Wrong> {
         let mut track: Map<String, Json> = Map::new();
         for key in ["processType", "processName", "processStartupTime", "processShutdownTime", "pid"] {
             if let Some(value) = first.find(key)? {
@@ -139,7 +147,7 @@ impl Tracks {
             })
             .collect::<Result<_, Wrong>>()?;
         let own = json!({
-            "name": name, "tid": format!("{OWN_TID}{row}"), "isMainThread": false, "showMarkersInTimeline": true,
+            "name": name, "tid": tid, "isMainThread": false, "showMarkersInTimeline": true,
             "registerTime": first.get::<f64>("processStartupTime")?, "unregisterTime": null, "pausedRanges": [],
             "samples": empty, "markers": no_markers(),
         });

@@ -83,7 +83,13 @@ fn is_launchers(method: &Method) -> bool {
         || LAUNCHER.iter().any(|&(class, name)| method.is(class, name))
 }
 
-const LAUNCHER: [(&str, &str); 5] = [
+const LAUNCHER: [(&str, &str); 10] = [
+    // `-version` and `-showversion`, and an exception that it met.
+    ("java/lang/VersionProps", "print"),
+    ("java/lang/VersionProps", "println"),
+    ("sun/misc/Version", "print"),
+    ("sun/misc/Version", "println"),
+    ("java/lang/Throwable", "printStackTrace"),
     ("java/lang/System", "getProperty"),
     ("java/lang/ClassLoader", "loadClass"),
     ("java/lang/ClassLoader", "getSystemClassLoader"),

@@ -158,6 +158,10 @@ impl Jvm for Live<'_, '_> {
         self.questions.hotspot.holds(routine)
     }
 
+    fn is_launched(&self) -> bool {
+        self.questions.hotspot.launched
+    }
+
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {
         self.questions.stacks.ask(tid, serial, asking, self.env)
     }

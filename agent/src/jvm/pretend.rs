@@ -30,6 +30,8 @@ pub struct Pretend {
     pub asked: u32,
     /// All classes have been redefined, as often as nobody knows.
     pub redefined: bool,
+    /// A program of somebody's has made it.
+    pub hosted: bool,
 }
 
 #[derive(Debug)]
@@ -143,6 +145,10 @@ impl Jvm for Pretend {
 
     fn begins_with(&self, routine: usize) -> bool {
         routine == BEGINS
+    }
+
+    fn is_launched(&self) -> bool {
+        !self.hosted
     }
 
     fn stack(&mut self, _: u32, _: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {

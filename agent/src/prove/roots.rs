@@ -107,7 +107,9 @@ fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
         registry.life(serial, |life| (life.routine, life.names() > 0 && life.name(0) == "main"))?;
     match routine {
         Some(routine) if jvm.begins_with(routine) => Some(Thread::Started),
-        _ if main => Some(Thread::Main),
+        _ if main && jvm.is_launched() => Some(Thread::Main),
+        // The first thread of a JVM that is part of somebody's program calls what that likes.
+        _ if main => Some(Thread::Attached),
         Some(_) => Some(Thread::Attached),
         None => None,
     }

@@ -262,6 +262,15 @@ fn a_stack_must_end_where_its_thread_began() {
 }
 
 #[test]
+fn the_first_thread_of_a_jvm_that_somebody_elses_program_made_may_begin_anywhere() {
+    let mut bench = Bench::new();
+    bench.jvm.hosted = true;
+    bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
+    let fates = bench.tally().samples;
+    assert_eq!((fates.refuted, fates.plausible), (0, 1));
+}
+
+#[test]
 fn the_power_of_proof_is_measured_on_what_was_recorded() {
     let mut bench = Bench::new();
     bench.sample(10, &WHOLE);

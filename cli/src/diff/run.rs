@@ -110,7 +110,7 @@ impl Run {
     pub fn without_stack(&self) -> f64 {
         self.report.as_ref().map_or(0.0, |report| {
             let fates = &report.weight_ms.fates;
-            100.0 * (fates.refuted + fates.unwalked + fates.dropped) / fates.sum().max(1e-9)
+            100.0 * (fates.refuted + fates.unwalked + fates.dropped) / (fates.sum() - fates.outside).max(1e-9)
         })
     }
 }

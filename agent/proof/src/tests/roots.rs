@@ -41,6 +41,8 @@ fn the_launchers_thread_begins_in_main_or_at_its_helper() {
     assert_eq!(asked(&method("shop/Main", "main", "()V"), Thread::Main), Verdict::Proven);
     assert_eq!(asked(&static_method("shop/Main", "main", "(I)V"), Thread::Main), WRONG);
     assert_eq!(asked(&static_method("sun/launcher/LauncherHelper", "any", "()V"), Thread::Main), jni);
+    assert_eq!(asked(&static_method("java/lang/VersionProps", "print", "(Z)V"), Thread::Main), jni);
+    assert_eq!(asked(&static_method("java/lang/VersionProps", "print", "(Z)V"), Thread::Started), WRONG);
     assert_eq!(asked(&static_method("shop/Main", "<clinit>", "()V"), Thread::Main), jni);
     assert_eq!(asked(&static_method("shop/Main", "<clinit>", "()V"), Thread::Started), WRONG);
     assert_eq!(asked(&method("shop/Main", "<init>", "()V"), Thread::Main), jni, "main need not be static");

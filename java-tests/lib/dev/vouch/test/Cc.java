@@ -20,11 +20,24 @@ public final class Cc {
 
     /** Builds NAME.c as a library with JNI; gives the .so file. */
     public static Path library(String name) {
-        Path include = Vm.jdk().resolve("include");
-        Skip.unless(Files.exists(include.resolve("jni.h")), "this JDK has no jni.h");
         Path library = Paths.get(name + ".so").toAbsolutePath();
+        Path include = include();
         build(name, library, "-shared", "-fPIC", "-I" + include, "-I" + include.resolve("linux"));
         return library;
+    }
+
+    /** Builds NAME.c as a program that knows JNI. */
+    public static Path host(String name) {
+        Path program = Paths.get(name + ".bin").toAbsolutePath();
+        Path include = include();
+        build(name, program, "-I" + include, "-I" + include.resolve("linux"), "-ldl");
+        return program;
+    }
+
+    private static Path include() {
+        Path include = Vm.jdk().resolve("include");
+        Skip.unless(Files.exists(include.resolve("jni.h")), "this JDK has no jni.h");
+        return include;
     }
 
     /** Builds NAME.c as a program. */

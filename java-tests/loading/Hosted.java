@@ -1,0 +1,64 @@
+/*
+ * A JVM need not be made by `java`: servers, editors and databases have one inside, and their first thread calls whatever they like, which is where
+ * its stacks begin. What the JDK's own launcher calls before and after `main` is known, and begins there as well.
+ *
+ * @test
+ * @summary the first thread of a JVM that a program of somebody's has made may begin anywhere
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Hosted
+ */
+
+import com.google.gson.JsonElement;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Cc;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class Hosted {
+    private static final String WORK = "Hosted$Program.work";
+    private static final int MS = 400;
+
+    public static void main(String[] args) {
+        for (int times = 0; times < 3; times++) {
+            notWrong(Vm.with("interval=50us,recovery=off").runCommand("-showversion", "-version").ok());
+        }
+        String host = Cc.host("host").toString();
+        Run probe = Vm.without().launcher(host).run(Program.class, "0", "0");
+        Skip.unless(probe.exit == 0, "a program of this system's cannot load this JVM: " + probe.err);
+        for (String walker : new String[] {"auto", "asgct"}) {
+            // Once for long; and again and again, so that nothing is on its stack while the JVM is asked about it.
+            called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, "1", Integer.toString(MS)).ok());
+            called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, Integer.toString(MS), "1").ok());
+        }
+    }
+
+    private static void called(Run run) {
+        notWrong(run);
+        long begun = run.profile().track("main").samples.stream().filter(Hosted::begins).mapToLong(sample -> sample.weight).sum();
+        Check.between(0.8 * MS, begun, 1.5 * MS, "weight of what begins in " + WORK);
+    }
+
+    private static void notWrong(Run run) {
+        JsonElement wrong = run.report().json.getAsJsonObject("refuted").get("wrong_root");
+        Check.equal(0L, wrong == null ? 0 : wrong.getAsLong(), "stacks that are said to begin where no thread does");
+    }
+
+    private static boolean begins(Sample sample) {
+        return sample.root().function.equals(WORK);
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            throw new AssertionError("it is never called");
+        }
+
+        static void work(int millis) {
+            Burn.millis(millis);
+        }
+    }
+}
