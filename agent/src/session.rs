@@ -19,7 +19,7 @@ use std::time::Duration;
 use jni::JNIEnv;
 use vouch_formats::Meta;
 use vouch_log::State;
-use vouch_report::{Run, WaitingReport, float, grouped, percent};
+use vouch_report::{LIMIT_REACHED, Run, WaitingReport, float, grouped, percent};
 use vouch_signal::handler::MOST_CRASHES;
 
 use crate::anchors::Anchors;
@@ -241,8 +241,7 @@ impl Session {
         let since = self.disk.since_ns().map(|since| since.saturating_sub(self.started.monotonic));
         run.engine_notes.extend(since.map(|since| {
             format!(
-                "the recording reached its limit (recording-limit=): what was sampled in its first {:.1} s is not in it, and counts as \
-                 dropped",
+                "{LIMIT_REACHED}: what was sampled in its first {:.1} s is not in it, and counts as dropped",
                 clock::seconds(since)
             )
         }));

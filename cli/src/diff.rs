@@ -123,8 +123,8 @@ fn table(comparison: &Comparison, how: &How) -> String {
     for changes in [&gained, &lost] {
         for change in changes.iter().take(how.rows) {
             let by = change.by();
-            let sure = comparison.half_width(change);
-            let interval = format!("{} to {}", unit.signed(by - sure), unit.signed(by + sure));
+            let [least, most] = comparison.interval(change).map(|end| unit.signed(end));
+            let interval = format!("{least} to {most}");
             let name = plain(&shortened(&change.name, widest));
             let [before, after] = change.values.map(|value| unit.plain(value));
             let _ = writeln!(

@@ -101,9 +101,13 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Res
         }
         Category::Io => format!("{name} cannot be read: {error}"),
         Category::Eof if first.is_some() => format!("{name} is JSON that was cut short: {error}"),
-        Category::Eof | Category::Syntax => {
-            format!("{name} is no JSON, so neither a trust report nor a profile: {error}")
-        }
+        Category::Eof | Category::Syntax => match kind(file) {
+            Ok(Kind::Recording) => format!("{name} is a recording: `vouch recover {name}` makes a profile of it"),
+            Ok(Kind::FlightRecorder) => {
+                format!("{name} is a Flight Recorder file: `vouch audit {name} --out FILE` makes a profile of it, `vouch merge` puts it into one")
+            }
+            _ => format!("{name} is no JSON, so neither a trust report nor a profile: {error}"),
+        },
         Category::Data => other(file),
     })?;
     document.ok_or_else(|| other(file))

@@ -65,7 +65,7 @@ fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
         .found
         .damage()
         .into_iter()
-        .chain(ended(in_use, recovered.found.is_ended).map(str::to_owned))
+        .chain(ended(in_use, &recovered.found).map(str::to_owned))
         .collect();
     let format = Format::of(".json").ok_or("can be made into no profile")?;
     let mut text = Vec::new();

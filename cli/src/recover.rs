@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use signal_hook::consts::SIGKILL;
-use vouch_log::{ENDING, Recovered, is_in_use};
+use vouch_log::{ENDING, Found, Recovered, is_in_use};
 
 use crate::outputs::Outputs;
 use crate::rewrite::beside;
@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
 pub struct How {
-    /// What is to be written, by its ending; may be given again [default: the recording's name with .json.gz]
+    /// What is to be written, by its ending; may be given again [default: the recording's name with .recovered.json.gz]
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
     /// The trust report for machines (.json)
@@ -88,7 +88,7 @@ pub fn write((read, in_use): &(Recovered, bool), outputs: &Outputs<'_>) -> Resul
         text.push_str(line);
         text.push('\n');
     };
-    if let Some(lacks) = ended(*in_use, found.is_ended) {
+    if let Some(lacks) = ended(*in_use, found) {
         say(lacks);
     }
     Ok(text)
@@ -121,13 +121,20 @@ fn is_of_one_that_ends(stat: &str) -> bool {
 }
 
 /// What a recording lacks whose process has not ended it.
-pub fn ended(in_use: bool, is_ended: bool) -> Option<&'static str> {
+pub fn ended(in_use: bool, found: &Found) -> Option<&'static str> {
     if in_use {
         Some("its process runs still: this is what it had so far")
-    } else if is_ended {
+    } else if found.is_ended {
         None
+    } else if found.is_torn {
+        Some(
+            "it ends in the midst of a block: a copy, or what was on a full disk, may lack any amount of what came last, and of a process that was killed \
+             it is a tenth of a second or so",
+        )
     } else {
-        Some("its process ended without a word; what it did last, a tenth of a second or so, is not there")
+        Some(
+            "its process ended without a word; what it did last, a tenth of a second or so, is not there (more, if this is a copy that is not whole)",
+        )
     }
 }
 

@@ -101,6 +101,20 @@ fn runs_that_do_not_differ_are_told_to_differ_in_one_of_twenty_at_most() {
     assert!(wrong < 7, "{wrong} of 40");
 }
 
+#[test]
+fn no_share_changes_by_more_than_there_is() {
+    let mut chance = Chance(3);
+    let sides = [[300.0, 0.1, 0.1, 0.1, 0.1], [0.1, 300.0, 0.1, 0.1, 0.1]];
+    let files = sides.map(|shares| profile(&mut chance, 3000, shares));
+    let files = [file("all-a.json", &files[0]), file("all-b.json", &files[1])];
+    let told: Value = serde_json::from_str(&text(&files, &["--json"])).unwrap();
+    for method in told["methods"].as_array().unwrap().iter().take(2) {
+        let interval = [0, 1].map(|at| method["interval"][at].as_f64().unwrap());
+        let change = method["change"].as_f64().unwrap();
+        assert!(change.abs() > 0.95 && interval.iter().all(|end| end.abs() <= 1.0), "{method}");
+    }
+}
+
 /// The first half before, the second after.
 fn several(files: &[PathBuf], arguments: &[&str]) -> Vec<String> {
     let (before, after) = files.split_at(files.len() / 2);

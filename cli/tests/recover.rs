@@ -70,6 +70,32 @@ fn each_recording_has_its_profile_and_one_that_is_none_costs_no_other() {
 }
 
 #[test]
+fn a_recording_that_was_cut_is_not_told_to_be_nearly_whole() {
+    let folder = folder("cut");
+    drop(recording(&folder, "a"));
+    let whole = fs::read(folder.join("a.vouch")).unwrap();
+    fs::write(folder.join("cut.vouch"), [&whole[..], b"the first bytes of one more"].concat()).unwrap();
+    let (out, err) = told(&recover(&folder, &["cut.vouch"]));
+    assert!(out.contains("it ends in the midst of a block") && !out.contains("without a word"), "{out}{err}");
+}
+
+#[test]
+fn what_is_no_profile_is_told_what_makes_one_of_it() {
+    let folder = folder("kinds");
+    drop(recording(&folder, "a"));
+    fs::write(folder.join("b.jfr"), b"FLR\0and so on").unwrap();
+    for (file, says) in [("a.vouch", "`vouch recover a.vouch`"), ("b.jfr", "`vouch audit b.jfr --out FILE`")]
+    {
+        for command in ["top", "explain", "flame"] {
+            let vouch =
+                Command::new(env!("CARGO_BIN_EXE_vouch")).args([command, file]).current_dir(&folder).output();
+            let (_, err) = told(&vouch.unwrap());
+            assert!(err.contains(says), "{command}: {err}");
+        }
+    }
+}
+
+#[test]
 fn every_format_and_the_report_are_to_be_had() {
     let folder = folder("formats");
     drop(recording(&folder, "a"));

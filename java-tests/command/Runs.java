@@ -163,7 +163,7 @@ public class Runs {
         Check.equal("[[vouch] no JVM has come under the agent, as far as can be seen from here]", none.err.toString(), "a program that is no JVM");
         Run mistake = run(dir, program("exit", "one"), "--interval", "3");
         Check.equal(1, mistake.exit, "exit code of a mistake");
-        Check.contains(mistake.vouchLines(), "[vouch] interval=3: the unit is missing: 3us, 3ms or 3s", "a mistake");
+        Check.contains(mistake.vouchLines(), "[vouch] interval=3: the unit is missing, as in 3ms or 3s", "a mistake");
         Check.that(mistake.out.stream().noneMatch(line -> line.startsWith("arguments=")), "the program has run: " + mistake.out);
         Check.empty(mistake.files(), "files");
     }

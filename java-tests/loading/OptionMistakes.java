@@ -22,7 +22,7 @@ public class OptionMistakes {
         allAtOnce();
         valuesAndPlacesTogether();
         // What is typed, and what a user needs to hear.
-        refused("interval=10", "10us, 10ms or 10s");
+        refused("interval=10", "10ms or 10s");
         refused("interval=0ms", "between 50us and 10s");
         refused("depth=2k", "whole number");
         refused("threads=[", "not a regular expression");

@@ -67,7 +67,8 @@ public class Killed {
     /** All threads are there, with all of their time until shortly before the end. */
     private static Profile recovered(Path dir, long endedNanos) throws IOException, InterruptedException {
         String said = Tool.vouch(dir, "recover", "profile.vouch", "--out", "got.json", "--report", "got-report.json").ok();
-        Check.contains(said, "its process ended without a word", "what is said of a process that is gone");
+        Check.that(said.contains("its process ended without a word") || said.contains("it ends in the midst of a block"),
+            "what is said of a process that is gone, perhaps while it wrote: " + said);
         Report report = Report.read(dir.resolve("got-report.json"));
         Check.that(report.engineNotes().stream().anyMatch(note -> note.startsWith("recovered from a recording")),
             "the report says where it is from: " + report.engineNotes());
@@ -78,7 +79,7 @@ public class Killed {
             String name = "burning " + thread;
             // Signals that were passed over would have weighed on later ones.
             Report.ThreadRow row = report.thread(name);
-            Check.near(row.cpuMs, row.sampledMs, 3 + row.cpuMs / 50, "sampled time of " + row + " until its last sample");
+            Check.near(row.cpuMs, row.sampledMs, 2 + report.sampledIntervalUs() / 1e3 + row.cpuMs / 50, "sampled time of " + row + " until its last sample");
             missing = Math.max(missing, 1 - row.sampledMs / row.cpuMs);
             Track track = profile.track(name);
             Check.that(track.weightOf("Killed$Program.burn") > track.weight() / 2, "most of the time of " + name + " is in burn");

@@ -105,7 +105,7 @@ fn at_most(reader: &mut dyn Read, most: u64) -> Result<Vec<u8>, String> {
 
 /// Opens a file to read it. What is no file is not even opened: a pipe of that name would have who reads wait for ever.
 pub fn open_file(path: &Path) -> Result<File, String> {
-    let about = |error: std::io::Error| error.to_string();
+    let about = |error: std::io::Error| format!("cannot be read: {error}");
     if !path.metadata().map_err(about)?.is_file() {
         return Err("is no file".to_owned());
     }

@@ -113,6 +113,8 @@ pub struct Blocks<R> {
     /// Where the next one is looked for, and where the file ended when it was opened: it may grow.
     at: u64,
     length: u64,
+    /// Where the last whole one ended.
+    whole: u64,
     /// Bytes that belong to no block that is whole.
     pub damaged: u64,
     /// So many may be read in vain, of blocks whose sums are wrong, until the whole of such a block is passed over: a file could be full
@@ -139,7 +141,13 @@ impl<R: Read + Seek> Blocks<R> {
             return Ok(Some(Err(version)));
         }
         let patience = length.saturating_mul(4);
-        Ok(Some(Ok(Self { file, at: BEGINNING as u64, length, damaged: 0, patience })))
+        let at = BEGINNING as u64;
+        Ok(Some(Ok(Self { file, at, length, whole: at, damaged: 0, patience })))
+    }
+
+    /// True if behind the last one that is whole there is something else.
+    pub fn are_torn(&self) -> bool {
+        self.whole < self.length
     }
 
     /// What stands in the next one; `None` where there is no more.
@@ -169,6 +177,7 @@ impl<R: Read + Seek> Blocks<R> {
                 read += length;
                 if hash(&content) == number(&head[8..12]) {
                     self.at += read;
+                    self.whole = self.at;
                     let Some(content) = (if is_packed { unpack(&content) } else { Some(content) }) else {
                         // The sum was right: something else has written it.
                         self.damaged += read;

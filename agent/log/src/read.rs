@@ -37,6 +37,8 @@ pub struct Found {
     pub lost: Lost,
     /// The recording was ended, and this is all of it.
     pub is_ended: bool,
+    /// It ends in the midst of a block.
+    pub is_torn: bool,
 }
 
 /// Reads a recording; what is wrong is a sentence.
@@ -74,6 +76,7 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
         found.is_ended = state.as_ref().is_some_and(|state| state.is_last);
     }
     found.bytes_damaged = blocks.damaged;
+    found.is_torn = blocks.are_torn();
     found.lost = replay.lost;
     let state =
         state.ok_or("has nothing in it from which a profile could be made: its beginning is missing")?;

@@ -120,6 +120,7 @@ fn constants() -> Vec<Constants> {
                 (4, thread(99, "unheard of", 0)),
                 (5, thread(13, "pool-3", 0)),
                 (6, thread(12, "pool-4", 0)),
+                (7, thread(98, "unheard of", 0)),
             ],
         ),
         (CLASS, vec![(1, text("shop/Cart")), (2, text("java/util/List"))]),
@@ -352,6 +353,64 @@ fn an_event_stands_in_the_track_of_its_thread() {
         (&new["pid"], &new["samples"]["length"], &new["samples"]["stack"]),
         (&json!("7"), &json!(0), &json!([]))
     );
+}
+
+#[test]
+fn threads_of_one_name_are_not_one() {
+    let events = [order(500_000, 0, 4, "one"), order(500_000, 0, 7, "other"), order(600_000, 0, 4, "one")];
+    let (profile, _) = merged(&events, 0);
+    let tracks = profile["threads"].as_array().unwrap();
+    let of = |tid: &str| {
+        let track =
+            tracks.iter().find(|track| track["tid"].as_str().is_some_and(|own| own.ends_with(tid))).unwrap();
+        assert_eq!(track["name"], "unheard of");
+        track["markers"]["length"].as_u64().unwrap()
+    };
+    assert_eq!((of("/99"), of("/98")), (2, 1));
+    // A later recording finds each of them again.
+    let (profile, _) =
+        try_merged(&profile, &recording(&[order(700_000, 0, 7, "other")], 1), &choice(&[])).unwrap();
+    assert_eq!(profile["threads"].as_array().unwrap().len(), tracks.len());
+}
+
+#[test]
+fn a_profile_of_several_processes_is_none_of_the_recordings() {
+    let mut joined = profile();
+    let process = |pid: &str, spans: Json| json!({ "pid": pid, "identity": null, "spans": spans });
+    let file = recording(&[order(500_000, 0, 1, "moe")], 0);
+    joined["meta"]["vouchProcesses"] =
+        json!([process("7", json!([[0.0, 1.0]])), process("8 (JFR)", json!([]))]);
+    assert!(
+        try_merged(&joined, &file, &choice(&[])).is_ok(),
+        "what a recording has brought is no process of Vouch's"
+    );
+    joined["meta"]["vouchProcesses"] =
+        json!([process("7", json!([[0.0, 1.0]])), process("8", json!([[0.0, 1.0]]))]);
+    let mistake = try_merged(&joined, &file, &choice(&[])).unwrap_err();
+    assert_eq!(mistake, crate::OF_SEVERAL);
+}
+
+#[test]
+fn a_number_that_is_not_whole_has_its_unit_too() {
+    const DOUBLE: i64 = 35;
+    let odd = [
+        plain("startTime", LONG),
+        annotated("took", DOUBLE, &[(SPAN, "SECONDS")]),
+        annotated("ticks", DOUBLE, &[(SPAN, "TICKS")]),
+        plain("share", DOUBLE),
+    ];
+    let more = [
+        kind(DOUBLE, "double", false, &[]),
+        kind(SPAN, "jdk.jfr.Timespan", false, &[]),
+        kind(ORDER, "shop.Odd", true, &odd),
+    ];
+    let types = [TYPES_OF_VALUES, &more].concat();
+    let double = |value: f64| value.to_be_bytes().to_vec();
+    let events = [event(ORDER, &[long(500_000_000), double(2.5), double(3e6), double(0.5)])];
+    let file = chunk(&types, &[], &events, (0, ZERO_MS * 1_000_000));
+    let (profile, _) = try_merged(&profile(), &file, &choice(&[])).unwrap();
+    let data = &markers(&profile, "jfr.shop.Odd")[0].3;
+    assert_eq!((&data["took"], &data["ticks"], &data["share"]), (&json!(2_500.0), &json!(3.0), &json!(0.5)));
 }
 
 #[test]

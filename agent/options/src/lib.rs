@@ -106,7 +106,7 @@ pub static KEYS: [Key; 22] = [
     ),
     of("engine", "auto", "NAME", &["auto, perf, timer or itimer"]),
     of("depth", "65536", "N", &["most frames of a stack that are kept: its two ends (1 to 65536)"]),
-    key("threads", "REGEX", &["sample only threads whose name matches"]),
+    key("threads", "REGEX", &["sample only threads whose name has a part that matches"]),
     key("start", "DELAY", &["begin this long after the JVM has started, or was attached to (ms, s, m, h)"]),
     key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"]),
     of(

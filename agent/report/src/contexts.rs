@@ -121,13 +121,12 @@ impl ContextsReport {
         }
     }
 
-    /// In a line; `None` if the program has told of none, and had no virtual threads.
-    pub(crate) fn line(&self) -> Option<String> {
+    /// In a line, as shares of all time that was sampled; `None` if the program has told of none, and had no virtual threads.
+    pub(crate) fn line(&self, all: f64) -> Option<String> {
         let left_out = match self.left_out {
             0 => None,
             lost => Some(format!("{} contexts were left out", grouped(lost))),
         };
-        let all = self.with_ms + self.without_ms;
         let of_all = |ms: f64| percent(100.0 * ms / all);
         let values = |field: &FieldReport| {
             let values = field.values.iter().take(IN_A_LINE);

@@ -27,7 +27,7 @@ pub use report::{
     WitnessReport,
 };
 pub use several::{Renumbered, Several, add_groups};
-pub use summary::{FATES, Files, most_frequent, noticed};
+pub use summary::{FATES, Files, LIMIT_REACHED, most_frequent, noticed};
 pub use text::{duration, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};
 pub use vouch_recording::Weighed;

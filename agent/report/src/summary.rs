@@ -16,6 +16,9 @@ use crate::time::float;
 
 const LINES: usize = 8;
 
+/// How a note begins that says what a recording with a limit has left out.
+pub const LIMIT_REACHED: &str = "the recording reached its limit (recording-limit=)";
+
 /// The fates, the best first.
 pub const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
@@ -45,7 +48,7 @@ impl TrustReport {
     pub fn summary(&self, files: Files<'_>) -> String {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.sum_is_wrong());
-        lines.extend(self.contexts.line());
+        lines.extend(self.told_contexts());
         lines.extend(
             self.meanwhile().filter(|_| events::matter(&self.run)).map(|what| format!("meanwhile {what}")),
         );
@@ -64,7 +67,7 @@ impl TrustReport {
     pub fn panel(&self) -> impl Iterator<Item = (&'static str, String)> {
         let fates = FATES.map(|fate| (title(fate), self.fate(fate)));
         let more = [
-            ("Contexts", self.contexts.line()),
+            ("Contexts", self.told_contexts()),
             ("Meanwhile", self.meanwhile()),
             ("Sum", self.sum_is_wrong()),
             ("Unwalked because", self.reasons()),
@@ -88,6 +91,10 @@ impl TrustReport {
         (samples > 0).then(|| format!("{} ({})", grouped(samples), percent(share)))
     }
 
+    fn told_contexts(&self) -> Option<String> {
+        self.contexts.line(self.weight_ms.fates.sum())
+    }
+
     /// What held the program up.
     fn meanwhile(&self) -> Option<String> {
         events::words(&self.run)
@@ -103,9 +110,12 @@ impl TrustReport {
         } else {
             String::new()
         };
+        let of_threads = self
+            .threads_wanted()
+            .map_or_else(String::new, |threads| format!(", of the threads of {threads} alone"));
         let stopped = if self.run.engine_stopped { " until it was stopped" } else { "" };
         format!(
-            "{} signals in {} of CPU, {} of wall time; {}{stride}{stopped}, {:.0} of {:.0} samples per CPU-second",
+            "{} signals in {} of CPU, {} of wall time{of_threads}; {}{stride}{stopped}, {:.0} of {:.0} samples per CPU-second",
             grouped(self.samples.signals),
             duration(self.run.cpu_ms),
             duration(self.run.wall_ms),
@@ -119,7 +129,19 @@ impl TrustReport {
     pub fn fates(&self) -> String {
         let parts: Vec<String> =
             FATES.iter().filter_map(|&fate| Some(format!("{} {}", fate.name(), self.fate(fate)?))).collect();
-        if parts.is_empty() { "no samples were taken".to_owned() } else { parts.join(" + ") }
+        match self.threads_wanted() {
+            _ if !parts.is_empty() => parts.join(" + "),
+            Some(threads) => {
+                format!("no samples were taken: no thread that ran has a name with {threads} in it")
+            }
+            None => "no samples were taken".to_owned(),
+        }
+    }
+
+    /// Whose threads alone are sampled, as that was asked for.
+    fn threads_wanted(&self) -> Option<&str> {
+        let mut options = self.run.options.iter().flatten();
+        options.find(|option| option.starts_with("threads=")).map(String::as_str)
     }
 
     fn sum_is_wrong(&self) -> Option<String> {
@@ -208,8 +230,11 @@ impl TrustReport {
 
     fn losses(&self) -> Option<String> {
         let dropped = self.samples.fates.dropped;
-        let dropped = (dropped > 0).then(|| {
-            format!("{} samples found no room: a longer interval= would lose fewer", grouped(dropped))
+        let dropped = (dropped > 0).then(|| match self.limit_reached() {
+            Some(why) => format!("{} samples are not there: {why}", grouped(dropped)),
+            None => {
+                format!("{} samples found no room: a longer interval= would lose fewer", grouped(dropped))
+            }
         });
         let nameless = (self.run.names_lost > 0).then(|| {
             format!("{} methods were gone before they could be named", grouped(self.run.names_lost))
@@ -224,9 +249,16 @@ impl TrustReport {
         (!losses.is_empty()).then(|| losses.join("; "))
     }
 
+    /// That it is the limit of the file that samples were left out for, and no want of room at their time.
+    fn limit_reached(&self) -> Option<&String> {
+        self.run.engine_notes.iter().find(|note| note.starts_with(LIMIT_REACHED))
+    }
+
     /// The engine's notes, and that there are more where they find no room.
     fn notes(&self, room: usize) -> Vec<String> {
-        let mut notes = self.run.engine_notes.clone();
+        let told = self.limit_reached();
+        let notes = self.run.engine_notes.iter().filter(|note| Some(*note) != told);
+        let mut notes: Vec<String> = notes.cloned().collect();
         if notes.len() > room {
             if room == 0 {
                 return Vec::new();

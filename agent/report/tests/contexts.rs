@@ -99,10 +99,13 @@ fn virtual_threads_are_told_apart_from_what_the_program_has_named() {
     {
         recording.sample(thread, Sample { weight, context, ..sample(at, any) });
     }
+    // What ran no Java is a part of all time, as it is wherever else shares are told.
+    let collector = recording.add_thread("GC Thread#0", 2, START_NS);
+    recording.sample(collector, Sample { weight: 10, fate: Fate::Outside, ..sample(1, any) });
     let report = report(&recording, 0);
     let contexts = &report.contexts;
     assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met), (5.0, 5.0, 1));
-    let line = "[vouch] 50.0 % in a context; Request USER: moe 50.0 %; 90.0 % on 2 virtual threads: worker 50.0 %, [unnamed] 30.0 %, [unknown] 10.0 %\n";
+    let line = "[vouch] 25.0 % in a context; Request USER: moe 25.0 %; 45.0 % on 2 virtual threads: worker 25.0 %, [unnamed] 15.0 %, [unknown] 5.0 %\n";
     let summary = report.summary(Files::default());
     assert!(summary.contains(line), "{summary}");
 }

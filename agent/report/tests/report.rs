@@ -8,8 +8,8 @@ use serde_json::Value;
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
-    AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, Files, GradeReport, Power, Rate,
-    RecoveryReport, RefutationReport, Run, SafepointReport, TrustReport, WitnessReport,
+    AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, Files, GradeReport, LIMIT_REACHED,
+    Power, Rate, RecoveryReport, RefutationReport, Run, SafepointReport, TrustReport, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -290,6 +290,29 @@ fn a_run_without_samples_says_so() {
     let summary = TrustReport::of(&Recording::new(), Run::default()).summary(Files::default());
     assert!(summary.contains("no samples were taken"), "{summary}");
     assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
+}
+
+#[test]
+fn whose_threads_alone_are_sampled_is_told() {
+    let only = |options: &[&str]| Some(options.iter().map(|&option| option.to_owned()).collect());
+    let run = Run { options: only(&["interval=1ms", "threads=^A"]), ..Run::default() };
+    let summary = TrustReport::of(&Recording::new(), run).summary(Files::default());
+    assert!(summary.contains(", of the threads of threads=^A alone; "), "{summary}");
+    assert!(summary.contains("no thread that ran has a name with threads=^A in it"), "{summary}");
+    let mut report = report();
+    report.run.options = only(&["interval=1ms"]);
+    assert!(!report.summary(Files::default()).contains("threads"), "{}", report.summary(Files::default()));
+}
+
+#[test]
+fn samples_that_a_limit_has_left_out_are_no_matter_of_the_interval() {
+    let mut report = report();
+    let why = format!("{LIMIT_REACHED}: what was sampled in its first 3.6 s is not in it");
+    report.run.engine_notes = vec!["note".to_owned(), why.clone()];
+    let summary = report.summary(Files::default());
+    assert!(summary.contains(&format!("10 samples are not there: {why}")), "{summary}");
+    assert!(!summary.contains("interval=") && summary.matches(LIMIT_REACHED).count() == 1, "{summary}");
+    assert!(summary.contains("[vouch] note\n"), "{summary}");
 }
 
 #[test]

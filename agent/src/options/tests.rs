@@ -108,7 +108,7 @@ fn all_mistakes_come_at_once_each_with_its_mend() {
         "auto, perf, timer, itimer",
         "from 1 to 65536",
         ".json, .json.gz, .folded, .html or .svg",
-        "10us, 10ms or 10s",
+        "10ms or 10s",
         ".json",
         "stands alone",
     ]) {

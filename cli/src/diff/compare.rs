@@ -48,10 +48,9 @@ impl Change {
     }
 
     pub fn json(&self, comparison: &Comparison) -> Value {
-        let (by, sure) = (self.by(), comparison.half_width(self));
         let [before, after] = self.values;
         json!({
-            "name": self.name, "before": before, "after": after, "change": by, "interval": [by - sure, by + sure],
+            "name": self.name, "before": before, "after": after, "change": self.by(), "interval": comparison.interval(self),
             "sure": comparison.is_sure(self),
         })
     }
@@ -63,6 +62,8 @@ pub struct Comparison {
     pub changes: Vec<Change>,
     /// There is one run of each side.
     pub single: bool,
+    /// By their time, and not their share of it.
+    time: bool,
 }
 
 impl Comparison {
@@ -74,7 +75,7 @@ impl Comparison {
         changes.sort_by(|one, other| {
             other.by().abs().total_cmp(&one.by().abs()).then_with(|| one.name.cmp(&other.name))
         });
-        Self { changes, single: sides.iter().all(|side| side.len() == 1) }
+        Self { changes, single: sides.iter().all(|side| side.len() == 1), time }
     }
 
     /// Half of the interval in which a change lies. As many intervals as there are methods: each is surer, so that all of them are.
@@ -82,6 +83,12 @@ impl Comparison {
         let many = count(self.changes.len().max(1));
         let half = |error: &Error| error.quantile(1.0 - (1.0 - SURE) / (2.0 * many));
         change.errors.iter().map(half).fold(f64::INFINITY, f64::min)
+    }
+
+    /// In which a change lies: of no more than there is.
+    pub fn interval(&self, change: &Change) -> [f64; 2] {
+        let (by, sure) = (change.by(), self.half_width(change));
+        [by - sure, by + sure].map(|end| if self.time { end } else { end.clamp(-1.0, 1.0) })
     }
 
     /// A change of this size would be told in four of five cases.
