@@ -146,6 +146,26 @@ fn a_method_that_takes_a_fifth_more_is_named_first() {
 }
 
 #[test]
+fn three_runs_that_happen_to_be_alike_are_no_more_sure_than_three_runs_are() {
+    // Exactly as much as these shares say, in 10,000 samples, by turns.
+    let exact = |hot: usize| {
+        let stacks: Vec<usize> =
+            (0..10_000).map(|at| if at * hot / 10_000 == (at + 1) * hot / 10_000 { 2 } else { 1 }).collect();
+        of_stacks(&stacks)
+    };
+    // A.hot differs by one point and a half from run to run, and by four from side to side.
+    let of_side = |side: usize, runs: usize| {
+        let run = move |at: usize| {
+            file(&format!("alike-{runs}-{side}-{at}.json"), &exact(4_000 + 400 * side + 150 * (at % 3) + at))
+        };
+        (0..runs).map(run)
+    };
+    let files = |runs: usize| -> Vec<PathBuf> { of_side(0, runs).chain(of_side(1, runs)).collect() };
+    assert!(several(&files(3), &[]).is_empty(), "as far as three runs of a side can tell");
+    assert_eq!(several(&files(6), &[])[0], "A.hot");
+}
+
+#[test]
 fn time_and_what_was_called_can_be_compared() {
     let mut chance = Chance(3);
     let mut run =

@@ -18,12 +18,15 @@ const SURE: f64 = 0.95;
 /// By so much the share of a method differs from run to run, as a standard deviation: docs/reading.md has the measurement.
 const OF_RUNS: f64 = 0.016;
 
+/// So many runs of each side tell by themselves how much runs differ.
+const ENOUGH: usize = 3;
+
 /// What a method took, before and after, as a share or in milliseconds.
 #[derive(Debug)]
 pub struct Change {
     pub name: String,
     pub values: [f64; 2],
-    /// By what is known of it: as these runs tell, and as was measured of others, as long as these do not contradict that.
+    /// By what is known of it: as these runs tell, and, of few, as was measured of others, as long as these do not contradict that.
     errors: Vec<Error>,
 }
 
@@ -122,8 +125,10 @@ fn change(sides: &[Vec<Run>; 2], name: &str, time: bool) -> Change {
         let freedom = variance.powi(2) / parts.sum::<f64>().max(f64::MIN_POSITIVE);
         errors.push(Error { error: variance.sqrt(), freedom: freedom.max(1.0) });
     }
-    // Of time nothing is known beforehand: machines are not equally fast at all times.
-    if !time && known.is_none_or(|known| known <= OF_RUNS.powi(2)) {
+    // Enough runs speak for themselves: whichever of both was the surer one would be too sure of a program whose runs differ by more than most do, and
+    // here by chance did not. And of time nothing is known beforehand: machines are not equally fast at all times.
+    let few = sides.iter().any(|side| side.len() < ENOUGH);
+    if !time && few && known.is_none_or(|known| known <= OF_RUNS.powi(2)) {
         let variance: f64 = both.iter().map(|side| side.within + OF_RUNS.powi(2) / side.runs).sum();
         let blocks: usize = sides.iter().flatten().map(|run| run.all.len() - 1).sum();
         errors.push(Error { error: variance.sqrt(), freedom: count(blocks) });
