@@ -79,10 +79,11 @@ fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
 fn text(out: &str, files: usize, joined: &Joined) -> String {
     let Joined { processes, tracks, by_time_of_day } = joined;
     let mut text = format!(
-        "wrote {}: {} files, {} processes, {} tracks\n",
+        "wrote {}: {} files, {} {}, {} tracks\n",
         plain(out),
         grouped(files as u64),
         grouped(processes.len() as u64),
+        if processes.len() == 1 { "process" } else { "processes" },
         grouped(*tracks as u64)
     );
     for process in processes.iter().take(TOLD) {

@@ -96,7 +96,7 @@ public class Attached {
     /** Two recordings of one process, one after the other, in one profile; a time that two of them have would count twice. */
     private void asOne() throws Exception {
         String said = Tool.vouch(dir, "merge", "key.json", "while.json", "--out", "one.json").ok();
-        Check.contains(said, "2 files, 1 processes", "what merge says");
+        Check.contains(said, "2 files, 1 process,", "what merge says");
         long both = Profile.read(dir.resolve("key.json")).weight() + Profile.read(dir.resolve("while.json")).weight();
         Profile one = Profile.read(dir.resolve("one.json"));
         Check.equal(both, one.weight(), "what all samples weigh together");
