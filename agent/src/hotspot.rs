@@ -32,8 +32,6 @@ pub struct HotSpot {
     pub set_native_thread_name: Option<SetNativeThreadName>,
     /// What `Unsafe.park` is bound to.
     pub park: Option<Park>,
-    /// The JDK's own launcher made this JVM.
-    pub launched: bool,
     library: Library,
 }
 
@@ -64,7 +62,6 @@ impl HotSpot {
             // SAFETY: what a table of natives has for this signature is of this type, by JNI's rules.
             park: natives::find(inside, c"park", c"(ZJ)V")
                 .map(|f| unsafe { transmute::<*mut c_void, Park>(f) }),
-            launched: is_loaded(LAUNCHER),
             library,
         })
     }
@@ -78,14 +75,6 @@ impl HotSpot {
     pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
         self.library.symbol(name)
     }
-}
-
-/// All of the JDK's own launcher but a few lines.
-const LAUNCHER: &CStr = c"libjli.so";
-
-fn is_loaded(library: &CStr) -> bool {
-    // SAFETY: RTLD_NOLOAD only takes a reference on what is there.
-    !unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) }.is_null()
 }
 
 /// A loaded library.

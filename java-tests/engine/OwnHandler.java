@@ -72,7 +72,7 @@ public class OwnHandler {
             Signal.handle(profiling, signal -> SIGNALS.incrementAndGet());
             if (after) {
                 // As long as it may take until it is seen, and more.
-                Burn.millis(500);
+                Burn.millis(1_000);
             } else {
                 System.out.println("ready");
                 System.in.read();

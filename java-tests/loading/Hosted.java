@@ -9,11 +9,14 @@
  * @run main Hosted
  */
 
+import java.lang.instrument.Instrumentation;
+
 import com.google.gson.JsonElement;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Cc;
 import dev.vouch.test.Check;
+import dev.vouch.test.JavaAgent;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Skip;
@@ -35,6 +38,9 @@ public class Hosted {
             called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, "1", Integer.toString(MS)).ok());
             called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, Integer.toString(MS), "1").ok());
         }
+        // What serves Java agents has parts of the launcher's in the process.
+        String agent = JavaAgent.option(Program.class);
+        called(Vm.with("interval=1ms").flags(agent).launcher(host).run(Program.class, "1", Integer.toString(MS)).ok());
     }
 
     private static void called(Run run) {
@@ -53,6 +59,8 @@ public class Hosted {
     }
 
     static class Program {
+        public static void premain(String args, Instrumentation jvm) {}
+
         public static void main(String[] args) {
             throw new AssertionError("it is never called");
         }

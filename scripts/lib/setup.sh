@@ -142,7 +142,7 @@ setup() {
   [[ $wanted == *' jtreg '* ]] && { need_jtreg || return 1; }
   [[ $wanted == *' frontend '* ]] && { fetch_profiler_cli || return 1; }
   # Those of its scripts that run beside one another find them made.
-  [[ $wanted == *' truth '* ]] && { fetch_workloads || return 1; }
+  [[ $wanted != *' truth '* ]] || fetch_workloads || echo 'what is tried on real programs will fail'
   [[ -z $building ]] || wait "$building"
 }
 

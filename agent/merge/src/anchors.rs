@@ -3,7 +3,7 @@
 //! JVMTI is told before JFR's clock of a pause begins and after it has ended, and the agent looks at its clock before and after it waits: so
 //! each moment is a bound on both sides. Two that may not be one must never bound anything.
 
-use crate::clock::{Bound, FASTEST, Relation, span};
+use crate::clock::{Bound, Relation, span};
 
 /// From when to when, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -101,10 +101,11 @@ fn is_astray(waits: &Moments, by_day: &Relation, range: [f64; 2]) -> bool {
     let (mut within, mut met) = (0, 0);
     for wait in recorded {
         let about = by_day.profile_ns(wait.began);
-        if about - APART < range[0] || about + APART > range[1] {
+        // Far from where the recording told the time of day, it is known less well.
+        let off = APART + by_day.uncertainty_ns(wait.began, wait.began);
+        if about - off < range[0] || about + off > range[1] {
             continue;
         }
-        let off = APART + FASTEST * (about - range[0]);
         within += 1;
         met += usize::from(seen.iter().any(|seen| (seen.began - about).abs() <= off));
     }
@@ -199,6 +200,21 @@ mod tests {
             let uncertainty = relation.uncertainty_ns(0.0, 20e9);
             assert_eq!((met, uncertainty >= A_DAY), if astray { (0, true) } else { (8, false) }, "{set_by}");
         }
+    }
+
+    #[test]
+    fn a_recording_that_is_much_older_than_the_profile_is_believed() {
+        // One chunk, an hour before; the ticks are 40 millionths too slow.
+        let wait = |began: f64| Moment { began, ended: began + 25e6 };
+        let recorded: Vec<Moment> = (0..10).map(|row| wait(3_600e9 + f64::from(row) * 10e9)).collect();
+        let truth = |at: f64| at + 7e9 + 40e-6 * at;
+        let seen = recorded.iter().map(|one| wait(truth(one.began))).collect();
+        let (relation, _) =
+            relate(&[(0.0, 7e9)], Moments::default(), Moments { seen, recorded }, [3_607e9, 3_720e9])
+                .unwrap();
+        let uncertainty = relation.uncertainty_ns(3_600e9, 3_690e9);
+        assert!(uncertainty < 3e9, "{uncertainty}");
+        assert!((relation.profile_ns(3_650e9) - truth(3_650e9)).abs() <= uncertainty);
     }
 
     #[test]

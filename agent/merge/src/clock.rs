@@ -6,7 +6,7 @@
 
 /// By how much a clock can be too fast or too slow: the JVM measures the frequency of its ticks when it starts, in some milliseconds,
 /// and the kernel slews its own clock by as much.
-pub const FASTEST: f64 = 500e-6;
+const FASTEST: f64 = 500e-6;
 /// By how much faster or slower one may become meanwhile. Where the bounds say that it was more, it may be anything: as much as both clocks
 /// can do, or, if that is not enough either, all.
 const BENDS: [f64; 3] = [2e-6, 2.0 * FASTEST, 1.0];

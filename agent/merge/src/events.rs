@@ -13,7 +13,7 @@ use crate::Merged;
 use crate::clock::Relation;
 use crate::kept::{Keep, Whose};
 use crate::names::Thread;
-use crate::profile::Profile;
+use crate::profile::{OF_SEVERAL, Profile};
 use crate::show::{self, Shown, Texts};
 use crate::stacks::Stacks;
 use crate::survey::{Survey, unreadable};
@@ -50,6 +50,9 @@ pub fn merge<F: Read + Seek>(
     let wrong = |error| unreadable(&choice.recording, &error);
     let mut profile =
         Profile::new(profile).map_err(|wrong| format!("the profile is none of Vouch's: {wrong}"))?;
+    if profile.is_of_several()? {
+        return Err(OF_SEVERAL.to_owned());
+    }
     let mut reader = Reader::new(&mut recording).map_err(wrong)?;
     let survey = Survey::of(&mut reader, &profile, choice)?;
     let mut reading = Reading::of(survey, &profile, choice)?;

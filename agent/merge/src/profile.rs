@@ -42,18 +42,19 @@ impl Profile {
         if report.is_some_and(|report| report.find::<String>("recorder").is_ok_and(|name| name.is_some())) {
             return Err("it is a recording that was audited: its events are in it already".to_owned());
         }
-        // (What a recording has brought has tracks of its own, and no time that was profiled.)
-        let processes: Vec<Value> = meta.find("vouchProcesses")?.unwrap_or_default();
-        let is_profiled =
-            |process: &&Value| process["spans"].as_array().is_some_and(|spans| !spans.is_empty());
-        if processes.iter().filter(is_profiled).count() > 1 {
-            return Err(OF_SEVERAL.to_owned());
-        }
         let threads = document.take("threads")?;
         let texts: Vec<String> = shared.get("stringArray")?;
         let old_strings = texts.len();
         let strings = texts.iter().cloned().enumerate().map(|(row, text)| (text, row)).collect();
         Ok(Self { meta, threads, shared, rest: document, strings, texts, old_strings })
+    }
+
+    /// True if more than one process was profiled. (What a recording has brought has tracks of its own, and no time that was profiled.)
+    pub fn is_of_several(&self) -> Result<bool, Wrong> {
+        let processes: Vec<Value> = self.meta.find("vouchProcesses")?.unwrap_or_default();
+        let is_profiled =
+            |process: &&Value| process["spans"].as_array().is_some_and(|spans| !spans.is_empty());
+        Ok(processes.iter().filter(is_profiled).count() > 1)
     }
 
     /// The row of a text.

@@ -249,8 +249,10 @@ impl Survey {
         is_strange: bool,
     ) -> Result<(Relation, [usize; 2]), Wrong> {
         let mut pauses = Moments { recorded: take(&mut self.pauses), ..Moments::default() };
-        let mut waits = Moments { recorded: take(&mut self.waits), ..Moments::default() };
+        let mut waits = Moments::default();
         if !is_strange {
+            // Another process may have a thread of the same number and name.
+            waits.recorded = take(&mut self.waits);
             pauses.seen = seen_pauses(profile)?;
             let moment = |[began, ended]: [f64; 2]| Moment { began, ended };
             waits.seen = take(&mut self.anchors.ns).into_iter().map(moment).collect();

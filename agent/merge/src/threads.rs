@@ -109,7 +109,8 @@ impl Tracks {
     /// Of one name there may be many threads: each has a track of its own, as long as there is room.
     fn add(&mut self, profile: &mut Profile, tid: u64, name: &str) -> Result<Found, Wrong> {
         let own = (tid, name.to_owned());
-        let has_room = self.new.len() < NEW || self.new.contains_key(&own);
+        let has_room =
+            self.new.len() < NEW || self.new.contains_key(&own) || [VIRTUAL, PROCESS].contains(&name);
         let (tid, name) = if has_room { own } else { (0, OTHERS.to_owned()) };
         let shared = [VIRTUAL, OTHERS].contains(&&*name);
         if let Some(row) = self.new.get(&(tid, name.clone())) {

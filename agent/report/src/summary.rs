@@ -112,10 +112,10 @@ impl TrustReport {
         };
         let of_threads = self
             .threads_wanted()
-            .map_or_else(String::new, |threads| format!(", of the threads of {threads} alone"));
+            .map_or_else(String::new, |threads| format!(" of the threads of {threads} alone,"));
         let stopped = if self.run.engine_stopped { " until it was stopped" } else { "" };
         format!(
-            "{} signals in {} of CPU, {} of wall time{of_threads}; {}{stride}{stopped}, {:.0} of {:.0} samples per CPU-second",
+            "{} signals{of_threads} in {} of CPU, {} of wall time; {}{stride}{stopped}, {:.0} of {:.0} samples per CPU-second",
             grouped(self.samples.signals),
             duration(self.run.cpu_ms),
             duration(self.run.wall_ms),
@@ -131,10 +131,10 @@ impl TrustReport {
             FATES.iter().filter_map(|&fate| Some(format!("{} {}", fate.name(), self.fate(fate)?))).collect();
         match self.threads_wanted() {
             _ if !parts.is_empty() => parts.join(" + "),
-            Some(threads) => {
-                format!("no samples were taken: no thread that ran has a name with {threads} in it")
+            Some(threads) if !self.run.engine_stopped => {
+                format!("no samples were taken of {threads}: no thread of such a name ran for an interval")
             }
-            None => "no samples were taken".to_owned(),
+            _ => "no samples were taken".to_owned(),
         }
     }
 
@@ -231,7 +231,9 @@ impl TrustReport {
     fn losses(&self) -> Option<String> {
         let dropped = self.samples.fates.dropped;
         let dropped = (dropped > 0).then(|| match self.limit_reached() {
-            Some(why) => format!("{} samples are not there: {why}", grouped(dropped)),
+            Some(why) => {
+                format!("{} samples are not there, most of them or all since {why}", grouped(dropped))
+            }
             None => {
                 format!("{} samples found no room: a longer interval= would lose fewer", grouped(dropped))
             }
@@ -256,7 +258,7 @@ impl TrustReport {
 
     /// The engine's notes, and that there are more where they find no room.
     fn notes(&self, room: usize) -> Vec<String> {
-        let told = self.limit_reached();
+        let told = self.limit_reached().filter(|_| self.samples.fates.dropped > 0);
         let notes = self.run.engine_notes.iter().filter(|note| Some(*note) != told);
         let mut notes: Vec<String> = notes.cloned().collect();
         if notes.len() > room {

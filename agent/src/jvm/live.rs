@@ -28,6 +28,7 @@ pub struct Questions {
     /// Before JDK 17 a class without a name of its own may have had its constants patched with objects, and a JVM that is
     /// asked for them crashes.
     patches: bool,
+    launched: bool,
     stacks: Stacks,
     registry: &'static Registry,
     /// `None`: this JVM's VMStructs are not as expected.
@@ -42,7 +43,9 @@ impl Questions {
         code: Option<CodeLayout>,
     ) -> Self {
         let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
-        Self { jvmti, hotspot, patches, stacks: Stacks::new(jvmti, registry), registry, code }
+        // That, the JDK's own launcher says of itself, and no other program does.
+        let launched = jvmti.system_property(c"sun.java.launcher").is_some_and(|who| who == "SUN_STANDARD");
+        Self { jvmti, hotspot, patches, launched, stacks: Stacks::new(jvmti, registry), registry, code }
     }
 
     /// On the calling thread.
@@ -159,7 +162,7 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn is_launched(&self) -> bool {
-        self.questions.hotspot.launched
+        self.questions.launched
     }
 
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {
