@@ -122,7 +122,7 @@ build_demo() {
   "$newest/bin/javac" -nowarn -g --release 8 -Xlint:-options -d "$top/target/demo" java-tests/demo/Demo.java
 }
 
-# setup PART…: everything that these parts need.
+# setup PART…: everything that these parts need; for `truth` by what workloads.sh has.
 setup() {
   local wanted=" $* " building=''
   command -v cargo >/dev/null || { echo 'Rust is needed: install it from https://rustup.rs'; return 1; }

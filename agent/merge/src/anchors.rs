@@ -43,12 +43,12 @@ pub fn relate(
     mut waits: Moments,
     range: [f64; 2],
 ) -> Option<(Relation, [usize; 2])> {
-    let days = |off: f64| -> Vec<Bound> {
+    let within = |off: f64| -> Vec<Bound> {
         let day = |(at, add): &(f64, f64)| Bound { at: *at, least: add - off, most: add + off, sure: false };
         by_day.iter().map(day).collect()
     };
-    let sure_days = |off| Relation::of(&days(off));
-    let (days, by_day) = (days(TIME_OF_DAY), sure_days(TIME_OF_DAY)?);
+    let days = within(TIME_OF_DAY);
+    let by_day = Relation::of(&days)?;
     // From where the profile begins.
     let distance = |moment: &Moment| (by_day.profile_ns(moment.began) - range[0]).abs();
     let mut farthest = 0.0_f64;
@@ -60,7 +60,7 @@ pub fn relate(
         farthest = recorded.iter().map(distance).fold(farthest, f64::max);
     }
     if is_astray(&waits, &by_day, range) {
-        return Some((sure_days(A_DAY)?, [0, 0]));
+        return Some((Relation::of(&within(A_DAY))?, [0, 0]));
     }
     let (mut found, mut far) = (None, FIRST_LOOK);
     loop {

@@ -263,7 +263,7 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Op
     let ticks = Ticks(chunk.header);
     let whole = match chunk.resolve(value) {
         Value::Whole(whole) => whole,
-        Value::Number(number) => return broken(number, unit, ticks),
+        Value::Number(number) => return converted(number, unit, ticks),
         _ => return None,
     };
     // What JFR does not know it gives as the least number that there is.
@@ -278,17 +278,15 @@ fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Op
     Some(Cell::Plain(match unit {
         Unit::Plain | Unit::Bytes | Unit::Bits if field.unsigned => whole.cast_unsigned().into(),
         Unit::Plain | Unit::Bytes | Unit::Bits => whole.into(),
-        Unit::Percentage | Unit::Hertz => number(whole).into(),
         Unit::Address => return Some(Cell::Text(format!("{whole:#x}").into())),
-        Unit::Span(ns) => (number(whole) * number(ns.cast_signed()) / 1e6).into(),
-        Unit::SpanTicks => (ticks.lasting(whole) / 1e6).into(),
-        Unit::Time(ns) => return date(number(whole) * number(ns.cast_signed()) / 1e6),
+        // Exact for as long as it is whole.
         Unit::TimeTicks => return date(ticks.unix_ms(whole)),
+        _ => return converted(number(whole), unit, ticks),
     }))
 }
 
-/// A number that is not whole: a program may give any unit to one.
-fn broken(value: f64, unit: Unit, ticks: Ticks) -> Option<Cell> {
+/// A number in the unit that it is shown in; it need not be whole, since a program may give any unit to one that is not.
+fn converted(value: f64, unit: Unit, ticks: Ticks) -> Option<Cell> {
     let plain = |value: f64| value.is_finite().then(|| Cell::Plain(json!(value)));
     match unit {
         Unit::Plain | Unit::Bytes | Unit::Bits | Unit::Percentage | Unit::Hertz => plain(value),

@@ -109,17 +109,17 @@ impl Tracks {
     /// Of one name there may be many threads: each has a track of its own, as long as there is room.
     fn add(&mut self, profile: &mut Profile, tid: u64, name: &str) -> Result<Found, Wrong> {
         let own = (tid, name.to_owned());
-        let has_room =
-            self.new.len() < NEW || self.new.contains_key(&own) || [VIRTUAL, PROCESS].contains(&name);
-        let (tid, name) = if has_room { own } else { (0, OTHERS.to_owned()) };
-        let shared = [VIRTUAL, OTHERS].contains(&&*name);
-        if let Some(row) = self.new.get(&(tid, name.clone())) {
+        let shared = [VIRTUAL, OTHERS].contains(&name);
+        if let Some(row) = self.new.get(&own) {
             return Ok(Found { row: *row, shared });
         }
+        if self.new.len() >= NEW && ![VIRTUAL, PROCESS, OTHERS].contains(&name) {
+            return self.add(profile, 0, OTHERS);
+        }
         let row = profile.threads.len();
-        let track = self.track(&profile.threads[0], &name, &format!("{OWN_TID}{row}{OF_KERNEL}{tid}"))?;
+        let track = self.track(&profile.threads[0], name, &format!("{OWN_TID}{row}{OF_KERNEL}{tid}"))?;
         profile.threads.push(track);
-        self.new.insert((tid, name), row);
+        self.new.insert(own, row);
         Ok(Found { row, shared })
     }
 

@@ -108,10 +108,9 @@ fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
     match routine {
         Some(routine) if jvm.begins_with(routine) => Some(Thread::Started),
         _ if main && jvm.is_launched() => Some(Thread::Main),
-        // The first thread of a JVM that is part of somebody's program calls what that likes.
-        _ if main => Some(Thread::Attached),
-        Some(_) => Some(Thread::Attached),
-        None => None,
+        None if !main => None,
+        // As is the first thread of a JVM that is part of somebody's program.
+        _ => Some(Thread::Attached),
     }
 }
 
