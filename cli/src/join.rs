@@ -23,7 +23,7 @@ const TOLD: usize = 10;
 pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<String, String> {
     let first = files.first().ok_or("name the profiles that are to be one")?;
     let is_recording = first.extension().is_some_and(|ending| ending == &ENDING[1..]);
-    let out = out.or_else(|| is_recording.then(|| beside(first, ENDING, "merged")));
+    let out = out.or_else(|| is_recording.then(|| beside(first, "merged")));
     let rewritten = Rewritten::of(first, out, "merged")?;
     if let Some(read) = files.iter().find(|file| vouch_output::is_same(file, &rewritten.out)) {
         return Err(format!("{} is one of the files to be merged: name another with --out", read.display()));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use signal_hook::consts::SIGKILL;
-use vouch_log::{ENDING, Found, Recovered, is_in_use};
+use vouch_log::{Found, Recovered, is_in_use};
 
 use crate::outputs::Outputs;
 use crate::rewrite::beside;
@@ -53,7 +53,7 @@ pub fn recover(recordings: &[PathBuf], how: &How) -> Result<String, String> {
 }
 
 fn recover_one(path: &Path, how: &How) -> Result<String, String> {
-    let outs = if how.out.is_empty() { vec![beside(path, ENDING, "recovered")] } else { how.out.clone() };
+    let outs = if how.out.is_empty() { vec![beside(path, "recovered")] } else { how.out.clone() };
     make(path, &outs, how.report.as_deref())
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use vouch_document::Part;
+use vouch_log::ENDING;
 
 use crate::document;
 
@@ -18,7 +19,7 @@ pub struct Rewritten<'a> {
 impl<'a> Rewritten<'a> {
     /// Makes sure that it can be written, before any work is done; `word` stands in the name that nobody has chosen.
     pub fn of(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, String> {
-        let out = out.unwrap_or_else(|| beside(profile, ".json", word));
+        let out = out.unwrap_or_else(|| beside(profile, word));
         let name = out.to_string_lossy();
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
             return Err(format!("{name}: what is written is a profile: name it .json or .json.gz"));
@@ -43,9 +44,30 @@ impl<'a> Rewritten<'a> {
 }
 
 /// `a.json.gz` → `a.merged.json.gz`, `a.vouch` → `a.recovered.json.gz`
-pub fn beside(file: &Path, ending: &str, word: &str) -> PathBuf {
+pub fn beside(file: &Path, word: &str) -> PathBuf {
+    const PACKED: &str = ".json.gz";
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let (first, ending) = name.split_at(name.find(ending).unwrap_or(name.len()));
-    let ending = if ending.starts_with(".json") { ending } else { ".json.gz" };
+    let endings = [(PACKED, PACKED), (".json", ".json"), (ENDING, PACKED)];
+    let cut = endings.into_iter().find_map(|(ending, made)| Some((name.strip_suffix(ending)?, made)));
+    let (first, ending) = cut.unwrap_or((&name, PACKED));
     file.with_file_name(format!("{first}.{word}{ending}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_cut_at_its_ending_alone() {
+        for (file, made) in [
+            ("d/a.json", "d/a.w.json"),
+            ("a.json.gz", "a.w.json.gz"),
+            ("a.jsonl.json.gz", "a.jsonl.w.json.gz"),
+            ("svc.vouch.vouch", "svc.vouch.w.json.gz"),
+            ("svc.vouch.2.vouch", "svc.vouch.2.w.json.gz"),
+            ("a", "a.w.json.gz"),
+        ] {
+            assert_eq!(beside(Path::new(file), "w"), Path::new(made));
+        }
+    }
 }

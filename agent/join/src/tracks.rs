@@ -89,8 +89,11 @@ impl Tracks {
             let own = track.head.find::<Value>(OWN_TID)?;
             let tid = text(&own.map_or_else(|| track.head.get("tid"), Ok)?);
             let name: String = track.head.get("name")?;
-            // The Flight Recorder's tracks are numbered as they came.
-            let number = if tid.starts_with("jfr-") { String::new() } else { tid.clone() };
+            // The Flight Recorder's tracks are numbered as they came, before what the system called the thread.
+            let number = match tid.strip_prefix("jfr-") {
+                Some(told) => told.split_once('/').map_or(String::new(), |(_, number)| number.to_owned()),
+                None => tid.clone(),
+            };
             let thread = Thread { pid: process.pid.clone(), tid: number, name };
             if let Some(&row) = self.by_thread.get(&thread) {
                 self.all[row].append(track)?;

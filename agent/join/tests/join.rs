@@ -272,6 +272,29 @@ fn a_thread_of_a_container_is_one_track_though_another_has_its_number() {
 }
 
 #[test]
+fn flight_recorders_threads_of_one_name_stay_two_and_those_of_one_number_become_one() {
+    let minute = |file, from_ms, tids: [&str; 2]| {
+        let stacks: &[(&[&str], u64)] = &[(&["run"], 2)];
+        let of = Process { from_ms, ..Process::new(file, 10) };
+        let source = of.thread("accept", 70, stacks).thread("accept", 71, stacks).source();
+        let mut profile = value(&source.document);
+        for (track, tid) in profile["threads"].as_array_mut().unwrap().iter_mut().zip(tids) {
+            track["tid"] = tid.into();
+        }
+        Source { document: serde_json::from_value(profile).unwrap(), ..source }
+    };
+    let (first, second) =
+        (minute("1", 0, ["jfr-1/70", "jfr-2/71"]), minute("2", 1_000, ["jfr-1/71", "jfr-5/70"]));
+    let (document, _) = join(vec![first, second]).unwrap();
+    let profile = value(&document);
+    assert_eq!(profile["threads"].as_array().unwrap().len(), 2);
+    for track in 0..2 {
+        let times: Vec<u64> = samples(&profile, track).iter().map(|sample| sample.0).collect();
+        assert_eq!(times, [1, 2, 1_001, 1_002]);
+    }
+}
+
+#[test]
 fn a_process_has_one_main_thread_and_an_older_vouchs_file_counts_once() {
     let late = |file, tid, from_ms| {
         Process { from_ms, ..Process::new(file, 10) }.thread("main", tid, &[(&["main"], 1)])

@@ -3,14 +3,13 @@
 //! A write goes to the page cache, from where it reaches the disk though the process is killed. What cannot be written is kept and tried
 //! again: it must never cost the program more than the attempt, nor leave in the file what would be taken for a block.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use prost::Message;
+use vouch_output::held::{create, is_at, is_in_use, open};
 use vouch_recording::Recording;
 
 use crate::block::{self, Packer};
@@ -22,8 +21,6 @@ pub const ENDING: &str = ".vouch";
 
 /// So many of one name may lie beside each other, of processes that were killed.
 const MOST: u32 = 9;
-/// By this a pipe that somebody has put in a file's place is not waited for. The same wherever Linux runs Java.
-const O_NONBLOCK: i32 = 0o4000;
 /// After one of its attempts to make room has failed it waits so long, and then twice as long each time.
 const PATIENCE_NS: u64 = 1_000_000_000;
 const MOST_PATIENCE_NS: u64 = 300 * PATIENCE_NS;
@@ -260,11 +257,6 @@ pub fn is_left(path: &Path) -> bool {
     open(path).is_ok_and(|file| !is_in_use(&file) && block::has_begun(&file) && !block::is_ended(&file))
 }
 
-/// True if the process that writes it lives.
-pub fn is_in_use(file: &File) -> bool {
-    file.try_lock_shared().is_err()
-}
-
 /// What a process that was killed left where it wanted to begin a file again.
 fn forget_part(path: &Path) {
     let part = part_of(path);
@@ -278,35 +270,6 @@ fn part_of(path: &Path) -> PathBuf {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     PathBuf::from(part)
-}
-
-/// Opens what is a file and no link.
-fn open(path: &Path) -> io::Result<File> {
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
-    if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
-}
-
-/// True if a name leads to a file, and not by a link.
-fn is_at(file: &File, path: &Path) -> bool {
-    let identity = |file: fs::Metadata| (file.dev(), file.ino());
-    let there = fs::symlink_metadata(path).map(identity).ok();
-    there.is_some() && there == file.metadata().map(identity).ok()
-}
-
-/// Creates a file, which others see to be in use; on a file system that has no locks they take it for one that was left.
-fn create(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-    // Whoever asks whether it is in use has it locked for a moment.
-    for _ in 0..20 {
-        if file.try_lock().is_ok() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    Ok(file)
 }
 
 fn numbered(stem: &Path, number: u32) -> PathBuf {

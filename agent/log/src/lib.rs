@@ -17,7 +17,8 @@ mod state;
 mod wire;
 
 pub use block::is_recording;
-pub use file::{Beside, ENDING, Writer, is_in_use, is_left};
+pub use file::{Beside, ENDING, Writer, is_left};
 pub use read::{Found, Recovered, read};
 pub use replay::Lost;
 pub use state::State;
+pub use vouch_output::held::is_in_use;

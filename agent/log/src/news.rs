@@ -10,10 +10,12 @@ use vouch_recording::{
 
 use crate::wire;
 
-/// No block has more samples than this, or more rows of all else; a text counts as a row for each so many bytes.
+/// No block has more samples than this, or more rows of all else; a text counts as a row for each so many bytes,
+/// and a mark, which has up to eight numbers, as so many.
 const MOST_SAMPLES: usize = 1 << 17;
 const MOST_ROWS: usize = 1 << 16;
 const OF_A_TEXT: usize = 32;
+const OF_A_MARK: usize = 4;
 
 /// How many rows of each table have been told.
 #[derive(Debug, Default)]
@@ -240,7 +242,7 @@ impl Told {
         if *room == 0 {
             return None;
         }
-        let marks = new(recording.marks(), &mut self.marks, room).map_or(Vec::new(), |(_, rows)| marks(rows));
+        let marks = marks(recording.marks(), &mut self.marks, room);
         let mut readings = Vec::new();
         for (at, (counter, last)) in recording.counters().iter().zip(&mut self.counters).enumerate() {
             let all = counter.readings();
@@ -308,7 +310,7 @@ impl OfThread {
             samples: samples.map(|samples| wire::Samples { first, ..samples }),
             refuted: new(thread.refuted(), &mut self.refuted, room)
                 .map_or(Vec::new(), |(_, rows)| rows.iter().map(refuted).collect()),
-            marks: new(thread.marks(), &mut self.marks, room).map_or(Vec::new(), |(_, rows)| marks(rows)),
+            marks: marks(thread.marks(), &mut self.marks, room),
             allocations: new(thread.allocations(), &mut self.allocations, room)
                 .map_or(Vec::new(), |(_, rows)| rows.iter().map(allocation).collect()),
         }
@@ -393,12 +395,16 @@ fn refuted(refuted: &Refuted) -> wire::Refuted {
     wire::Refuted { time_ns, stack: row(stack), weight, how: row(how) }
 }
 
-fn marks(marks: &[Mark]) -> Vec<wire::Mark> {
+fn marks(marks: &[Mark], told: &mut usize, room: &mut usize) -> Vec<wire::Mark> {
     let mark = |mark: &Mark| {
         let Mark { kind, began_ns, ended_ns, values, stack } = *mark;
         wire::Mark { kind: row(kind), began_ns, ended_ns, value: values.to_vec(), stack: maybe(stack) }
     };
-    marks.iter().map(mark).collect()
+    let mut for_marks = *room / OF_A_MARK;
+    let new = new(marks, told, &mut for_marks).map_or(&[][..], |(_, rows)| rows);
+    // What is left for rows of other kinds must not hide that there is more.
+    *room = if *told < marks.len() { 0 } else { *room - OF_A_MARK * new.len() };
+    new.iter().map(mark).collect()
 }
 
 fn allocation(allocation: &Allocation) -> wire::Allocation {
@@ -432,7 +438,33 @@ fn number(row: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prost::Message;
     use vouch_recording::MarkKindId;
+
+    #[test]
+    fn a_block_stays_far_below_what_a_reader_takes_for_one() {
+        let marks = vec![
+            Mark {
+                kind: MarkKindId::from_row(0),
+                began_ns: u64::MAX,
+                ended_ns: u64::MAX,
+                values: [u64::MAX; _],
+                stack: None,
+            };
+            100_000
+        ];
+        let (mut told, mut all) = (0, 0);
+        while told < marks.len() {
+            // Something else has had its part, so that what is left is not a number of whole marks.
+            let mut room = MOST_ROWS - 1;
+            let block = super::marks(&marks, &mut told, &mut room);
+            all += block.len();
+            assert!(room == 0 || told == marks.len());
+            let process = wire::Process { marks: block, ..wire::Process::default() };
+            assert!(process.encoded_len() < 4 << 20, "{}", process.encoded_len());
+        }
+        assert_eq!(all, marks.len());
+    }
 
     #[test]
     fn what_was_told_late_does_not_hide_what_comes_behind_it() {

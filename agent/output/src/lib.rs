@@ -3,13 +3,21 @@
 //! Created for the user alone, and never through a link that somebody else has put there.
 #![forbid(unsafe_code)]
 
-use std::fs::{File, OpenOptions, remove_file, rename};
+pub mod held;
+
+use std::fs::{self, File, remove_file, rename};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+
+/// So many may write a file of one name in one folder at a time, each by a process of the same number: a container's first, mostly.
+const MOST: u32 = 64;
+/// In such a folder nobody but its owner and the file's may replace a file.
+const STICKY: u32 = 0o1000;
 
 /// Finds out now whether `path` could be written later; a sentence if not.
 pub fn check(path: &Path) -> Result<(), String> {
@@ -21,14 +29,41 @@ pub fn check(path: &Path) -> Result<(), String> {
     if path.is_dir() {
         return Err(format!("{}: is a folder: name a file", path.display()));
     }
-    let beside = beside(path);
-    match create(&beside) {
-        Ok(file) => {
-            drop(file);
-            remove_file(&beside).map_err(|error| format!("{}: {error}", path.display()))
+    match Beside::create(path) {
+        Ok(beside) => {
+            let hindrance = hindrance(path, &beside.file);
+            remove_file(&beside.path).map_err(|error| format!("{}: {error}", path.display()))?;
+            hindrance.map_or(Ok(()), |why| Err(format!("{}: {why}", path.display())))
         }
         Err(error) => Err(format!("{}: cannot be written: {error}; choose another place", path.display())),
     }
+}
+
+/// Why what is at `path` could not be replaced by a file like `ours` beside it.
+fn hindrance(path: &Path, ours: &File) -> Option<&'static str> {
+    let there = fs::symlink_metadata(path).ok()?;
+    let (folder, user) = (fs::metadata(folder(path)).ok()?, ours.metadata().ok()?.uid());
+    if folder.mode() & STICKY != 0 && user != 0 && ![folder.uid(), there.uid()].contains(&user) {
+        return Some("is somebody else's, and in this folder only they may replace it: choose another name");
+    }
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    is_mounted(&mounts, &identity(path)?).then_some(
+        "is mounted by itself, and cannot be replaced: mount its folder in its place, or choose another name",
+    )
+}
+
+/// By the kernel's list of what is mounted where: spaces and what ends a line are written as three octal digits there.
+fn is_mounted(mounts: &[u8], path: &Path) -> bool {
+    let mut told = Vec::new();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\\' => told.extend(format!("\\{byte:03o}").bytes()),
+            _ => told.push(byte),
+        }
+    }
+    let places =
+        mounts.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    places.into_iter().any(|place| place == told)
 }
 
 /// The one spelling of a place that all its spellings have in common; `None` if its folder is not there.
@@ -48,23 +83,17 @@ pub fn write_whole(
     gzip: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let beside = beside(path);
-    let result = fill(&beside, gzip, write).and_then(|()| rename(&beside, path));
+    let Beside { file, path: beside } = Beside::create(path)?;
+    let result = fill(&file, gzip, write).and_then(|()| rename(&beside, path));
     if result.is_err() {
-        // It may not even have been created.
+        // Whoever took it away meanwhile has done the same.
         let _ = remove_file(&beside);
     }
     result
 }
 
-fn fill(path: &Path, gzip: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // What a killed process of the same number left behind is of no use to anyone.
-    if let Err(error) = remove_file(path)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(error);
-    }
-    let mut file = BufWriter::with_capacity(1 << 16, create(path)?);
+fn fill(file: &File, gzip: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 16, file);
     if gzip {
         let mut packed = GzEncoder::new(&mut file, Compression::fast());
         write(&mut packed)?;
@@ -75,14 +104,37 @@ fn fill(path: &Path, gzip: bool, write: impl FnOnce(&mut dyn Write) -> io::Resul
     file.flush()
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+/// What is written in the place of a file until it is whole.
+struct Beside {
+    file: File,
+    path: PathBuf,
 }
 
-/// `dir/.name.PID.part`
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    folder(path).join(format!(".{name}.{}.part", std::process::id()))
+impl Beside {
+    /// `dir/.name.PID.part`, or `dir/.name.PID.2.part` and so on where that is taken: two containers may share a folder, and number alike.
+    fn create(path: &Path) -> io::Result<Self> {
+        for number in 1..=MOST {
+            let path = beside(path, number);
+            // What a killed process left behind is of no use to anyone.
+            if held::open(&path).is_ok_and(|file| !held::is_in_use(&file)) {
+                let _ = remove_file(&path);
+            }
+            match held::create(&path) {
+                // Whoever looked before it was held has taken it for one that was left.
+                Ok(file) if held::is_at(&file, &path) => return Ok(Self { file, path }),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+fn beside(path: &Path, number: u32) -> PathBuf {
+    let (name, pid) = (path.file_name().unwrap_or_default().to_string_lossy(), std::process::id());
+    let number = if number > 1 { format!(".{number}") } else { String::new() };
+    folder(path).join(format!(".{name}.{pid}{number}.part"))
 }
 
 fn folder(path: &Path) -> &Path {
@@ -92,7 +144,6 @@ fn folder(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     fn scratch(name: &str) -> PathBuf {
@@ -123,12 +174,51 @@ mod tests {
         let folder = scratch("link");
         let (path, victim) = (folder.join("a.json"), folder.join("victim"));
         fs::write(&victim, b"precious").unwrap();
-        std::os::unix::fs::symlink(&victim, beside(&path)).unwrap();
+        std::os::unix::fs::symlink(&victim, beside(&path, 1)).unwrap();
         std::os::unix::fs::symlink(&victim, &path).unwrap();
         write_whole(&path, false, |out| out.write_all(b"{}")).unwrap();
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
         assert_eq!(fs::read(&path).unwrap(), b"{}");
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_in_nobodys_way() {
+        let folder = scratch("left");
+        let path = folder.join("a.json");
+        fs::write(beside(&path, 1), b"half").unwrap();
+        check(&path).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "it is taken away");
+        fs::write(beside(&path, 1), b"half").unwrap();
+        write_whole(&path, false, |out| out.write_all(b"{}")).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn two_processes_of_one_number_do_not_write_into_each_others_file() {
+        let folder = scratch("two");
+        let path = folder.join("a.json");
+        write_whole(&path, false, |first| {
+            first.write_all(b"fir")?;
+            check(&path).unwrap();
+            write_whole(&path, false, |second| second.write_all(b"second"))?;
+            assert_eq!(fs::read(&path)?, b"second");
+            first.write_all(b"st")
+        })
+        .unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_mounted_file_is_found_by_its_whole_name() {
+        let mounts =
+            b"22 1 254:0 / / rw - ext4 /dev/vda rw\n30 22 254:0 /h /out/a\\040b.json rw - ext4 /dev/vda rw\n";
+        assert!(is_mounted(mounts, Path::new("/out/a b.json")));
+        assert!(!is_mounted(mounts, Path::new("/out/a b")));
+        assert!(!is_mounted(b"", Path::new("/out/a b.json")));
     }
 
     #[test]

@@ -11,10 +11,10 @@ const PART: f64 = 0.01;
 
 /// In words; `None` if nothing of it was seen.
 pub fn words(run: &Run) -> Option<String> {
-    let wall_ms = run.wall_ms;
+    let lasted_ms = run.lasted_ms();
     let of = |word: &str| run.events.get(word).filter(|events| events.count > 0);
     let pauses = of("gc").map(|EventReport { count, took_ms, longest_ms, .. }| {
-        let share = percent(100.0 * took_ms / wall_ms);
+        let share = percent(100.0 * took_ms / lasted_ms);
         let (took, longest) = (duration(*took_ms), duration(*longest_ms));
         format!(
             "it stood still for the collector {}, {took} ({share} of the time), {longest} the longest",
@@ -40,7 +40,7 @@ fn classes(run: &Run) -> Option<String> {
     let ClassReport { loaded, loading_ms, linking_ms, initializing_ms, .. } = run.classes?;
     let all = loading_ms + linking_ms + initializing_ms;
     let [loading, linking, initializing] = [loading_ms, linking_ms, initializing_ms].map(duration);
-    (all > PART * run.wall_ms).then(|| {
+    (all > PART * run.lasted_ms()).then(|| {
         format!(
             "threads spent {} on {} classes that were new: {loading} to load, {linking} to link, {initializing} to initialise them",
             duration(all),
@@ -52,7 +52,7 @@ fn classes(run: &Run) -> Option<String> {
 /// The same of its compilers.
 fn compilers(run: &Run) -> Option<String> {
     let CompilerReport { compiled, took_ms, .. } = run.compilers?;
-    (took_ms > PART * run.wall_ms)
+    (took_ms > PART * run.lasted_ms())
         .then(|| format!("the compilers worked for {}, {} times", duration(took_ms), grouped(compiled)))
 }
 
@@ -73,7 +73,7 @@ fn still(waiting: &[WaitingReport]) -> Option<String> {
 
 /// True if a person should read of it who has not asked.
 pub fn matter(run: &Run) -> bool {
-    let long = |took_ms: f64| took_ms > PART * run.wall_ms;
+    let long = |took_ms: f64| took_ms > PART * run.lasted_ms();
     let mut kinds = ["gc", "monitor"].iter();
     run.waiting.iter().any(|waiting| long(waiting.waited_ms))
         || kinds.any(|word| run.events.get(*word).is_some_and(|events| long(events.took_ms)))

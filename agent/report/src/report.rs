@@ -56,6 +56,9 @@ pub struct Run {
     pub sampled_interval_us: f64,
     pub rate: Rate,
     pub wall_ms: f64,
+    /// Where this is of several runs: how long each of them took, added up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_ms: Option<f64>,
     /// What the kernel charged the process.
     pub cpu_ms: f64,
     /// What of it went to the agent's own threads.
@@ -118,6 +121,16 @@ pub struct Run {
 }
 
 impl Run {
+    /// What a share of its time is one of.
+    pub fn lasted_ms(&self) -> f64 {
+        self.runs_ms.unwrap_or(self.wall_ms)
+    }
+
+    /// True if signals came less often than was asked for. (Not by `>` alone: a time in seconds is not exact.)
+    pub fn is_rarer(&self) -> bool {
+        self.sampled_interval_us > float(self.interval_ns) / 1000.0 * 1.000_1
+    }
+
     /// The CPU time from one signal to the next, in the end.
     pub fn sampled_ns(&self) -> u64 {
         let sampled = Duration::try_from_secs_f64(self.sampled_interval_us / 1e6).unwrap_or_default();

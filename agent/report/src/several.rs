@@ -260,6 +260,7 @@ impl Add for Run {
             sampled_interval_us,
             rate,
             wall_ms,
+            runs_ms,
             cpu_ms,
             agent_cpu_ms,
             delivered: _,
@@ -290,15 +291,30 @@ impl Add for Run {
         say(&mut self.jdk, &jdk, ", ");
         union(&mut self.vm_flags, vm_flags);
         say(&mut self.command, &command, "; ");
+        // What holds for some of them alone is not said of all.
+        let wanted = [wanted(self.options.as_ref()), wanted(options.as_ref())].map(Option::<&String>::cloned);
         if let Some(options) = options {
             union(self.options.get_or_insert_default(), options);
         }
+        if wanted[0] != wanted[1] {
+            self.options.iter_mut().for_each(|options| options.retain(|option| !is_filter(option)));
+            let some =
+                wanted.into_iter().flatten().map(|filter| format!("some of these runs have {filter} alone"));
+            union(&mut self.engine_notes, some.collect());
+        }
+        if self.engine_stopped != engine_stopped {
+            self.engine_stopped = false;
+            union(
+                &mut self.engine_notes,
+                vec!["some of these runs were sampled until the engine was stopped".to_owned()],
+            );
+        }
         say(&mut self.engine, &engine, ", ");
         union(&mut self.engine_notes, engine_notes);
-        self.engine_stopped |= engine_stopped;
         self.interval_ns = self.interval_ns.min(interval_ns);
         self.sampled_interval_us = self.sampled_interval_us.max(sampled_interval_us);
         self.rate = self.rate.with(self.cpu_ms, rate, cpu_ms);
+        self.runs_ms = Some(self.lasted_ms() + runs_ms.unwrap_or(wall_ms));
         self.wall_ms = self.wall_ms.max(wall_ms);
         self.cpu_ms.add(cpu_ms);
         self.agent_cpu_ms.add(agent_cpu_ms);
@@ -366,6 +382,15 @@ fn say(known: &mut String, more: &str, between: &str) {
         known.push_str(between);
         known.push_str(more);
     }
+}
+
+/// The option that says which threads were sampled alone.
+pub fn is_filter(option: &str) -> bool {
+    option.starts_with("threads=")
+}
+
+fn wanted(options: Option<&Vec<String>>) -> Option<&String> {
+    options?.iter().find(|option| is_filter(option))
 }
 
 fn union(known: &mut Vec<String>, more: Vec<String>) {

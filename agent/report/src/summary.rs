@@ -11,8 +11,8 @@ use vouch_recording::Fate;
 use crate::events;
 use crate::proof::{LISTED, Power, RefutationReport};
 use crate::report::{GradeReport, TrustReport, WitnessReport};
-use crate::text::{duration, grouped, one_line, percent, readable, times};
-use crate::time::float;
+use crate::several::is_filter;
+use crate::text::{duration, grouped, one_line, percent, plain, readable, times};
 
 const LINES: usize = 8;
 
@@ -57,10 +57,18 @@ impl TrustReport {
         lines.extend(self.checks());
         lines.extend(self.losses());
         let last = files.line();
-        let room = (LINES - usize::from(last.is_some())).saturating_sub(lines.len());
-        lines.extend(self.notes(room));
+        let most = LINES - usize::from(last.is_some());
+        let notes = self.notes_to_tell();
+        // That there are notes is always told: one of them may be that nothing of all this is to be believed.
+        let body = most - usize::from(!notes.is_empty());
+        if lines.len() > body {
+            let rest = lines.split_off(body - 1);
+            lines.push(rest.join("; "));
+        }
+        lines.extend(shortened_to(notes, most - lines.len()));
         lines.extend(last);
-        lines.iter().flat_map(|line| ["[vouch] ".to_owned(), one_line(line), "\n".to_owned()]).collect()
+        let plain = |line| plain(&one_line(line));
+        lines.iter().flat_map(|line| ["[vouch] ".to_owned(), plain(line), "\n".to_owned()]).collect()
     }
 
     /// The same as rows for the front-end's information panel; what there is nothing to say of is left out.
@@ -105,7 +113,7 @@ impl TrustReport {
             let (signals, wall) = (grouped(self.samples.signals), duration(self.run.wall_ms));
             return format!("{signals} samples in {wall} of wall time, by {recorder}; audited by Vouch");
         }
-        let stride = if self.run.sampled_interval_us > float(self.run.interval_ns) / 1000.0 {
+        let stride = if self.run.is_rarer() {
             format!(" every {:.0} us", self.run.sampled_interval_us)
         } else {
             String::new()
@@ -141,7 +149,7 @@ impl TrustReport {
     /// Whose threads alone are sampled, as that was asked for.
     fn threads_wanted(&self) -> Option<&str> {
         let mut options = self.run.options.iter().flatten();
-        options.find(|option| option.starts_with("threads=")).map(String::as_str)
+        options.find(|option| is_filter(option)).map(String::as_str)
     }
 
     fn sum_is_wrong(&self) -> Option<String> {
@@ -256,21 +264,21 @@ impl TrustReport {
         self.run.engine_notes.iter().find(|note| note.starts_with(LIMIT_REACHED))
     }
 
-    /// The engine's notes, and that there are more where they find no room.
-    fn notes(&self, room: usize) -> Vec<String> {
+    /// The engine's notes, without what the losses have told already.
+    fn notes_to_tell(&self) -> Vec<String> {
         let told = self.limit_reached().filter(|_| self.samples.fates.dropped > 0);
-        let notes = self.run.engine_notes.iter().filter(|note| Some(*note) != told);
-        let mut notes: Vec<String> = notes.cloned().collect();
-        if notes.len() > room {
-            if room == 0 {
-                return Vec::new();
-            }
-            let more = notes.len() + 1 - room;
-            notes.truncate(room - 1);
-            notes.push(format!("{more} more notes are in the report, under engine_notes"));
-        }
-        notes
+        self.run.engine_notes.iter().filter(|note| Some(*note) != told).cloned().collect()
     }
+}
+
+/// Notes, and that there are more where they find no room; there is some if there are notes.
+fn shortened_to(mut notes: Vec<String>, room: usize) -> Vec<String> {
+    if notes.len() > room {
+        let more = notes.len() + 1 - room;
+        notes.truncate(room - 1);
+        notes.push(format!("{more} more notes are in the report, under engine_notes"));
+    }
+    notes
 }
 
 /// The first of some refutations, which is the most frequent. `claimed` says who has what cannot be.

@@ -9,7 +9,7 @@ use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
     AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, Files, GradeReport, LIMIT_REACHED,
-    Power, Rate, RecoveryReport, RefutationReport, Run, SafepointReport, TrustReport, WitnessReport,
+    Power, Rate, RecoveryReport, RefutationReport, Run, SafepointReport, Several, TrustReport, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -272,6 +272,97 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
     ] {
         assert!(summary.contains(says), "{says}: {summary}");
     }
+}
+
+#[test]
+fn however_much_there_is_to_say_notes_are_told() {
+    let mut report = proven_report();
+    report.samples.signals += 1;
+    report.run.wall_ms = 1_000.0;
+    let gc = EventReport { count: 7, took_ms: 500.0, longest_ms: 200.0, ..EventReport::default() };
+    report.run.events = [("gc".to_owned(), gc)].into();
+    report.run.unwalked = [("deopt".to_owned(), 3)].into();
+    report.run.names_lost = 5;
+    report.run.engine_notes = ["believe nothing of this".to_owned(), "\u{1b}[2J".to_owned()].into();
+    let summary = report.summary(Files { all: &["a.json"], opens: Some("a.json") });
+    assert_eq!(summary.lines().count(), 8, "{summary}");
+    for says in [
+        "meanwhile it stood",
+        "refuted #4",
+        "5 methods were gone",
+        "2 more notes are in the report",
+        "wrote a.json",
+    ] {
+        assert!(summary.contains(says), "{says}: {summary}");
+    }
+    report.run.names_lost = 0;
+    report.samples.fates.dropped = 0;
+    report.run.power.clear();
+    report.run.witness = WitnessReport::default();
+    report.conservation.ratio = None;
+    let summary = report.summary(Files::default());
+    assert!(summary.contains("[vouch] \u{fffd}[2J\n"), "a terminal would obey: {summary}");
+}
+
+#[test]
+fn what_holds_for_one_of_several_runs_is_not_said_of_all() {
+    let of = |options: &[&str], stopped| {
+        let mut report = report();
+        let gc = EventReport { count: 1, took_ms: 150.0, longest_ms: 150.0, ..EventReport::default() };
+        report.run.options = Some(options.iter().map(|&option| option.to_owned()).collect());
+        report.run.engine_stopped = stopped;
+        report.run.wall_ms = 1_000.0;
+        report.run.events = [("gc".to_owned(), gc)].into();
+        report
+    };
+    let joined = |reports: Vec<TrustReport>| {
+        let mut several = Several::default();
+        for report in reports {
+            several.add(report);
+        }
+        several.finish(1_000.0)
+    };
+    let all = joined(vec![of(&["threads=a"], true), of(&["threads=a"], true), of(&["threads=a"], true)]);
+    let summary = all.summary(Files::default());
+    assert!(
+        summary.contains("of the threads of threads=a alone") && summary.contains("until it was stopped"),
+        "{summary}"
+    );
+    // Three at the same time, each of which stood still for a seventh of its time or so.
+    assert!(summary.contains("450 ms (15.0 % of the time)"), "{summary}");
+    for runs in [
+        vec![of(&["threads=a"], true), of(&[], false), of(&[], false)],
+        vec![of(&[], false), of(&[], false), of(&["threads=a"], true)],
+        vec![of(&["threads=a"], true), of(&[], false), of(&["threads=a"], true)],
+    ] {
+        let all = joined(runs);
+        let summary = all.summary(Files::default());
+        assert!(
+            !summary.contains("of the threads of") && !summary.contains(" until it was stopped, "),
+            "{summary}"
+        );
+        assert!(
+            all.run.engine_notes.contains(&"some of these runs have threads=a alone".to_owned()),
+            "{summary}"
+        );
+        assert!(all.run.engine_notes.iter().any(|note| note.contains("until the engine was stopped")));
+        assert!(all.run.options.unwrap().is_empty());
+    }
+}
+
+#[test]
+fn an_interval_that_is_no_whole_number_of_milliseconds_is_not_taken_for_a_longer_one() {
+    for micros in 50..2_000_u32 {
+        let seconds = f64::from(micros) / 1e6;
+        let run = Run {
+            interval_ns: u64::from(micros) * 1_000,
+            sampled_interval_us: seconds * 1e6,
+            ..Run::default()
+        };
+        assert!(!run.is_rarer(), "{micros} us");
+    }
+    let run = Run { interval_ns: 1_000_000, sampled_interval_us: 1_001.0, ..Run::default() };
+    assert!(run.is_rarer());
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! A file that its process holds, by a lock: others see that it is in use, and that it no longer is when that process is gone, however it ended.
+//!
+//! A link is never followed, and what somebody else has put in a file's place never waited for.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+/// By this a pipe that somebody has put in a file's place is not waited for. The same wherever Linux runs Java.
+const O_NONBLOCK: i32 = 0o4000;
+
+/// Creates a file for its user alone, which others see to be in use; on a file system that has no locks they take it for one that was left.
+pub fn create(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    // Whoever asks whether it is in use has it locked for a moment.
+    for _ in 0..20 {
+        if file.try_lock().is_ok() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(file)
+}
+
+/// Opens what is a file and no link.
+pub fn open(path: &Path) -> io::Result<File> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+/// True if a name leads to a file, and not by a link.
+pub fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |file: fs::Metadata| (file.dev(), file.ino());
+    let there = fs::symlink_metadata(path).map(identity).ok();
+    there.is_some() && there == file.metadata().map(identity).ok()
+}
+
+/// True if the process that writes it lives.
+pub fn is_in_use(file: &File) -> bool {
+    file.try_lock_shared().is_err()
+}
