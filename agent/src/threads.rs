@@ -112,8 +112,28 @@ impl Registry {
 
     /// A Java thread begins, on itself: from here on its stack can be walked.
     pub fn java_start(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) {
-        self.with_live(tid, |live, life, arming| {
+        self.java_begins(&mut self.inner.lock(), tid, (env, java_thread), name);
+    }
+
+    /// A Java thread was found that had begun before anybody looked. One that has said meanwhile that it ends keeps to that.
+    pub fn java_found(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) {
+        let mut inner = self.inner.lock();
+        let is_over = inner.live.get(&tid).is_some_and(|live| live.is_over);
+        if !is_over && !inner.left.contains_key(&tid) {
+            self.java_begins(&mut inner, tid, (env, java_thread), name);
+        }
+    }
+
+    fn java_begins(
+        &self,
+        inner: &mut Inner,
+        tid: u32,
+        (env, java_thread): (*mut c_void, usize),
+        name: Option<&str>,
+    ) {
+        self.with_live_of(inner, tid, |live, life, arming| {
             live.java_thread = java_thread;
+            live.is_over = false;
             match name {
                 // It was a Java thread before, and has attached anew: the main thread does at the end. What it owes is of what it was.
                 Some(name) if life.java => {
@@ -137,7 +157,16 @@ impl Registry {
             slot.set_env(std::ptr::null_mut());
         }
         let cpu = clock::thread_cpu(tid).unwrap_or(0);
-        self.with_known(tid, |live, life, arming| {
+        let mut inner = self.inner.lock();
+        if inner.left.contains_key(&tid) {
+            return;
+        }
+        self.with_live_of(&mut inner, tid, |live, life, arming| {
+            // Whoever has found it may have been about to enter it.
+            live.is_over = true;
+            if let Some(slot) = live.slot {
+                slot.set_env(std::ptr::null_mut());
+            }
             // Only here: what a thread does behind our back at its very end may still be Java. A cell that nobody gives back is lost.
             live.give_cells_back();
             // The JVM gives the place to another thread soon, maybe before this one leaves.

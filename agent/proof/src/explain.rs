@@ -67,7 +67,11 @@ pub(crate) fn native(caller: &Method, callee: &Method) -> Verdict {
         };
     }
     // A clone of an object with a finaliser is registered like the object itself.
-    if is_silent(caller) && !is_implicit_exception(callee) && !is_register(callee) {
+    if is_silent(caller)
+        && !is_implicit_exception(callee)
+        && !is_register(callee)
+        && !is_no_clone(caller, callee)
+    {
         return Verdict::Refuted(Refutation::OtherCallee);
     }
     Verdict::Explained(Explanation::NativeCaller)
@@ -85,6 +89,11 @@ pub(crate) fn native_calls(caller: &Method) -> &'static str {
 /// No native code at all, but the way into a continuation.
 fn enters_continuation(caller: &Method) -> bool {
     caller.is("jdk/internal/vm/Continuation", "enterSpecial")
+}
+
+/// That an object is not to be cloned is said by the VM's own code, and nowhere else.
+fn is_no_clone(caller: &Method, callee: &Method) -> bool {
+    caller.is("java/lang/Object", "clone") && callee.is("java/lang/CloneNotSupportedException", "<init>")
 }
 
 fn is_silent(caller: &Method) -> bool {

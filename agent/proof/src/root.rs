@@ -44,7 +44,7 @@ fn is_main(method: &Method) -> bool {
 }
 
 /// What the VM calls on a thread that runs no Java otherwise, or at a thread's beginning and end.
-const VM_ENTRIES: [(&str, &str); 25] = [
+const VM_ENTRIES: [(&str, &str); 41] = [
     ("java/lang/Thread", "<init>"),
     ("java/lang/Thread", "exit"),
     ("java/lang/Thread", "dispatchUncaughtException"),
@@ -65,6 +65,24 @@ const VM_ENTRIES: [(&str, &str); 25] = [
     ("sun/misc/VMSupport", "serializeAgentPropertiesToByteArray"),
     ("sun/management/Sensor", "trigger"),
     ("sun/management/Sensor", "clear"),
+    // What was collected is told to who listens, with what it is told by.
+    ("sun/management/GarbageCollectorImpl", "createGCNotification"),
+    ("sun/management/GarbageCollectorImpl", "getGcInfoBuilder"),
+    ("com/sun/management/internal/GarbageCollectorExtImpl", "createGCNotification"),
+    ("com/sun/management/internal/GarbageCollectorExtImpl", "getGcInfoBuilder"),
+    ("com/sun/management/GcInfo", "<init>"),
+    ("java/lang/management/MemoryUsage", "<init>"),
+    ("java/lang/Integer", "<init>"),
+    ("sun/management/DiagnosticCommandImpl", "createDiagnosticFrameworkNotification"),
+    ("com/sun/management/internal/DiagnosticCommandImpl", "createDiagnosticFrameworkNotification"),
+    // What `jcmd` asks for.
+    ("sun/management/Agent", "startLocalManagementAgent"),
+    ("sun/management/Agent", "startRemoteManagementAgent"),
+    ("jdk/internal/agent/Agent", "startLocalManagementAgent"),
+    ("jdk/internal/agent/Agent", "startRemoteManagementAgent"),
+    ("jdk/internal/vm/ThreadDumper", "dumpThreads"),
+    ("jdk/internal/vm/ThreadDumper", "dumpThreadsToJson"),
+    ("jdk/internal/misc/CDS", "dumpSharedArchive"),
     // At the JVM's end, for an archive of classes, and for a compiler that is written in Java.
     ("jdk/internal/misc/CDS", "generateLambdaFormHolderClasses"),
     ("jdk/vm/ci/hotspot/HotSpotJVMCIRuntime", "shutdown"),

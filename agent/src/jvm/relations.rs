@@ -1,7 +1,7 @@
 //! How two classes stand to each other, as far as the classes of known methods tell.
 //!
 //! A name means a class only to a loader. The class that a caller names is taken to be one of that name whose loader is the
-//! caller's own, or one that, like the caller's, is never collected: such loaders ask each other before they look
+//! caller's own, or else the only one that, like the caller's, is never collected: such loaders ask each other before they look
 //! themselves. Any other class of that name says nothing.
 
 use jni::JNIEnv;
@@ -29,36 +29,34 @@ pub fn relation(
         if jvmti.is_interface(theirs.as_raw()) {
             return Ok(None);
         }
+        let stays = |method: &Method| matches!(method.class.handle, Handle::Stays);
+        let (mut others, mut are_several) = (None, false);
         for method in candidates {
             let Some(class) = resolver.class_of(env, method) else { continue };
-            if means(jvmti, env, (caller, &own), (method, &class)) {
+            if is_of_one_loader(jvmti, env, &own, &class) {
                 return between(jvmti, resolver, env, class, &theirs, callee).map(Some);
             }
+            match &others {
+                _ if !stays(caller) || !stays(method) => {}
+                None => others = Some(class),
+                Some(other) => are_several |= !env.is_same_object(other, &class)?,
+            }
         }
-        Ok(None)
+        match others {
+            Some(class) if !are_several => between(jvmti, resolver, env, class, &theirs, callee).map(Some),
+            _ => Ok(None),
+        }
     });
     java::cleared(env, found).flatten().unwrap_or(Relation::Unknown)
 }
 
-/// True if the caller means this class by its name.
-fn means(
-    jvmti: Jvmti,
-    env: &mut JNIEnv<'_>,
-    (caller, caller_class): (&Method, &JObject<'_>),
-    (named, named_class): (&Method, &JObject<'_>),
-) -> bool {
-    let stays = |method: &Method| matches!(method.class.handle, Handle::Stays);
-    if stays(caller) && stays(named) {
-        return true;
-    }
-    let (Ok(own), Ok(theirs)) =
-        (jvmti.class_loader(caller_class.as_raw()), jvmti.class_loader(named_class.as_raw()))
-    else {
+fn is_of_one_loader(jvmti: Jvmti, env: &mut JNIEnv<'_>, one: &JObject<'_>, other: &JObject<'_>) -> bool {
+    let (Ok(one), Ok(other)) = (jvmti.class_loader(one.as_raw()), jvmti.class_loader(other.as_raw())) else {
         return false;
     };
     // SAFETY: JVMTI gave these local references to the calling thread, in this frame.
-    let (own, theirs) = unsafe { (java::object(env, own), java::object(env, theirs)) };
-    env.is_same_object(&own, &theirs).unwrap_or(false)
+    let (one, other) = unsafe { (java::object(env, one), java::object(env, other)) };
+    env.is_same_object(&one, &other).unwrap_or(false)
 }
 
 /// How `theirs` stands to `named`, both of them classes.

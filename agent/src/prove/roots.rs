@@ -11,10 +11,12 @@ use vouch_sample::Meaning;
 
 use super::Prover;
 use crate::jvm::Jvm;
-use crate::threads::Registry;
+use crate::threads::{Life, Registry};
 
 /// A thread that goes on showing new roots is asked about no more than this often.
 const MOST_QUESTIONS: u32 = 16;
+/// The VM's thread that does what `jcmd` and attaching agents ask for.
+const SERVES: &str = "Attach Listener";
 
 /// What is known of the threads' beginnings, by serial.
 #[derive(Debug)]
@@ -24,11 +26,11 @@ pub struct Roots {
     verdicts: HashMap<(u32, Meaning), Verdict>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Beginning {
     thread: Option<Thread>,
-    /// The root that a witness had.
-    learned: Option<Meaning>,
+    /// The roots that a witness had.
+    learned: Vec<Meaning>,
     questions: u32,
 }
 
@@ -57,13 +59,14 @@ impl Roots {
             return *verdict;
         }
         let asks = witness.is_some();
-        let verdict = self.judge(serial, id, prover, jvm, witness);
-        if asks || verdict == Verdict::Proven {
+        let (verdict, is_settled) = self.judge(serial, id, prover, jvm, witness);
+        if verdict == Verdict::Proven || asks && is_settled {
             self.verdicts.insert((serial, id), verdict);
         }
         verdict
     }
 
+    /// The verdict, and whether it holds from now on: one that nobody could be asked about may be another the next time.
     fn judge(
         &mut self,
         serial: u32,
@@ -71,25 +74,29 @@ impl Roots {
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
         witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
-    ) -> Verdict {
+    ) -> (Verdict, bool) {
         // Without a name the stack is refuted already, or does not stand by proof.
-        let Some(method) = prover.method(id, jvm) else { return Verdict::Proven };
+        let Some(method) = prover.method(id, jvm) else { return (Verdict::Proven, true) };
         let Self { registry, threads, .. } = self;
         let known = threads.entry(serial).or_insert_with(|| Beginning {
             thread: thread(registry, serial, jvm),
-            learned: None,
+            learned: Vec::new(),
             questions: 0,
         });
         let judge = |thread, jvm: &mut dyn Jvm| root(&method, thread, || is_of_thread(id, jvm));
         // Of a thread whose making was not seen, the strictest is asked first.
         let mut verdict = judge(known.thread.unwrap_or(Thread::Started), jvm);
-        if verdict != Verdict::Proven && known.learned.is_none() && known.questions < MOST_QUESTIONS {
-            if let Some(witness) = witness {
+        let mut is_settled = !verdict.is_refuted();
+        let is_known = known.learned.contains(&id);
+        if verdict != Verdict::Proven && !is_known && known.questions < MOST_QUESTIONS {
+            let answer = witness.and_then(|witness| {
                 known.questions += 1;
-                known.learned = witness(jvm);
-            }
+                witness(jvm)
+            });
+            is_settled |= answer.is_some();
+            known.learned.extend(answer);
             if known.thread.is_none() {
-                let began = known.learned.and_then(|learned| Some((learned, prover.method(learned, jvm)?)));
+                let began = answer.and_then(|learned| Some((learned, prover.method(learned, jvm)?)));
                 known.thread = began.map(|(learned, began)| {
                     let started = root(&began, Thread::Started, || is_of_thread(learned, jvm));
                     if started == Verdict::Proven { Thread::Started } else { Thread::Attached }
@@ -97,15 +104,21 @@ impl Roots {
                 verdict = judge(known.thread.unwrap_or(Thread::Attached), jvm);
             }
         }
-        if known.learned == Some(id) { Verdict::Proven } else { verdict }
+        if known.learned.contains(&id) {
+            return (Verdict::Proven, true);
+        }
+        (verdict, is_settled || known.questions >= MOST_QUESTIONS)
     }
 }
 
 /// How the thread came to be; `None` if nobody saw it.
 fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
-    let (routine, main) =
-        registry.life(serial, |life| (life.routine, life.names() > 0 && life.name(0) == "main"))?;
+    let name = |life: &Life| (life.names() > 0).then(|| life.name(0).clone());
+    let (routine, name) = registry.life(serial, |life| (life.routine, name(life)))?;
+    let main = name.as_deref() == Some("main");
     match routine {
+        // Agents that are attached call from there what they like.
+        _ if name.as_deref() == Some(SERVES) => Some(Thread::Attached),
         Some(routine) if jvm.begins_with(routine) => Some(Thread::Started),
         _ if main && jvm.is_launched() => Some(Thread::Main),
         None if !main => None,

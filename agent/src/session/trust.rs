@@ -91,6 +91,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
             reached_hz: if program_cpu > 0.0 { float(delivered.signals) / program_cpu } else { 0.0 },
         },
         wall_ms: seconds(now.monotonic.saturating_sub(session.started.monotonic)) * 1000.0,
+        runs_ms: None,
         cpu_ms: seconds(cpu) * 1000.0,
         agent_cpu_ms: seconds(agent_cpu) * 1000.0,
         unwalked: session.recorder.unwalked().clone(),

@@ -1,7 +1,7 @@
 //! The Java threads that were there before the agent: each has its JNIEnv found without its help.
 //!
 //! The events of thread start and end are on before this runs. A thread that ends meanwhile takes its JNIEnv away
-//! itself, after which it is not put back: the thread is asked once more whether it is alive.
+//! itself, after which it is not put back.
 
 use std::ffi::c_void;
 
@@ -32,8 +32,9 @@ pub fn enter_all(
         let Some(tid) = layout.tid(java_thread).filter(|_| java_thread != 0) else { return };
         let name = jvmti.thread_name(thread.as_raw()).ok();
         let their_env = (java_thread + place) as *mut c_void;
-        registry().java_start(tid, their_env, java_thread, name.as_deref());
+        registry().java_found(tid, their_env, java_thread, name.as_deref());
         monitor::started(tid, java_thread, env, thread, true);
+        // It may have ended before the events of that were on.
         if !jvmti.alive(thread.as_raw()) {
             registry().java_end(tid);
             CERTAIN.leave(tid);

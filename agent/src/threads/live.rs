@@ -28,6 +28,8 @@ pub struct Live {
     come: Option<Come>,
     /// Where the JVM keeps its side of a Java thread, as a number; 0 if unknown.
     pub java_thread: usize,
+    /// It has said that it is no Java thread any more.
+    pub is_over: bool,
     /// Where the thread's Java code says whose work it does.
     cell: Option<&'static Cell>,
     /// Where it sees that it was taken off its processor, if it does tasks of groups.
@@ -62,6 +64,7 @@ impl Live {
             armed: None,
             come: None,
             java_thread: 0,
+            is_over: false,
             cell: None,
             switches: None,
             sums: Vec::new(),

@@ -51,6 +51,24 @@ fn what_is_told_of_a_thread_that_has_left_makes_no_second_life() {
 }
 
 #[test]
+fn a_thread_that_says_that_it_ends_is_not_found_afterwards() {
+    let registry = recording();
+    let env = 8 as *mut std::ffi::c_void;
+    let entered = |registry: &Registry| registry.slots().find(GONE).map(|slot| !slot.env().is_null());
+    // Whoever has met it a moment before enters it now.
+    registry.java_end(GONE);
+    registry.java_found(GONE, env, 7, Some("ends"));
+    assert_eq!((entered(&registry), registry.java_serial(7)), (Some(false), None));
+    // The main thread attaches anew.
+    registry.java_start(GONE, env, 7, Some("main"));
+    assert_eq!((entered(&registry), registry.java_serial(7).is_some()), (Some(true), true));
+    registry.java_end(GONE);
+    registry.leave(GONE);
+    registry.java_found(GONE, env, 7, Some("ends"));
+    assert_eq!(registry.java_serial(7), None);
+}
+
+#[test]
 fn a_name_stays_with_its_thread_when_the_jvm_uses_its_place_again() {
     let registry = recording();
     registry.begin_thread(GONE, 0);

@@ -176,9 +176,12 @@ fn native_callers() {
     assert_eq!(from(copy(), &any), Verdict::Refuted(Refutation::OtherCallee));
     let store = method("java/lang/ArrayStoreException", "<init>", "(Ljava/lang/String;)V");
     assert_eq!(from(copy(), &store), Verdict::Explained(Explanation::NativeCaller));
-    let clone = native("java/lang/Object", "clone", "()Ljava/lang/Object;");
+    let clone = || native("java/lang/Object", "clone", "()Ljava/lang/Object;");
     let register = static_method("java/lang/ref/Finalizer", "register", "(Ljava/lang/Object;)V");
-    assert_eq!(from(clone, &register), Verdict::Explained(Explanation::NativeCaller));
+    assert_eq!(from(clone(), &register), Verdict::Explained(Explanation::NativeCaller));
+    let refused = method("java/lang/CloneNotSupportedException", "<init>", "(Ljava/lang/String;)V");
+    assert_eq!(from(clone(), &refused), Verdict::Explained(Explanation::NativeCaller));
+    assert_eq!(from(copy(), &refused), Verdict::Refuted(Refutation::OtherCallee));
     let special = || native("jdk/internal/vm/Continuation", "enterSpecial", "()V");
     let enter = static_method("jdk/internal/vm/Continuation", "enter", "()V");
     assert_eq!(from(special(), &enter), Verdict::Proven);

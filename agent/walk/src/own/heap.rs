@@ -3,6 +3,8 @@
 //! A collector may move an object under a reader. Which one does so when is told by [`Moves`]: nothing must be read where
 //! that cannot be seen. What an object is its class says, and nothing is taken for one that has another.
 
+use core::sync::atomic::{Ordering, fence};
+
 use crate::memory::Memory;
 
 /// Where the class lies in an object.
@@ -74,9 +76,13 @@ impl HeapLayout {
     /// The moment, for a thread that is outside of Java, and that nobody waits for; `None` if objects may be moving.
     pub fn moment(&self, memory: &impl Memory) -> Option<Moment> {
         let Moves::AtStops { count, going_on } = self.moves else { return None };
-        // In this order: a pause is going on before it counts, and counts before anything is moved.
+        // In this order, whatever the processor would make of it: what was read before is of the moment before; a pause is going on before it
+        // counts, and counts before anything is moved; what is read afterwards is of this moment.
+        fence(Ordering::Acquire);
         let count = memory.bytes(count, 4)?;
+        fence(Ordering::Acquire);
         let still = memory.byte(going_on)? == 0;
+        fence(Ordering::Acquire);
         still.then_some(Moment(count))
     }
 

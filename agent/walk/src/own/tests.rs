@@ -441,8 +441,24 @@ fn a_frame_that_is_made_at_once_and_then_may_not_be_entered_is_known_by_its_code
     for at in [0x41, 0x46, 0x4c] {
         assert_eq!(thread.jvm.frames(thread.at(at, OUTER - WORD)), entry, "at {at:x}");
     }
-    thread.jvm.put_bytes(thread.leaf_code + 0x40, &[0x5d, 0xe9]);
-    assert_eq!(thread.jvm.frames(thread.at(0x41, OUTER - WORD)), entry);
+    // add rsp, 40; pop rbp; a jump.
+    thread.jvm.put_bytes(thread.leaf_code + 0x40, &[0x48, 0x83, 0xc4, 40, 0x5d, 0xe9]);
+    assert_eq!(thread.jvm.frames(thread.at(0x45, OUTER - WORD)), entry);
+}
+
+#[test]
+fn what_ends_like_a_frame_that_is_taken_down_is_none() {
+    let thread = thread();
+    let within = |code: &[u8], at: usize| {
+        thread.jvm.put_bytes(thread.leaf_code + 0x20 - at, code);
+        thread.jvm.frames(thread.at(0x20, LEAF))
+    };
+    let whole = within(&[0x90; 8], 3);
+    // mov rcx, r9, and a jump; or what a loop looks at the poll by.
+    assert_eq!(within(&[0x49, 0x8b, 0xc9, 0xe9], 3), whole);
+    assert_eq!(within(&[0x49, 0x8b, 0xc9, 0x4d, 0x8b, 0x57, 8], 3), whole);
+    // mov eax, [rbp + 0x5d], likewise.
+    assert_eq!(within(&[0x8b, 0x45, 0x5d, 0x85, 0x05], 3), whole);
 }
 
 #[test]

@@ -35,9 +35,10 @@ const POLLS: [([u8; 3], usize); 6] = [
     ([0x49, 0x3b, 0xa7], 7),
     ([0x4d, 0x8b, 0x57], 4),
     ([0x4d, 0x8b, 0x97], 7),
-    ([0x49, 0x83, 0x7f], 5),
-    ([0x49, 0x83, 0xbf], 8),
+    (EXCEPTION[0], 5),
+    (EXCEPTION[1], 8),
 ];
+const EXCEPTION: [[u8; 3]; 2] = [[0x49, 0x83, 0x7f], [0x49, 0x83, 0xbf]];
 /// And what comes behind that: ja; test [r10], eax; jne. Older code has one instruction: test eax, [rip + …].
 const AFTER_POLL: [&[u8]; 3] = [&[0x0f, 0x87], &[0x41, 0x85, 0x02], &[0x0f, 0x85]];
 const POLL_PAGE: [u8; 2] = [0x85, 0x05];
@@ -112,12 +113,22 @@ pub fn shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let byte = |at: usize| memory.byte(at);
     let before = |back: usize, what: &[u8]| is(memory, pc.wrapping_sub(back), what);
     let at = |what: &[u8]| is(memory, pc, what);
-    let popped = |back: usize| matches!(byte(pc.wrapping_sub(back).wrapping_sub(1)), Some(POP_FP | LEAVE));
-    let after_poll = || POLLS.iter().any(|(poll, length)| before(*length, poll) && popped(*length));
+    let dropped =
+        |back: usize| before(back.wrapping_add(4), &DROP[0]) || before(back.wrapping_add(7), &DROP[1]);
+    // One byte alone is the end of many an instruction: what stands around it has to be what takes a frame down.
+    let popped = |back: usize| before(back.wrapping_add(1), &[POP_FP]) && dropped(back.wrapping_add(1));
+    // Only code around native methods does so, and looks for an exception then.
+    let left = |back: usize, poll: &[u8]| {
+        before(back.wrapping_add(1), &[LEAVE]) && EXCEPTION.iter().any(|check| poll == check)
+    };
+    let after_poll = || {
+        POLLS.iter().any(|(poll, length)| before(*length, poll) && (popped(*length) || left(*length, poll)))
+    };
     let returning = byte(pc)? == RETURN
-        || (POLLS.iter().any(|(poll, _)| at(poll)) || at(&POLL_PAGE) || at(&[JUMP])) && popped(0)
+        || POLLS.iter().any(|(poll, _)| at(poll) && (popped(0) || left(0, poll)))
+        || (at(&POLL_PAGE) || at(&[JUMP])) && popped(0)
         || AFTER_POLL.iter().any(|after| at(after)) && after_poll();
-    let pushed = byte(pc)? == POP_FP && (before(4, &DROP[0]) || before(7, &DROP[1]));
+    let pushed = byte(pc)? == POP_FP && dropped(0);
     Some(match (returning, pushed) {
         (true, _) => Shape::Returning,
         (false, true) => Shape::Pushed,

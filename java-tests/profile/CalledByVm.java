@@ -1,0 +1,102 @@
+/*
+ * The JVM itself calls Java now and then: it makes an exception for native code of its own, tells who wants to know of a collection, loads an agent
+ * into a program that runs. Nobody's bytecode has these calls, and yet they are no mistake of a walk.
+ *
+ * @test
+ * @summary what the JVM calls by itself is not taken for a wrong stack
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main CalledByVm
+ */
+
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import javax.management.NotificationEmitter;
+
+import com.google.gson.JsonElement;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Vm;
+
+public class CalledByVm {
+    private static final int TIMES = 20;
+    private static final int MS = 20;
+
+    public static void main(String[] args) {
+        Run clones = Vm.with("interval=200us").run(Clones.class).ok();
+        Check.atLeast(20L, samples(clones, "java.lang.CloneNotSupportedException.<init>"), "samples in what the VM throws for a clone");
+        notWrong(clones);
+
+        Run told = Vm.with("interval=1ms").run(Listener.class).ok();
+        Check.atLeast(TIMES / 2L, samples(told, "CalledByVm$Listener.listens"), "samples of who was told of collections");
+        notWrong(told);
+    }
+
+    private static long samples(Run run, String function) {
+        return run.profile().tracks.stream().flatMap(track -> track.samples.stream()).filter(sample -> sample.has(function)).count();
+    }
+
+    private static void notWrong(Run run) {
+        for (String kind : new String[] {"wrong_root", "other_callee"}) {
+            JsonElement wrong = run.report().json.getAsJsonObject("refuted").get(kind);
+            Check.equal(0L, wrong == null ? 0 : wrong.getAsLong(), "samples that are refuted as " + kind);
+        }
+    }
+
+    /** An object that will not be copied: native code throws. */
+    static class Clones {
+        static int refused;
+
+        public static void main(String[] args) {
+            Burn.millis(1);
+            long end = System.nanoTime() + 600_000_000L;
+            while (System.nanoTime() < end) {
+                deep(50);
+            }
+            System.out.println(refused);
+        }
+
+        private static void deep(int more) {
+            if (more > 0) {
+                deep(more - 1);
+                return;
+            }
+            try {
+                new Clones().copy();
+            } catch (CloneNotSupportedException expected) {
+                refused++;
+            }
+        }
+
+        private Object copy() throws CloneNotSupportedException {
+            return super.clone();
+        }
+    }
+
+    /** Who listens to collections is called by a thread of the VM's, on which nothing else is. */
+    static class Listener {
+        private static final AtomicInteger TOLD = new AtomicInteger();
+
+        public static void main(String[] args) throws InterruptedException {
+            for (GarbageCollectorMXBean bean : ManagementFactory.getGarbageCollectorMXBeans()) {
+                ((NotificationEmitter) bean).addNotificationListener((notification, handback) -> listens(), null, null);
+            }
+            for (int times = 1; times <= TIMES; times++) {
+                System.gc();
+                while (TOLD.get() < times) {
+                    Thread.sleep(1);
+                }
+            }
+        }
+
+        private static void listens() {
+            Burn.millis(MS);
+            TOLD.incrementAndGet();
+        }
+    }
+}
