@@ -24,6 +24,7 @@ import dev.vouch.test.Profile;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
+import dev.vouch.test.Skip;
 import dev.vouch.test.Vm;
 
 public class DelayAndDuration {
@@ -44,7 +45,7 @@ public class DelayAndDuration {
 
     private static void atStart() {
         Run run = Vm.with("start=" + DELAY_MS + "ms,duration=200ms,interval=1ms").run(Program.class, "report.json", "report.json").ok();
-        Check.that(run.number("early_until_ms") < DELAY_MS,
+        Skip.unless(run.number("early_until_ms") < DELAY_MS,
             "this machine was too slow for the test: the early part ran until " + run.value("early_until_ms") + " ms");
         bounded(run.profile(), run.report());
         Check.equal(1, run.vouchLines().stream().filter(line -> line.contains("wrote")).count(), "times that files were written");
@@ -60,8 +61,9 @@ public class DelayAndDuration {
                 attach.must("stop");
                 child.awaitErr("[vouch] the recording that was to begin is called off");
 
-                attach.must("start=10ms,duration=200ms,interval=1ms,out=profile.json,report=report.json");
+                // It works already when the recording begins: how long the machine lets it wait is no matter.
                 child.stdin().println();
+                attach.must("start=10ms,duration=200ms,interval=1ms,out=profile.json,report=report.json");
                 child.awaitOut("written");
                 attach.mustNot("stop");
                 // What has ended by itself can be begun anew.

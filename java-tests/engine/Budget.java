@@ -26,7 +26,7 @@ public class Budget {
     /** Deep enough that a walk takes more than a hundredth of a millisecond anywhere. */
     private static final int DEEP = 3_000;
     private static final int THREADS = 2;
-    private static final int EACH_MS = 6_500;
+    private static final int EACH_MS = 9_000;
     private static final double FREE_MS = 10_000;
 
     public static void main(String[] args) {

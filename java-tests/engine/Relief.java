@@ -15,6 +15,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
@@ -35,7 +36,7 @@ public class Relief {
     private static final long MOST_S = 120;
 
     public static void main(String[] args) {
-        Run run = Vm.with("").flags("-Xmx128m").run(Program.class);
+        Run run = Vm.with("").flags("-Xmx128m").timeout(Duration.ofSeconds(MOST_S + 60)).run(Program.class);
         Skip.ifEngineRefused(run);
         run.ok();
         Report report = run.report();

@@ -9,6 +9,7 @@
  * @run main/timeout=120 Stuck
  */
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
@@ -93,12 +94,18 @@ public class Stuck {
         private static final Object SECOND = new Second();
         private static final Object BELL = new Bell();
         private static final CountDownLatch BOTH = new CountDownLatch(2);
+        private static final List<Thread> DAEMONS = new ArrayList<>();
 
         public static void main(String[] args) throws InterruptedException {
             daemon("first", Program::first);
             daemon("second", Program::second);
             daemon("idle", Program::idle);
             BOTH.await();
+            for (Thread thread : DAEMONS) {
+                while (thread.getState() != (thread.getName().equals("idle") ? Thread.State.WAITING : Thread.State.BLOCKED)) {
+                    Thread.sleep(1);
+                }
+            }
             Thread.sleep(STUCK_MS);
             System.out.println("ends " + System.nanoTime());
         }
@@ -107,6 +114,7 @@ public class Stuck {
             Thread thread = new Thread(run, name);
             thread.setDaemon(true);
             thread.start();
+            DAEMONS.add(thread);
         }
 
         static void first() {

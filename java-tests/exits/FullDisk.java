@@ -41,7 +41,7 @@ import dev.vouch.test.Written;
 public class FullDisk {
     private static final int CODE = 7;
     /** Room for a report, and for the beginning of a profile. */
-    private static final int LITTLE = 12 << 10;
+    private static final int LITTLE = 32 << 10;
 
     public static void main(String[] args) throws Exception {
         String[] namespace = namespace();

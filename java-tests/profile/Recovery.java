@@ -94,7 +94,7 @@ public class Recovery {
         JsonObject grade = witness.getAsJsonObject("all_but_top");
         long asked = grade.get("asked").getAsLong();
         if (Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1) {
-            Check.atLeast(Math.max(10, 0.5 * witness.get("asked").getAsLong()), asked, "stacks that the JVM itself was asked about");
+            Check.atLeast(Math.max(10, 0.5 * (witness.get("asked").getAsLong() - report.lateWitnesses())), asked, "stacks that the JVM itself was asked about");
         }
         Check.atMost(Math.max(1, 0.02 * asked), asked - grade.get("agreed").getAsLong(), "of them, that differed");
     }

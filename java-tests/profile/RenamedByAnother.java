@@ -22,7 +22,7 @@ public class RenamedByAnother {
     /** Longer than what the kernel keeps of a name, which stays as it was. */
     private static final String NAME = "a-thread-that-others-rename-";
     private static final long BEFORE_MS = 100;
-    private static final long AFTER_MS = 600;
+    private static final long AFTER_MS = 2_000;
 
     public static void main(String[] args) {
         Run run = Vm.with("interval=1ms").run(Program.class).ok();

@@ -27,6 +27,7 @@ import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Scale;
 import dev.vouch.test.Vm;
@@ -47,7 +48,9 @@ public class Witness {
     }
 
     private static void walks() {
-        JsonObject sound = witness(Vm.with("witness=200/s,threads=^" + THREAD + "$").run(Program.class).ok());
+        Run run = Vm.with("witness=200/s,threads=^" + THREAD + "$").run(Program.class).ok();
+        JsonObject sound = witness(run);
+        Report report = run.report();
         int asked = number(sound, "asked");
         Check.atLeast(50, asked, "samples that were witnessed");
         // AsyncGetCallTrace lies now and then, and where nothing but the root can be told more often than elsewhere: so of all.
@@ -55,7 +58,8 @@ public class Witness {
         Check.atMost(0.02 * (asked - number(sound, "gone")), rootsThatDiffer, "roots that differ");
         Check.atMost(0.02 * of(sound, "confirmed", "proven"), of(sound, "contradicted", "proven"), "proven stacks that the JVM itself contradicts");
         if (STAYS) {
-            Check.atLeast(0.5 * asked, whole(sound), "witnesses of more than the root");
+            // Who is held up by somebody else's work is too late to see that the thread will stop.
+            Check.atLeast(0.5 * (asked - report.lateWitnesses()), whole(sound), "witnesses of more than the root");
             Check.atLeast(0.98 * whole(sound), count(sound, "exact", "agreed") + count(sound, "all_but_top", "agreed"), "of them, that agreed");
             Check.atLeast(DEPTH / 2 * whole(sound), count(sound, "exact", "frames") + count(sound, "all_but_top", "frames"), "frames that were compared");
         }

@@ -122,9 +122,10 @@ public class Kept {
     private static void full() throws Exception {
         Run run;
         try (Running child = Vm.with("recording=keep").launcher("sh", "-c", "ulimit -S -f 8; exec \"$@\"", "sh").start(Program.class, "60")) {
-            child.awaitErr("[vouch] recording: ");
+            String recording = "[vouch] recording: " + child.dir.resolve("profile.vouch");
+            child.awaitErr(recording + " cannot be written: ");
             child.tool("prlimit", "--pid", Long.toString(child.pid()), "--fsize=unlimited");
-            child.awaitErr("[vouch] recording: ");
+            child.awaitErr(recording + " goes on");
             child.stdin().println();
             run = child.waitFor().ok();
         }

@@ -55,9 +55,9 @@ public class Killed {
             String early = Tool.vouch(child.dir, "recover", "profile.vouch", "--out", "early.json").ok();
             Check.contains(early, "its process runs still", "what is said of a process that runs");
             Files.delete(child.dir.resolve("early.json"));
+            at = System.nanoTime();
             child.signal("KILL");
             run = child.waitForAnyEnd();
-            at = System.nanoTime();
         }
         Check.equal(137, run.exit, "exit code of a JVM that was killed");
         Check.equal(new TreeSet<>(Arrays.asList("profile.vouch")), run.files(), "what a killed JVM leaves");
@@ -65,7 +65,7 @@ public class Killed {
     }
 
     /** All threads are there, with all of their time until shortly before the end. */
-    private static Profile recovered(Path dir, long endedNanos) throws IOException, InterruptedException {
+    private static Profile recovered(Path dir, long endsNanos) throws IOException, InterruptedException {
         String said = Tool.vouch(dir, "recover", "profile.vouch", "--out", "got.json", "--report", "got-report.json").ok();
         Check.that(said.contains("its process ended without a word") || said.contains("it ends in the midst of a block"),
             "what is said of a process that is gone, perhaps while it wrote: " + said);
@@ -85,8 +85,9 @@ public class Killed {
             Check.that(track.weightOf("Killed$Program.burn") > track.weight() / 2, "most of the time of " + name + " is in burn");
             last = Math.max(last, track.samples.get(track.samples.size() - 1).timeMs);
         }
-        System.out.printf("lost: the last %.0f ms, and of what was before %.2f %% in the worst thread%n", endedNanos / 1e6 - last, missing * 100);
-        Check.between(0, endedNanos / 1e6 - last, LOST_AT_MOST_MS, "milliseconds before the end that are lost");
+        System.out.printf("lost: the last %.0f ms, and of what was before %.2f %% in the worst thread%n", endsNanos / 1e6 - last, missing * 100);
+        // It ended somewhat later than that, how much is the machine's affair.
+        Check.atMost(LOST_AT_MOST_MS, endsNanos / 1e6 - last, "milliseconds before the end that are lost");
         return profile;
     }
 
@@ -96,9 +97,9 @@ public class Killed {
         try (Running child = Vm.with("").launcher("sh", "-c", "ulimit -c 0; exec \"$@\"", "sh").start(Program.class, "crash")) {
             child.awaitOut("ready");
             Thread.sleep(500);
+            at = System.nanoTime();
             child.stdin().println();
             run = child.waitForAnyEnd();
-            at = System.nanoTime();
         }
         Check.equal(134, run.exit, "exit code of a JVM that crashed");
         Check.that(run.files().contains("profile.vouch"), "what a crashed JVM leaves: " + run.files());

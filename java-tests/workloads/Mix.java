@@ -163,21 +163,32 @@ public final class Mix {
         }
     }
 
-    static int collatz(int n) {
-        return n % 2 == 0 ? n / 2 : 3 * n + 1;
+    /** Looked up once: while its class is redefined JDK 8 may not find a method that is there. */
+    static final class Collatz {
+        static final MethodHandle STEP = step();
+
+        private static MethodHandle step() {
+            try {
+                return MethodHandles.lookup().findStatic(Collatz.class, "collatz", MethodType.methodType(int.class, int.class));
+            } catch (ReflectiveOperationException error) {
+                throw new AssertionError(error);
+            }
+        }
+
+        static int collatz(int n) {
+            return n % 2 == 0 ? n / 2 : 3 * n + 1;
+        }
     }
 
     static void handles(int times) throws Throwable {
         MethodHandles.Lookup lookup = MethodHandles.lookup();
-        MethodType unary = MethodType.methodType(int.class, int.class);
-        MethodHandle step = lookup.findStatic(Mix.class, "collatz", unary);
-        MethodHandle twice = MethodHandles.filterReturnValue(step, step);
+        MethodHandle twice = MethodHandles.filterReturnValue(Collatz.STEP, Collatz.STEP);
         MethodHandle even = lookup.findVirtual(IntPredicate.class, "test", MethodType.methodType(boolean.class, int.class))
             .bindTo((IntPredicate) n -> n % 2 == 0);
-        MethodHandle guarded = MethodHandles.guardWithTest(even, step, twice);
+        MethodHandle guarded = MethodHandles.guardWithTest(even, Collatz.STEP, twice);
         MethodHandle spread = guarded.asType(MethodType.genericMethodType(1)).asSpreader(Object[].class, 1);
         for (int i = 1; i <= times; i++) {
-            int plain = i % 2 == 0 ? collatz(i) : collatz(collatz(i));
+            int plain = i % 2 == 0 ? Collatz.collatz(i) : Collatz.collatz(Collatz.collatz(i));
             Rounds.same(plain, (int) guarded.invokeExact(i), "a guarded handle");
             Rounds.same(plain, spread.invoke(new Object[] {i}), "a spread handle");
             Rounds.same(plain, guarded.invokeWithArguments(i), "a handle with arguments");

@@ -59,6 +59,11 @@ public final class Check {
         return trials * probability - FAR * Math.sqrt(trials * probability * (1 - probability));
     }
 
+    /** What of so many trials each of which has this probability is hardly ever exceeded. */
+    public static double mostOf(long trials, double probability) {
+        return trials * probability + FAR * Math.sqrt(trials * probability * (1 - probability));
+    }
+
     public static void contains(String text, String part, String what) {
         if (!text.contains(part)) {
             fail(what + ": expected <" + part + "> in <" + text + ">");

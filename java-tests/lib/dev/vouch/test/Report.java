@@ -248,6 +248,12 @@ public final class Report {
         return json.getAsJsonObject("rate").get("reached_hz").getAsDouble();
     }
 
+    /** How many witnesses came too late to see that their thread would stop. */
+    public long lateWitnesses() {
+        JsonElement late = json.getAsJsonObject("witness").getAsJsonObject("root_only_because").get("late");
+        return late == null ? 0 : late.getAsLong();
+    }
+
     public double wallMs() {
         return json.get("wall_ms").getAsDouble();
     }

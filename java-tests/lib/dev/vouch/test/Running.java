@@ -16,7 +16,9 @@ import java.nio.file.Paths;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -205,6 +207,7 @@ public final class Running implements AutoCloseable {
         private final List<String> lines = new ArrayList<>();
         private final String name;
         private final Thread reader;
+        private final Set<Integer> awaited = new HashSet<>();
         private boolean ended;
 
         Lines(InputStream stream, String name) {
@@ -247,12 +250,12 @@ public final class Running implements AutoCloseable {
             return line;
         }
 
-        /** The line, as soon as it is there; null once none can come any more, or time is over. */
+        /** The line, as soon as it is there, and each line once; null once none can come any more, or time is over. */
         private synchronized String find(String beginning) {
             int seen = 0;
             while (true) {
                 for (; seen < lines.size(); seen++) {
-                    if (lines.get(seen).startsWith(beginning)) {
+                    if (lines.get(seen).startsWith(beginning) && awaited.add(seen)) {
                         return lines.get(seen);
                     }
                 }
