@@ -108,6 +108,14 @@ pub fn handler_of(signal: i32) -> usize {
     present(signal).map_or(libc::SIG_DFL, |action| action.handler)
 }
 
+/// True if the kernel calls a handler for this signal that is to run on an alternate stack.
+pub fn runs_elsewhere(signal: i32) -> bool {
+    let is_handled = |action: &Action| ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler);
+    present(signal).is_ok_and(|action| {
+        is_handled(&action) && action.flags & u64::from(libc::SA_ONSTACK.unsigned_abs()) != 0
+    })
+}
+
 /// The handler that there is.
 fn present(signal: i32) -> io::Result<Action> {
     set(signal, None)

@@ -2,6 +2,7 @@
 //!
 //! It must never be taken from somebody who has it: a program that wants the signal for itself gets its own signals and no others.
 
+use std::ffi::c_int;
 use std::io;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +48,7 @@ pub fn take() -> Result<(), String> {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_sigprof as *const () as usize;
     // System calls go on where they were.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | elsewhere();
     // No other handler may run on top of a walk: it could leave it by a jump, and its own faults would look like the walk's.
     // SAFETY: both write the set of an action that is our own.
     unsafe {
@@ -63,4 +64,11 @@ pub fn take() -> Result<(), String> {
     } else {
         Err(format!("the handler of SIGPROF could not be installed: {}", io::Error::last_os_error()))
     }
+}
+
+/// Where the handler is to run: on the thread's own stack, which has room for a walk where an alternate one (of Rust's threads, say) may
+/// have none. But not where Go runs, whose stacks have no room for any handler, and whose threads have another one for all of them. It can be told
+/// by its handler for SIGURG, a signal that nobody else handles so.
+fn elsewhere() -> c_int {
+    if guard::runs_elsewhere(libc::SIGURG) { libc::SA_ONSTACK } else { 0 }
 }

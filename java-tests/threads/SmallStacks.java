@@ -1,0 +1,55 @@
+/*
+ * Go code within a JVM (a library that Java calls) runs on stacks of its own, a few hundred bytes at first: a signal's handler has to go elsewhere,
+ * or it writes over whatever lies below. Go sees to that when it comes last; an agent that is attached comes after it.
+ *
+ * @test
+ * @summary a thread on a stack that is too small for a signal survives being sampled by an agent that came late
+ * @key threads
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main SmallStacks
+ */
+
+import java.io.IOException;
+
+import dev.vouch.test.Attach;
+import dev.vouch.test.Cc;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Vm;
+
+public class SmallStacks {
+    private static final int MS = 300;
+
+    public static void main(String[] args) throws IOException {
+        String library = Cc.library("small").toString();
+        for (String engine : new String[] {"auto", "itimer"}) {
+            try (Running child = Vm.without().flags("-Xmx64m").start(Program.class, library)) {
+                child.awaitOut("ready");
+                try (Attach attach = Attach.to(child)) {
+                    attach.must("interval=1ms,engine=" + engine + ",out=profile.json,report=report.json");
+                    child.stdin().println();
+                    child.awaitOut("done");
+                    attach.must("stop");
+                }
+                child.stdin().println();
+                Run run = child.waitFor().ok();
+                run.profile().track("small stack").checkRan("[native]", MS);
+            }
+        }
+    }
+
+    static class Program {
+        public static void main(String[] args) throws IOException {
+            System.load(args[0]);
+            System.out.println("ready");
+            System.in.read();
+            work(MS);
+            System.out.println("done");
+            System.in.read();
+        }
+
+        static native void work(int millis);
+    }
+}
