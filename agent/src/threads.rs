@@ -115,13 +115,16 @@ impl Registry {
         self.java_begins(&mut self.inner.lock(), tid, (env, java_thread), name);
     }
 
-    /// A Java thread was found that had begun before anybody looked. One that has said meanwhile that it ends keeps to that.
-    pub fn java_found(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) {
+    /// A Java thread was found that had begun before anybody looked. False for one that has said meanwhile that it ends, or that it is another
+    /// now: it knows better.
+    pub fn java_found(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) -> bool {
         let mut inner = self.inner.lock();
-        let is_over = inner.live.get(&tid).is_some_and(|live| live.is_over);
-        if !is_over && !inner.left.contains_key(&tid) {
+        let knows_better = |live: &Live| live.is_over || ![0, java_thread].contains(&live.java_thread);
+        let is_new = !inner.left.contains_key(&tid) && !inner.live.get(&tid).is_some_and(knows_better);
+        if is_new {
             self.java_begins(&mut inner, tid, (env, java_thread), name);
         }
+        is_new
     }
 
     fn java_begins(
@@ -158,7 +161,7 @@ impl Registry {
         }
         let cpu = clock::thread_cpu(tid).unwrap_or(0);
         let mut inner = self.inner.lock();
-        if inner.left.contains_key(&tid) {
+        if inner.left.contains_key(&tid) && !inner.live.contains_key(&tid) {
             return;
         }
         self.with_live_of(&mut inner, tid, |live, life, arming| {

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use vouch_document::Part;
 use vouch_formats::Format;
 use vouch_join::{Joined, Source};
-use vouch_log::ENDING;
 use vouch_report::{grouped, plain};
 
 use crate::document::{self, Kind};
 use crate::recover::ended;
-use crate::rewrite::{Rewritten, beside};
+use crate::rewrite::Rewritten;
 
 /// So many processes are told by name.
 const TOLD: usize = 10;
@@ -22,8 +21,6 @@ const TOLD: usize = 10;
 /// Writes the profile of all, and says what is in it; `kinds`: what each file is.
 pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<String, String> {
     let first = files.first().ok_or("name the profiles that are to be one")?;
-    let is_recording = first.extension().is_some_and(|ending| ending == &ENDING[1..]);
-    let out = out.or_else(|| is_recording.then(|| beside(first, "merged")));
     let rewritten = Rewritten::of(first, out, "merged")?;
     if let Some(read) = files.iter().find(|file| vouch_output::is_same(file, &rewritten.out)) {
         return Err(format!("{} is one of the files to be merged: name another with --out", read.display()));

@@ -38,7 +38,7 @@ public class HeldUp {
         long around = pauses.stream().filter(pause -> pause.ms() >= LEAST_MS)
             .filter(pause -> ran.stream().anyMatch(sample -> sample.timeMs > pause.startMs - NEAR_MS && sample.timeMs < pause.startMs))
             .filter(pause -> ran.stream().anyMatch(sample -> sample.timeMs > pause.endMs && sample.timeMs < pause.endMs + NEAR_MS)).count();
-        Skip.unless(around > 0, "the thread that ran had to wait for a processor around each pause");
+        Skip.unless(around >= COLLECTIONS / 2, "the thread that ran had to wait for a processor around most pauses");
         // Whatever else took a little of its time there makes one doubtful.
         Check.atLeast(around / 2.0, busy.size(), "pauses that held up a thread which ran right before and after");
         for (Mark mark : busy) {

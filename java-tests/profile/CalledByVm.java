@@ -1,6 +1,6 @@
 /*
- * The JVM itself calls Java now and then: it makes an exception for native code of its own, tells who wants to know of a collection, loads an agent
- * into a program that runs. Nobody's bytecode has these calls, and yet they are no mistake of a walk.
+ * The JVM itself calls Java now and then: it makes an exception for native code of its own, tells who wants to know of a collection, calls an agent
+ * that is loaded into a program that runs. Nobody's bytecode has these calls, and yet they are no mistake of a walk.
  *
  * @test
  * @summary what the JVM calls by itself is not taken for a wrong stack
@@ -9,6 +9,8 @@
  * @run main CalledByVm
  */
 
+import java.io.IOException;
+import java.lang.instrument.Instrumentation;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -19,13 +21,15 @@ import com.google.gson.JsonElement;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.JavaAgent;
 import dev.vouch.test.Run;
-import dev.vouch.test.Sample;
+import dev.vouch.test.Running;
 import dev.vouch.test.Vm;
 
 public class CalledByVm {
     private static final int TIMES = 20;
     private static final int MS = 20;
+    private static final int AGENT_MS = 100;
 
     public static void main(String[] args) {
         Run clones = Vm.with("interval=200us").run(Clones.class).ok();
@@ -35,6 +39,24 @@ public class CalledByVm {
         Run told = Vm.with("interval=1ms").run(Listener.class).ok();
         Check.atLeast(TIMES / 2L, samples(told, "CalledByVm$Listener.listens"), "samples of who was told of collections");
         notWrong(told);
+
+        // JDK 8's jcmd loads no agents.
+        if (Vm.major() >= 9) {
+            loaded();
+        }
+    }
+
+    private static void loaded() {
+        String jar = JavaAgent.jar(Agent.class).toString();
+        try (Running child = Vm.with("interval=1ms").start(Waits.class)) {
+            child.awaitOut("ready");
+            Check.equal(0, child.jcmd("JVMTI.agent_load", jar).exit, "exit code of jcmd");
+            child.awaitOut("agent was here");
+            child.stdin().println();
+            Run run = child.waitFor().ok();
+            Check.atLeast(AGENT_MS / 2.0, samples(run, "CalledByVm$Agent.works"), "samples of the agent");
+            notWrong(run);
+        }
     }
 
     private static long samples(Run run, String function) {
@@ -75,6 +97,25 @@ public class CalledByVm {
 
         private Object copy() throws CloneNotSupportedException {
             return super.clone();
+        }
+    }
+
+    /** What is loaded later; it does not touch what it would have to wait for. */
+    public static class Agent {
+        public static void agentmain(String args, Instrumentation jvm) {
+            works();
+            System.out.println("agent was here");
+        }
+
+        private static void works() {
+            Burn.millis(AGENT_MS);
+        }
+    }
+
+    static class Waits {
+        public static void main(String[] args) throws IOException {
+            System.out.println("ready");
+            System.in.read();
         }
     }
 

@@ -59,7 +59,7 @@ public class Witness {
         Check.atMost(0.02 * of(sound, "confirmed", "proven"), of(sound, "contradicted", "proven"), "proven stacks that the JVM itself contradicts");
         if (STAYS) {
             // Who is held up by somebody else's work is too late to see that the thread will stop.
-            Check.atLeast(0.5 * (asked - report.lateWitnesses()), whole(sound), "witnesses of more than the root");
+            Check.atLeast(Math.max(20, 0.5 * (asked - report.lateWitnesses())), whole(sound), "witnesses of more than the root");
             Check.atLeast(0.98 * whole(sound), count(sound, "exact", "agreed") + count(sound, "all_but_top", "agreed"), "of them, that agreed");
             Check.atLeast(DEPTH / 2 * whole(sound), count(sound, "exact", "frames") + count(sound, "all_but_top", "frames"), "frames that were compared");
         }

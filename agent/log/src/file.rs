@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use prost::Message;
-use vouch_output::held::{create, is_at, is_in_use, open};
+use vouch_output::held::{create, is_at, is_in_use, open, remove_left};
 use vouch_recording::Recording;
 
 use crate::block::{self, Packer};
@@ -63,7 +63,8 @@ impl Writer {
         let mut beside = Beside::default();
         let mut created = None;
         for path in (1..=MOST).map(|number| numbered(stem, number)) {
-            forget_part(&path);
+            // What a process that was killed left where it wanted to begin a file again.
+            remove_left(&part_of(&path));
             if fs::symlink_metadata(&path).is_ok() {
                 beside.left.extend(Some(path).filter(|path| is_left(path)));
             } else if created.is_none() {
@@ -255,15 +256,6 @@ impl Beside {
 /// True if a process wrote it that is gone and did not end it.
 pub fn is_left(path: &Path) -> bool {
     open(path).is_ok_and(|file| !is_in_use(&file) && block::has_begun(&file) && !block::is_ended(&file))
-}
-
-/// What a process that was killed left where it wanted to begin a file again.
-fn forget_part(path: &Path) {
-    let part = part_of(path);
-    if open(&part).is_ok_and(|file| !is_in_use(&file)) {
-        // Whoever may not do so is not disturbed by it.
-        let _ = fs::remove_file(part);
-    }
 }
 
 fn part_of(path: &Path) -> PathBuf {

@@ -2,7 +2,7 @@
 //!
 //! A link is never followed, and what somebody else has put in a file's place never waited for.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -41,7 +41,20 @@ pub fn is_at(file: &File, path: &Path) -> bool {
     there.is_some() && there == file.metadata().map(identity).ok()
 }
 
-/// True if the process that writes it lives.
+/// True if the process that writes it lives; where there are no locks nobody can tell, and it is taken for gone.
 pub fn is_in_use(file: &File) -> bool {
-    file.try_lock_shared().is_err()
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// Takes away what a process has left that is gone. Whoever may not do so is not disturbed by it.
+pub fn remove_left(path: &Path) {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|there| there.is_file());
+    let opened = || OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK).open(path);
+    if let Some(file) = is_file.then(opened).and_then(Result::ok)
+        // While it is locked nobody takes it for his own: who has just created it sees then that it is gone.
+        && !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+        && is_at(&file, path)
+    {
+        let _ = fs::remove_file(path);
+    }
 }

@@ -32,7 +32,8 @@ pub fn check(path: &Path) -> Result<(), String> {
     match Beside::create(path) {
         Ok(beside) => {
             let hindrance = hindrance(path, &beside.file);
-            remove_file(&beside.path).map_err(|error| format!("{}: {error}", path.display()))?;
+            // (It may be gone: where there are no locks others cannot see that it is in use.)
+            let _ = remove_file(&beside.path);
             hindrance.map_or(Ok(()), |why| Err(format!("{}: {why}", path.display())))
         }
         Err(error) => Err(format!("{}: cannot be written: {error}; choose another place", path.display())),
@@ -116,11 +117,9 @@ impl Beside {
         for number in 1..=MOST {
             let path = beside(path, number);
             // What a killed process left behind is of no use to anyone.
-            if held::open(&path).is_ok_and(|file| !held::is_in_use(&file)) {
-                let _ = remove_file(&path);
-            }
+            held::remove_left(&path);
             match held::create(&path) {
-                // Whoever looked before it was held has taken it for one that was left.
+                // Whoever looked before it was held has taken it for one that was left, and away.
                 Ok(file) if held::is_at(&file, &path) => return Ok(Self { file, path }),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -10,7 +10,7 @@ pub enum Thread {
     Started,
     /// The launcher's: it begins in `main`, or in what the launcher calls before and after.
     Main,
-    /// Native code of somebody's attached it, and calls from there what it likes.
+    /// Native code of somebody's attached it, and calls from there what it likes; or it serves: the VM's code calls from it what was asked for.
     Attached,
 }
 
@@ -44,7 +44,7 @@ fn is_main(method: &Method) -> bool {
 }
 
 /// What the VM calls on a thread that runs no Java otherwise, or at a thread's beginning and end.
-const VM_ENTRIES: [(&str, &str); 41] = [
+const VM_ENTRIES: [(&str, &str); 27] = [
     ("java/lang/Thread", "<init>"),
     ("java/lang/Thread", "exit"),
     ("java/lang/Thread", "dispatchUncaughtException"),
@@ -65,24 +65,9 @@ const VM_ENTRIES: [(&str, &str); 41] = [
     ("sun/misc/VMSupport", "serializeAgentPropertiesToByteArray"),
     ("sun/management/Sensor", "trigger"),
     ("sun/management/Sensor", "clear"),
-    // What was collected is told to who listens, with what it is told by.
-    ("sun/management/GarbageCollectorImpl", "createGCNotification"),
-    ("sun/management/GarbageCollectorImpl", "getGcInfoBuilder"),
-    ("com/sun/management/internal/GarbageCollectorExtImpl", "createGCNotification"),
-    ("com/sun/management/internal/GarbageCollectorExtImpl", "getGcInfoBuilder"),
-    ("com/sun/management/GcInfo", "<init>"),
-    ("java/lang/management/MemoryUsage", "<init>"),
-    ("java/lang/Integer", "<init>"),
-    ("sun/management/DiagnosticCommandImpl", "createDiagnosticFrameworkNotification"),
-    ("com/sun/management/internal/DiagnosticCommandImpl", "createDiagnosticFrameworkNotification"),
-    // What `jcmd` asks for.
-    ("sun/management/Agent", "startLocalManagementAgent"),
-    ("sun/management/Agent", "startRemoteManagementAgent"),
-    ("jdk/internal/agent/Agent", "startLocalManagementAgent"),
-    ("jdk/internal/agent/Agent", "startRemoteManagementAgent"),
-    ("jdk/internal/vm/ThreadDumper", "dumpThreads"),
-    ("jdk/internal/vm/ThreadDumper", "dumpThreadsToJson"),
-    ("jdk/internal/misc/CDS", "dumpSharedArchive"),
+    // Where `main` is to be watched from elsewhere.
+    ("sun/management/Agent", "startAgent"),
+    ("jdk/internal/agent/Agent", "startAgent"),
     // At the JVM's end, for an archive of classes, and for a compiler that is written in Java.
     ("jdk/internal/misc/CDS", "generateLambdaFormHolderClasses"),
     ("jdk/vm/ci/hotspot/HotSpotJVMCIRuntime", "shutdown"),

@@ -120,10 +120,18 @@ pub struct Run {
     pub contexts_left_out: u64,
 }
 
+/// What the option begins with that names the threads that alone are sampled.
+pub(crate) const THREADS: &str = "threads=";
+
 impl Run {
     /// What a share of its time is one of.
     pub fn lasted_ms(&self) -> f64 {
         self.runs_ms.unwrap_or(self.wall_ms)
+    }
+
+    /// The option by which some threads alone are sampled, if there is one.
+    pub fn threads_wanted(&self) -> Option<&str> {
+        self.options.iter().flatten().find(|option| option.starts_with(THREADS)).map(String::as_str)
     }
 
     /// True if signals came less often than was asked for. (Not by `>` alone: a time in seconds is not exact.)

@@ -15,7 +15,7 @@ use crate::groups::GroupReport;
 use crate::proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
     AgreementReport, ClassReport, CompilerReport, EventReport, GradeReport, HandlerTime, Rate, RecordingFile,
-    RecoveryReport, Run, SafepointReport, Signals, TrustReport, WitnessReport,
+    RecoveryReport, Run, SafepointReport, Signals, THREADS, TrustReport, WitnessReport,
 };
 
 /// Reports that become one, and the numbers that their refutations get in it.
@@ -245,6 +245,7 @@ impl Add for WitnessReport {
 
 impl Add for Run {
     fn add(&mut self, more: Self) {
+        let threads_wanted = more.threads_wanted().map(str::to_owned);
         let Self {
             vouch,
             // What others have recorded is not put together.
@@ -292,14 +293,14 @@ impl Add for Run {
         union(&mut self.vm_flags, vm_flags);
         say(&mut self.command, &command, "; ");
         // What holds for some of them alone is not said of all.
-        let wanted = [wanted(self.options.as_ref()), wanted(options.as_ref())].map(Option::<&String>::cloned);
+        let wanted = [self.threads_wanted().map(str::to_owned), threads_wanted];
         if let Some(options) = options {
             union(self.options.get_or_insert_default(), options);
         }
         if wanted[0] != wanted[1] {
-            self.options.iter_mut().for_each(|options| options.retain(|option| !is_filter(option)));
+            self.options.iter_mut().for_each(|options| options.retain(|option| !option.starts_with(THREADS)));
             let some =
-                wanted.into_iter().flatten().map(|filter| format!("some of these runs have {filter} alone"));
+                wanted.into_iter().flatten().map(|wanted| format!("some of these runs have {wanted} alone"));
             union(&mut self.engine_notes, some.collect());
         }
         if self.engine_stopped != engine_stopped {
@@ -382,15 +383,6 @@ fn say(known: &mut String, more: &str, between: &str) {
         known.push_str(between);
         known.push_str(more);
     }
-}
-
-/// The option that says which threads were sampled alone.
-pub fn is_filter(option: &str) -> bool {
-    option.starts_with("threads=")
-}
-
-fn wanted(options: Option<&Vec<String>>) -> Option<&String> {
-    options?.iter().find(|option| is_filter(option))
 }
 
 fn union(known: &mut Vec<String>, more: Vec<String>) {

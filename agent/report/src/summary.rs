@@ -11,7 +11,6 @@ use vouch_recording::Fate;
 use crate::events;
 use crate::proof::{LISTED, Power, RefutationReport};
 use crate::report::{GradeReport, TrustReport, WitnessReport};
-use crate::several::is_filter;
 use crate::text::{duration, grouped, one_line, percent, plain, readable, times};
 
 const LINES: usize = 8;
@@ -67,8 +66,10 @@ impl TrustReport {
         }
         lines.extend(shortened_to(notes, most - lines.len()));
         lines.extend(last);
-        let plain = |line| plain(&one_line(line));
-        lines.iter().flat_map(|line| ["[vouch] ".to_owned(), plain(line), "\n".to_owned()]).collect()
+        lines
+            .iter()
+            .flat_map(|line| ["[vouch] ".to_owned(), plain(&one_line(line)), "\n".to_owned()])
+            .collect()
     }
 
     /// The same as rows for the front-end's information panel; what there is nothing to say of is left out.
@@ -119,6 +120,7 @@ impl TrustReport {
             String::new()
         };
         let of_threads = self
+            .run
             .threads_wanted()
             .map_or_else(String::new, |threads| format!(" of the threads of {threads} alone,"));
         let stopped = if self.run.engine_stopped { " until it was stopped" } else { "" };
@@ -137,19 +139,13 @@ impl TrustReport {
     pub fn fates(&self) -> String {
         let parts: Vec<String> =
             FATES.iter().filter_map(|&fate| Some(format!("{} {}", fate.name(), self.fate(fate)?))).collect();
-        match self.threads_wanted() {
+        match self.run.threads_wanted() {
             _ if !parts.is_empty() => parts.join(" + "),
             Some(threads) if !self.run.engine_stopped => {
                 format!("no samples were taken of {threads}: no thread of such a name ran for an interval")
             }
             _ => "no samples were taken".to_owned(),
         }
-    }
-
-    /// Whose threads alone are sampled, as that was asked for.
-    fn threads_wanted(&self) -> Option<&str> {
-        let mut options = self.run.options.iter().flatten();
-        options.find(|option| is_filter(option)).map(String::as_str)
     }
 
     fn sum_is_wrong(&self) -> Option<String> {

@@ -35,6 +35,8 @@ impl Reason {
     pub const CRASHED: Self = Self(i32::MIN + 2);
     /// So many walks had crashed that there are to be no more.
     pub const STOPPED: Self = Self(i32::MIN + 3);
+    /// The handler ran on an alternate stack that is too small for a walk.
+    pub const NO_ROOM: Self = Self(i32::MIN + 4);
 
     /// True if that is no failure: the thread was outside of Java.
     #[must_use]
@@ -67,6 +69,7 @@ impl Reason {
             Self::NOT_SIGNALLED => "not_signalled",
             Self::CRASHED => "crashed",
             Self::STOPPED => "stopped",
+            Self::NO_ROOM => "no_room",
             Self(_) => "unknown_code",
         }
     }
@@ -89,6 +92,7 @@ impl Reason {
             Self::NOT_SIGNALLED => "it was due, and no signal came",
             Self::CRASHED => "the walk faulted",
             Self::STOPPED => "walking was stopped",
+            Self::NO_ROOM => "its stack for signals has no room for a walk",
             Self(_) => "nobody knows why",
         }
     }
@@ -96,7 +100,7 @@ impl Reason {
 
 impl Reason {
     /// All that have a name of their own, and one of those that have none.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::NO_JAVA_THREAD,
         Self::NO_JAVA_FRAME,
         Self(-1),
@@ -112,6 +116,7 @@ impl Reason {
         Self::NOT_SIGNALLED,
         Self::CRASHED,
         Self::STOPPED,
+        Self::NO_ROOM,
         Self(-11),
     ];
 }

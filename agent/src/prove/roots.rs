@@ -15,8 +15,9 @@ use crate::threads::{Life, Registry};
 
 /// A thread that goes on showing new roots is asked about no more than this often.
 const MOST_QUESTIONS: u32 = 16;
-/// The VM's thread that does what `jcmd` and attaching agents ask for.
-const SERVES: &str = "Attach Listener";
+/// The VM's threads that do what `jcmd` and attaching agents ask for, and tell who listens of collections: by no method of Java's, but by
+/// whatever is to be called.
+const SERVE: [&str; 3] = ["Attach Listener", "Notification Thread", "Service Thread"];
 
 /// What is known of the threads' beginnings, by serial.
 #[derive(Debug)]
@@ -117,8 +118,7 @@ fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
     let (routine, name) = registry.life(serial, |life| (life.routine, name(life)))?;
     let main = name.as_deref() == Some("main");
     match routine {
-        // Agents that are attached call from there what they like.
-        _ if name.as_deref() == Some(SERVES) => Some(Thread::Attached),
+        _ if name.is_some_and(|name| SERVE.contains(&name.as_str())) => Some(Thread::Attached),
         Some(routine) if jvm.begins_with(routine) => Some(Thread::Started),
         _ if main && jvm.is_launched() => Some(Thread::Main),
         None if !main => None,

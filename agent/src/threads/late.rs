@@ -32,10 +32,14 @@ pub fn enter_all(
         let Some(tid) = layout.tid(java_thread).filter(|_| java_thread != 0) else { return };
         let name = jvmti.thread_name(thread.as_raw()).ok();
         let their_env = (java_thread + place) as *mut c_void;
-        registry().java_found(tid, their_env, java_thread, name.as_deref());
+        if !registry().java_found(tid, their_env, java_thread, name.as_deref()) {
+            return;
+        }
         monitor::started(tid, java_thread, env, thread, true);
-        // It may have ended before the events of that were on.
-        if !jvmti.alive(thread.as_raw()) {
+        // It may have ended before the events of that were on. (Its place has no other thread yet, or that one has said so.)
+        if !jvmti.alive(thread.as_raw())
+            && registry().java_serial(java_thread).is_some_and(|(of, _)| of == tid)
+        {
             registry().java_end(tid);
             CERTAIN.leave(tid);
         }

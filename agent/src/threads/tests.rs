@@ -57,15 +57,17 @@ fn a_thread_that_says_that_it_ends_is_not_found_afterwards() {
     let entered = |registry: &Registry| registry.slots().find(GONE).map(|slot| !slot.env().is_null());
     // Whoever has met it a moment before enters it now.
     registry.java_end(GONE);
-    registry.java_found(GONE, env, 7, Some("ends"));
+    assert!(!registry.java_found(GONE, env, 7, Some("ends")));
     assert_eq!((entered(&registry), registry.java_serial(7)), (Some(false), None));
-    // The main thread attaches anew.
-    registry.java_start(GONE, env, 7, Some("main"));
-    assert_eq!((entered(&registry), registry.java_serial(7).is_some()), (Some(true), true));
+    // The main thread attaches anew, and whoever met it before must not think that it is what it was.
+    registry.java_start(GONE, env, 8, Some("main"));
+    assert!(!registry.java_found(GONE, null_mut(), 7, Some("main")));
+    assert_eq!((entered(&registry), registry.java_serial(8).is_some()), (Some(true), true));
+    assert!(registry.java_found(GONE, env, 8, Some("main")));
     registry.java_end(GONE);
     registry.leave(GONE);
-    registry.java_found(GONE, env, 7, Some("ends"));
-    assert_eq!(registry.java_serial(7), None);
+    assert!(!registry.java_found(GONE, env, 8, Some("ends")));
+    assert_eq!(registry.java_serial(8), None);
 }
 
 #[test]

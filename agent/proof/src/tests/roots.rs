@@ -56,8 +56,6 @@ fn the_vm_and_native_code_have_their_doors() {
     for thread in [Thread::Started, Thread::Main, Thread::Attached] {
         assert_eq!(asked(&exit, thread), Verdict::Explained(Explanation::VmEntry), "{thread:?}");
     }
-    let told = method("com/sun/management/internal/GarbageCollectorExtImpl", "createGCNotification", "()V");
-    assert_eq!(asked(&told, Thread::Started), Verdict::Explained(Explanation::VmEntry));
     let recording = method("jdk/jfr/internal/dcmd/AbstractDCmd", "execute", "(Ljava/lang/String;)V");
     assert_eq!(asked(&recording, Thread::Main), Verdict::Explained(Explanation::VmEntry));
     let any = method("shop/Cart", "total", "()I");

@@ -23,6 +23,24 @@ fn a_root_that_the_witness_confirms_is_right() {
 }
 
 #[test]
+fn a_root_that_nobody_could_be_asked_about_is_asked_about_again() {
+    let mut bench = Bench::new();
+    let mut sampled = |stack: Option<&[(usize, i32)]>, root: usize| {
+        bench.jvm.stack = stack.map(|stack| now_is(stack, false));
+        bench.sample(10, &[(root, 0)]);
+        let fates = bench.tally().samples;
+        (fates.refuted, fates.proven)
+    };
+    // The thread rests by then, and has no stack.
+    assert_eq!(sampled(None, STORE), (1, 0));
+    assert_eq!(sampled(Some(&[(STORE, 0)]), STORE), (1, 1));
+    assert_eq!(sampled(None, STORE), (1, 2), "what is known is known");
+    // It has another root, too.
+    assert_eq!(sampled(Some(&[(WRITE, 0)]), WRITE), (1, 3));
+    assert_eq!(sampled(None, STORE), (1, 4));
+}
+
+#[test]
 fn the_jvm_is_asked_about_a_thread_of_which_a_method_has_no_id() {
     const REDEFINED: [(usize, i32); 3] = [(WRITE, 0), (0, 0), (MAIN, 0)];
     for (wish, times) in [(Witnessing::Auto, 1), (Witnessing::Off, 0)] {

@@ -16,16 +16,22 @@ public final class JavaAgent {
 
     /** The JVM option under which this class's `premain` is called with what can redefine classes. */
     public static String option(Class<?> premain) {
-        Path jar = Paths.get(premain.getName() + ".jar").toAbsolutePath();
+        return "-javaagent:" + jar(premain);
+    }
+
+    /** The agent: its class's `premain` is called at the start, or its `agentmain` later. */
+    public static Path jar(Class<?> agent) {
+        Path jar = Paths.get(agent.getName() + ".jar").toAbsolutePath();
         Manifest manifest = new Manifest();
         Attributes attributes = manifest.getMainAttributes();
         attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");
-        attributes.putValue("Premain-Class", premain.getName());
+        attributes.putValue("Premain-Class", agent.getName());
+        attributes.putValue("Agent-Class", agent.getName());
         attributes.putValue("Can-Redefine-Classes", "true");
         attributes.putValue("Can-Retransform-Classes", "true");
         try (OutputStream out = Files.newOutputStream(jar)) {
             new JarOutputStream(out, manifest).close();
-            return "-javaagent:" + jar;
+            return jar;
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }
