@@ -37,7 +37,10 @@ public class CalledByVm {
         notWrong(clones);
 
         Run told = Vm.with("interval=1ms").run(Listener.class).ok();
-        Check.atLeast(TIMES / 2L, samples(told, "CalledByVm$Listener.listens"), "samples of who was told of collections");
+        // Before JDK 14 it is a thread that the VM hides from everybody: outside of Java as far as anybody knows.
+        if (Vm.major() >= 14) {
+            Check.atLeast(TIMES / 2L, samples(told, "CalledByVm$Listener.listens"), "samples of who was told of collections");
+        }
         notWrong(told);
 
         // JDK 8's jcmd loads no agents.

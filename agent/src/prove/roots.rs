@@ -17,7 +17,7 @@ use crate::threads::{Life, Registry};
 const MOST_QUESTIONS: u32 = 16;
 /// The VM's threads that do what `jcmd` and attaching agents ask for, and tell who listens of collections: by no method of Java's, but by
 /// whatever is to be called.
-const SERVE: [&str; 3] = ["Attach Listener", "Notification Thread", "Service Thread"];
+const SERVE: [&str; 2] = ["Attach Listener", "Notification Thread"];
 
 /// What is known of the threads' beginnings, by serial.
 #[derive(Debug)]
