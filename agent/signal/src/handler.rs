@@ -27,6 +27,7 @@ use crate::record::{Origin, RECOVERED, Sample, longest};
 use crate::slots::{Slot, Slots};
 use crate::spent::SPENT;
 use crate::stay::{DEEPEST, Post, Stay};
+use crate::subject::subject;
 use crate::virtuals::VIRTUALS;
 
 /// The gate through which every handler comes. There is one handler for the process, so there is one gate.
@@ -316,7 +317,8 @@ fn walk(
     (pc, context): (usize, *mut c_void),
 ) -> (bool, u64) {
     let told = Cell::default();
-    let subject = match subject(slot, context, &told) {
+    // SAFETY: the context is the kernel's.
+    let subject = match unsafe { subject(slot, context, &told) } {
         Ok(subject) => subject,
         Err(why) => {
             sample.add(Err(why), None, Origin::FIRST, pc);
@@ -438,34 +440,6 @@ unsafe fn recover(
         recovered = recovered.wrapping_add(1);
     }
     recovered > 0
-}
-
-/// The interrupted thread, to be walked; or why it cannot be.
-fn subject<'t>(
-    slot: Option<&'t Slot>,
-    context: *mut c_void,
-    told: &'t Cell<Told>,
-) -> Result<Subject<'t>, Reason> {
-    let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
-    let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;
-    // SAFETY: the context is the kernel's, of the calling thread's signal.
-    if unsafe { is_narrow(context) } {
-        return Err(Reason::NO_ROOM);
-    }
-    Ok(Subject::interrupted(env, context, told, slot.walking()))
-}
-
-/// True if the handler runs on an alternate stack, which is too small for a walk.
-///
-/// # Safety
-/// The context must be the one that the kernel has given to the handler.
-unsafe fn is_narrow(context: *mut c_void) -> bool {
-    /// Go's have so much.
-    const ROOM: usize = 32 << 10;
-    // SAFETY: it is one of the kernel's, which says what alternate stack the thread has, if any.
-    let libc::stack_t { ss_sp, ss_size, .. } = unsafe { (*context.cast::<libc::ucontext_t>()).uc_stack };
-    let here = (&raw const ss_size).addr();
-    ss_size < ROOM && here.wrapping_sub(ss_sp.addr()) < ss_size
 }
 
 /// A perf event begins with another period than the regular one, see [`crate::phase`], which may become longer.

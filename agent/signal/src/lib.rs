@@ -50,6 +50,8 @@ pub mod slots;
 pub mod spent;
 #[cfg(not(loom))]
 pub mod stay;
+#[cfg(not(loom))]
+mod subject;
 mod sync;
 #[cfg(not(loom))]
 pub mod usual;
