@@ -4,6 +4,7 @@
 //! it does not know for the end. Flags and mask stay as the JVM chose them. It must never be done where the JVM
 //! would complain of it.
 
+use std::ffi::c_int;
 use std::io;
 use std::mem::transmute;
 
@@ -32,7 +33,11 @@ struct Action {
 impl Action {
     /// True if the handler is called as [`Handler`] says.
     fn is_told_why(&self) -> bool {
-        self.flags & u64::from(libc::SA_SIGINFO.unsigned_abs()) != 0
+        self.has(libc::SA_SIGINFO)
+    }
+
+    fn has(&self, flag: c_int) -> bool {
+        self.flags & u64::from(flag.unsigned_abs()) != 0
     }
 }
 
@@ -111,9 +116,7 @@ pub fn handler_of(signal: i32) -> usize {
 /// True if the kernel calls a handler for this signal that is to run on an alternate stack.
 pub fn runs_elsewhere(signal: i32) -> bool {
     let is_handled = |action: &Action| ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler);
-    present(signal).is_ok_and(|action| {
-        is_handled(&action) && action.flags & u64::from(libc::SA_ONSTACK.unsigned_abs()) != 0
-    })
+    present(signal).is_ok_and(|action| is_handled(&action) && action.has(libc::SA_ONSTACK))
 }
 
 /// The handler that there is.

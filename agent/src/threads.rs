@@ -112,7 +112,7 @@ impl Registry {
 
     /// A Java thread begins, on itself: from here on its stack can be walked.
     pub fn java_start(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) {
-        self.java_begins(&mut self.inner.lock(), tid, (env, java_thread), name);
+        self.java_begins(&mut self.inner.lock(), tid, env, java_thread, name);
     }
 
     /// A Java thread was found that had begun before anybody looked. False for one that has said meanwhile that it ends, or that it is another
@@ -122,7 +122,7 @@ impl Registry {
         let knows_better = |live: &Live| live.is_over || ![0, java_thread].contains(&live.java_thread);
         let is_new = !inner.left.contains_key(&tid) && !inner.live.get(&tid).is_some_and(knows_better);
         if is_new {
-            self.java_begins(&mut inner, tid, (env, java_thread), name);
+            self.java_begins(&mut inner, tid, env, java_thread, name);
         }
         is_new
     }
@@ -131,7 +131,8 @@ impl Registry {
         &self,
         inner: &mut Inner,
         tid: u32,
-        (env, java_thread): (*mut c_void, usize),
+        env: *mut c_void,
+        java_thread: usize,
         name: Option<&str>,
     ) {
         self.with_live_of(inner, tid, |live, life, arming| {

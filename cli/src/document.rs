@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
@@ -55,6 +55,14 @@ impl Against {
             contradictions.filter(Value::is_array).unwrap_or_else(|| Value::Array(Vec::new()));
         Some(Self { refutations, contradictions })
     }
+}
+
+/// A sentence if a file, or whatever else is added up, was named before, in whatever spelling.
+pub fn named_once(before: &[PathBuf], one: &Path) -> Result<(), String> {
+    if before.iter().any(|before| before == one || vouch_output::is_same(before, one)) {
+        return Err(format!("{} is named twice, and would count twice", one.display()));
+    }
+    Ok(())
 }
 
 /// What a file is, by how it begins, or is called.

@@ -23,9 +23,7 @@ pub struct How {
 pub fn groups(of: &[PathBuf], how: &How) -> Result<String, String> {
     let mut all = BTreeMap::new();
     for (at, one) in of.iter().enumerate() {
-        if of[..at].iter().any(|before| before == one || vouch_output::is_same(before, one)) {
-            return Err(format!("{} is named twice, and would count twice", one.display()));
-        }
+        document::named_once(&of[..at], one)?;
         let groups = match process(one) {
             Some(pid) => attach::groups(pid)?,
             None if document::kind(one)? == Kind::Recording => {

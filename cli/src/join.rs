@@ -27,9 +27,7 @@ pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<S
     }
     let (mut sources, mut warnings) = (Vec::new(), Vec::new());
     for (at, (file, kind)) in files.iter().zip(kinds).enumerate() {
-        if files[..at].iter().any(|before| vouch_output::is_same(before, file)) {
-            return Err(format!("{} is named twice, and would count twice", file.display()));
-        }
+        document::named_once(&files[..at], file)?;
         if io::stderr().is_terminal() {
             eprintln!("reading {} …", plain(&file.to_string_lossy()));
         }
@@ -56,7 +54,7 @@ pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<S
 /// The profile that a recording makes, and what it lacks.
 fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
     let open = vouch_archive::open_file(file)?;
-    let in_use = vouch_log::is_in_use(&open);
+    let in_use = vouch_output::held::is_in_use(&open);
     let recovered = vouch_log::read(open)?;
     let lacks = recovered
         .found

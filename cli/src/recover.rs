@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use signal_hook::consts::SIGKILL;
-use vouch_log::{Found, Recovered, is_in_use};
+use vouch_log::{Found, Recovered};
+use vouch_output::held::is_in_use;
 
 use crate::outputs::Outputs;
 use crate::rewrite::beside;

@@ -21,4 +21,3 @@ pub use file::{Beside, ENDING, Writer, is_left};
 pub use read::{Found, Recovered, read};
 pub use replay::Lost;
 pub use state::State;
-pub use vouch_output::held::is_in_use;

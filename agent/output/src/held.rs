@@ -25,12 +25,16 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens what is a file and no link.
+/// Opens what is a file and no link, to read it.
 pub fn open(path: &Path) -> io::Result<File> {
+    opened(path, OpenOptions::new().read(true))
+}
+
+fn opened(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    let file = how.custom_flags(O_NONBLOCK).open(path)?;
     if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
@@ -48,9 +52,8 @@ pub fn is_in_use(file: &File) -> bool {
 
 /// Takes away what a process has left that is gone. Whoever may not do so is not disturbed by it.
 pub fn remove_left(path: &Path) {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|there| there.is_file());
-    let opened = || OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK).open(path);
-    if let Some(file) = is_file.then(opened).and_then(Result::ok)
+    // Over a network only who may write has it for himself.
+    if let Ok(file) = opened(path, OpenOptions::new().read(true).write(true))
         // While it is locked nobody takes it for his own: who has just created it sees then that it is gone.
         && !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
         && is_at(&file, path)

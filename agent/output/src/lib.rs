@@ -62,9 +62,8 @@ fn is_mounted(mounts: &[u8], path: &Path) -> bool {
             _ => told.push(byte),
         }
     }
-    let places =
-        mounts.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    places.into_iter().any(|place| place == told)
+    let mut lines = mounts.split(|byte| *byte == b'\n');
+    lines.any(|line| line.split(|byte| *byte == b' ').nth(4).is_some_and(|place| place == told))
 }
 
 /// The one spelling of a place that all its spellings have in common; `None` if its folder is not there.

@@ -84,12 +84,14 @@ impl Roots {
             learned: Vec::new(),
             questions: 0,
         });
+        if known.learned.contains(&id) {
+            return (Verdict::Proven, true);
+        }
         let judge = |thread, jvm: &mut dyn Jvm| root(&method, thread, || is_of_thread(id, jvm));
         // Of a thread whose making was not seen, the strictest is asked first.
         let mut verdict = judge(known.thread.unwrap_or(Thread::Started), jvm);
         let mut is_settled = !verdict.is_refuted();
-        let is_known = known.learned.contains(&id);
-        if verdict != Verdict::Proven && !is_known && known.questions < MOST_QUESTIONS {
+        if verdict != Verdict::Proven && known.questions < MOST_QUESTIONS {
             let answer = witness.and_then(|witness| {
                 known.questions += 1;
                 witness(jvm)
@@ -104,9 +106,9 @@ impl Roots {
                 });
                 verdict = judge(known.thread.unwrap_or(Thread::Attached), jvm);
             }
-        }
-        if known.learned.contains(&id) {
-            return (Verdict::Proven, true);
+            if answer == Some(id) {
+                return (Verdict::Proven, true);
+            }
         }
         (verdict, is_settled || known.questions >= MOST_QUESTIONS)
     }

@@ -28,6 +28,8 @@ const JUMP: u8 = 0xe9;
 const DROP: [[u8; 3]; 2] = [[0x48, 0x83, 0xc4], [0x48, 0x81, 0xc4]];
 /// mov rbp, rsp, as two assemblers write it.
 const SET_FP: [[u8; 3]; 2] = [[0x48, 0x8b, 0xec], [0x48, 0x89, 0xe5]];
+/// cmp [r15 + …], 0: what looks for an exception, of one byte and of four.
+const EXCEPTION: [[u8; 3]; 2] = [[0x49, 0x83, 0x7f], [0x49, 0x83, 0xbf]];
 /// What looks at the poll, or for an exception, behind the frame: cmp rsp, [r15 + …]; mov r10, [r15 + …]; cmp [r15 + …], 0: each of
 /// one byte and of four; and how long it is.
 const POLLS: [([u8; 3], usize); 6] = [
@@ -38,7 +40,6 @@ const POLLS: [([u8; 3], usize); 6] = [
     (EXCEPTION[0], 5),
     (EXCEPTION[1], 8),
 ];
-const EXCEPTION: [[u8; 3]; 2] = [[0x49, 0x83, 0x7f], [0x49, 0x83, 0xbf]];
 /// And what comes behind that: ja; test [r10], eax; jne. Older code has one instruction: test eax, [rip + …].
 const AFTER_POLL: [&[u8]; 3] = [&[0x0f, 0x87], &[0x41, 0x85, 0x02], &[0x0f, 0x85]];
 const POLL_PAGE: [u8; 2] = [0x85, 0x05];
@@ -117,15 +118,12 @@ pub fn shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
         |back: usize| before(back.wrapping_add(4), &DROP[0]) || before(back.wrapping_add(7), &DROP[1]);
     // One byte alone is the end of many an instruction: what stands around it has to be what takes a frame down.
     let popped = |back: usize| before(back.wrapping_add(1), &[POP_FP]) && dropped(back.wrapping_add(1));
-    // Only code around native methods does so, and looks for an exception then.
-    let left = |back: usize, poll: &[u8]| {
-        before(back.wrapping_add(1), &[LEAVE]) && EXCEPTION.iter().any(|check| poll == check)
-    };
-    let after_poll = || {
-        POLLS.iter().any(|(poll, length)| before(*length, poll) && (popped(*length) || left(*length, poll)))
-    };
+    // Only code around native methods leaves its frame, and looks for an exception then.
+    let left = |back: usize| before(back.wrapping_add(1), &[LEAVE]);
+    let taken_down = |back: usize, poll: &[u8; 3]| popped(back) || EXCEPTION.contains(poll) && left(back);
+    let after_poll = || POLLS.iter().any(|(poll, length)| before(*length, poll) && taken_down(*length, poll));
     let returning = byte(pc)? == RETURN
-        || POLLS.iter().any(|(poll, _)| at(poll) && (popped(0) || left(0, poll)))
+        || POLLS.iter().any(|(poll, _)| at(poll) && taken_down(0, poll))
         || (at(&POLL_PAGE) || at(&[JUMP])) && popped(0)
         || AFTER_POLL.iter().any(|after| at(after)) && after_poll();
     let pushed = byte(pc)? == POP_FP && dropped(0);

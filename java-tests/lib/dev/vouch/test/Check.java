@@ -61,7 +61,7 @@ public final class Check {
 
     /** What of so many trials each of which has this probability is hardly ever exceeded. */
     public static double mostOf(long trials, double probability) {
-        return trials * probability + FAR * Math.sqrt(trials * probability * (1 - probability));
+        return trials - leastOf(trials, 1 - probability);
     }
 
     public static void contains(String text, String part, String what) {

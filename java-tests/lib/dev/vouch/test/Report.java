@@ -103,8 +103,16 @@ public final class Report {
         Check.equal(witness.get("asked").getAsLong(), graded, "sum of the witnesses' grades");
         Check.equal(confirmed, sum(witness.getAsJsonObject("confirmed")), "sum of the fates that were confirmed");
         Check.equal(contradicted, sum(witness.getAsJsonObject("contradicted")), "sum of the fates that were contradicted");
-        JsonElement refuted = json.getAsJsonObject("refuted").get("witness");
-        Check.equal(contradicted, refuted == null ? 0 : refuted.getAsLong(), "samples that are refuted by their witness");
+        Check.equal(contradicted, refuted("witness"), "samples that are refuted by their witness");
+    }
+
+    /** How many samples are refuted in this way. */
+    public long refuted(String kind) {
+        return count(json.getAsJsonObject("refuted"), kind);
+    }
+
+    private static long count(JsonObject counts, String key) {
+        return counts.has(key) ? counts.get(key).getAsLong() : 0;
     }
 
     private static long sum(JsonObject counts) {
@@ -250,8 +258,7 @@ public final class Report {
 
     /** How many witnesses came too late to see that their thread would stop. */
     public long lateWitnesses() {
-        JsonElement late = json.getAsJsonObject("witness").getAsJsonObject("root_only_because").get("late");
-        return late == null ? 0 : late.getAsLong();
+        return count(json.getAsJsonObject("witness").getAsJsonObject("root_only_because"), "late");
     }
 
     public double wallMs() {
