@@ -13,7 +13,9 @@ import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 
 import javax.management.NotificationEmitter;
 
@@ -22,6 +24,8 @@ import dev.vouch.test.Check;
 import dev.vouch.test.JavaAgent;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
+import dev.vouch.test.Sample;
+import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class CalledByVm {
@@ -30,21 +34,24 @@ public class CalledByVm {
     private static final int AGENT_MS = 100;
 
     public static void main(String[] args) {
-        Run clones = Vm.with("interval=200us").run(Clones.class).ok();
-        Check.atLeast(20L, samples(clones, "java.lang.CloneNotSupportedException.<init>"), "samples in what the VM throws for a clone");
-        notWrong(clones);
-
+        clones();
         Run told = Vm.with("interval=1ms").run(Listener.class).ok();
         // Before JDK 14 it is a thread that the VM hides from everybody: outside of Java as far as anybody knows.
         if (Vm.major() >= 14) {
-            Check.atLeast(TIMES / 2L, samples(told, "CalledByVm$Listener.listens"), "samples of who was told of collections");
+            served(told, "Notification Thread", "CalledByVm$Listener.listens", TIMES / 2);
         }
-        notWrong(told);
-
         // JDK 8's jcmd loads no agents.
         if (Vm.major() >= 9) {
             loaded();
         }
+    }
+
+    private static void clones() {
+        Run run = Vm.with("interval=200us").run(Clones.class).ok();
+        List<Sample> thrown = with(run.profile().track("main"), "java.lang.CloneNotSupportedException.<init>");
+        Check.atLeast(20, thrown.size(), "samples in what the VM throws for a clone");
+        // Now and then a walk ends too early while code is given up: that is rightly refuted.
+        Check.atMost(0.05 * thrown.size(), thrown.stream().filter(sample -> isRefuted(sample, "")).count(), "of them, refuted");
     }
 
     private static void loaded() {
@@ -54,20 +61,23 @@ public class CalledByVm {
             Check.equal(0, child.jcmd("JVMTI.agent_load", jar).exit, "exit code of jcmd");
             child.awaitOut("agent was here");
             child.stdin().println();
-            Run run = child.waitFor().ok();
-            Check.atLeast(AGENT_MS / 2.0, samples(run, "CalledByVm$Agent.works"), "samples of the agent");
-            notWrong(run);
+            served(child.waitFor().ok(), "Attach Listener", "CalledByVm$Agent.works", AGENT_MS / 2);
         }
     }
 
-    private static long samples(Run run, String function) {
-        return run.profile().tracks.stream().flatMap(track -> track.samples.stream()).filter(sample -> sample.has(function)).count();
+    /** Wherever a stack of this thread begins, that is right. */
+    private static void served(Run run, String thread, String function, int least) {
+        Track track = run.profile().track(thread);
+        Check.atLeast(least, with(track, function).size(), "samples in " + function);
+        Check.equal(0, track.samples.stream().filter(sample -> isRefuted(sample, "wrong_root")).count(), "samples of " + thread + " with a wrong root");
     }
 
-    private static void notWrong(Run run) {
-        for (String kind : new String[] {"wrong_root", "other_callee"}) {
-            Check.equal(0L, run.report().refuted(kind), "samples that are refuted as " + kind);
-        }
+    private static List<Sample> with(Track track, String function) {
+        return track.samples.stream().filter(sample -> sample.has(function)).collect(Collectors.toList());
+    }
+
+    private static boolean isRefuted(Sample sample, String kind) {
+        return sample.root().function.startsWith("[refuted: " + kind);
     }
 
     /** An object that will not be copied: native code throws. */
