@@ -38,9 +38,10 @@ public class HeldUp {
         long around = pauses.stream().filter(pause -> pause.ms() >= LEAST_MS)
             .filter(pause -> ran.stream().anyMatch(sample -> sample.timeMs > pause.startMs - NEAR_MS && sample.timeMs < pause.startMs))
             .filter(pause -> ran.stream().anyMatch(sample -> sample.timeMs > pause.endMs && sample.timeMs < pause.endMs + NEAR_MS)).count();
-        Skip.unless(around >= COLLECTIONS / 2, "the thread that ran had to wait for a processor around most pauses");
+        boolean ranAroundMost = around >= COLLECTIONS / 2;
+        Skip.unless(ranAroundMost || !busy.isEmpty(), "the thread that ran had to wait for a processor around most pauses");
         // Whatever else took a little of its time there makes one doubtful.
-        Check.atLeast(around / 2.0, busy.size(), "pauses that held up a thread which ran right before and after");
+        Check.atLeast(ranAroundMost ? around / 2.0 : 1, busy.size(), "pauses that held up a thread which ran right before and after");
         for (Mark mark : busy) {
             Check.that(pauses.stream().anyMatch(pause -> pause.startMs == mark.startMs && pause.endMs == mark.endMs
                 && pause.text("reason").equals(mark.text("reason"))), mark + " is one of " + pauses);

@@ -62,7 +62,7 @@ public class OwnWalker {
             Check.that(Arrays.asList(KINDS).contains(kind), "an unknown difference: " + kind);
         }
         long compared = with.agreement("samples");
-        long own = with.json.getAsJsonObject("walked_by").get("own").getAsLong();
+        long own = with.walkedBy("own");
         Check.atLeast(0.9 * with.walked(), own, mode + " samples whose stack is by the own walker");
         long alone = with.agreement("own_alone", "samples");
         Check.atLeast(0.2 * bad(without) * compared / javaSamples(without), alone, mode + " samples that the own walker alone has a stack for");

@@ -38,14 +38,21 @@ public class RedefinedRunning {
         Check.contains(run.out, "redefined while it ran", "what the program says");
         Report report = run.report();
         Track track = run.profile().track(THREAD);
-        Check.equal(0L, report.samples("refuted"), "samples that are refuted since the JVM has no id for a method");
+        notRefuted(report);
         // How long it takes until the JVM is asked is the machine's; usually it is a twentieth of the run.
         Check.atLeast(0.7 * report.walked(), within(track), "samples under the redefined method");
 
         // It is being asked that does it.
         Run without = Vm.with(options + "off").flags(agent).run(Program.class).ok();
-        Check.equal(0L, without.report().samples("refuted"), "samples that are refuted if nobody asks the JVM");
+        notRefuted(without.report());
         Check.atMost(0.4 * without.report().walked(), within(without.profile().track(THREAD)), "samples under its name if nobody asks the JVM");
+    }
+
+    /** Where Vouch's own walker has no stack, which is seldom, AsyncGetCallTrace has: with no method in that place, which may be anything. */
+    private static void notRefuted(Report report) {
+        long others = report.walkedBy("asgct");
+        Check.atMost(0.01 * report.walked(), others, "stacks that AsyncGetCallTrace alone has");
+        Check.atMost(others, report.samples("refuted"), "samples that are refuted since the JVM has no id for a method");
     }
 
     private static long within(Track track) {

@@ -106,6 +106,11 @@ public final class Report {
         Check.equal(contradicted, refuted("witness"), "samples that are refuted by their witness");
     }
 
+    /** How many samples have their stack by this walker. */
+    public long walkedBy(String walker) {
+        return count(json.getAsJsonObject("walked_by"), walker);
+    }
+
     /** How many samples are refuted in this way. */
     public long refuted(String kind) {
         return count(json.getAsJsonObject("refuted"), kind);
