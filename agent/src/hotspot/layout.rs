@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use vouch_walk::own::layout::{
     AnchorLayout, BlobLayout, CompiledLayout, EntryLayout, InterpreterLayout, Layout, MethodLayout, Number,
-    Place, UpcallLayout, Verified,
+    Place, UnpackLayout, UpcallLayout, Verified,
 };
 use vouch_walk::own::{WALKS, slots};
 use vouch_walk::recover::Ground;
@@ -42,6 +42,7 @@ pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layou
         },
         interpreter: tables.interpreter(version, code)?,
         upcall: tables.upcall(),
+        unpack: tables.unpack().ok(),
     })
 }
 
@@ -234,6 +235,21 @@ impl<'h> Tables<'h> {
             at = next;
         }
         Ok(pieces)
+    }
+
+    fn unpack(&self) -> Result<UnpackLayout, String> {
+        let size = self.size("vframeArrayElement")?;
+        Ok(UnpackLayout {
+            head: self.offset("JavaThread", "_vframe_array_head")?,
+            count: self.offset("vframeArray", "_frames")?,
+            // A frame begins with its stack pointer.
+            caller: self.offset("vframeArray", "_caller")?,
+            // The first is declared last, since there is room for all of them.
+            first: self.size("vframeArray")?.checked_sub(size).ok_or("a vframeArray is too small")?,
+            size,
+            method: self.offset("vframeArrayElement", "_method")?,
+            bci: self.offset("vframeArrayElement", "_bci")?,
+        })
     }
 
     fn upcall(&self) -> Option<UpcallLayout> {

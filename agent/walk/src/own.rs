@@ -10,6 +10,7 @@
 //! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`] is how these are told.
 //! * [`continuation`] is where a virtual thread's frames lie that are not on the stack, and [`heap`] how objects are read on the way there.
 //! * [`carried`] is whom a thread runs as.
+//! * [`unpacked`] is what stands there while code is being given up under a frame.
 //! * [`again`] is what spares a walk what it has found out already.
 //! * [`processor`] is what depends on it: frames that are not whole, and the interpreter's.
 //!
@@ -29,6 +30,7 @@ pub mod method;
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "own/other.rs")]
 mod processor;
 mod stack;
+mod unpacked;
 // The JVM that they write is one of x86-64: its code, and what is on its stack. Of others the instructions have tests, and the truth lab has all else.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

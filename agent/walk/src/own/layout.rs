@@ -64,6 +64,7 @@ pub struct Layout {
     pub anchor: AnchorLayout,
     pub interpreter: InterpreterLayout,
     pub upcall: Option<UpcallLayout>,
+    pub unpack: Option<UnpackLayout>,
 }
 
 /// The interpreter.
@@ -169,4 +170,20 @@ pub struct UpcallLayout {
     pub upcall: u8,
     /// In such a blob: how far behind the stack pointer the anchor is.
     pub anchor: usize,
+}
+
+/// What the interpreter's frames are filled in from that replace one whose code was given up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UnpackLayout {
+    /// In a JavaThread: where that is; 0 if there are none.
+    pub head: usize,
+    /// In it: how many frames there are; the stack pointer of whoever has called the frame; what there is of the innermost one, and how large
+    /// that is.
+    pub count: usize,
+    pub caller: usize,
+    pub first: usize,
+    pub size: usize,
+    /// In what there is of one: its method, and the place in that.
+    pub method: usize,
+    pub bci: usize,
 }

@@ -18,6 +18,7 @@ use super::heap::Moment;
 use super::interpreted::Interpreted;
 use super::layout::{AnchorLayout, Layout, Number};
 use super::processor::{prologue, shape, stub_shape};
+use super::unpacked::Unpacked;
 use crate::blobs::Blob;
 use crate::calls::follows_call;
 use crate::context::{CALL_PUSHES, Interpreting, Registers as Position};
@@ -154,7 +155,11 @@ pub fn walk<M: Memory>(
         leaving: Cell::new(None),
         chunks: Cell::new(0),
     };
-    let left = walk.left(field(ground.last_sp), field(ground.last_pc), field(ground.last_fp));
+    let (last_pc, last_fp) = (field(ground.last_pc), field(ground.last_fp));
+    let left = match walk.left(field(ground.last_sp), last_pc, last_fp) {
+        Left::No if in_java && !calls => walk.unpacked_from(last_pc, last_fp).map_or(Left::No, Left::At),
+        left => left,
+    };
     let (mut here, mut met) = match left {
         Left::At(position) => (position, Met::Left),
         Left::Unsaid => return Err(Reason::UNKNOWN_JAVA),
@@ -287,7 +292,7 @@ impl<M: Memory> Walk<'_, M> {
         match layout.ground.blobs.find(here.pc, *memory)? {
             (_, Blob::Dead) => None,
             (blob, Blob::Method) => self.method(Compiled::at(*memory, layout, blob)?, here, met, frames),
-            (blob, Blob::Other) => self.stub(blob, here, met),
+            (blob, Blob::Other) => self.stub(blob, here, met, frames),
         }
     }
 
@@ -351,8 +356,14 @@ impl<M: Memory> Walk<'_, M> {
         self.sender(method.blob, here, shape, met)
     }
 
+    /// Where the thread has left Java that is being given other frames, and does not say so.
+    fn unpacked_from(&self, pc: Option<usize>, fp: Option<usize>) -> Option<Position> {
+        let unpacked = Unpacked::of(self.memory, self.layout, &self.stack, self.thread)?;
+        unpacked.left(pc?, fp?)
+    }
+
     /// Code of the JVM's own.
-    fn stub(&self, blob: usize, here: Position, met: Met) -> Option<Next> {
+    fn stub(&self, blob: usize, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
         let Self { memory, layout, .. } = self;
         let upcall =
             layout.upcall.filter(|upcall| memory.byte(blob.wrapping_add(upcall.kind)) == Some(upcall.upcall));
@@ -375,7 +386,14 @@ impl<M: Memory> Walk<'_, M> {
             Met::Interrupted => stub_shape(*memory, here.pc)?,
             Met::Left | Met::Called | Met::Calling => return None,
         };
-        self.sender(blob, here, shape, met)
+        let next = self.sender(blob, here, shape, met)?;
+        if let (Met::Left, Next::Caller(caller)) = (met, &next)
+            && let Some(unpacked) = Unpacked::of(*memory, layout, &self.stack, self.thread)
+            && unpacked.is_made(caller.pc)
+        {
+            return unpacked.add(*caller, frames).map(Next::Caller);
+        }
+        Some(next)
     }
 
     /// How much of the frame there is that is made from `begin` on.

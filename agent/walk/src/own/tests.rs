@@ -3,6 +3,7 @@
 extern crate std;
 
 mod chunks;
+mod unpacked;
 
 use core::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use super::continuation::ContinuationLayout;
 use super::frames::Frames;
 use super::layout::{
     AnchorLayout, BlobLayout, CompiledLayout, EntryLayout, InterpreterLayout, Layout, MethodLayout, Number,
-    Place, UpcallLayout, Verified,
+    Place, UnpackLayout, UpcallLayout, Verified,
 };
 use super::stack::{Interrupted, Known, walk};
 use crate::blobs::Blobs;
@@ -104,6 +105,7 @@ fn layout() -> Layout {
             returns: [BACK..BACK + 0x40, BACK + 0x80..BACK + 0xc0],
         },
         upcall: Some(UpcallLayout { kind: 72, upcall: 11, anchor: 76 }),
+        unpack: Some(unpacked::UNPACK),
     }
 }
 
@@ -147,7 +149,7 @@ impl Jvm {
         // Nothing lies anywhere.
         jvm.put(MAP, usize::MAX);
         jvm.put(MAP + 8, usize::MAX);
-        for (at, word) in [(8, BASE), (16, 0x1000), (24, IN_JAVA), (32, 0), (40, 0), (48, 0)] {
+        for (at, word) in [(8, BASE), (16, 0x1000), (24, IN_JAVA), (32, 0), (40, 0), (48, 0), (88, 0)] {
             jvm.put(ENV + at, word);
         }
         for at in (STACK..BASE).step_by(WORD) {

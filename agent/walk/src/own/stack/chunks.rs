@@ -7,6 +7,7 @@ use crate::blobs::Blob;
 use crate::calls::follows_call;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
+use crate::own::compiled::Compiled;
 use crate::own::continuation::{CHUNKS, Chunk, ContinuationLayout, Further};
 use crate::own::frames::Frames;
 
@@ -89,9 +90,16 @@ impl<M: Memory> Walk<'_, M> {
                 () => None,
             };
         }
-        // The room for them may be counted, and nothing have been written yet: then something goes on behind it.
-        let counted = without.is_some_and(|without| without.is_empty() || goes_on(without));
-        (!counted && goes_on(chunk)).then_some(Further::Is(chunk))
+        // They are counted once they are there, so they are not; unless the frame that leads on first does not say itself where it goes on.
+        (!self.is_given_up(leaving.pc) && goes_on(chunk)).then_some(Further::Is(chunk))
+    }
+
+    /// True if a frame that returns there says elsewhere where it goes on: its code was given up.
+    fn is_given_up(&self, pc: usize) -> bool {
+        let Self { memory, layout, .. } = self;
+        let Some((blob, Blob::Method)) = layout.ground.blobs.find(pc, *memory) else { return false };
+        Compiled::at(*memory, layout, blob)
+            .is_none_or(|method| method.given_up(*memory, &layout.compiled, pc))
     }
 
     /// True if what was read of chunks was not moved meanwhile.

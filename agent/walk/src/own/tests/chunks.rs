@@ -195,9 +195,18 @@ fn a_thread_that_is_just_leaving_its_carrier_has_each_frame_once() {
     count(&thread, thread.leaf_code + 0x30);
     assert_eq!(thread.jvm.frames(at), stack, "its frame is there");
     count(&thread, 0);
-    assert_eq!(thread.jvm.walk(at).0, UNKNOWN, "there is room for it");
+    assert_eq!(thread.jvm.walk(at).0, UNKNOWN, "nobody's");
+    // What was there before is as large, and leads on where it ends: as of a recursion, some of which lies in the chunk.
     count(&thread, thread.outer_code + CALL);
-    assert_eq!(thread.jvm.walk(at).0, UNKNOWN, "what was there before leads on, too");
+    let [leaves, leaf, others @ ..] = &stack[..] else { panic!() };
+    let deeper = [&[*leaves, *leaf], &others[..3], others].concat();
+    thread.jvm.push(CHUNKS[0] + BEGIN - 2 * WORD, &[0x77, thread.outer_code + CALL]);
+    assert_eq!(thread.jvm.frames(at), deeper);
+    // Its leaf's code was given up: where that goes on the chunk may say otherwise.
+    thread.jvm.push(LEAF - 2 * WORD, &[0x77, thread.leaf_code + 0x70]);
+    thread.jvm.put(LEAF + WORD, thread.leaf_code + 0x30);
+    assert_eq!(thread.jvm.walk(at).0, UNKNOWN);
+    thread.jvm.push(LEAF - 2 * WORD, &[0x77, thread.leaf_code + 0x30]);
     // It is there, and of another size: what would be the next is none.
     count(&thread, thread.leaf_code + 0x30);
     thread.jvm.push(CHUNKS[0] + BEGIN - WORD, &[0x1234]);

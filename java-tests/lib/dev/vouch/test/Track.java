@@ -77,8 +77,8 @@ public final class Track {
      * Stretches of the thread's time below `function` weigh what they took, at least: what the function did before and after it
      * measured itself is there too, and checkConserved has the upper bound. A sample stands for the time since the one before
      * it, so the end of a stretch weighs on the first sample after it, and of an engine that looks only when the kernel ticks that may be
-     * a heavy one; and of the stacks that the walker did not find nobody can say which stretch they were of. `interval` is that of the
-     * recording, in milliseconds.
+     * a heavy one; where none comes after it, as much as that would have weighed is nowhere; and of the stacks that the walker did not
+     * find nobody can say which stretch they were of. `interval` is that of the recording, in milliseconds.
      */
     public void checkRan(String function, double ms, int stretches, double interval) {
         long found = 0;
@@ -86,7 +86,9 @@ public final class Track {
         int ofFound = 0;
         int ofLost = 0;
         long heaviestOther = 0;
+        long heaviest = 0;
         for (Sample sample : samples) {
+            heaviest = Math.max(heaviest, sample.weight);
             if (sample.has(function)) {
                 found += sample.weight;
                 ofFound++;
@@ -98,7 +100,7 @@ public final class Track {
             }
         }
         // Where in an interval a stretch begins, and the last sample of it is due, is random.
-        double ends = stretches * (heaviestOther + 2) * interval;
+        double ends = (stretches * (heaviestOther + 2) + heaviest) * interval;
         String what = "weight of " + function + " in " + this + ", of which " + ofLost + " have no stack";
         Check.atLeast(ms - lost * interval - ends, found * interval, what + ", in ms");
         // How many stacks the walker finds is not what is asked; but of many it must be a good part.
