@@ -62,8 +62,9 @@ pub trait Jvm {
     fn make_ids(&mut self);
 
     /// What each of these threads, by its number and serial, wants to enter or waits on, and, of so many from the first on, who has it; `None`
-    /// for one that wants nothing.
-    fn wanted(&mut self, threads: &[(u32, u32)], owners: usize) -> Vec<Option<Wanted>>;
+    /// for one that wants nothing. Of those after the first `locks` newer JVMs do not tell what they wait on: they want something as long as they
+    /// wait.
+    fn wanted(&mut self, threads: &[(u32, u32)], locks: usize, owners: usize) -> Vec<Option<Wanted>>;
 
     /// Whose code lies at an address.
     fn code_at(&mut self, pc: usize) -> CodeAt;

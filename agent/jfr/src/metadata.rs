@@ -141,6 +141,9 @@ impl Field {
 #[derive(Debug, Default)]
 pub struct Types(HashMap<i64, Type>);
 
+/// So many bytes of names, labels and the like are there in all: each stands in the file once, however often it is meant.
+const MOST_TEXT: usize = 64 << 20;
+
 /// A tree that is deeper is damaged: there are metadata, classes, fields, annotations.
 const DEEPEST: usize = 8;
 
@@ -157,6 +160,12 @@ impl Element<'_> {
 
     fn number(&self, key: &str) -> Option<i64> {
         self.attribute(key)?.parse().ok()
+    }
+
+    /// How many bytes of text are in it and below it, of which each may be copied once.
+    fn text(&self) -> usize {
+        let own: usize = self.attributes.iter().map(|(_, value)| value.len()).sum();
+        own.saturating_add(self.children.iter().map(Self::text).fold(0, usize::saturating_add))
     }
 
     fn children(&self, name: &str) -> impl Iterator<Item = &Self> {
@@ -184,8 +193,17 @@ impl Types {
             .iter()
             .filter_map(|class| Some((class.number("id")?, class.attribute("name")?)))
             .collect();
-        let types = classes.iter().filter_map(|class| declared(class, &names));
-        Ok(Self(types.map(|declared| (declared.id, declared)).collect()))
+        let mut types = HashMap::default();
+        let mut left = MOST_TEXT;
+        for class in classes {
+            left = left
+                .checked_sub(class.text())
+                .ok_or_else(|| bytes.damage("metadata with more text than can be meant"))?;
+            if let Some(declared) = declared(class, &names) {
+                types.insert(declared.id, declared);
+            }
+        }
+        Ok(Self(types))
     }
 
     pub fn get(&self, id: i64) -> Option<&Type> {

@@ -20,6 +20,16 @@ pub enum Value {
     Constant(i64, i64),
 }
 
+impl Value {
+    /// How many values it consists of.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Object(_, values) | Self::List(values) => 1 + values.iter().map(Self::size).sum::<usize>(),
+            _ => 1,
+        }
+    }
+}
+
 /// How deep values stand in each other at most.
 const DEEPEST: usize = 16;
 

@@ -26,6 +26,11 @@ const LOOKED_AT: usize = 2_000;
 const VALUES: u32 = 2_000;
 const NESTED: u32 = 16;
 
+/// So many values of constants are kept, and so many are read in all for the fields of markers; and for one text so many count for one.
+const KEPT: usize = 1 << 20;
+const READ: usize = 1 << 27;
+const LARGE: usize = 1 << 10;
+
 /// What the front-end takes for its own.
 const TAKEN: [&str; 6] = ["type", "cause", "stack", "category", "name", "color"];
 
@@ -190,9 +195,46 @@ pub fn number(whole: i64) -> f64 {
     whole as f64
 }
 
-/// The texts of a chunk's constants.
-#[derive(Debug, Default)]
-pub struct Texts(HashMap<(i64, i64), Option<Rc<str>>>);
+/// What a chunk's constants were found to be.
+#[derive(Debug)]
+pub struct Texts {
+    words: HashMap<(i64, i64), Option<Rc<str>>>,
+    /// Of those with fields of their own, as many as there is room for.
+    objects: HashMap<(i64, i64), Rc<Value>>,
+    room: usize,
+    /// So many values more may be read for it: each event may be of another one, which may be as large as its chunk.
+    left: usize,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self { words: HashMap::new(), objects: HashMap::new(), room: KEPT, left: READ }
+    }
+}
+
+impl Texts {
+    /// What a constant stands for; nothing where it cannot be looked at any more.
+    fn object(&mut self, chunk: &Chunk, type_id: i64, index: i64) -> Rc<Value> {
+        if let Some(known) = self.objects.get(&(type_id, index)) {
+            return Rc::clone(known);
+        }
+        if self.left == 0 {
+            return Rc::new(Value::Nothing);
+        }
+        let value = Rc::new(chunk.resolve(&Value::Constant(type_id, index)));
+        let size = value.size();
+        self.left = self.left.saturating_sub(size);
+        if size > self.room {
+            self.objects.clear();
+            self.room = KEPT;
+        }
+        if let Some(room) = self.room.checked_sub(size) {
+            self.room = room;
+            self.objects.insert((type_id, index), Rc::clone(&value));
+        }
+        value
+    }
+}
 
 /// What stands in a field of a marker.
 #[derive(Debug, Clone)]
@@ -207,7 +249,7 @@ pub type Data = Vec<(Rc<str>, Cell)>;
 
 /// A field for each that has a value.
 pub fn data(chunk: &Chunk, fields: &[Shown], values: &[Value], texts: &mut Texts) -> Data {
-    let cell = |field: &Shown| Some((field.key.clone(), cell(chunk, field, values, texts)?));
+    let cell = |field: &Shown| Some((field.key.clone(), cell(chunk, field, &field.path, values, texts)?));
     fields.iter().filter_map(cell).collect()
 }
 
@@ -238,32 +280,45 @@ impl Cell {
     }
 }
 
-fn cell(chunk: &Chunk, field: &Shown, values: &[Value], texts: &mut Texts) -> Option<Cell> {
-    let (last, path) = field.path.split_last()?;
-    let mut values = std::borrow::Cow::Borrowed(values);
-    for row in path {
-        let inner = chunk.resolve(values.get(*row)?);
-        let Value::Object(_, inner) = inner else { return None };
-        values = inner.into();
+/// What a field has at the end of a path from these values on.
+fn cell(chunk: &Chunk, field: &Shown, path: &[usize], values: &[Value], texts: &mut Texts) -> Option<Cell> {
+    let (first, path) = path.split_first()?;
+    let value = values.get(*first)?;
+    if !path.is_empty() {
+        return match value {
+            Value::Object(_, inner) => cell(chunk, field, path, inner, texts),
+            Value::Constant(type_id, index) => match &*texts.object(chunk, *type_id, *index) {
+                Value::Object(_, inner) => cell(chunk, field, path, inner, texts),
+                _ => None,
+            },
+            _ => None,
+        };
     }
-    let value = values.get(*last)?;
     if field.shape == Shape::Text {
         // Most are of a constant that other events have as well.
         let key = if let Value::Constant(type_id, index) = value { Some((*type_id, *index)) } else { None };
-        if let Some(known) = key.and_then(|key| texts.0.get(&key)) {
+        if let Some(known) = key.and_then(|key| texts.words.get(&key)) {
             return known.clone().map(Cell::Text);
         }
         let text: Option<Rc<str>> = Words::of(chunk).text(value).map(|text| cut(&text).into());
         if let Some(key) = key {
-            texts.0.insert(key, text.clone());
+            texts.words.insert(key, text.clone());
         }
         return text.map(Cell::Text);
     }
     let unit = if let Shape::Unit(unit) = field.shape { unit } else { Unit::Plain };
     let ticks = Ticks(chunk.header);
-    let whole = match chunk.resolve(value) {
-        Value::Whole(whole) => whole,
-        Value::Number(number) => return converted(number, unit, ticks),
+    let of_constant;
+    let value = match value {
+        Value::Constant(type_id, index) => {
+            of_constant = texts.object(chunk, *type_id, *index);
+            &*of_constant
+        }
+        value => value,
+    };
+    let whole = match value {
+        Value::Whole(whole) => *whole,
+        Value::Number(number) => return converted(*number, unit, ticks),
         _ => return None,
     };
     // What JFR does not know it gives as the least number that there is.
@@ -319,7 +374,10 @@ impl<'c> Words<'c> {
             return None;
         }
         self.depth += 1;
-        let text = self.text_of(self.chunk.resolve(value));
+        let value = self.chunk.resolve(value);
+        // What is read for it counts, too, once it is a lot.
+        self.left = self.left.saturating_sub(u32::try_from(value.size() / LARGE).unwrap_or(u32::MAX));
+        let text = self.text_of(value);
         self.depth -= 1;
         text
     }

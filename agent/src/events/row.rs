@@ -17,6 +17,9 @@ use crate::facade::Told;
 /// So many of a kind are shown in all: a recording is to fit into memory, and into a browser.
 const MOST: u64 = 100_000;
 
+/// Where none is left out so many are to come in a second, however many there are already.
+const FEWEST: u64 = 8;
+
 /// What took so long matters most: it is shown where there are already too many,
 const LONG_NS: u64 = 50_000_000;
 /// until there are so many times more.
@@ -225,12 +228,11 @@ impl Counts {
     pub fn pace(&self, now: u64, most_in_a_second: u64) -> Pace {
         const OFTEN: u64 = 50_000;
         let before = self.admitted.fetch_add(1, Relaxed);
+        // The more there are already, the fewer are to come: else those of a day would be more than anybody can open.
+        let most = (most_in_a_second / (1 + before / OFTEN)).max(FEWEST);
         match self.place(now) {
-            (place, _) if place.is_multiple_of(most_in_a_second) => Pace::Fewer,
-            _ if before % OFTEN == OFTEN - 1 => Pace::Fewer,
-            (_, Some(last)) if last < most_in_a_second / 4 => {
-                Pace::More(most_in_a_second / (2 * last.max(1)))
-            }
+            (place, _) if place.is_multiple_of(most) => Pace::Fewer,
+            (_, Some(last)) if last < most / 4 => Pace::More(most / (2 * last.max(1))),
             _ => Pace::Same,
         }
     }
@@ -282,6 +284,13 @@ mod tests {
         assert_eq!(fewer, 5, "once for each budget");
         let paces = [10, 10, 11, 11].map(|at| counts.pace(at * second, 200));
         assert_eq!(paces, [Pace::Same, Pace::Same, Pace::More(50), Pace::Same], "after a second with two");
+        // After a first fifty thousand half as many are to come.
+        let fewer =
+            |counts: &Counts| (0..1_000).filter(|_| counts.pace(20 * second, 200) == Pace::Fewer).count();
+        for _ in 0..50_000 {
+            counts.pace(19 * second, 200);
+        }
+        assert_eq!(fewer(&counts), 10);
         let report = counts.report();
         assert_eq!((report.count, report.shown), (1_000, 0), "none has come into a recording");
         counts.show();

@@ -56,9 +56,20 @@ impl Jvmti {
 
     /// True while a thread has started and not ended.
     pub fn alive(self, thread: jthread) -> bool {
+        self.is_in(thread, jvmti_sys::JVMTI_THREAD_STATE_ALIVE)
+    }
+
+    /// True while a thread waits: for a lock, to be notified, or to be let on.
+    pub fn waits(self, thread: jthread) -> bool {
+        const EITHER: u32 =
+            jvmti_sys::JVMTI_THREAD_STATE_WAITING | jvmti_sys::JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER;
+        self.is_in(thread, EITHER)
+    }
+
+    fn is_in(self, thread: jthread, either: u32) -> bool {
         let mut state = 0;
         let asked = call!(self, GetThreadState(thread => jthread, &raw mut state => *mut jint));
-        asked.is_ok() && state.cast_unsigned() & jvmti_sys::JVMTI_THREAD_STATE_ALIVE != 0
+        asked.is_ok() && state.cast_unsigned() & either != 0
     }
 
     /// Starts the agent's own thread, of which the program sees nothing, on a fresh `java.lang.Thread`. `argument` is for the body.

@@ -10,7 +10,7 @@ use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
-use super::stacks::Stacks;
+use super::stacks::{Stacks, Wants};
 use super::{CodeAt, Jvm, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
@@ -175,11 +175,15 @@ impl Jvm for Live<'_, '_> {
         }
     }
 
-    fn wanted(&mut self, threads: &[(u32, u32)], owners: usize) -> Vec<Option<Wanted>> {
+    fn wanted(&mut self, threads: &[(u32, u32)], locks: usize, owners: usize) -> Vec<Option<Wanted>> {
         let stacks = &mut self.questions.stacks;
         stacks.find(threads, self.env);
         let each = threads.iter().enumerate();
-        each.map(|(row, (tid, serial))| stacks.wanted(*tid, *serial, row < owners, self.env)).collect()
+        each.map(|(row, (tid, serial))| {
+            let wants = Wants { lock: row < locks, owner: row < owners };
+            stacks.wanted(*tid, *serial, wants, self.env)
+        })
+        .collect()
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {

@@ -159,7 +159,7 @@ impl Jvm for Pretend {
 
     fn make_ids(&mut self) {}
 
-    fn wanted(&mut self, threads: &[(u32, u32)], _: usize) -> Vec<Option<Wanted>> {
+    fn wanted(&mut self, threads: &[(u32, u32)], _: usize, _: usize) -> Vec<Option<Wanted>> {
         vec![self.wanted.clone(); threads.len()]
     }
 

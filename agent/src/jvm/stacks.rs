@@ -26,6 +26,15 @@ const OWNERS_SINCE: u32 = 17;
 /// somebody meanwhile.
 const MOST: usize = DEEPEST + 256;
 
+/// What is asked of what a thread wants.
+#[derive(Debug, Clone, Copy)]
+pub struct Wants {
+    /// It has said that it wants a lock: to know nothing of one is to know that it has it.
+    pub lock: bool,
+    /// Who has it is asked, too.
+    pub owner: bool,
+}
+
 /// Threads that were asked about, and room for their stacks.
 pub struct Stacks {
     jvmti: Jvmti,
@@ -81,7 +90,7 @@ impl Stacks {
     }
 
     /// What a thread wants to enter, waits on or is parked on, and who has it; of a monitor, if that is asked for.
-    pub fn wanted(&mut self, tid: u32, serial: u32, ask_owner: bool, env: &mut JNIEnv<'_>) -> Option<Wanted> {
+    pub fn wanted(&mut self, tid: u32, serial: u32, wants: Wants, env: &mut JNIEnv<'_>) -> Option<Wanted> {
         let (_, java_thread) = self.registry.slot(tid, serial)?;
         let thread = self.thread(serial, java_thread, env)?;
         let jvmti = self.jvmti;
@@ -93,10 +102,12 @@ impl Stacks {
                     let blocker = Blocker::of(&thread, env);
                     let told = blocker.map(|blocker| blocker.told(jvmti, env));
                     let told = told.map(|(class, owner)| Wanted { class, owner });
-                    return Ok(told.or_else(|| none.is_err().then(Wanted::default)));
+                    // It may not be told what, or it may have thrown in the place of waiting, of which the JVM does not tell.
+                    let something = || if wants.lock { none.is_err() } else { jvmti.waits(thread.as_raw()) };
+                    return Ok(told.or_else(|| something().then(Wanted::default)));
                 }
             };
-            let owner = if ask_owner && jvmti.jdk().is_some_and(|jdk| jdk >= OWNERS_SINCE) {
+            let owner = if wants.owner && jvmti.jdk().is_some_and(|jdk| jdk >= OWNERS_SINCE) {
                 jvmti.owner(monitor).ok().flatten()
             } else {
                 None

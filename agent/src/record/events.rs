@@ -56,11 +56,10 @@ impl Recorder {
         });
         let threads: Vec<_> = waiting.iter().map(|waiting| (waiting.tid, waiting.serial)).collect();
         let locks = waiting.iter().filter(|waiting| is_lock(waiting)).count();
-        let wanted = jvm.wanted(&threads, locks.min(OWNERS));
+        let wanted = jvm.wanted(&threads, locks, locks.min(OWNERS));
         let each = waiting.into_iter().zip(wanted);
         each.filter_map(|(waiting, wanted)| {
-            // Of what a thread waits on newer JDKs do not tell.
-            let wanted = wanted.or_else(|| (!is_lock(&waiting)).then(Wanted::default))?;
+            let wanted = wanted?;
             let stack = jvm.stack(waiting.tid, waiting.serial, &mut || {});
             Some(Still { waiting, wanted, frames: stack.map(|stack| stack.frames).unwrap_or_default() })
         })
