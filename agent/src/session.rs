@@ -290,7 +290,7 @@ impl Session {
         registry().refresh_cpu();
         self.courses.tell_all();
         let still = self.still_waiting(resolver, env);
-        rig::close();
+        self.rig.pause();
         // What threads have run since their last signal is of this dump, too.
         self.take_unsignalled();
         self.finish_counts(resolver, env);
@@ -304,7 +304,7 @@ impl Session {
         // What was not over then will be told when it is.
         self.recorder.recording.forget_marks(&marks);
         self.take_unsignalled();
-        self.rig.open();
+        self.rig.go_on();
         written
     }
 

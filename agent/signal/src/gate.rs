@@ -67,7 +67,7 @@ impl<T> Gate<T> {
         self.published.swap(core::ptr::null_mut(), Ordering::AcqRel)
     }
 
-    /// True once no handler is inside. Ask only after `close`.
+    /// True once no handler is inside. To be asked after `close`; or after something was written that whoever comes in later goes by.
     pub fn empty(&self) -> bool {
         // A change, not a load (see the top). Its acquire pairs with each leaver's release: what a handler did
         // inside happened before.

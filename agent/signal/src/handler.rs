@@ -68,6 +68,8 @@ pub struct Sampler {
     pub user_only: bool,
     /// A thread rests after a walk that is dear; else just until it has run for an interval.
     pub rests: bool,
+    /// Set by the agent while it reads what there is: no sample is taken, but no signal is lost, either.
+    pub paused: AtomicBool,
     pub outlet: Outlet,
     pub slots: Slots<'static>,
     pub counters: Counters,
@@ -235,11 +237,13 @@ fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u
     if matches!(cause, Cause::Perf) {
         SPENT.signal();
     }
-    let Some(slot) = slot else { return cause.weight_of_a_stranger().is_some() };
+    let paused = sampler.paused.load(Ordering::Relaxed);
+    let Some(slot) = slot else { return !paused && cause.weight_of_a_stranger().is_some() };
     if sampler.by_signals(cause) {
         slot.count_signal();
     }
     match cause {
+        _ if paused => false,
         Cause::Foreign => false,
         Cause::Own => true,
         _ if slot.resting(cpu) => {

@@ -85,6 +85,8 @@ impl Virtuals {
             taken.is_ok()
         };
         let entry = self.bucket(id).iter().find(free)?;
+        // Nobody else writes there from here on, whatever whoever had it has left.
+        entry.purpose.clear();
         let table = self.entries.load(Ordering::Acquire) as usize;
         (core::ptr::from_ref(entry) as usize).checked_sub(table)
     }
@@ -150,10 +152,10 @@ mod tests {
             [30, 31, 32, 0].map(|id| virtuals.purpose(id).map(|one| one.read().0)),
             [Some(5), Some(6), None, None]
         );
-        // It is given back by the program.
-        entry(first).purpose.clear();
+        // It is given back by the program, and whoever has it next has nothing of what was left in it.
         entry(first).id.store(0, Ordering::Relaxed);
         assert_eq!([30, 31].map(|id| context(&virtuals, id)), [0, 6]);
+        assert_eq!((virtuals.claim(30), context(&virtuals, 30)), (Some(first), 0));
     }
 
     #[test]

@@ -123,6 +123,8 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
+        // A child that was forked meanwhile and runs no other program has the descriptor, too: the event would go on for as long as that lives.
+        self.stop();
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 }

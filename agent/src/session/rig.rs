@@ -69,6 +69,7 @@ impl Rig {
             interval: clock::nanos(interval),
             user_only: engine.user_only(),
             rests: engine.rests(),
+            paused: AtomicBool::new(false),
             slots: registry().slots(),
             outlet: Outlet { lanes: &[], wake: wake::semaphore() },
             counters: Counters::default(),
@@ -90,6 +91,22 @@ impl Rig {
     /// Lets handlers in.
     pub fn open(&self) {
         GATE.open(self.sampler);
+    }
+
+    /// Takes no samples until `go_on`; waits until none is being taken. Handlers go on counting signals.
+    pub fn pause(&self) {
+        self.set_paused(true);
+        settled(|| GATE.empty());
+    }
+
+    /// Takes samples again.
+    pub fn go_on(&self) {
+        self.set_paused(false);
+    }
+
+    fn set_paused(&self, paused: bool) {
+        // SAFETY: alive as long as the rig; an atomic.
+        unsafe { &(*self.sampler).paused }.store(paused, Ordering::Relaxed);
     }
 
     /// Lets events in.

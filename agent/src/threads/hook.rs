@@ -31,8 +31,16 @@ static END_KEY: Lazy<Option<libc::pthread_key_t>> = Lazy::new(|| {
     (made == 0).then_some(key)
 });
 
-/// Where the libraries lie whose imports have been changed.
-static DONE: Lazy<Mutex<Vec<usize>>> = Lazy::new(Mutex::default);
+/// The libraries that are loaded whose imports have been looked at.
+static DONE: Lazy<Mutex<Vec<Done>>> = Lazy::new(Mutex::default);
+
+/// One of them: where it lies, and one of its imports that was changed, if it has any. Another library may come to lie where it was.
+#[derive(Clone, Copy)]
+struct Done {
+    base: usize,
+    end: usize,
+    place: Option<usize>,
+}
 
 static SEEN: Loaded = Loaded::new();
 
@@ -56,17 +64,47 @@ impl Loaded {
 /// Sends the `pthread_create` of every loaded library through here; those that are done already stay as they are.
 pub fn install() {
     Lazy::force(&END_KEY);
+    // The system's own is the linker's answer, or in older code a way to ask the linker that lies in the library itself.
+    let system = library_of(libc::pthread_create as *const () as usize);
     let mut done = DONE.lock();
+    let before = std::mem::take(&mut *done);
+    let ours = create as *const () as usize;
     let mut visit = |object: &Object| {
-        let base = object.base;
-        if !done.contains(&base) && !object.holds(create as *const () as usize) {
-            done.push(base);
-            for place in object.imports(c"pthread_create") {
-                object.write(place, create as *const () as usize);
-            }
+        let Object { base, end, .. } = *object;
+        if object.holds(ours) {
+            return;
         }
+        let known = before.iter().find(|known| known.base == base && known.end == end);
+        let still = known.filter(|known| known.place.is_some_and(|place| object.read(place) == Some(ours)));
+        let mut places = if still.is_some() { Vec::new() } else { object.imports(c"pthread_create") };
+        // Where somebody else has put himself in between he would be left out; such threads are found when they are looked for.
+        places.retain(|place| {
+            object
+                .read(*place)
+                .is_some_and(|value| value == ours || system.contains(&value) || object.holds(value))
+        });
+        for place in &places {
+            object.write(*place, ours);
+        }
+        let place = still.and_then(|known| known.place).or(places.first().copied());
+        done.push(Done { base, end, place });
     };
-    let mut visit: &mut dyn FnMut(&Object) = &mut visit;
+    each(&mut visit);
+}
+
+/// Where the library lies whose address this is; nowhere if there is none.
+fn library_of(address: usize) -> std::ops::Range<usize> {
+    let mut found = 0..0;
+    each(&mut |object: &Object| {
+        if object.holds(address) {
+            found = object.base..object.end;
+        }
+    });
+    found
+}
+
+/// Visits each library that is loaded.
+fn each(mut visit: &mut dyn FnMut(&Object)) {
     // SAFETY: the callback gets `visit` back for as long as this call lasts.
     unsafe { libc::dl_iterate_phdr(Some(each_object), (&raw mut visit).cast()) };
 }
@@ -258,6 +296,15 @@ impl Object {
             }
         }
         places
+    }
+
+    /// The address that stands there.
+    fn read(&self, place: usize) -> Option<usize> {
+        if !self.holds(place) {
+            return None;
+        }
+        // SAFETY: an aligned pointer of the object's, which is loaded; others may write it at the same time.
+        Some(unsafe { (*(place as *const AtomicUsize)).load(Ordering::Acquire) })
     }
 
     /// Writes one address, into pages that may have been sealed.

@@ -106,6 +106,22 @@ final class Agent {
         go(CELLS.get(), context);
     }
 
+    /** It does so for as long as it does work that was given to it. */
+    static void carry(int context) {
+        ByteBuffer cell = CELLS.get();
+        go(cell, context);
+        if (context != 0) {
+            countUnseen(cell);
+        }
+    }
+
+    /** The calling thread has begun a context or a trace in this cell of its own, which may be one that no handler finds. */
+    static void countUnseen(ByteBuffer cell) {
+        if (cell.capacity() == Virtuals.UNSEEN) {
+            lost();
+        }
+    }
+
     static native int protocol();
 
     /** The calling thread's; null if it can have none. */

@@ -23,9 +23,9 @@ final class Carried {
         @Override
         public void run() {
             int before = Agent.now();
-            Trace there = Trace.enter(trace);
+            Trace there = Trace.carry(trace);
             try {
-                Agent.go(context);
+                Agent.carry(context);
                 work.run();
             } finally {
                 there.close();
@@ -47,9 +47,9 @@ final class Carried {
         @Override
         public T call() throws Exception {
             int before = Agent.now();
-            Trace there = Trace.enter(trace);
+            Trace there = Trace.carry(trace);
             try {
-                Agent.go(context);
+                Agent.carry(context);
                 return work.call();
             } finally {
                 there.close();

@@ -29,13 +29,17 @@ public final class Scope implements AutoCloseable {
         }
         // Whatever the program's own classes throw here they would not have thrown without the agent.
         try {
-            ByteBuffer cell = Agent.CELLS.get();
-            int outer = Agent.context(cell);
+            int outer = Agent.context(Agent.CELLS.get());
             Scope scope = NONE;
             try {
                 scope = Kind.of(context).scope(context, outer);
             } finally {
+                // The program's own classes may have been in contexts meanwhile: a virtual thread has given back the cell of before.
+                ByteBuffer cell = Agent.CELLS.get();
                 Agent.go(cell, scope == NONE ? outer : scope.context);
+                if (scope != NONE) {
+                    Agent.countUnseen(cell);
+                }
             }
             return scope;
         } catch (Throwable mistake) {

@@ -15,6 +15,8 @@ public final class Trace implements AutoCloseable {
 
     /** They are nested so deep, as contexts are. */
     private static final int DEEPEST = 64;
+    /** The place of one that is deeper. */
+    private static final int BEYOND = -1;
     private static final int DIGITS = 16;
     /** The value of each of ASCII's that is a hexadecimal digit; below nothing: it is none. Both cases will do. */
     private static final byte[] VALUES = new byte[128];
@@ -79,6 +81,7 @@ public final class Trace implements AutoCloseable {
             // Whatever comes now, whoever has it can end it.
             trace = begun;
             Agent.go(cell, depth + 1, high, low, span);
+            Agent.countUnseen(cell);
         } catch (Throwable mistake) {
             // There is no memory left, or no stack.
         }
@@ -89,9 +92,25 @@ public final class Trace implements AutoCloseable {
         return open == null ? 0 : (int) open[DEPTH];
     }
 
-    /** What {@link #now} has told, on whichever thread. */
-    static Trace enter(long[] ids) {
-        return ids == null ? enter(0, 0, 0) : enter(ids[0], ids[1], ids[2]);
+    /** What {@link #now} has told, on whichever thread; null: none. Also where that has left as many open as there can be: the work is not theirs. */
+    static Trace carry(long[] ids) {
+        long high = ids == null ? 0 : ids[0];
+        long low = ids == null ? 0 : ids[1];
+        long span = ids == null ? 0 : ids[2];
+        long[] open = OPEN.get();
+        if (depth(open) < DEEPEST) {
+            return enter(high, low, span);
+        }
+        Trace trace = NONE;
+        try {
+            Trace begun = new Trace(Thread.currentThread(), BEYOND, 0);
+            ByteBuffer cell = Agent.CELLS.get();
+            trace = begun;
+            Agent.go(cell, DEEPEST + 1, high, low, span);
+        } catch (Throwable mistake) {
+            // As above.
+        }
+        return trace;
     }
 
     /** The ids of the trace that the calling thread works in; null: it works in none. */
@@ -162,17 +181,27 @@ public final class Trace implements AutoCloseable {
             return;
         }
         long[] open = OPEN.get();
+        if (place == BEYOND) {
+            show(open, depth(open));
+            return;
+        }
         int depth = (place - FIRST) / WORDS;
         if (depth >= depth(open) || open[place] != number) {
             return;
         }
+        show(open, depth);
+        // Not before: where there was no stack left for that it can be closed again.
+        open[DEPTH] = depth;
+    }
+
+    /** The calling thread works in the innermost of so many. */
+    private static void show(long[] open, int depth) {
         ByteBuffer cell = Agent.CELLS.get();
+        int end = FIRST + depth * WORDS;
         if (depth == 0) {
             Agent.go(cell, 0, 0, 0, 0);
         } else {
-            Agent.go(cell, depth, open[place - WORDS + 1], open[place - WORDS + 2], open[place - WORDS + 3]);
+            Agent.go(cell, depth, open[end - WORDS + 1], open[end - WORDS + 2], open[end - WORDS + 3]);
         }
-        // Not before: where there was no stack left for that it can be closed again.
-        open[DEPTH] = depth;
     }
 }

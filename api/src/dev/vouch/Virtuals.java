@@ -26,7 +26,6 @@ final class Virtuals {
         @SuppressWarnings("deprecation")
         int place = TABLE == null ? -1 : Agent.claim(self.getId());
         if (place < 0) {
-            Agent.lost();
             return ByteBuffer.allocate(UNSEEN).order(ByteOrder.nativeOrder());
         }
         ByteBuffer cell = TABLE.duplicate();
