@@ -24,6 +24,7 @@ use crate::given::{self, FILES, Given, Options, Start, seen};
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
 use crate::left::{self, Made, copy_whole};
+use crate::run::heeded;
 use crate::say::{show, unmarked};
 use crate::terminal::{State, Terminal};
 
@@ -61,9 +62,9 @@ pub fn attach(attach: Attach) -> Result<String, String> {
     // Who does not want to wait for the JVM to write has Ctrl-\ after Ctrl-C.
     signal_hook::flag::register_conditional_default(SIGQUIT, Arc::clone(&asked))
         .and_then(|_| {
-            let mut signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM].iter();
-            signals
-                .try_for_each(|signal| signal_hook::flag::register(*signal, Arc::clone(&asked)).map(|_| ()))
+            // What is ignored stays so: `nohup` has it so, and a shell for what it runs in the background.
+            let mut signals = heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]).into_iter();
+            signals.try_for_each(|signal| signal_hook::flag::register(signal, Arc::clone(&asked)).map(|_| ()))
         })
         .map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
     let mut line = Line::open(jvm::find(&whom.jvm)?)?;
@@ -119,13 +120,22 @@ pub fn start(attach: Attach) -> Result<String, String> {
 
 /// In which state one is.
 pub fn status(whom: &Whom) -> Result<String, String> {
-    Line::open(jvm::find(&whom.jvm)?)?.command("status", &Given::default()).map(|()| String::new())
+    let jvm = jvm::find(&whom.jvm)?;
+    if jvm.agent.is_none() {
+        return Ok("no recording is running\n".to_owned());
+    }
+    Line::open(jvm)?.command("status", &Given::default()).map(|()| String::new())
 }
 
 /// Ends one, or writes what there is.
 pub fn ask(word: &'static str, to: To) -> Result<String, String> {
     let To { whom, places: Options { mut given, .. } } = to;
-    let mut line = Line::open(jvm::find(&whom.jvm)?)?;
+    let jvm = jvm::find(&whom.jvm)?;
+    if jvm.agent.is_none() {
+        let pid = jvm.pid;
+        return Err(format!("no recording is running in process {pid}: `vouch start {pid}` begins one"));
+    }
+    let mut line = Line::open(jvm)?;
     line.name_there(&mut given)?;
     line.command(word, &given)?;
     Ok(String::new())
@@ -345,23 +355,23 @@ impl Line {
 
     /// Brings what the JVM has written to where it is wanted.
     fn fetch(&mut self) -> Result<(), String> {
+        let (mut mistakes, mut keep) = (Vec::new(), false);
         for (there, wanted) in &self.fetched {
             let fetched = self.terminal.open(there).and_then(|mut file| copy_whole(&mut file, wanted));
             match fetched {
                 Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Err(format!(
-                        "{} is not there: who ended the recording has had it written elsewhere",
-                        wanted.display()
-                    ));
-                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => mistakes.push(format!(
+                    "{} is not there: who ended the recording has had it written elsewhere",
+                    wanted.display()
+                )),
                 Err(error) => {
-                    let why = format!("{} cannot be fetched: {error}", wanted.display());
-                    return Err(why + &self.keep());
+                    mistakes.push(format!("{} cannot be fetched: {error}", wanted.display()));
+                    keep = true;
                 }
             }
         }
-        Ok(())
+        let kept = if keep { self.keep() } else { String::new() };
+        if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ") + &kept) }
     }
 }
 

@@ -11,15 +11,17 @@ use clap::Args;
 use indexmap::IndexSet;
 use inferno::differential;
 use inferno::flamegraph::from_lines;
-use vouch_formats::flame;
+use vouch_formats::{INNER, OUTER, flame};
+use vouch_recording::LEFT_OUT;
 use vouch_report::plain;
 
 use crate::chosen::{By, Says, VM, Wanted};
 use crate::profile::{Profile, Sample};
+use crate::rewrite::beside_as;
 
 #[derive(Args)]
 pub struct How {
-    /// The picture to be written (.svg), or the stacks for another tool to draw (.folded) [default: the profile's name with .svg]
+    /// The picture to be written (.svg), or the stacks for another tool to draw (.folded) [default: the profile's name with .flame.svg]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Below all stacks their thread, or what the innermost context says in this field: user, or Request.user; may be given again,
@@ -36,8 +38,7 @@ pub struct How {
 /// Writes the picture.
 pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let first = name.split(".json").next().unwrap_or_default();
-    let out = how.out.unwrap_or_else(|| profile.with_file_name(format!("{first}.svg")));
+    let out = how.out.unwrap_or_else(|| beside_as(profile, "flame", ".svg"));
     let text = out.extension().is_some_and(|ending| ending == "folded");
     if text { vouch_output::check(&out) } else { check(&out, ".svg or .folded") }?;
     let read = Profile::read(profile)?;
@@ -203,11 +204,19 @@ impl<'p> Stacks<'p> {
             let path = std::iter::successors(Some(leaf), |node| self.nodes[*node].parent);
             let mut rows: Vec<Row> = path.map(|node| self.nodes[node].row).collect();
             rows.reverse();
-            if inverted {
-                let says = rows.iter().take_while(|row| matches!(row, Row::Says(_))).count();
-                rows[says..].reverse();
+            let says = rows.iter().take_while(|row| matches!(row, Row::Says(_))).count();
+            let mut names: Vec<String> = Vec::new();
+            let (outer, inner) = (says + OUTER, rows.len().saturating_sub(INNER));
+            for (at, row) in rows.iter().enumerate() {
+                match () {
+                    () if at < outer || at >= inner => names.push(self.name(*row)),
+                    () if at == outer => names.push(LEFT_OUT.to_owned()),
+                    () => {}
+                }
             }
-            let names: Vec<String> = rows.into_iter().map(|row| self.name(row)).collect();
+            if inverted {
+                names[says..].reverse();
+            }
             format!("{} {own}", names.join(";"))
         })
     }

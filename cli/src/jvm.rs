@@ -70,7 +70,16 @@ pub fn all() -> Result<All, String> {
 
 /// The one that a person means: by its number, or by a part of what runs in it.
 pub fn find(who: &str) -> Result<Jvm, String> {
-    if let Ok(pid) = who.parse() {
+    if who.is_empty() {
+        return Err("say which JVM, by its process id or what it runs: the name is empty".to_owned());
+    }
+    if let Ok(pid) = who.parse::<u32>() {
+        // What asks a JVM is another thing for a thread.
+        if let Some(process) = status(pid, "Tgid").and_then(|process| process.trim().parse::<u32>().ok())
+            && process != pid
+        {
+            return Err(format!("{pid} is a thread of process {process}: say {process}"));
+        }
         return match of(pid) {
             Look::Jvm(jvm) => Ok(*jvm),
             Look::Gone => Err(format!("there is no process {pid}: `vouch list` shows the JVMs")),

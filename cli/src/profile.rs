@@ -29,6 +29,13 @@ pub struct Meta {
     /// Another tool's profile has none.
     #[serde(rename = "vouch")]
     report: Value,
+    /// Which process it is of, and since when: of one that is merged those of all.
+    vouch_process: Option<Value>,
+    vouch_processes: Option<Value>,
+    #[serde(default)]
+    start_time: Value,
+    #[serde(default)]
+    profiling_start_time: Value,
     categories: Vec<Category>,
 }
 
@@ -170,6 +177,13 @@ impl Profile {
         let wanted: Vec<bool> =
             self.threads.iter().map(|track| thread.is_none_or(|regex| regex.is_match(&track.name))).collect();
         self.samples().filter(move |sample| wanted[sample.thread])
+    }
+
+    /// What no other recording has: of which process it is, and when it began; `None` for a profile that does not say so.
+    pub fn began(&self) -> Option<String> {
+        let Meta { vouch_process, vouch_processes, start_time, profiling_start_time, .. } = &self.meta;
+        let process = vouch_processes.as_ref().or(vouch_process.as_ref())?;
+        Some(format!("{process} {start_time} {profiling_start_time}"))
     }
 
     /// The trust report that it carries, if this Vouch can read it.

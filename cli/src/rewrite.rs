@@ -45,12 +45,17 @@ impl<'a> Rewritten<'a> {
 
 /// `a.json.gz` → `a.merged.json.gz`, `a.vouch` → `a.recovered.json.gz`
 pub fn beside(file: &Path, word: &str) -> PathBuf {
-    const PACKED: &str = ".json.gz";
+    let ending = if file.extension().is_some_and(|ending| ending == "json") { ".json" } else { PACKED };
+    beside_as(file, word, ending)
+}
+
+const PACKED: &str = ".json.gz";
+
+/// The same with an ending of its own: `a.json.gz` → `a.flame.svg`
+pub fn beside_as(file: &Path, word: &str, ending: &str) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let endings = [(PACKED, PACKED), (".json", ".json"), (ENDING, PACKED)];
-    let cut = endings.into_iter().find_map(|(ending, made)| Some((name.strip_suffix(ending)?, made)));
-    let (first, ending) = cut.unwrap_or((&name, PACKED));
-    file.with_file_name(format!("{first}.{word}{ending}"))
+    let first = [PACKED, ".json", ENDING].into_iter().find_map(|known| name.strip_suffix(known));
+    file.with_file_name(format!("{}.{word}{ending}", first.unwrap_or(&name)))
 }
 
 #[cfg(test)]
@@ -69,5 +74,6 @@ mod tests {
         ] {
             assert_eq!(beside(Path::new(file), "w"), Path::new(made));
         }
+        assert_eq!(beside_as(Path::new("d/a.json.gz"), "w", ".svg"), Path::new("d/a.w.svg"));
     }
 }

@@ -75,7 +75,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
         Launcher::Unknown => command.env(EVERY_JVM, beside_others(&agent)?),
     };
     command.args(arguments);
-    let signals = SignalsInfo::<WithOrigin>::new(heeded());
+    let signals = SignalsInfo::<WithOrigin>::new(heeded(&ALL));
     let signals = signals.map_err(|error| format!("signals cannot be passed on: {error}"))?;
     let child = match command.spawn() {
         Ok(child) => child,
@@ -159,14 +159,16 @@ fn beside_others(agent: &str) -> Result<OsString, String> {
     Ok(options)
 }
 
-/// Signals that may be meant for the program. One that is ignored stays so, for the program too: `nohup` has it so.
-fn heeded() -> Vec<i32> {
+/// Signals that may be meant for the program.
+const ALL: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+
+/// Those of these signals that are not ignored. One that is stays so, for the program too: `nohup` has it so.
+pub fn heeded(signals: &[i32]) -> Vec<i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored =
         status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     let ignored = ignored.unwrap_or(0);
-    let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-    all.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).collect()
+    signals.iter().copied().filter(|signal| ignored & (1 << (signal - 1)) == 0).collect()
 }
 
 /// What another process sends to this one reaches the program; what a terminal's key sends does so by itself. Once the program has

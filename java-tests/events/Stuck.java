@@ -16,6 +16,7 @@ import java.util.concurrent.CountDownLatch;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 
+import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Mark;
 import dev.vouch.test.Profile;
@@ -76,6 +77,7 @@ public class Stuck {
         // Newer JDKs do not tell what it is.
         Check.that(Vm.major() > 21 || told, "it is told what that waits on");
         Check.that(!told || waits.get(0).says("class", "Stuck$Program$Bell"), "what it waits on");
+        Check.that(profile.marks("monitor_still_waits").stream().noneMatch(mark -> mark.track.name.equals("hasty")), "who was not let wait waits for nothing");
         // What came to its end is no wait that is not over.
         Check.that(marks.stream().noneMatch(mark -> mark.track.name.equals("main")), "the main thread waits for nothing");
 
@@ -100,6 +102,9 @@ public class Stuck {
             daemon("first", Program::first);
             daemon("second", Program::second);
             daemon("idle", Program::idle);
+            Thread hasty = new Thread(Program::hasty, "hasty");
+            hasty.setDaemon(true);
+            hasty.start();
             BOTH.await();
             for (Thread thread : DAEMONS) {
                 while (thread.getState() != (thread.getName().equals("idle") ? Thread.State.WAITING : Thread.State.BLOCKED)) {
@@ -143,6 +148,18 @@ public class Stuck {
                 throw new AssertionError(unexpected);
             }
             System.out.println("wants " + name + " " + System.nanoTime());
+        }
+
+        /** Older JVMs tell that it waits before they find that it may not. */
+        static void hasty() {
+            try {
+                BELL.wait(7);
+                throw new AssertionError();
+            } catch (InterruptedException | IllegalMonitorStateException expected) {
+                while (true) {
+                    Burn.work(1_000);
+                }
+            }
         }
 
         static void idle() {

@@ -19,6 +19,7 @@ use std::io::{self, Write};
 use vouch_recording::Recording;
 
 pub use meta::{Identity, Meta, VirtualThreads};
+pub use tree::{INNER, OUTER};
 
 /// A format, as a user meets it.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use std::iter;
 use vouch_recording::{Id, LEFT_OUT, Recording, StackRow, StringId, StringTable, Thread};
 
 /// Of a stack of more frames than both together so many are there: from the root, and up to the leaf.
-const OUTER: usize = 256;
-const INNER: usize = 256;
+pub const OUTER: usize = 256;
+pub const INNER: usize = 256;
 /// So many once the stacks that are cut have so many nodes of their own: no two of them need have their innermost frames in common.
 const FEW: usize = 16;
 const MOST: usize = 2 << 20;

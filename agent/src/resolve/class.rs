@@ -112,6 +112,8 @@ impl Method {
 #[derive(Debug)]
 pub struct Origins {
     has_modules: bool,
+    /// The program may have a SecurityManager, which is asked before it is told where a class comes from.
+    is_guarded: bool,
     /// The signature of the class whose `main` was started, and its jar or module once that is known.
     main_class: Option<String>,
     main_home: Mutex<Option<String>>,
@@ -124,6 +126,7 @@ impl Origins {
             Started::of(&property(c"sun.java.command"), &property(c"jdk.module.main"));
         Self {
             has_modules: jvmti.jdk().is_none_or(|jdk| jdk >= 9),
+            is_guarded: jvmti.jdk().is_none_or(|jdk| jdk < 24),
             main_class: class.map(|name| format!("L{};", name.replace('.', "/"))),
             main_home: Mutex::new(home),
         }
@@ -138,8 +141,8 @@ impl Origins {
     pub fn ask(&self, env: &mut JNIEnv<'_>, class: &JObject<'_>, signature: &str) -> Origin {
         let module = if self.has_modules { module_name(env, class) } else { None };
         let jdk = |resource: Option<String>| Origin { category: Category::Jdk, resource };
-        let Some((protocol, path)) = code_source(env, class) else {
-            let boot = java::ask(env, class, "getClassLoader", "Ljava/lang/ClassLoader;").is_none();
+        let Some((protocol, path)) = code_source(env, class, self.is_guarded) else {
+            let boot = java::ask(env, class, "getClassLoader0", "Ljava/lang/ClassLoader;").is_none();
             return match (boot, module) {
                 (true, module) => jdk(module.or_else(|| (!self.has_modules).then(|| "rt.jar".to_owned()))),
                 (false, module) => Origin { category: Category::Application, resource: module },
@@ -209,9 +212,11 @@ fn module_name(env: &mut JNIEnv<'_>, class: &JObject<'_>) -> Option<String> {
     java::text(env, name)
 }
 
-/// Protocol and path of the class's code source. The getters read fields; no handler of the program's is asked.
-fn code_source(env: &mut JNIEnv<'_>, class: &JObject<'_>) -> Option<(String, String)> {
-    let domain = java::ask(env, class, "getProtectionDomain", "Ljava/security/ProtectionDomain;")?;
+/// Protocol and path of the class's code source. The getters read fields; no handler of the program's is asked, nor, by what lies below, a
+/// SecurityManager of its own.
+fn code_source(env: &mut JNIEnv<'_>, class: &JObject<'_>, is_guarded: bool) -> Option<(String, String)> {
+    let ask = if is_guarded { "getProtectionDomain0" } else { "getProtectionDomain" };
+    let domain = java::ask(env, class, ask, "Ljava/security/ProtectionDomain;")?;
     let source = java::ask(env, &domain, "getCodeSource", "Ljava/security/CodeSource;")?;
     let location = java::ask(env, &source, "getLocation", "Ljava/net/URL;")?;
     let protocol = java::ask(env, &location, "getProtocol", "Ljava/lang/String;")?;

@@ -30,6 +30,7 @@ pub struct Run {
     /// Its stacks, if they are to be drawn, in microseconds.
     pub folded: Vec<String>,
     report: Option<TrustReport>,
+    began: Option<String>,
 }
 
 /// What it is called, and how a run has it.
@@ -85,12 +86,16 @@ impl Run {
                 Vec::new()
             },
             report: profile.report(),
+            began: profile.began(),
         })
     }
 
-    /// No two runs are alike to the last sample.
+    /// No two runs begin at the same moment in the same process; and of what does not say so, no two are alike to the last sample.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.samples == other.samples && self.all == other.all && self.methods == other.methods
+        match (&self.began, &other.began) {
+            (Some(began), Some(other)) => began == other,
+            _ => self.samples == other.samples && self.all == other.all && self.methods == other.methods,
+        }
     }
 
     pub fn path(&self) -> &str {

@@ -1,0 +1,59 @@
+/*
+ * A library that is unloaded leaves its place to the next one (an application that is deployed anew). Threads that the next one starts are there from
+ * their first instruction on, like everybody's: short ones would be missed otherwise, and nothing would show that they are.
+ *
+ * @test
+ * @summary short threads of a library that lies where another one did are sampled
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Reloaded
+ */
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.StandardCopyOption;
+
+import dev.vouch.test.Cc;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class Reloaded {
+    private static final int THREADS = 60;
+    private static final long MS = 15;
+
+    public static void main(String[] args) throws IOException {
+        Path first = Cc.library("starts");
+        Path second = Paths.get("").toAbsolutePath().resolve("libagain.so");
+        Files.copy(first, second, StandardCopyOption.REPLACE_EXISTING);
+        String reload = Cc.library("reload").toString();
+        Run run;
+        int tries = 0;
+        // The trigger: where the linker puts it nobody can ask for.
+        do {
+            run = Vm.with("interval=1ms").flags("-Xmx64m").run(Program.class, reload, first.toString(), second.toString()).ok();
+            tries++;
+        } while (!isSame(run) && tries < 5);
+        Skip.unless(isSame(run), "the second library lies elsewhere than the first one did");
+        double sampled = run.report().threads().stream().filter(thread -> thread.name.equals("java") && thread.cpuMs >= MS)
+            .mapToDouble(thread -> thread.sampledMs).sum();
+        Check.atLeast(0.9 * THREADS * MS, sampled, "ms of the second library's threads");
+    }
+
+    private static boolean isSame(Run run) {
+        return run.value("first").equals(run.value("second"));
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            System.load(args[0]);
+            System.out.println("first=" + run(args[1], 1, MS));
+            System.out.println("second=" + run(args[2], THREADS, MS));
+        }
+
+        static native long run(String library, int threads, long millis);
+    }
+}

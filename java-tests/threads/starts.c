@@ -1,0 +1,26 @@
+#include <pthread.h>
+#include <time.h>
+
+static long cpu_millis(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void *burn(void *millis)
+{
+    while (cpu_millis() < (long)millis)
+        ;
+    return 0;
+}
+
+/* One thread after the other, each of which burns so much. */
+void go(int threads, long millis)
+{
+    for (int at = 0; at < threads; at++) {
+        pthread_t thread;
+        if (pthread_create(&thread, 0, burn, (void *)millis) == 0)
+            pthread_join(thread, 0);
+    }
+}
