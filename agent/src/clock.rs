@@ -33,7 +33,12 @@ pub fn own_cpu() -> u64 {
 
 /// This long from now, as the calls that wait for a time of day want it.
 pub fn from_now(time: Duration) -> libc::timespec {
-    let until = epoch().saturating_add(nanos(time));
+    after(epoch(), time)
+}
+
+/// This long from a moment, by the clock that it was read from.
+pub fn after(moment: u64, time: Duration) -> libc::timespec {
+    let until = moment.saturating_add(nanos(time));
     libc::timespec {
         tv_sec: i64::try_from(until / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: libc::c_long::try_from(until % 1_000_000_000).unwrap_or(0),

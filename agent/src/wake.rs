@@ -1,4 +1,7 @@
 //! How the agent's thread is woken: one semaphore for the process, never destroyed, which a handler may post.
+//!
+//! It must not sleep for as long as somebody puts the machine's time of day back: where the system can wait by the clock that goes on (glibc
+//! since 2.30) it does.
 
 use std::time::Duration;
 
@@ -32,12 +35,29 @@ pub fn wake() {
     unsafe { libc::sem_post(semaphore()) };
 }
 
+/// As `sem_timedwait`, by any clock.
+type ClockWait =
+    unsafe extern "C" fn(*mut libc::sem_t, libc::clockid_t, *const libc::timespec) -> libc::c_int;
+
+static CLOCK_WAIT: Lazy<Option<ClockWait>> = Lazy::new(|| {
+    // SAFETY: asks for a name; what has it is that function.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, c"sem_clockwait".as_ptr());
+        (!found.is_null()).then(|| std::mem::transmute::<*mut libc::c_void, ClockWait>(found))
+    }
+});
+
 /// Waits until somebody wakes the agent, or the time is over.
 pub fn wait(time: Duration) {
-    let until = clock::from_now(time);
     // SAFETY: as above.
     unsafe {
-        libc::sem_timedwait(semaphore(), &raw const until);
+        if let Some(wait) = *CLOCK_WAIT {
+            let until = clock::after(clock::monotonic(), time);
+            wait(semaphore(), libc::CLOCK_MONOTONIC, &raw const until);
+        } else {
+            let until = clock::from_now(time);
+            libc::sem_timedwait(semaphore(), &raw const until);
+        }
         // Several lanes may have called at once: they are all looked at now.
         while libc::sem_trywait(semaphore()) == 0 {}
     }

@@ -12,11 +12,16 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
 use crate::document;
+use crate::run::heeded;
 use server::{Answer, Asked};
 use ui::FrontEnd;
 
@@ -70,11 +75,27 @@ pub fn view(profile: &Path, how: &How) -> Result<String, String> {
     );
     let _ = io::stdout().flush();
     let opened = if how.no_open { None } else { open(&address) };
+    if let Some(opened) = opened.clone() {
+        take_away_at_end(opened)?;
+    }
     server::serve(listener, idle, move |asked| site.answer(asked));
     if let Some(opened) = opened {
         let _ = remove_file(opened);
     }
     Ok("nobody asked for it any more\n".to_owned())
+}
+
+/// Whoever ends this by a key or a signal leaves no file behind.
+fn take_away_at_end(file: PathBuf) -> Result<(), String> {
+    let signals = Signals::new(heeded(&[SIGHUP, SIGINT, SIGTERM]));
+    let mut signals = signals.map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let _ = remove_file(&file);
+            let _ = emulate_default_handler(signal);
+        }
+    });
+    Ok(())
 }
 
 /// What is served, and to whom.

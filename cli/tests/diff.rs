@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -175,6 +176,16 @@ fn time_and_what_was_called_can_be_compared() {
     assert_eq!(several(&files, &["--time"])[0], "A.hot");
     assert_eq!(several(&files, &["--time", "--total"])[0], "main");
     let twice = run_diff(&[files[0].clone(), files[0].clone()], &[]);
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("are the same run"), "{twice:?}");
+    // Two that are alike to the last sample, and say that they are two.
+    let alike = |at: usize| {
+        let mut profile: Value = serde_json::from_slice(&fs::read(&files[0]).unwrap()).unwrap();
+        profile["meta"]["vouchProcess"] = json!(format!("{at}"));
+        file(&format!("alike-{at}.json"), &profile)
+    };
+    let two = run_diff(&[alike(1), alike(2)], &[]);
+    assert!(two.status.success(), "{two:?}");
+    let twice = run_diff(&[alike(1), alike(1)], &[]);
     assert!(String::from_utf8_lossy(&twice.stderr).contains("are the same run"), "{twice:?}");
     let alone = run_diff(&[files[0].clone(), files[5].clone()], &["--time"]);
     assert!(

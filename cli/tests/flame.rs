@@ -46,7 +46,7 @@ fn a_picture_has_each_method_with_its_time() {
     let path = file("a.json", &profile([10, 20, 10]));
     let output = vouch(&["flame"], &[&path]);
     assert!(output.status.success(), "{output:?}");
-    let picture = path.with_extension("svg");
+    let picture = path.with_extension("flame.svg");
     let all = titles(&picture);
     for expected in ["main (80 ms, 100", "ho:t&lt;b&gt; (60 ms, 75", "cold (20 ms, 25"] {
         assert_eq!(all.iter().filter(|title| title.starts_with(expected)).count(), 1, "{expected}: {all:?}");
@@ -82,13 +82,20 @@ fn deep_stacks_and_narrow_ones_are_their_callers() {
     });
     let path = file("deep.json", &deep);
     assert!(vouch(&["flame"], &[&path]).status.success());
-    let all = titles(&path.with_extension("svg"));
+    let all = titles(&path.with_extension("flame.svg"));
     assert!(
         all.len() < 500 && all.iter().any(|title| title.starts_with("main (100,000 ms, 100")),
         "{}",
         all.len()
     );
     assert!(!all.iter().any(|title| title.starts_with("narrow")));
+    // As text it is cut where the agent's own is.
+    let text = path.with_extension("folded");
+    assert!(vouch(&["flame", "--out", text.to_str().unwrap()], &[&path]).status.success());
+    let text = fs::read_to_string(&text).unwrap();
+    let deepest = text.lines().map(|line| line.split(';').count()).max();
+    assert_eq!((deepest, text.matches("[frames left out]").count()), (Some(513), 1));
+    assert!(text.contains("main;recurse;") && text.contains("main;narrow 1"), "both ends are there");
 }
 
 #[test]
@@ -171,7 +178,7 @@ fn stacks_stand_on_what_the_program_said() {
     let path = file("picture.json", &told());
     let output = vouch(&["flame", "--by", "user", "--where", "action=st;ore"], &[&path]);
     assert!(output.status.success(), "{output:?}");
-    let picture = path.with_extension("svg");
+    let picture = path.with_extension("flame.svg");
     let all = titles(&picture);
     for expected in ["user=moe (2 ms, 100", "main (2 ms, 100", "serve (2 ms, 100"] {
         assert_eq!(all.iter().filter(|title| title.starts_with(expected)).count(), 1, "{expected}: {all:?}");

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
+import java.util.stream.Stream;
 
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
@@ -42,6 +43,7 @@ public class Refusals {
     private static void nobody() throws Exception {
         Check.contains(Tool.vouch(HERE, "attach", "4194305").refused(), "there is no process 4194305", "a process that is not there");
         Check.contains(Tool.vouch(HERE, "attach", "dev.vouch.NotThere").refused(), "runs dev.vouch.NotThere", "a name that nobody has");
+        Check.contains(Tool.vouch(HERE, "stop", "").refused(), "the name is empty", "a variable that is not set");
         Process other = new ProcessBuilder("sleep", "100").start();
         try {
             String pid = Tool.vouch(HERE, "attach", Long.toString(Running.pid(other))).refused();
@@ -57,6 +59,12 @@ public class Refusals {
         try (Running child = Vm.without().flags(flag).start(Waits.class)) {
             child.awaitOut("ready");
             Check.contains(attach(child), sentence, "what is said of a JVM with " + flag);
+            // As `top -H` has it: another thread than the first.
+            try (Stream<Path> tasks = Files.list(Paths.get("/proc/" + child.pid() + "/task"))) {
+                String own = Long.toString(child.pid());
+                String task = tasks.map(path -> path.getFileName().toString()).filter(name -> !name.equals(own)).findFirst().get();
+                Check.contains(Tool.vouch(HERE, "attach", task).refused(), task + " is a thread of process " + own, "a thread's number");
+            }
             runsOn(child, 0);
         }
     }

@@ -81,7 +81,7 @@ pub static KEYS: [Key; 22] = [
             &[
                 "a profile, by its ending: .json, .json.gz, .folded, .html, .svg; give several.",
                 "%p is the pid, %t the start time, %{NAME} an environment variable.",
-                "Without one, vouch-%p.json.gz",
+                "Without one, vouch-%p.json.gz, or what the recording was started with",
             ],
         )
     },

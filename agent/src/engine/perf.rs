@@ -21,6 +21,8 @@ use crate::clock::nanos;
 pub struct Event {
     file: File,
     user_only: bool,
+    /// It goes on for as long as somebody has its page.
+    stays: bool,
 }
 
 /// How many events are open. The descriptors are the program's: it keeps three quarters of what it may have.
@@ -53,15 +55,15 @@ impl Event {
         attr.__bindgen_anon_1.sample_period = nanos(period);
         attr.__bindgen_anon_2.wakeup_events = 1;
         attr.set_disabled(1);
-        Self::make(attr, tid, user_only)
+        Self::make(attr, tid, user_only, false)
     }
 
     /// One that counts nothing and signals nobody. But the kernel looks after it each time that the thread gets a processor.
     pub fn idle(tid: u32) -> io::Result<Self> {
-        Self::make(attributes(PERF_COUNT_SW_DUMMY.into(), true), tid, true)
+        Self::make(attributes(PERF_COUNT_SW_DUMMY.into(), true), tid, true, true)
     }
 
-    fn make(mut attr: perf_event_attr, tid: u32, user_only: bool) -> io::Result<Self> {
+    fn make(mut attr: perf_event_attr, tid: u32, user_only: bool, stays: bool) -> io::Result<Self> {
         if OPEN.load(Ordering::Relaxed) >= most_descriptors() / SHARE {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
@@ -72,7 +74,7 @@ impl Event {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: a fresh descriptor that nobody else owns.
-        let event = Self { file: unsafe { File::from_raw_fd(descriptor) }, user_only };
+        let event = Self { file: unsafe { File::from_raw_fd(descriptor) }, user_only, stays };
         OPEN.fetch_add(1, Ordering::Relaxed);
         Ok(event)
     }
@@ -124,7 +126,9 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         // A child that was forked meanwhile and runs no other program has the descriptor, too: the event would go on for as long as that lives.
-        self.stop();
+        if !self.stays {
+            self.stop();
+        }
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -148,4 +152,33 @@ fn most_descriptors() -> usize {
     // SAFETY: writes one rlimit.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_ends_though_somebody_else_has_its_descriptor() {
+        let tid = crate::clock::own_tid();
+        // Nobody is to be signalled: what the kernel counts is enough.
+        let Ok(event) = Event::silent(tid, Duration::from_secs(100), true) else { return };
+        event.start().unwrap();
+        let child = event.file.try_clone().unwrap();
+        let count = || {
+            let mut count = [0_u8; 8];
+            std::io::Read::read_exact(&mut &child, &mut count).unwrap();
+            u64::from_ne_bytes(count)
+        };
+        let burn = || {
+            let until = crate::clock::own_cpu() + 3_000_000;
+            while crate::clock::own_cpu() < until {}
+        };
+        burn();
+        assert!(count() > 0, "it counts");
+        drop(event);
+        let ended = count();
+        burn();
+        assert_eq!(count(), ended, "nobody has stopped it");
+    }
 }
