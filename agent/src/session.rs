@@ -425,7 +425,7 @@ impl Session {
         rig::close();
     }
 
-    /// Takes in what was due while no signal was taken; the gate is closed.
+    /// Takes in what was due while no sample was taken; the gate is closed, or the rig paused.
     fn take_unsignalled(&mut self) {
         self.take_owed(&registry().settle());
     }

@@ -59,12 +59,15 @@ pub struct To {
 pub fn attach(attach: Attach) -> Result<String, String> {
     let Attach { whom, recording: Options { mut given, .. } } = attach;
     let asked = Arc::new(AtomicBool::new(false));
-    // Who does not want to wait for the JVM to write has Ctrl-\ after Ctrl-C.
-    signal_hook::flag::register_conditional_default(SIGQUIT, Arc::clone(&asked))
-        .and_then(|_| {
-            // What is ignored stays so: `nohup` has it so, and a shell for what it runs in the background.
-            let mut signals = heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]).into_iter();
-            signals.try_for_each(|signal| signal_hook::flag::register(signal, Arc::clone(&asked)).map(|_| ()))
+    // What is ignored stays so: `nohup` has it so, and a shell for what it runs in the background.
+    heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])
+        .into_iter()
+        .try_for_each(|signal| {
+            if signal == SIGQUIT {
+                // Who does not want to wait for the JVM to write has Ctrl-\ after Ctrl-C.
+                signal_hook::flag::register_conditional_default(signal, Arc::clone(&asked))?;
+            }
+            signal_hook::flag::register(signal, Arc::clone(&asked)).map(|_| ())
         })
         .map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
     let mut line = Line::open(jvm::find(&whom.jvm)?)?;

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -76,7 +76,7 @@ pub fn view(profile: &Path, how: &How) -> Result<String, String> {
     let _ = io::stdout().flush();
     let opened = if how.no_open { None } else { open(&address) };
     if let Some(opened) = opened.clone() {
-        take_away_at_end(opened)?;
+        take_away_at_end(opened);
     }
     server::serve(listener, idle, move |asked| site.answer(asked));
     if let Some(opened) = opened {
@@ -86,16 +86,14 @@ pub fn view(profile: &Path, how: &How) -> Result<String, String> {
 }
 
 /// Whoever ends this by a key or a signal leaves no file behind.
-fn take_away_at_end(file: PathBuf) -> Result<(), String> {
-    let signals = Signals::new(heeded(&[SIGHUP, SIGINT, SIGTERM]));
-    let mut signals = signals.map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
+fn take_away_at_end(file: PathBuf) {
+    let Ok(mut signals) = Signals::new(heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])) else { return };
     thread::spawn(move || {
         for signal in signals.forever() {
             let _ = remove_file(&file);
             let _ = emulate_default_handler(signal);
         }
     });
-    Ok(())
 }
 
 /// What is served, and to whom.

@@ -237,7 +237,8 @@ fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u
     if matches!(cause, Cause::Perf) {
         SPENT.signal();
     }
-    let paused = sampler.paused.load(Ordering::Relaxed);
+    // What was answered while it was paused is to be seen by whoever finds that it is so no more.
+    let paused = sampler.paused.load(Ordering::Acquire);
     let Some(slot) = slot else { return !paused && cause.weight_of_a_stranger().is_some() };
     if sampler.by_signals(cause) {
         slot.count_signal();

@@ -142,7 +142,8 @@ impl Origins {
         let module = if self.has_modules { module_name(env, class) } else { None };
         let jdk = |resource: Option<String>| Origin { category: Category::Jdk, resource };
         let Some((protocol, path)) = code_source(env, class, self.is_guarded) else {
-            let boot = java::ask(env, class, "getClassLoader0", "Ljava/lang/ClassLoader;").is_none();
+            let ask = if self.is_guarded { "getClassLoader0" } else { "getClassLoader" };
+            let boot = java::ask(env, class, ask, "Ljava/lang/ClassLoader;").is_none();
             return match (boot, module) {
                 (true, module) => jdk(module.or_else(|| (!self.has_modules).then(|| "rt.jar".to_owned()))),
                 (false, module) => Origin { category: Category::Application, resource: module },

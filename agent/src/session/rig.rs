@@ -106,7 +106,7 @@ impl Rig {
 
     fn set_paused(&self, paused: bool) {
         // SAFETY: alive as long as the rig; an atomic.
-        unsafe { &(*self.sampler).paused }.store(paused, Ordering::Relaxed);
+        unsafe { &(*self.sampler).paused }.store(paused, Ordering::Release);
     }
 
     /// Lets events in.

@@ -168,7 +168,7 @@ impl Registry {
         }
     }
 
-    /// What was due, and was not signalled: until the engine was stopped, or, where it goes on, while the gate was closed. To be
+    /// What was due, and was not signalled: until the engine was stopped, or, where it goes on, while the gate was closed or the rig paused. To be
     /// asked when the last handler has ended.
     pub fn settle(&self) -> Vec<Unsignalled> {
         self.refresh_cpu();

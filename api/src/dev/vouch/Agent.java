@@ -59,6 +59,11 @@ final class Agent {
         return cell.getInt(CONTEXT);
     }
 
+    /** In how many traces the calling thread is by its cell, and the innermost one's ids. */
+    static long[] trace(ByteBuffer cell) {
+        return new long[] {cell.getInt(DEPTH), cell.getLong(HIGH), cell.getLong(LOW), cell.getLong(SPAN)};
+    }
+
     /** The calling thread, whose cell it is, goes on with this context; 0 is none, and then the cell is not to be used again. */
     static void go(ByteBuffer cell, int context) {
         cell.putInt(CONTEXT, context);

@@ -11,7 +11,7 @@ import java.util.Arrays;
  */
 public final class Trace implements AutoCloseable {
     /** Changes nothing. */
-    static final Trace NONE = new Trace(null, 0, 0);
+    static final Trace NONE = new Trace(null, 0, 0, null);
 
     /** They are nested so deep, as contexts are. */
     private static final int DEEPEST = 64;
@@ -45,11 +45,14 @@ public final class Trace implements AutoCloseable {
     /** Where among what its thread keeps it lies, for as long as its number is there. */
     private final int place;
     private final long number;
+    /** Of one that is beyond what its thread keeps: what its cell said before. */
+    private final long[] before;
 
-    private Trace(Thread owner, int place, long number) {
+    private Trace(Thread owner, int place, long number, long[] before) {
         this.owner = owner;
         this.place = place;
         this.number = number;
+        this.before = before;
     }
 
     /** Begins one on the calling thread; zeros: it works in none, whatever is around. */
@@ -70,7 +73,7 @@ public final class Trace implements AutoCloseable {
                 open = open == null ? new long[FIRST + WORDS] : Arrays.copyOf(open, FIRST + 2 * depth * WORDS);
                 OPEN.set(open);
             }
-            Trace begun = new Trace(Thread.currentThread(), place, open[LAST] + 1);
+            Trace begun = new Trace(Thread.currentThread(), place, open[LAST] + 1, null);
             ByteBuffer cell = Agent.CELLS.get();
             open[LAST] = begun.number;
             open[place] = begun.number;
@@ -81,7 +84,9 @@ public final class Trace implements AutoCloseable {
             // Whatever comes now, whoever has it can end it.
             trace = begun;
             Agent.go(cell, depth + 1, high, low, span);
-            Agent.countUnseen(cell);
+            if ((high | low) != 0) {
+                Agent.countUnseen(cell);
+            }
         } catch (Throwable mistake) {
             // There is no memory left, or no stack.
         }
@@ -103,8 +108,8 @@ public final class Trace implements AutoCloseable {
         }
         Trace trace = NONE;
         try {
-            Trace begun = new Trace(Thread.currentThread(), BEYOND, 0);
             ByteBuffer cell = Agent.CELLS.get();
+            Trace begun = new Trace(Thread.currentThread(), BEYOND, 0, Agent.trace(cell));
             trace = begun;
             Agent.go(cell, DEEPEST + 1, high, low, span);
         } catch (Throwable mistake) {
@@ -117,6 +122,10 @@ public final class Trace implements AutoCloseable {
     static long[] now() {
         try {
             long[] open = OPEN.get();
+            if (depth(open) == DEEPEST) {
+                long[] shown = Agent.trace(Agent.CELLS.get());
+                return (shown[1] | shown[2]) == 0 ? null : Arrays.copyOfRange(shown, 1, shown.length);
+            }
             int end = FIRST + depth(open) * WORDS;
             return end == FIRST ? null : Arrays.copyOfRange(open, end - WORDS + 1, end);
         } catch (Throwable mistake) {
@@ -182,7 +191,11 @@ public final class Trace implements AutoCloseable {
         }
         long[] open = OPEN.get();
         if (place == BEYOND) {
-            show(open, depth(open));
+            if (depth(open) == DEEPEST) {
+                Agent.go(Agent.CELLS.get(), (int) before[0], before[1], before[2], before[3]);
+            } else {
+                show(open, depth(open));
+            }
             return;
         }
         int depth = (place - FIRST) / WORDS;
