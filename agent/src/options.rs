@@ -268,9 +268,7 @@ Into a running JVM:  vouch attach PID, or jcmd PID JVMTI.agent_load …/libvouch
   start              begin a recording (the default)
   stop               end it and write what `start` named (or what out=, report=, jfr=, sources= say)
   dump               write what there is so far and go on
-  status             say on the JVM's stderr what is being recorded
-  groups             say there what its groups of tasks took, as JSON
-  check              say there what a recording would be like, and make none
+  status             say on stderr what is recorded; groups: what tasks took; check: what works here
 
 For the truth lab (java-tests/README.md):  lab, lab=late-ids, lab=true-stacks, break=KIND/N
 ";
