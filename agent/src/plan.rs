@@ -21,6 +21,13 @@ pub struct Plan {
     pub report: Option<PathBuf>,
 }
 
+impl Plan {
+    /// All files that it has written.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.outputs.iter().map(|out| &out.path).chain(&self.report)
+    }
+}
+
 /// Where options stand that every JVM reads.
 const INHERITED: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
@@ -84,8 +91,7 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
         places.options.sources = options.sources;
     }
     places.options.quiet |= options.quiet;
-    let paths = places.outputs.iter().map(|out| &out.path).chain(&places.report);
-    mistakes.extend(paths.filter_map(|path| vouch_output::check(path).err()));
+    mistakes.extend(places.files().filter_map(|path| vouch_output::check(path).err()));
     if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }
 }
 

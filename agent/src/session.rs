@@ -12,9 +12,7 @@ mod lanes;
 mod rig;
 mod trust;
 
-use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -37,7 +35,6 @@ use crate::hotspot::HotSpot;
 use crate::hotspot::places::Places;
 use crate::jvm::Questions;
 use crate::markers::markers;
-use crate::options::Output;
 use crate::plan::Plan;
 use crate::record::{Powers, Recorder, Still};
 use crate::recovery;
@@ -327,7 +324,7 @@ impl Session {
         self.take_still(still, now, resolver, env);
         let plan = self.plan.clone();
         if let Some(places) = places {
-            self.take_back_dumped(places);
+            files::take_back_dumped(&self.plan, places);
         }
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         self.courses.finish(&mut self.recorder.recording);
@@ -339,22 +336,6 @@ impl Session {
         registry().end_recording();
         self.disk.end(&self.plan, written);
         written
-    }
-
-    /// A dump may lie where the end is not written after all: whoever has this terminal would fetch it in the place of the end.
-    fn take_back_dumped(&self, places: &Plan) {
-        let Plan { options, outputs, report, .. } = &self.plan;
-        let Some(terminal) = &options.terminal else { return };
-        let all = |outputs: &'_ [Output], report: &Option<PathBuf>| -> Vec<PathBuf> {
-            outputs.iter().map(|out| out.path.clone()).chain(report.clone()).collect()
-        };
-        let wanted = all(&places.outputs, &places.report);
-        for dumped in
-            all(outputs, report).iter().filter(|path| path.starts_with(terminal) && !wanted.contains(path))
-        {
-            // It may not be there.
-            let _ = fs::remove_file(dumped);
-        }
     }
 
     /// One line on the state of things.

@@ -75,7 +75,7 @@ pub fn find(who: &str) -> Result<Jvm, String> {
     }
     if let Ok(pid) = who.parse::<u32>() {
         // What asks a JVM is another thing for a thread.
-        if let Some(process) = status(pid, "Tgid").and_then(|process| process.trim().parse::<u32>().ok())
+        if let Some(process) = status(pid, "Tgid").and_then(|process| process.parse::<u32>().ok())
             && process != pid
         {
             return Err(format!("{pid} is a thread of process {process}: say {process}"));

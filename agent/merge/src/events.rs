@@ -14,7 +14,7 @@ use crate::clock::Relation;
 use crate::kept::{Keep, Whose};
 use crate::names::Thread;
 use crate::profile::{OF_SEVERAL, Profile};
-use crate::show::{self, Shown, Texts};
+use crate::show::{self, Constants, Shown};
 use crate::stacks::Stacks;
 use crate::survey::{Survey, unreadable};
 use vouch_document::{Part, Wrong};
@@ -129,7 +129,7 @@ struct ThisChunk<'c> {
     chunk: &'c Chunk,
     /// Kinds of which the profile has its events.
     merged: &'c HashSet<String>,
-    texts: Texts,
+    constants: Constants,
     fields: HashMap<i64, Vec<Shown>>,
     threads: HashMap<i64, Option<usize>>,
     stacks: HashMap<i64, Option<usize>>,
@@ -193,7 +193,7 @@ impl<'c> Reading<'c> {
         let mut this = ThisChunk {
             chunk,
             merged: &merged,
-            texts: Texts::default(),
+            constants: Constants::default(),
             fields: HashMap::new(),
             threads: HashMap::new(),
             stacks: HashMap::new(),
@@ -254,7 +254,7 @@ impl<'c> Reading<'c> {
         let fields = this.fields.entry(kind.id).or_insert_with(|| met.join(show::fields(this.chunk, kind)));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration, above zero")]
         let Some(rank) = met.keep.rank(took_ns.unwrap_or(0.0) as u64) else { return };
-        let data = show::data(this.chunk, fields, &values, &mut this.texts);
+        let data = show::data(this.chunk, fields, &values, &mut this.constants);
         let stack = constant(kind, &values, "stackTrace").and_then(|(value, index)| {
             *this.stacks.entry(index).or_insert_with(|| self.stacks.add(this.chunk, &value))
         });

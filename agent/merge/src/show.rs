@@ -197,7 +197,7 @@ pub fn number(whole: i64) -> f64 {
 
 /// What a chunk's constants were found to be.
 #[derive(Debug)]
-pub struct Texts {
+pub struct Constants {
     words: HashMap<(i64, i64), Option<Rc<str>>>,
     /// Of those with fields of their own, as many as there is room for.
     objects: HashMap<(i64, i64), Rc<Value>>,
@@ -206,13 +206,13 @@ pub struct Texts {
     left: usize,
 }
 
-impl Default for Texts {
+impl Default for Constants {
     fn default() -> Self {
         Self { words: HashMap::new(), objects: HashMap::new(), room: KEPT, left: READ }
     }
 }
 
-impl Texts {
+impl Constants {
     /// What a constant stands for; nothing where it cannot be looked at any more.
     fn object(&mut self, chunk: &Chunk, type_id: i64, index: i64) -> Rc<Value> {
         if let Some(known) = self.objects.get(&(type_id, index)) {
@@ -248,8 +248,8 @@ pub enum Cell {
 pub type Data = Vec<(Rc<str>, Cell)>;
 
 /// A field for each that has a value.
-pub fn data(chunk: &Chunk, fields: &[Shown], values: &[Value], texts: &mut Texts) -> Data {
-    let cell = |field: &Shown| Some((field.key.clone(), cell(chunk, field, &field.path, values, texts)?));
+pub fn data(chunk: &Chunk, fields: &[Shown], values: &[Value], constants: &mut Constants) -> Data {
+    let cell = |field: &Shown| Some((field.key.clone(), cell(chunk, field, &field.path, values, constants)?));
     fields.iter().filter_map(cell).collect()
 }
 
@@ -281,14 +281,20 @@ impl Cell {
 }
 
 /// What a field has at the end of a path from these values on.
-fn cell(chunk: &Chunk, field: &Shown, path: &[usize], values: &[Value], texts: &mut Texts) -> Option<Cell> {
+fn cell(
+    chunk: &Chunk,
+    field: &Shown,
+    path: &[usize],
+    values: &[Value],
+    constants: &mut Constants,
+) -> Option<Cell> {
     let (first, path) = path.split_first()?;
     let value = values.get(*first)?;
     if !path.is_empty() {
         return match value {
-            Value::Object(_, inner) => cell(chunk, field, path, inner, texts),
-            Value::Constant(type_id, index) => match &*texts.object(chunk, *type_id, *index) {
-                Value::Object(_, inner) => cell(chunk, field, path, inner, texts),
+            Value::Object(_, inner) => cell(chunk, field, path, inner, constants),
+            Value::Constant(type_id, index) => match &*constants.object(chunk, *type_id, *index) {
+                Value::Object(_, inner) => cell(chunk, field, path, inner, constants),
                 _ => None,
             },
             _ => None,
@@ -297,12 +303,12 @@ fn cell(chunk: &Chunk, field: &Shown, path: &[usize], values: &[Value], texts: &
     if field.shape == Shape::Text {
         // Most are of a constant that other events have as well.
         let key = if let Value::Constant(type_id, index) = value { Some((*type_id, *index)) } else { None };
-        if let Some(known) = key.and_then(|key| texts.words.get(&key)) {
+        if let Some(known) = key.and_then(|key| constants.words.get(&key)) {
             return known.clone().map(Cell::Text);
         }
         let text: Option<Rc<str>> = Words::of(chunk).text(value).map(|text| cut(&text).into());
         if let Some(key) = key {
-            texts.words.insert(key, text.clone());
+            constants.words.insert(key, text.clone());
         }
         return text.map(Cell::Text);
     }
@@ -311,7 +317,7 @@ fn cell(chunk: &Chunk, field: &Shown, path: &[usize], values: &[Value], texts: &
     let of_constant;
     let value = match value {
         Value::Constant(type_id, index) => {
-            of_constant = texts.object(chunk, *type_id, *index);
+            of_constant = constants.object(chunk, *type_id, *index);
             &*of_constant
         }
         value => value,
@@ -374,9 +380,12 @@ impl<'c> Words<'c> {
             return None;
         }
         self.depth += 1;
+        let is_read = matches!(value, Value::Constant(..));
         let value = self.chunk.resolve(value);
-        // What is read for it counts, too, once it is a lot.
-        self.left = self.left.saturating_sub(u32::try_from(value.size() / LARGE).unwrap_or(u32::MAX));
+        if is_read {
+            // What is read for it counts, too, once it is a lot.
+            self.left = self.left.saturating_sub(u32::try_from(value.size() / LARGE).unwrap_or(u32::MAX));
+        }
         let text = self.text_of(value);
         self.depth -= 1;
         text

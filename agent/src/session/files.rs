@@ -2,6 +2,7 @@
 //!
 //! A file that cannot be written costs the others nothing, and the program nothing at all.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -67,4 +68,15 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
         say(&lost.join("\n"));
     }
     lost.is_empty()
+}
+
+/// A dump may lie where the end is not written after all: whoever has the recording's terminal would fetch it in the place of the end.
+pub fn take_back_dumped(plan: &Plan, places: &Plan) {
+    let Some(terminal) = &plan.options.terminal else { return };
+    for file in plan.files().filter(|file| file.starts_with(terminal)) {
+        if !places.files().any(|wanted| wanted == file) {
+            // It may not be there.
+            let _ = fs::remove_file(file);
+        }
+    }
 }

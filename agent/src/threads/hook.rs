@@ -42,6 +42,10 @@ struct Done {
     place: Option<usize>,
 }
 
+/// Where the library lies that has the function itself.
+static SYSTEM: Lazy<std::ops::Range<usize>> =
+    Lazy::new(|| library_of(libc::pthread_create as *const () as usize));
+
 static SEEN: Loaded = Loaded::new();
 
 /// How many libraries the linker had loaded in all when somebody looked at them last.
@@ -65,7 +69,7 @@ impl Loaded {
 pub fn install() {
     Lazy::force(&END_KEY);
     // The system's own is the linker's answer, or in older code a way to ask the linker that lies in the library itself.
-    let system = library_of(libc::pthread_create as *const () as usize);
+    let system = &*SYSTEM;
     let mut done = DONE.lock();
     let before = std::mem::take(&mut *done);
     let ours = create as *const () as usize;
