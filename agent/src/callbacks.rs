@@ -165,8 +165,9 @@ unsafe extern "C" fn compiled_method_load(
     guard((), || {
         let size = usize::try_from(size).unwrap_or(0);
         // SAFETY: the JVM passes its records, which live until the event ends.
-        compiled::loaded(MethodId(method as usize), code as usize, size, unsafe { inlined(info) });
-        events::compiled(MethodId(method as usize), code as usize, size);
+        if compiled::loaded(MethodId(method as usize), code as usize, size, unsafe { inlined(info) }) {
+            events::compiled(MethodId(method as usize), code as usize, size);
+        }
     });
 }
 

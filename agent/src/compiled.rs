@@ -4,14 +4,23 @@
 //! once. The JVM tells of each method that it compiles or throws away, if late: other code may have its place by then. So there is never
 //! more than its code cache holds. It must never hold up the JVM's compilers.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::mem::take;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use vouch_sample::MethodId;
 
 /// All of them, by where their code begins.
 static COMPILED: Mutex<Compiled> = Mutex::new(Compiled { code: BTreeMap::new(), changes: None });
+
+/// What was compiled before the agent came is known, or there was nothing.
+static IS_COMPLETE: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static LEARNS: Cell<bool> = const { Cell::new(false) };
+}
 
 #[derive(Debug, Default)]
 struct Compiled {
@@ -32,8 +41,9 @@ pub enum Change {
 struct Code {
     end: usize,
     method: MethodId,
-    /// Runs of places with as many frames: the last place of each, from the code's beginning, and the number.
-    runs: Box<[(u32, u32)]>,
+    /// Runs of places with as many frames: the last place of each, from the code's beginning, and the number. Nobody tells them of code that is older
+    /// than the agent.
+    runs: Option<Box<[(u32, u32)]>>,
 }
 
 /// Where in compiled code a place lies.
@@ -45,10 +55,34 @@ pub struct Place {
     pub frames: usize,
 }
 
-/// A method was compiled: its code lies here, and at these places has so many frames.
-pub fn loaded(method: MethodId, begin: usize, size: usize, places: impl Iterator<Item = (usize, usize)>) {
-    let code = Code { end: begin.saturating_add(size), method, runs: runs(begin, places) };
-    COMPILED.lock().add(begin, code);
+/// The agent came with the JVM: it is told of all code there will be.
+pub fn is_complete() {
+    IS_COMPLETE.store(true, Ordering::Relaxed);
+}
+
+/// `tell` has the JVM tell, on the calling thread, of the code there is: once, where the agent came later than that.
+pub fn learn(tell: impl FnOnce()) {
+    if !IS_COMPLETE.swap(true, Ordering::Relaxed) {
+        LEARNS.set(true);
+        tell();
+        LEARNS.set(false);
+    }
+}
+
+/// A method was compiled: its code lies here, and at these places has so many frames. False if that was before the agent came.
+pub fn loaded(
+    method: MethodId,
+    begin: usize,
+    size: usize,
+    places: impl Iterator<Item = (usize, usize)>,
+) -> bool {
+    let is_new = !LEARNS.get();
+    let code = Code { end: begin.saturating_add(size), method, runs: is_new.then(|| runs(begin, places)) };
+    let mut compiled = COMPILED.lock();
+    if is_new || !compiled.knows(begin, &code) {
+        compiled.add(begin, code);
+    }
+    is_new
 }
 
 /// The code that began here was thrown away.
@@ -116,6 +150,10 @@ impl Code {
 }
 
 impl Compiled {
+    fn knows(&self, begin: usize, code: &Code) -> bool {
+        self.code.get(&begin).is_some_and(|known| (known.method, known.end) == (code.method, code.end))
+    }
+
     fn add(&mut self, begin: usize, code: Code) {
         // Where code lies now no other does any more.
         let before = self.code.range(..begin).next_back().filter(|(_, code)| code.end > begin);
@@ -150,11 +188,12 @@ impl Compiled {
         let (begin, code) = self.around(pc)?;
         // As AsyncGetCallTrace looks for what it tells of a frame.
         let at = u32::try_from(pc - begin).ok()? + u32::from(stands == Stands::Interrupted);
-        let run = code.runs.partition_point(|(last, _)| *last < at);
-        let frames = match code.runs.get(run) {
+        let runs = code.runs.as_ref()?;
+        let run = runs.partition_point(|(last, _)| *last < at);
+        let frames = match runs.get(run) {
             Some((_, frames)) => usize::try_from(*frames).ok()?,
             // A native method's wrapper has nothing inlined, and no places.
-            None if code.runs.is_empty() => 1,
+            None if runs.is_empty() => 1,
             None => return None,
         };
         Some(Place { method: code.method, frames })
@@ -166,7 +205,7 @@ mod tests {
     use super::*;
 
     fn code(method: usize, begin: usize, size: usize, places: &[(usize, usize)]) -> (usize, Code) {
-        let runs = runs(begin, places.iter().copied());
+        let runs = Some(runs(begin, places.iter().copied()));
         (begin, Code { end: begin + size, method: MethodId(method), runs })
     }
 
@@ -197,6 +236,14 @@ mod tests {
             of([code(7, 100, 50, &[])]).place(149, Stands::Interrupted),
             Some(Place { method: MethodId(7), frames: 1 })
         );
+    }
+
+    #[test]
+    fn of_code_that_is_older_than_the_agent_the_method_is_known_and_no_place() {
+        let (begin, old) = code(7, 100, 50, &[]);
+        let compiled = of([(begin, Code { runs: None, ..old })]);
+        assert_eq!(compiled.place(120, Stands::Calling), None);
+        assert_eq!(compiled.around(120).map(|(_, code)| code.method), Some(MethodId(7)));
     }
 
     #[test]

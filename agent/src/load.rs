@@ -10,6 +10,7 @@ use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
+use crate::compiled;
 use crate::events;
 use crate::facade::{Capability, Jvmti, Need};
 use crate::guard;
@@ -59,6 +60,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     // SAFETY: by the caller's promise.
     match unsafe { set_up(vm, hotspot, &options) } {
         Ok(agent) => {
+            compiled::is_complete();
             match plan {
                 Some(plan) => agent.wait_for_vm(plan),
                 None if checks => agent.wait_to_check(&options),

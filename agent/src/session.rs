@@ -158,7 +158,7 @@ impl Session {
             jvmti,
             told,
             untold,
-            courses: Courses::of(told),
+            courses: Courses::of(told, jvmti),
             anchors,
             totals: Totals::begin(),
             waiting: Vec::new(),

@@ -15,6 +15,7 @@ use vouch_sample::MethodId;
 use super::row::Row;
 use crate::clock;
 use crate::compiled::{self, Change};
+use crate::facade::{Event, Jvmti};
 use crate::hotspot::nmethods::{Made, Nmethods};
 
 pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
@@ -48,12 +49,19 @@ pub struct Life {
 
 impl Life {
     /// `None` if nobody wants to know.
-    pub fn of(drawn: bool) -> Option<Self> {
+    pub fn of(drawn: bool, jvmti: Jvmti) -> Option<Self> {
         if !drawn && !GIVEN_UP.counts.wanted() {
             return None;
         }
+        compiled::learn(|| {
+            // A JVM that does not tell has less in the graph.
+            let _ = jvmti.generate(Event::CompiledMethodLoad);
+        });
         compiled::watch();
-        Some(Self { next: 0, drawn, counter: None, lives: Lives::default() })
+        let mut life = Self { next: 0, drawn, counter: None, lives: Lives::default() };
+        // What is given up from here on is told, however soon that is.
+        life.take();
+        Some(life)
     }
 
     pub fn look(&mut self, recording: &mut Recording) {

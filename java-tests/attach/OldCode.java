@@ -1,0 +1,122 @@
+/*
+ * Code that was compiled before the agent came: it is known, and what becomes of it. The JVM tells of it again as if it were new.
+ *
+ * @test
+ * @key attach newest
+ * @summary after an attach the graph has all compiled code, and old code that is given up is told of
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 OldCode
+ */
+
+import java.util.List;
+import java.util.Scanner;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Attach;
+import dev.vouch.test.Check;
+import dev.vouch.test.Mark;
+import dev.vouch.test.Profile;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class OldCode {
+    private static final String HOT = "OldCode$Program.hot";
+    private static final String COLD = "OldCode$Program.cold";
+    /** The JVM tells of code some milliseconds late. */
+    private static final int MOST_LOOKS = 200;
+
+    public static void main(String[] args) {
+        Run run;
+        try (Running child = Vm.without().flags("-Xmx256m", "-Xbatch").start(Program.class)) {
+            child.awaitOut("ready");
+            try (Attach attach = Attach.to(child)) {
+                attach.must("events=jit+deopt,out=profile.json,report=report.json");
+                child.stdin().println("go on");
+                child.awaitOut("gone on");
+                untilTold(child, attach);
+            }
+            child.stdin().println("end");
+            run = child.waitFor().ok();
+        }
+        Skip.unless(!run.report().vmFlags().contains("-Xint"), "an interpreter compiles nothing");
+        Profile profile = run.profile();
+        List<Mark> old = of(profile, "code_given_up", HOT);
+        Check.equal(1, old.size(), "times that old code was given up");
+        Check.equal(4, old.get(0).number("tier"), "whose code it was");
+        Check.equal(0, of(profile, "compilation", HOT).size(), "times that it was compiled meanwhile");
+        Check.that(!of(profile, "compilation", COLD).isEmpty(), "what is compiled since then is told");
+        JsonObject graph = profile.json.getAsJsonArray("counters").get(0).getAsJsonObject();
+        Check.equal("Compiled code", graph.get("name").getAsString(), "the graph");
+        JsonArray changes = graph.getAsJsonObject("samples").getAsJsonArray("count");
+        long first = changes.get(0).getAsLong();
+        long last = 0;
+        for (JsonElement change : changes) {
+            last += change.getAsLong();
+        }
+        // All that is new are some methods, of this program's and of what answers an attach.
+        Check.atLeast(last / 2, first, "bytes of compiled code at first, of those at last");
+    }
+
+    private static void untilTold(Running child, Attach attach) {
+        for (int look = 0; look < MOST_LOOKS; look++) {
+            attach.must("dump,quiet,out=dump.json,report=dump-report.json");
+            Profile soFar = Profile.read(child.dir.resolve("dump.json"));
+            if (!of(soFar, "compilation", COLD).isEmpty()) {
+                return;
+            }
+        }
+        Skip.unless(false, "an interpreter compiles nothing, or tells of it very late");
+    }
+
+    private static List<Mark> of(Profile profile, String kind, String method) {
+        List<Mark> marks = profile.marks(kind);
+        marks.removeIf(mark -> !mark.says("method", method));
+        return marks;
+    }
+
+    static class Program {
+        static class Base {
+            int value() {
+                return 1;
+            }
+        }
+
+        static class Other extends Base {
+            @Override
+            int value() {
+                return 2;
+            }
+        }
+
+        public static void main(String[] args) throws Exception {
+            Base base = new Base();
+            long sum = 0;
+            for (int i = 0; i < 200_000; i++) {
+                sum += hot(base, i);
+            }
+            System.out.println("ready");
+            Scanner in = new Scanner(System.in);
+            in.nextLine();
+            for (int i = 0; i < 200_000; i++) {
+                sum += cold(i);
+            }
+            Class.forName("OldCode$Program$Other");
+            System.out.println("gone on: " + sum);
+            in.nextLine();
+        }
+
+        static int hot(Base base, int i) {
+            return base.value() ^ i;
+        }
+
+        static int cold(int i) {
+            return Integer.reverse(i) ^ i;
+        }
+    }
+}
