@@ -91,6 +91,7 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
         places.options.sources = options.sources;
     }
     places.options.quiet |= options.quiet;
+    mistakes.extend(twice(&places.outputs, places.report.as_ref()));
     mistakes.extend(places.files().filter_map(|path| vouch_output::check(path).err()));
     if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }
 }

@@ -82,7 +82,8 @@ impl Wanted {
 
 /// By what samples are told apart, if not by method.
 pub enum By {
-    Thread,
+    /// The name of each; where several have one, their numbers with it.
+    Thread(Vec<String>),
     Field(Field),
 }
 
@@ -101,19 +102,23 @@ pub const VM: &str = "[the VM itself]";
 impl By {
     pub fn of(profile: &Profile, name: &str) -> Result<Self, String> {
         // A context's field of that name is asked for with its kind: `Work.thread`.
-        if name == "thread" { Ok(Self::Thread) } else { profile.field(name).map(Self::Field) }
+        if name == "thread" {
+            Ok(Self::Thread(profile.thread_names()))
+        } else {
+            profile.field(name).map(Self::Field)
+        }
     }
 
     pub fn name(&self) -> &str {
         match self {
-            Self::Thread => "thread",
+            Self::Thread(_) => "thread",
             Self::Field(field) => &field.name,
         }
     }
 
-    pub fn says<'p>(&self, profile: &'p Profile, sample: &Sample) -> Says<'p> {
+    pub fn says<'p>(&'p self, profile: &'p Profile, sample: &Sample) -> Says<'p> {
         let says = match self {
-            Self::Thread => Some(profile.threads[sample.thread].name.as_str()),
+            Self::Thread(names) => Some(names[sample.thread].as_str()),
             Self::Field(field) => profile.says(sample.context, field),
         };
         match says {

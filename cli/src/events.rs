@@ -100,6 +100,9 @@ fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
         let what = if tells.is_empty() { plain(&facts.label) } else { tells.into() };
         let _ = writeln!(text, "{:>10}  {:<34} {what}", grouped(facts.count), plain(name));
     }
+    for damage in &recorded.damage {
+        let _ = writeln!(text, "\nnot all of it is counted: {}", plain(damage));
+    }
     let known = recorded.jvm.as_ref().and_then(|jvm| catalogue.jdks.iter().find(|(_, known)| *known == jvm));
     match (known, &recorded.jvm) {
         (Some((major, jvm)), _) => {
@@ -162,7 +165,7 @@ mod tests {
             };
             Some((kind.name.clone(), facts))
         };
-        Recorded { jvm: None, kinds: catalogue.kinds.iter().filter_map(facts).collect() }
+        Recorded { jvm: None, damage: Vec::new(), kinds: catalogue.kinds.iter().filter_map(facts).collect() }
     }
 
     #[test]

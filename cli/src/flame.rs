@@ -3,6 +3,7 @@
 //!
 //! A picture must never be drawn by other rules than the agent's own (`out=FILE.svg`).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -100,9 +101,9 @@ fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
     Ok(format!("wrote {name}\n"))
 }
 
-/// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`.
-pub fn folded(profile: &Profile, samples: &[Sample], unit: u64) -> Vec<String> {
-    Stacks::of(profile, &[], samples, unit).drawn(false)
+/// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`; `called`: as what a method goes by its name.
+pub fn folded(profile: &Profile, samples: &[Sample], unit: u64, called: fn(&str) -> String) -> Vec<String> {
+    Stacks { called: Some(called), ..Stacks::of(profile, &[], samples, unit) }.drawn(false)
 }
 
 /// What stands in a row of the picture.
@@ -123,6 +124,8 @@ struct Stacks<'p> {
     /// Under what samples say, the node of a stack.
     known: HashMap<(Option<usize>, usize), usize>,
     nodes: Vec<Node>,
+    /// As what a method goes by its name, if by another.
+    called: Option<fn(&str) -> String>,
 }
 
 struct Node {
@@ -135,7 +138,8 @@ impl<'p> Stacks<'p> {
     /// Those of these samples, each of which has the weight of so many.
     fn of(profile: &'p Profile, by: &'p [By], samples: &[Sample], unit: u64) -> Self {
         let (child, known) = (HashMap::new(), HashMap::new());
-        let mut stacks = Self { profile, by, says: IndexSet::new(), child, known, nodes: Vec::new() };
+        let mut stacks =
+            Self { profile, by, says: IndexSet::new(), child, known, nodes: Vec::new(), called: None };
         for sample in samples {
             stacks.add(sample, unit);
         }
@@ -224,9 +228,12 @@ impl<'p> Stacks<'p> {
     /// As it can stand between others in a line.
     fn name(&self, row: Row) -> String {
         let name = match row {
-            Row::Says(says) => &self.says[says],
-            Row::Function(function) => self.profile.function_name(function),
+            Row::Says(says) => Cow::from(&self.says[says]),
+            Row::Function(function) => {
+                let name = self.profile.function_name(function);
+                self.called.map_or_else(|| name.into(), |called| called(name).into())
+            }
         };
-        plain(name).replace(';', ":")
+        plain(&name).replace(';', ":")
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! References that point nowhere must be told, once, when the file is read: nobody who counts has to ask.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use regex_lite::Regex;
@@ -177,6 +178,20 @@ impl Profile {
         let wanted: Vec<bool> =
             self.threads.iter().map(|track| thread.is_none_or(|regex| regex.is_match(&track.name))).collect();
         self.samples().filter(move |sample| wanted[sample.thread])
+    }
+
+    /// What each thread is called; where several are called alike, with their numbers.
+    pub fn thread_names(&self) -> Vec<String> {
+        let mut called: HashMap<&str, usize> = HashMap::new();
+        for thread in &self.threads {
+            *called.entry(&thread.name).or_default() += 1;
+        }
+        let name = |Thread { name, tid, .. }: &Thread| match tid {
+            Value::Number(tid) if called[name.as_str()] > 1 => format!("{name} ({tid})"),
+            Value::String(tid) if called[name.as_str()] > 1 => format!("{name} ({tid})"),
+            _ => name.clone(),
+        };
+        self.threads.iter().map(name).collect()
     }
 
     /// What no other recording has: of which process it is, and when it began; `None` for a profile that does not say so.

@@ -59,14 +59,17 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let all = sum(samples.iter());
     let rows = question.rows;
     if question.json {
-        let list = match &by {
-            Some(by) => shares(&profile, &samples, by).json(&profile, all, rows),
-            None => Value::Array(methods(&profile, &samples, question).iter().take(rows).map(|(name, time)| {
+        let mut told = json!({ "cpu_ms": profile.millis(all.weight), "samples": all.samples });
+        if let Some(by) = &by {
+            shares(&profile, &samples, by).json(&mut told, &profile, all, rows);
+        } else {
+            let methods = methods(&profile, &samples, question);
+            told["rows"] = methods.iter().take(rows).map(|(name, time)| {
                 let [own, total] = [time.own, time.total].map(|weight| (profile.millis(weight), float(weight) / float(all.weight)));
                 json!({ "name": name, "self_ms": own.0, "self_share": own.1, "total_ms": total.0, "total_share": total.1 })
-            }).collect()),
-        };
-        let told = json!({ "cpu_ms": profile.millis(all.weight), "samples": all.samples, "rows": list });
+            }).collect();
+            told["rows_left_out"] = methods.len().saturating_sub(rows).into();
+        }
         return Ok(format!("{told:#}\n"));
     }
     let mut text = format!("{} of CPU time in {} samples\n", profile.time(all.weight), grouped(all.samples));
@@ -105,7 +108,7 @@ struct Shares<'p> {
     vm: Weighed,
 }
 
-fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &By) -> Shares<'p> {
+fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &'p By) -> Shares<'p> {
     let (mut values, mut none, mut vm) =
         (HashMap::<&str, Weighed>::new(), Weighed::default(), Weighed::default());
     for sample in samples {
@@ -122,7 +125,7 @@ fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &By) -> Shares<'p> {
 }
 
 impl Shares<'_> {
-    fn json(&self, profile: &Profile, all: Weighed, rows: usize) -> Value {
+    fn json(&self, told: &mut Value, profile: &Profile, all: Weighed, rows: usize) {
         let row = |(name, sum): &(&str, Weighed)| {
             let (part, (least, most)) = share(*sum, all);
             json!({
@@ -130,7 +133,18 @@ impl Shares<'_> {
                 "share": part, "interval": [least, most],
             })
         };
-        Value::Array(self.values.iter().take(rows).map(row).collect())
+        let (shown, others) = self.values.split_at(self.values.len().min(rows));
+        told["rows"] = shown.iter().map(row).collect();
+        told["rows_left_out"] = others.len().into();
+        // Those that have no name of their own.
+        for (key, sum) in [("left_out", self.others(rows)), ("in_none", self.none), ("of_the_vm", self.vm)] {
+            told[key] = json!({ "ms": profile.millis(sum.weight), "samples": sum.samples, "share": share(sum, all).0 });
+        }
+    }
+
+    /// What no row is of, where there are so many rows.
+    fn others(&self, rows: usize) -> Weighed {
+        self.values.iter().skip(rows).fold(Weighed::default(), |sum, (_, next)| sum.and(*next))
     }
 
     fn print(&self, text: &mut String, profile: &Profile, by: &By, all: Weighed, rows: usize) {
@@ -147,10 +161,9 @@ impl Shares<'_> {
         for (value, sum) in &self.values[..shown] {
             row(&plain(&shortened(value, widest)), *sum, true);
         }
-        let left = &self.values[shown..];
-        let others = left.iter().fold(Weighed::default(), |sum, (_, next)| sum.and(*next));
-        let of_others = format!("[{} others: --rows shows more]", left.len());
-        let rest = [(of_others.as_str(), others), ("[in no such context]", self.none), (VM, self.vm)];
+        let of_others = format!("[{} others: --rows shows more]", self.values.len() - shown);
+        let rest =
+            [(of_others.as_str(), self.others(rows)), ("[in no such context]", self.none), (VM, self.vm)];
         for (name, sum) in rest {
             if sum.samples > 0 {
                 row(name, sum, false);

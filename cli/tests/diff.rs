@@ -233,17 +233,17 @@ fn what_else_differs_is_told() {
         profile["meta"]["vouch"]["options"] =
             if engine == "perf" { json!([]) } else { json!(["names=short"]) };
         profile["meta"]["vouch"]["weight_ms"] = fates;
-        profile["shared"]["stringArray"][5] = json!(format!("E$$Lambda${name}.run"));
-        file(&format!("with-{name}.json"), &profile)
+        profile["shared"]["stringArray"][5] = json!(format!("E$$Lambda{name}.run"));
+        file(&format!("with-{engine}.json"), &profile)
     };
-    let files = [with("perf", 1.0, "31"), with("timer", 9.0, "8")];
+    let files = [with("perf", 1.0, "$31"), with("timer", 9.0, "")];
     let told = text(&files, &["--all"]);
     assert!(told.contains("mind: the runs differ in the engine: perf and timer"), "{told}");
     assert!(told.contains("mind: the runs differ in the options: none and names=short"), "{told}");
     assert!(told.contains("1.0 % before and 9.0 % after has no stack that holds"), "{told}");
     assert!(!told.contains("JDK"), "{told}");
     assert_eq!(
-        told.matches("E$$Lambda$.run").count(),
+        told.matches("E$$Lambda.run").count(),
         1,
         "numbered otherwise in each run, and the same: {told}"
     );

@@ -190,6 +190,10 @@ fn a_machine_gets_the_same_figures() {
     let methods = told(&["--rows", "1"]);
     assert_eq!((&methods["cpu_ms"], &methods["samples"]), (&json!(24.0), &json!(6)));
     assert_eq!(methods["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        methods["rows_left_out"],
+        json!(told(&["--rows", "99"])["rows"].as_array().unwrap().len() - 1)
+    );
     let serve = &methods["rows"][0];
     assert_eq!(
         (&serve["name"], &serve["self_ms"], &serve["total_ms"]),
@@ -198,6 +202,25 @@ fn a_machine_gets_the_same_figures() {
     let users = told(&["--by", "user"]);
     assert_eq!((&users["rows"][1]["name"], &users["rows"][1]["samples"]), (&json!("moe"), &json!(2)));
     assert_eq!(users["rows"][0]["interval"].as_array().unwrap().len(), 2);
+    // No time is nowhere, however few rows there are.
+    for rows in ["0", "1", "99"] {
+        let users = told(&["--by", "user", "--rows", rows]);
+        let named =
+            users["rows"].as_array().unwrap().iter().map(|row| row["ms"].as_f64().unwrap()).sum::<f64>();
+        let rest = ["left_out", "in_none", "of_the_vm"].map(|key| users[key]["ms"].as_f64().unwrap());
+        assert!((named + rest.iter().sum::<f64>() - 24.0).abs() < 1e-6, "{users}");
+        assert_eq!(users["rows_left_out"] == json!(0), rest[0] == 0.0, "{users}");
+    }
+}
+
+#[test]
+fn threads_of_one_name_are_told_apart() {
+    let mut profile = profile();
+    let mut other = profile["threads"][0].clone();
+    other["tid"] = json!(4711);
+    profile["threads"].as_array_mut().unwrap().push(other);
+    let told = good(&top(&file("alike.json", &profile), &["--by", "thread"]));
+    assert!(told.iter().any(|row| row.ends_with("t (4711)")), "{told:?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -81,6 +82,12 @@ public class Recorded {
         boolean known = !said.contains("which the catalogue was not made of");
         System.out.println("the catalogue " + (known ? "was" : "was not") + " made of this build of the JDK");
         Check.that(!known || said.contains("all its kinds are as the catalogue has them"), said);
+        byte[] whole = Files.readAllBytes(dir.resolve("app.jfr"));
+        ByteBuffer twice = ByteBuffer.allocate(2 * whole.length + whole.length / 2).put(whole).put(whole).put(whole, 0, whole.length / 2);
+        Files.write(dir.resolve("twice.jfr"), twice.array());
+        said = Tool.vouch(dir, Arrays.asList("events", "--of", "twice.jfr")).text;
+        Check.contains(said, "1,000  shop.Order", "a chunk that is there twice counts once");
+        Check.contains(said, "not all of it is counted", "and of one that is cut it is said");
         Check.contains(Tool.vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program stood for a collection", "one kind");
     }
 

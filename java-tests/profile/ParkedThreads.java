@@ -51,6 +51,9 @@ public class ParkedThreads {
         // These move what a running thread is about to read, and where it has moved cannot always be told.
         under(0.9, "-XX:+UseShenandoahGC");
         under(0.9, "-XX:+UseZGC", "-XX:+ZGenerational");
+        if (Vm.major() < 24) {
+            under(0.9, "-XX:+UseZGC", "-XX:-ZGenerational");
+        }
     }
 
     private static void under(double least, String... flags) {

@@ -127,17 +127,24 @@ impl Cpu {
     /// The CPU time of each thread of which both are told: by its events, and by its samples.
     pub fn times(&self, seen: &Seen, told: &Told) -> HashMap<ThreadId, Time> {
         let mut times: HashMap<ThreadId, Time> = HashMap::new();
-        let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && *name != kinds::WALL);
+        let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && !kinds::is_wall(name));
         let cpu: Vec<_> = cpu.filter_map(|(name, _)| Some((name, told.periods.get(name)?))).collect();
         let Some(processors) = told.processors().filter(|_| !cpu.is_empty()) else { return times };
         for (thread, charged) in self.threads.iter().filter(|(_, charged)| charged.share_ns > 0.0) {
             times.entry(*thread).or_default().cpu_ms = charged.share_ns / 1e6 * float(processors);
         }
+        // What two clocks tell of the same time is not twice as much: the one counts that tells more.
+        let mut by_clock: HashMap<(ThreadId, &str), (u64, f64)> = HashMap::new();
         for (name, period) in cpu {
             for (thread, count) in seen.counts_of(name) {
-                let Some(time) = times.get_mut(&thread) else { continue };
-                time.samples = time.samples.saturating_add(count);
-                time.sampled_ms += millis(count.saturating_mul(period.least_ns));
+                let (samples, ms) = by_clock.entry((thread, kinds::clock(name))).or_default();
+                *samples = samples.saturating_add(count);
+                *ms += millis(count.saturating_mul(period.least_ns));
+            }
+        }
+        for ((thread, _), (samples, ms)) in by_clock {
+            if let Some(time) = times.get_mut(&thread).filter(|time| time.sampled_ms <= ms) {
+                (time.samples, time.sampled_ms) = (samples, ms);
             }
         }
         for (thread, ns) in &self.stated {

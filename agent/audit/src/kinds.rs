@@ -6,10 +6,15 @@ const NATIVE: &str = "jdk.NativeMethodSample";
 pub const CPU_TIME: &str = "jdk.CPUTimeSample";
 /// A thread that waits has these, too.
 pub const WALL: &str = "profiler.WallClockSample";
+const OTHER_WALL: &str = "datadog.MethodSample";
 
 /// Each of their events was to have a stack. All others have one if their thread had one to show.
-const SAMPLES: [&str; 6] =
-    [EXECUTION, CPU_TIME, NATIVE, WALL, "datadog.ExecutionSample", "datadog.MethodSample"];
+const SAMPLES: [&str; 6] = [EXECUTION, CPU_TIME, NATIVE, WALL, OTHER_WALL, "datadog.ExecutionSample"];
+
+/// True where a sample tells nothing of CPU time.
+pub fn is_wall(kind: &str) -> bool {
+    kind == WALL || kind == OTHER_WALL
+}
 
 pub fn is_sample(kind: &str) -> bool {
     SAMPLES.contains(&kind)

@@ -1,6 +1,6 @@
 //! What a recording says of the JDK's kinds: their fields, and how they were recorded.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Seek};
 
 use vouch_jfr::{Chunk, Reader, Type, Unit, Value};
@@ -26,20 +26,35 @@ pub struct Recorded {
     pub jvm: Option<String>,
     /// By their names; the program's own are among them.
     pub kinds: BTreeMap<String, Facts>,
+    /// What of it cannot be read, a sentence each.
+    pub damage: Vec<String>,
 }
 
 impl Recorded {
-    /// A mistake is the end of a sentence.
+    /// A mistake is the end of a sentence. A chunk that is there twice counts once.
     pub fn read(file: impl Read + Seek) -> Result<Self, String> {
         let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
         let mut recorded = Self::default();
+        let mut begun = HashSet::new();
         while let Some(chunk) = reader.next_chunk().map_err(|error| error.to_string())? {
-            recorded.add(&chunk?);
+            match chunk {
+                Ok(chunk) if begun.insert((chunk.header.start_unix_ns, chunk.bytes())) => {
+                    recorded.add(&chunk);
+                }
+                Ok(_) => {}
+                Err(why) => recorded.damage.push(why),
+            }
         }
-        if recorded.kinds.is_empty() { Err("it is empty".to_owned()) } else { Ok(recorded) }
+        if recorded.kinds.is_empty() {
+            return Err(recorded.damage.pop().unwrap_or_else(|| "it is empty".to_owned()));
+        }
+        Ok(recorded)
     }
 
     fn add(&mut self, chunk: &Chunk) {
+        if let Some(damage) = &chunk.damage {
+            self.damage.push(format!("a part of a chunk cannot be read ({damage})"));
+        }
         let mut settings: HashMap<i64, BTreeMap<String, String>> = HashMap::new();
         let mut counts: HashMap<i64, u64> = HashMap::new();
         for event in chunk.events().flatten() {

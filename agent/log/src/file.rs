@@ -156,7 +156,7 @@ impl Writer {
     }
 
     /// Begins it again, without the earlier half of its samples, or more of them; from when on it tells now (0: of all). `None`: what is in it besides
-    /// samples leaves them no room. After an error it is what it was.
+    /// samples leaves them no room. After that, or an error, it is what it was.
     pub fn start_over(
         &mut self,
         recording: &mut Recording,
@@ -165,20 +165,19 @@ impl Writer {
     ) -> io::Result<Option<u64>> {
         let part = part_of(&self.path);
         let begun = self.later_half(&part, recording, time_ns, state);
-        match begun.and_then(|again| fs::rename(&part, &self.path).map(|()| again)) {
-            Ok(again) => {
-                *self = Self { path: self.path.clone(), written: self.written + again.written, ..again };
-                Ok(Some(self.since_ns).filter(|_| self.has_room()))
-            }
-            Err(error) => {
-                // It may not even have been created.
-                let _ = fs::remove_file(&part);
-                self.told.all_wait(recording);
-                self.again_ns = time_ns.saturating_add(self.patience_ns);
-                self.patience_ns = (self.patience_ns * 2).min(MOST_PATIENCE_NS);
-                Err(error)
-            }
+        let renamed = begun.and_then(|again| {
+            if again.has_room() { fs::rename(&part, &self.path).map(|()| Some(again)) } else { Ok(None) }
+        });
+        if let Ok(Some(again)) = renamed {
+            *self = Self { path: self.path.clone(), written: self.written + again.written, ..again };
+            return Ok(Some(self.since_ns));
         }
+        // It may not even have been created.
+        let _ = fs::remove_file(&part);
+        self.told.all_wait(recording);
+        self.again_ns = time_ns.saturating_add(self.patience_ns);
+        self.patience_ns = (self.patience_ns * 2).min(MOST_PATIENCE_NS);
+        renamed.map(|_| None)
     }
 
     fn later_half(

@@ -465,7 +465,10 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
     let now = START_NS + number * MS;
     writer.append(&mut recording, now, None).unwrap();
     let state = state(&recording, now, false);
+    let before = fs::read(writer.path()).unwrap();
     assert_eq!(writer.start_over(&mut recording, now, &state).unwrap(), None);
+    assert_eq!(fs::read(writer.path()).unwrap(), before, "it keeps the samples that it has");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
 
 /// States of the run that are old news are all that it has to lose where they are what fills it.

@@ -9,9 +9,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jni::JNIEnv;
-use jni::objects::{JClass, JObject, JValue, JValueOwned};
+use jni::objects::{GlobalRef, JClass, JObject, JValue, JValueOwned};
 use jni_sys::{JNI_FALSE, jmethodID};
 use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
 use vouch_walk::calls::follows_call;
 use vouch_walk::kernel::peek;
 use vouch_walk::own::Own;
@@ -25,6 +26,7 @@ use super::vmstructs::{flag, read, read_half, size_of_type};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
 use crate::fault::guard;
 use crate::java;
+use crate::wake::wake;
 
 /// The class that is loaded with the first virtual thread, if no archive had it, as the JVM writes it.
 pub const CLASS: &str = "Ljava/lang/VirtualThread$VThreadContinuation;";
@@ -73,11 +75,21 @@ static FOUND: OnceCell<Result<Carriers, String>> = OnceCell::new();
 /// Whether it can be told whom a carrier carries, and why not.
 type Carriers = Result<(), String>;
 
-/// There may be virtual threads: from now on our own walker finds their frames, if that can be. `class` is the one of
-/// [`CLASS`].
-pub fn meet(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
+/// The class of [`CLASS`], which somebody has met and nobody looked at yet.
+static MET: Mutex<Option<GlobalRef>> = Mutex::new(None);
+
+/// There may be virtual threads. The agent's own thread is to look at them: Java runs for it, and whoever prepares the class would be
+/// sampled in that, called by an instruction that calls nothing.
+pub fn meet(env: &JNIEnv<'_>, class: &JClass<'_>) {
+    *MET.lock() = env.new_global_ref(class).ok();
+    wake();
+}
+
+/// From now on our own walker finds their frames, if that can be.
+pub fn look(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) {
+    let Some(class) = MET.lock().take() else { return };
+    let class: &JClass<'_> = class.as_obj().into();
     if FOUND.get().is_none() {
-        // Java runs for it, so nothing is held meanwhile: who comes second finds the same.
         let found = env.with_local_frame(64, |env| -> jni::errors::Result<Result<Carriers, String>> {
             let known = of(hotspot, jvmti, env, class);
             Ok(known.map(|(known, carriers)| {
@@ -228,9 +240,11 @@ fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<Range<usize>, String> {
 fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
     let is = |name: &str| flag(hotspot, name) == Some(true);
     let (z, shenandoah) = (is("UseZGC"), is("UseShenandoahGC"));
-    if z && flag(hotspot, "ZGenerational") == Some(false) {
-        return Err("nobody has tried this with a ZGC that knows no generations".to_owned());
-    }
+    // The collector's own tables say where a number of its is.
+    let place = |of: &str, name: &str| {
+        let at = tables.still(of, "_instance_p")? + tables.offset(of, name)?;
+        read(at).ok_or_else(|| format!("this JVM does not tell where {name} is"))
+    };
     let narrow = |of: &str, names: [[&str; 2]; 2]| {
         let of = |[base, shift]: [&str; 2]| {
             Some(Narrow {
@@ -247,12 +261,12 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
     .ok_or("this JVM does not tell how an object refers to its class");
     Ok(HeapLayout {
         pointers: match () {
+            // Until JDK 23 there is one that knows no generations, by another name.
+            () if z && flag(hotspot, "ZGenerational") == Some(false) => {
+                Pointers::Coloured { old: place("XGlobalsForVMStructs", "_XAddressBadMask")? }
+            }
             () if z => {
-                let globals = tables.still("ZGlobalsForVMStructs", "_instance_p")?;
-                let place = |name| {
-                    let at = globals + tables.offset("ZGlobalsForVMStructs", name)?;
-                    read(at).ok_or_else(|| format!("this JVM does not tell where {name} is"))
-                };
+                let place = |name| place("ZGlobalsForVMStructs", name);
                 Pointers::Marked { old: place("_ZPointerLoadBadMask")?, shift: place("_ZPointerLoadShift")? }
             }
             () if is("UseCompressedOops") => Pointers::Narrow(

@@ -147,7 +147,8 @@ impl Disk {
         if written && plan.options.on_disk == OnDisk::On {
             return remove(writer, &place);
         }
-        let is_whole = !self.stopped && writer.finish().is_ok();
+        // What the last write could not put there is in none of its blocks.
+        let is_whole = !self.stopped && !self.failing && writer.finish().is_ok();
         if !written && writer.is_there() {
             let how_far = if is_whole { "" } else { ", as far as it could be written" };
             say(&format!(

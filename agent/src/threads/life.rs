@@ -1,10 +1,18 @@
 //! One thread's life, as the recording tells it: when, under which names, with how much CPU time.
 
+use std::collections::VecDeque;
+
 /// A name of a thread, by its place among the thread's names.
 pub type NameId = usize;
 
 /// A thread that goes on renaming itself past this many names keeps the last place for all further ones.
 const MOST_NAMES: usize = 64;
+
+/// So many renames are remembered in any case, and so many at most: between them those after which a sample may still come, which is told a moment
+/// after it was taken. A worker that is called otherwise for each request would fill the memory.
+const FEW_SPANS: usize = 256;
+const MOST_SPANS: usize = 1 << 16;
+const LATE_NS: u64 = 10_000_000_000;
 
 /// A thread, from its start (or the recording's) to its end.
 #[derive(Debug, Clone)]
@@ -25,15 +33,32 @@ pub struct Life {
     pub cpu_now: u64,
     /// What the kernel calls it; empty if it was not asked.
     pub kernel_name: String,
-    names: Vec<String>,
-    spans: Vec<Span>,
+    names: Vec<Named>,
+    /// In order.
+    spans: VecDeque<Span>,
+    /// The name before all of them.
+    before: NameId,
+    /// The thread's CPU clock when it took its present name.
+    present_since: u64,
 }
 
-/// From this time on, and this CPU time, this name; in order.
+/// A name, and how long the thread ran under it before it took the present one.
+#[derive(Debug, Clone)]
+struct Named {
+    text: String,
+    cpu: u64,
+}
+
+impl Named {
+    fn new(text: String) -> Self {
+        Self { text, cpu: 0 }
+    }
+}
+
+/// From this time on this name.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     since: u64,
-    cpu: u64,
     name: NameId,
 }
 
@@ -52,7 +77,9 @@ impl Life {
             cpu_now: cpu,
             kernel_name: String::new(),
             names: Vec::new(),
-            spans: Vec::new(),
+            spans: VecDeque::new(),
+            before: 0,
+            present_since: cpu,
         }
     }
 
@@ -63,14 +90,20 @@ impl Life {
         self.cpu_now = cpu;
         self.sampled = false;
         let current = self.present_name().map(str::to_owned);
-        self.names = current.into_iter().collect();
+        self.begin_names(current);
+    }
+
+    /// None but this, since the recording met the thread.
+    fn begin_names(&mut self, name: Option<String>) {
+        self.names = name.into_iter().map(Named::new).collect();
         self.spans.clear();
+        self.before = 0;
+        self.present_since = self.cpu_start;
     }
 
     /// The name that a Java thread begins with. A native thread that attaches gives up the kernel's name.
     pub fn first_name(&mut self, name: &str) {
-        self.names = vec![name.to_owned()];
-        self.spans.clear();
+        self.begin_names(Some(name.to_owned()));
     }
 
     /// What a native thread is called: all that the kernel tells, and the last that it told is the truest.
@@ -85,33 +118,47 @@ impl Life {
             self.first_name(name);
             return;
         }
-        if self.spans.last().is_some_and(|span| span.since > now) {
+        if self.spans.back().is_some_and(|span| span.since > now) {
             // It was looked up while the thread took another one.
             return;
         }
-        let known = self.names.iter().position(|known| known == name);
+        let known = self.names.iter().position(|known| known.text == name);
         let id = known.unwrap_or_else(|| {
             if self.names.len() < MOST_NAMES {
-                self.names.push(name.to_owned());
+                self.names.push(Named::new(name.to_owned()));
             } else if self.names.len() == MOST_NAMES {
-                self.names.push(format!("{} (renamed)", self.names[0]));
+                self.names.push(Named::new(format!("{} (renamed)", self.names[0].text)));
             }
             self.names.len() - 1
         });
-        if self.name_at(u64::MAX) != id {
-            self.spans.push(Span { since: now, cpu, name: id });
+        let present = self.name_at(u64::MAX);
+        if present != id {
+            self.names[present].cpu += cpu.saturating_sub(self.present_since);
+            self.present_since = cpu.max(self.present_since);
+            self.spans.push_back(Span { since: now, name: id });
+            self.forget(now);
+        }
+    }
+
+    /// Forgets renames that no sample will ask for any more.
+    fn forget(&mut self, now: u64) {
+        let is_late = |span: &Span| span.since.saturating_add(LATE_NS) < now;
+        while self.spans.len() > MOST_SPANS
+            || self.spans.len() > FEW_SPANS && self.spans.get(1).is_some_and(is_late)
+        {
+            self.before = self.spans.pop_front().map_or(self.before, |span| span.name);
         }
     }
 
     /// Which of its names the thread had at a time.
     pub fn name_at(&self, time: u64) -> NameId {
         let after = self.spans.partition_point(|span| span.since <= time);
-        after.checked_sub(1).map_or(0, |at| self.spans[at].name)
+        after.checked_sub(1).map_or(self.before, |at| self.spans[at].name)
     }
 
     /// A name, or what stands for it until one is known.
     pub fn name(&self, id: NameId) -> String {
-        self.names.get(id).cloned().unwrap_or_else(|| format!("thread {}", self.tid))
+        self.names.get(id).map_or_else(|| format!("thread {}", self.tid), |name| name.text.clone())
     }
 
     /// True once there is a name that will not change behind our back. A young native thread may not have given
@@ -123,7 +170,7 @@ impl Life {
 
     /// The name that it has now, if one is known.
     pub fn present_name(&self) -> Option<&str> {
-        self.names.get(self.name_at(u64::MAX)).map(String::as_str)
+        self.names.get(self.name_at(u64::MAX)).map(|name| name.text.as_str())
     }
 
     /// The thread's CPU clock was read, by whomever: it only goes forward.
@@ -138,14 +185,9 @@ impl Life {
 
     /// CPU time under one of the names since the recording met the thread, in nanoseconds.
     pub fn cpu_under(&self, name: NameId) -> u64 {
-        let first = Span { since: 0, cpu: self.cpu_start, name: 0 };
-        let starts = std::iter::once(&first).chain(&self.spans);
-        let ends = self.spans.iter().map(|span| span.cpu).chain(std::iter::once(self.cpu_now));
-        starts
-            .zip(ends)
-            .filter(|(start, _)| start.name == name)
-            .map(|(start, end)| end.saturating_sub(start.cpu))
-            .sum()
+        let before = self.names.get(name).map_or(0, |name| name.cpu);
+        let is_present = self.name_at(u64::MAX) == name;
+        before + if is_present { self.cpu_now.saturating_sub(self.present_since) } else { 0 }
     }
 }
 
@@ -184,6 +226,40 @@ mod tests {
         assert!(life.names.len() <= MOST_NAMES + 1);
         assert_eq!(life.name(life.name_at(205)), "request 5");
         assert_eq!(life.name(life.name_at(9_000)), "worker (renamed)");
+    }
+
+    #[test]
+    fn a_name_for_each_request_takes_no_memory_for_ever() {
+        let mut life = named("idle");
+        let rename = |life: &mut Life, number: u64, gap: u64| {
+            life.rename(
+                if number.is_multiple_of(2) { "busy" } else { "idle" },
+                200 + number * gap,
+                number * 10,
+            );
+        };
+        for number in 0..1_000_000 {
+            rename(&mut life, number, 1_000);
+        }
+        assert_eq!(life.spans.len(), MOST_SPANS);
+        life.cpu_now = 10_000_010;
+        // Half of it under each; before the first rename there was none.
+        assert_eq!((life.cpu_under(0), life.cpu_under(1)), (5_000_020 - 10, 5_000_000));
+        let at = |life: &Life, time| life.name(life.name_at(time));
+        let last = 200 + 999_999 * 1_000;
+        assert_eq!(
+            [last, last - 1, last - 1_000 * 60_000].map(|time| at(&life, time)),
+            ["idle", "busy", "idle"]
+        );
+        for number in 1_000_000..1_001_000 {
+            rename(&mut life, number, 1_000_000);
+        }
+        // A second's, of which a sample may still come.
+        assert!(life.spans.len() > 999);
+        for number in 1_001_000..1_002_000 {
+            rename(&mut life, number, 1_000_000_000);
+        }
+        assert_eq!(life.spans.len(), FEW_SPANS);
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Run {
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
             folded: if drawn {
-                flame::folded(&profile, &samples, micros(profile.meta.interval))
+                flame::folded(&profile, &samples, micros(profile.meta.interval), unnumbered)
             } else {
                 Vec::new()
             },
@@ -157,22 +157,29 @@ fn blocks(samples: &[Sample]) -> (Vec<usize>, usize) {
     (times().map(block).collect(), count)
 }
 
-/// A method's name without the numbers that classes get in the order in which they were made, which is another in each run.
+/// A method's name without the numbers that classes get in the order in which they were made, which is another in each run; and as every JDK
+/// writes it.
 fn unnumbered(name: &str) -> String {
-    const NUMBERED: [&str; 6] = [
-        "$$Lambda$",
-        "$Proxy",
-        "GeneratedMethodAccessor",
-        "GeneratedConstructorAccessor",
-        "GeneratedSerializationConstructorAccessor",
-        "LambdaForm$",
+    // What stands before a number, and what is written of both.
+    const NUMBERED: [(&str, &str); 8] = [
+        ("$$Lambda$", "$$Lambda"),
+        ("com.sun.proxy", "jdk.proxy"),
+        ("jdk.proxy", "jdk.proxy"),
+        ("$Proxy", "$Proxy"),
+        ("GeneratedMethodAccessor", "GeneratedMethodAccessor"),
+        ("GeneratedConstructorAccessor", "GeneratedConstructorAccessor"),
+        ("GeneratedSerializationConstructorAccessor", "GeneratedSerializationConstructorAccessor"),
+        ("LambdaForm$", "LambdaForm$"),
     ];
     let mut rest = name;
     let mut text = String::with_capacity(name.len());
-    while let Some((at, mark)) = NUMBERED.iter().filter_map(|mark| Some((rest.find(mark)?, mark))).min() {
-        let (before, behind) = rest.split_at(at + mark.len());
-        text.push_str(before);
-        rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+    let first = |rest: &str| {
+        NUMBERED.into_iter().filter_map(|(mark, written)| Some((rest.find(mark)?, mark, written))).min()
+    };
+    while let Some((at, mark, written)) = first(rest) {
+        text.push_str(&rest[..at]);
+        text.push_str(written);
+        rest = rest[at + mark.len()..].trim_start_matches(|c: char| c.is_ascii_digit());
     }
     text.push_str(rest);
     text
@@ -184,8 +191,10 @@ mod tests {
 
     #[test]
     fn numbers_that_tell_nothing_are_left_out() {
-        assert_eq!(unnumbered("Demo$Pricing$$Lambda$5.run"), "Demo$Pricing$$Lambda$.run");
-        assert_eq!(unnumbered("com.sun.proxy.$Proxy12.a1"), "com.sun.proxy.$Proxy.a1");
+        assert_eq!(unnumbered("Demo$Pricing$$Lambda$5.run"), "Demo$Pricing$$Lambda.run");
+        assert_eq!(unnumbered("Demo$Pricing$$Lambda.run"), "Demo$Pricing$$Lambda.run");
+        assert_eq!(unnumbered("com.sun.proxy.$Proxy12.a1"), "jdk.proxy.$Proxy.a1");
+        assert_eq!(unnumbered("jdk.proxy2.$Proxy7.a1"), "jdk.proxy.$Proxy.a1");
         assert_eq!(unnumbered("a.GeneratedMethodAccessor17.invoke"), "a.GeneratedMethodAccessor.invoke");
         assert_eq!(unnumbered("a.Log4j2.log10"), "a.Log4j2.log10");
     }

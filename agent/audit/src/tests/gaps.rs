@@ -1,8 +1,8 @@
 //! CPU time that a thread had, and of which no sample tells.
 
 use super::program::{
-    COLLECTOR, FIRST, LOAD, MAIN, MAIN_THREAD, OPEN, RUN, SAMPLE, SUM, Shown, WALL, WORKER, at, audit_of,
-    load, period, processors, shown, start,
+    COLLECTOR, CPU_SAMPLE, FIRST, LOAD, MAIN, MAIN_THREAD, OPEN, RUN, SAMPLE, SUM, Shown, WALL, WORKER, at,
+    audit_of, load, period, processors, shown, start,
 };
 use crate::report::ThreadReport;
 
@@ -60,6 +60,15 @@ fn a_second_round_is_of_the_time_since_the_first() {
     let more = [told(), vec![load(12 * SECOND, MAIN_THREAD, 0.25, 0.0)]].concat();
     let report = audit_of("rounds", more, &stacks());
     assert!((thread(&report, "main").cpu_ms.unwrap() - 12_000.0).abs() < 0.01, "{:?}", report.threads);
+}
+
+#[test]
+fn two_clocks_tell_of_one_time() {
+    let by_the_other = stacks().map(|shown| Shown { kind: CPU_SAMPLE, times: shown.times / 10 * 9, ..shown });
+    let all = [stacks().to_vec(), by_the_other.to_vec()].concat();
+    let report = audit_of("clocks", [told(), vec![period(CPU_SAMPLE, "20 ms")]].concat(), &all);
+    let sampled = thread(&report, "main").sampled_ms.unwrap();
+    assert!((sampled - 2_000.0).abs() < 0.01, "{sampled} of two clocks: the one that tells more");
 }
 
 #[test]

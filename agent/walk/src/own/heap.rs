@@ -47,6 +47,10 @@ pub enum Pointers {
         old: usize,
         shift: usize,
     },
+    /// With such marks as leave it an address, which leads there whichever it has: where their mask lies.
+    Coloured {
+        old: usize,
+    },
 }
 
 /// How an object refers to its class.
@@ -93,6 +97,11 @@ impl HeapLayout {
             Pointers::Narrow(narrow) => {
                 let number = memory.bytes(field, 4)?;
                 if number == 0 { 0 } else { narrow.wide(number) }
+            }
+            Pointers::Coloured { old } => {
+                let coloured = memory.word(field)?;
+                let is_old = coloured & memory.word(old)? != 0;
+                (!is_old).then_some(coloured)?
             }
             Pointers::Marked { old, shift } => {
                 let marked = memory.word(field)?;
