@@ -142,10 +142,26 @@ impl Agent {
     /// A class is prepared, by the calling thread.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
         if let Some(signature) = self.resolver.prepared(env, class) {
-            met(env, class, &signature, false);
+            self.met(env, class, &signature, false);
         }
         if let Some(own) = self.own() {
             walkers::hold(own, self.jvmti, env);
+        }
+    }
+
+    /// A class is there; `before` if it was before anybody looked.
+    fn met(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
+        library::met(env, class, signature, before);
+        if signature == continuations::CLASS
+            && let Some(own) = self.own()
+        {
+            // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
+            let class = unsafe { JClass::from_raw(class) };
+            if before {
+                continuations::look(own, &self.hotspot, self.jvmti, env, &class);
+            } else {
+                continuations::meet(env, &class);
+            }
         }
     }
 
@@ -181,7 +197,7 @@ impl Agent {
         scan::scan(registry());
         let late =
             late::enter_all(self.jvmti, env, thread.map(|(_, place)| place), ThreadLayout::of(&self.hotspot));
-        self.resolver.begin(env, |env, class, signature| met(env, class, signature, true));
+        self.resolver.begin(env, |env, class, signature| self.met(env, class, signature, true));
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
         worker::start(self.jvmti, &thread, &DUTIES)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;
@@ -217,7 +233,7 @@ impl Agent {
     /// next round.
     pub fn tend(&self, env: &mut JNIEnv<'_>) -> Duration {
         if let Some(own) = self.own() {
-            continuations::look(own, &self.hotspot, self.jvmti, env);
+            continuations::look_if_met(own, &self.hotspot, self.jvmti, env);
         }
         let mut state = self.state.lock();
         match &mut *state {
@@ -443,15 +459,6 @@ impl Agent {
         }
         wake();
         Ok(())
-    }
-}
-
-/// A class is there; `before` if it was before anybody looked.
-fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
-    library::met(env, class, signature, before);
-    if signature == continuations::CLASS {
-        // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
-        continuations::meet(env, &unsafe { JClass::from_raw(class) });
     }
 }
 

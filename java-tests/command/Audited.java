@@ -31,6 +31,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Mark;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
+import dev.vouch.test.Scale;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
@@ -43,7 +44,7 @@ public class Audited {
     private static final int ONE_IN = 5;
     /** Ways to come to an event, of which each round takes all. */
     private static final int WAYS = 6;
-    private static final int DAMAGED = 40;
+    private static final int DAMAGED = Scale.pick(15, 40);
     private static final String KIND = "shop.Order";
 
     public static void main(String[] args) throws Exception {

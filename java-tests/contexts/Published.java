@@ -131,7 +131,7 @@ public class Published {
             synchronized (Tracer.class) {
                 Burn.sink = 0;
             }
-            long until = Burn.cpuNanos() + 1_500_000_000L;
+            long until = Burn.cpuNanos() + 600_000_000L;
             for (long turn = 0; Burn.cpuNanos() < until; turn++) {
                 enter(5, 1, 1);
                 cart();

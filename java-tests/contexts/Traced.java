@@ -115,7 +115,7 @@ public class Traced {
 
     static class Changing {
         public static void main(String[] args) {
-            long until = Burn.cpuNanos() + 1_500_000_000L;
+            long until = Burn.cpuNanos() + 500_000_000L;
             for (long n = 1; n % 1_000 != 0 || Burn.cpuNanos() < until; n++) {
                 try (Trace trace = Vouch.trace(n, n, n)) {
                     Burn.sink = n;

@@ -33,7 +33,13 @@ public class OwnHandler {
     }
 
     private static void after(String engine) {
-        Run run = Vm.with("interval=1ms,engine=" + engine).run(Program.class, "after").ok();
+        Run run;
+        try (Running running = Vm.with("interval=1ms,engine=" + engine).start(Program.class, "after")) {
+            running.awaitOut("taken");
+            running.awaitErr("[vouch] the engine is stopped, and what the program does from here on is not sampled: something in this process " + TAKEN);
+            running.stdin().println("go on");
+            run = running.waitFor().ok();
+        }
         // At once, and in the summary.
         Check.equal(2L, run.vouchLines().stream().filter(line -> line.contains(TAKEN)).count(), "lines that say it: " + run.err);
         Check.that(run.report().json.get("engine_stopped").getAsBoolean(), "the report says that the engine was stopped");
@@ -70,14 +76,14 @@ public class OwnHandler {
             }
             Signal profiling = new Signal("PROF");
             Signal.handle(profiling, signal -> SIGNALS.incrementAndGet());
-            if (after) {
-                // As long as it may take until it is seen, and more.
-                Burn.millis(1_000);
-            } else {
-                System.out.println("ready");
-                System.in.read();
+            System.out.println(after ? "taken" : "ready");
+            System.in.read();
+            // The JVM has a thread made for each, which may not have run yet; and who sleeps gets no more.
+            int before = -1;
+            while (before != SIGNALS.get()) {
+                before = SIGNALS.get();
+                Thread.sleep(200);
             }
-            int before = SIGNALS.get();
             unsampled();
             System.out.println("strange=" + (SIGNALS.get() - before));
             for (int times = 1; times <= 5; times++) {

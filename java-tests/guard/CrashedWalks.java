@@ -32,8 +32,8 @@ public class CrashedWalks {
     private static final int MOST = 1000;
     /** Long enough for more than those, with an engine that signals once a kernel tick, too. */
     private static final int ENOUGH_MS = 2_500;
-    /** Questions of two walks each: on two JDKs 100,000 faults. */
-    private static final int QUESTIONS = Scale.pick(25_000, 250_000);
+    /** Questions of two walks each, which fault. */
+    private static final int QUESTIONS = Scale.pick(10_000, 250_000);
     /** Of the program that lives by faults. */
     private static final String ROUNDS = Integer.toString(Scale.pick(600, 2_000));
 

@@ -25,7 +25,10 @@ public class Collectors {
         run(true, "-XX:+UseParallelGC", "-Xmx64m");
         run(true, "-XX:+UseG1GC", "-Xmx64m");
         run(true, "-XX:+UseZGC", "-Xmx64m");
-        run(true, "-XX:+UseZGC", "-XX:+ZGenerational", "-Xmx64m");
+        if (Vm.major() < 24) {
+            // Later ones have no other.
+            run(true, "-XX:+UseZGC", "-XX:+ZGenerational", "-Xmx64m");
+        }
         run(true, "-XX:+UseShenandoahGC", "-Xmx64m");
         run(true, "-XX:+UseConcMarkSweepGC", "-Xmx64m");
         run(false, "-XX:+UseEpsilonGC", "-Xmx1g");

@@ -70,7 +70,7 @@ public class Javac {
             whole.add(javac(sources, files, "interval=1ms", UNDERSTOOD).report());
         }
         Walked spoiled = new Walked();
-        List<String> some = files.subList(0, files.size() / 3);
+        List<String> some = files.subList(0, files.size() / 8);
         for (int i = 0; i < MOST && spoiled.stacks < ENOUGH; i++) {
             // What is recovered and refuted makes room for the next candidate, or for no stack: it would not be counted.
             spoiled.add(javac(sources, some, "interval=1ms,recovery=off,break=gap/" + EVERY, UNDERSTOOD).report());

@@ -155,7 +155,7 @@ public class Proof {
         }
 
         private static void third(long depth) {
-            Burn.millis(1500);
+            Burn.millis(800);
         }
     }
 }

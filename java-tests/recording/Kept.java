@@ -41,7 +41,7 @@ public class Kept {
 
     private static void whole() throws Exception {
         // Some stacks are wrong, so that there are refutations; some things happen.
-        Run run = Vm.with("recording=keep,events=all,break=truncated/50,walker=asgct,out=profile.folded").run(Program.class, "3").ok();
+        Run run = Vm.with("recording=keep,events=all,break=truncated/50,walker=asgct,out=profile.folded").run(Program.class, "1").ok();
         Check.that(run.report().samples("refuted") > 0, "something is refuted");
         Check.equal(new TreeSet<>(Arrays.asList("profile.folded", "profile.json", "report.json", "profile.vouch")), run.files(), "what is there");
         String mode = PosixFilePermissions.toString(Files.getPosixFilePermissions(run.dir.resolve("profile.vouch")));

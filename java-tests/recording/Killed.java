@@ -39,7 +39,7 @@ public class Killed {
     public static void main(String[] args) throws Exception {
         Random random = new Random(42);
         for (int kill = 0; kill < Scale.pick(3, 50); kill++) {
-            killed(random.nextInt(2_000));
+            killed(random.nextInt(Scale.pick(400, 2_000)));
         }
         crashed();
         halted();
@@ -51,7 +51,9 @@ public class Killed {
         long at;
         try (Running child = Vm.with("").start(Program.class, "burn")) {
             child.awaitOut("ready");
-            Thread.sleep(500 + afterMs);
+            // What a state tells is written as well; from then on it is killed at any time.
+            Tool.awaitSamples(child.dir, Long.toString(child.pid()));
+            Thread.sleep(afterMs);
             String early = Tool.vouch(child.dir, "recover", "profile.vouch", "--out", "early.json").ok();
             Check.contains(early, "its process runs still", "what is said of a process that runs");
             Files.delete(child.dir.resolve("early.json"));
@@ -96,7 +98,7 @@ public class Killed {
         long at;
         try (Running child = Vm.with("").launcher("sh", "-c", "ulimit -c 0; exec \"$@\"", "sh").start(Program.class, "crash")) {
             child.awaitOut("ready");
-            Thread.sleep(500);
+            Tool.awaitSamples(child.dir, Long.toString(child.pid()));
             at = System.nanoTime();
             child.stdin().println();
             run = child.waitForAnyEnd();

@@ -7,12 +7,13 @@
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use jni::JNIEnv;
 use jni::objects::{GlobalRef, JClass, JObject, JValue, JValueOwned};
 use jni_sys::{JNI_FALSE, jmethodID};
 use once_cell::sync::OnceCell;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use vouch_walk::calls::follows_call;
 use vouch_walk::kernel::peek;
 use vouch_walk::own::Own;
@@ -75,20 +76,37 @@ static FOUND: OnceCell<Result<Carriers, String>> = OnceCell::new();
 /// Whether it can be told whom a carrier carries, and why not.
 type Carriers = Result<(), String>;
 
-/// The class of [`CLASS`], which somebody has met and nobody looked at yet.
+/// The class of [`CLASS`], which somebody has met and nobody looked at yet; and who waits until somebody has.
 static MET: Mutex<Option<GlobalRef>> = Mutex::new(None);
+static LOOKED: Condvar = Condvar::new();
+/// A program is not held up for longer, whatever the agent's own thread has to do first.
+const PATIENCE: Duration = Duration::from_millis(200);
 
-/// There may be virtual threads. The agent's own thread is to look at them: Java runs for it, and whoever prepares the class would be
-/// sampled in that, called by an instruction that calls nothing.
+/// A thread of the program's makes the first virtual one. The agent's own looks then, and this one waits: Java runs for it, in which it would
+/// be sampled, called by an instruction that calls nothing.
 pub fn meet(env: &JNIEnv<'_>, class: &JClass<'_>) {
-    *MET.lock() = env.new_global_ref(class).ok();
-    wake();
+    let mut met = MET.lock();
+    if FOUND.get().is_none() {
+        *met = env.new_global_ref(class).ok();
+        wake();
+        LOOKED.wait_for(&mut met, PATIENCE);
+    }
 }
 
-/// From now on our own walker finds their frames, if that can be.
-pub fn look(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) {
-    let Some(class) = MET.lock().take() else { return };
-    let class: &JClass<'_> = class.as_obj().into();
+/// On the agent's own thread: whether somebody has met them.
+pub fn look_if_met(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) {
+    let met = MET.lock().take();
+    if let Some(class) = met {
+        look(own, hotspot, jvmti, env, class.as_obj().into());
+        // So that who is about to wait does so before, or sees that it need not.
+        drop(MET.lock());
+        LOOKED.notify_all();
+    }
+}
+
+/// There may be virtual threads: from now on our own walker finds their frames, if that can be. `class` is the one of
+/// [`CLASS`].
+pub fn look(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
     if FOUND.get().is_none() {
         let found = env.with_local_frame(64, |env| -> jni::errors::Result<Result<Carriers, String>> {
             let known = of(hotspot, jvmti, env, class);
