@@ -157,7 +157,7 @@ impl Agent {
         {
             // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
             let class = unsafe { JClass::from_raw(class) };
-            if before {
+            if before || !worker::is_running() {
                 continuations::look(own, &self.hotspot, self.jvmti, env, &class);
             } else {
                 continuations::meet(env, &class);

@@ -37,6 +37,11 @@ pub fn tid() -> u32 {
     THREAD.tid()
 }
 
+/// True while there is one that will do what it is asked to.
+pub fn is_running() -> bool {
+    tid() != 0 && !ENDING.load(Ordering::Relaxed)
+}
+
 /// Shows to whoever looks at the process from outside whether there is a recording.
 pub fn show(recording: bool) {
     THREAD.call(if recording { RECORDING } else { RESTING });

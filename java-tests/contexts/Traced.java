@@ -110,12 +110,14 @@ public class Traced {
                 seen++;
             }
         }
-        Check.atLeast(100, seen, "samples in a trace");
+        Check.atLeast(run.report().signalsIn(Changing.MILLIS) / 5, seen, "samples in a trace");
     }
 
     static class Changing {
+        private static final long MILLIS = 500;
+
         public static void main(String[] args) {
-            long until = Burn.cpuNanos() + 500_000_000L;
+            long until = Burn.cpuNanos() + 1_000_000L * MILLIS;
             for (long n = 1; n % 1_000 != 0 || Burn.cpuNanos() < until; n++) {
                 try (Trace trace = Vouch.trace(n, n, n)) {
                     Burn.sink = n;

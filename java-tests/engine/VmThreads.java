@@ -77,8 +77,7 @@ public class VmThreads {
                 }
             }
         }
-        // What the kernel's tick drives has one in ten milliseconds on the slowest.
-        Check.atLeast(cpu / 20, samples, "samples of the threads " + name + "");
+        Check.atLeast(Math.max(1, Check.leastOf((long) run.report().signalsIn(cpu), 0.8)), samples, "samples of the threads " + name + "");
         return samples;
     }
 

@@ -67,7 +67,7 @@ public class Unload {
 
         // The trigger: more than half were gone while the program ran on. When the collector gets to the youngest is its
         // own affair, and the agent holds a class until it has its names.
-        Skip.unless(run.number("collected") >= 0.5 * count, "too few loaders were collected before the last class ran: " + run.number("collected"));
+        Check.atLeast(0.5 * count, run.number("collected"), "loaders that were collected before the last class ran");
         Check.equal(0, run.report().namesLost(), "names_lost");
         Map<String, double[]> times = times(run);
         Set<String> sampled = checkNames(run, times);

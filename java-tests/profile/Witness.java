@@ -142,7 +142,7 @@ public class Witness {
     private static final int DEPTH = 60;
     /** One walk of so many is broken, for so long: a prime, since witnesses come at a stride, too. */
     private static final int EVERY = Scale.pick(11, 101);
-    private static final int SECONDS = Scale.pick(2, 120);
+    private static final int SECONDS = Scale.pick(3, 120);
 
     /** It begins in `run` and stays there. The main thread begins several times, each time that the launcher calls into Java. */
     private static final String THREAD = "recursion";

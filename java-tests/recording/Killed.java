@@ -19,6 +19,7 @@ import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
@@ -30,6 +31,7 @@ import dev.vouch.test.Scale;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
+import dev.vouch.test.Written;
 
 public class Killed {
     private static final int THREADS = Scale.pick(4, 8);
@@ -51,8 +53,8 @@ public class Killed {
         long at;
         try (Running child = Vm.with("").start(Program.class, "burn")) {
             child.awaitOut("ready");
-            // What a state tells is written as well; from then on it is killed at any time.
-            Tool.awaitSamples(child.dir, Long.toString(child.pid()));
+            Written.awaitAllIs(child.dir.resolve("profile.vouch"));
+            // From then on at any time.
             Thread.sleep(afterMs);
             String early = Tool.vouch(child.dir, "recover", "profile.vouch", "--out", "early.json").ok();
             Check.contains(early, "its process runs still", "what is said of a process that runs");
@@ -98,7 +100,7 @@ public class Killed {
         long at;
         try (Running child = Vm.with("").launcher("sh", "-c", "ulimit -c 0; exec \"$@\"", "sh").start(Program.class, "crash")) {
             child.awaitOut("ready");
-            Tool.awaitSamples(child.dir, Long.toString(child.pid()));
+            Written.awaitAllIs(child.dir.resolve("profile.vouch"));
             at = System.nanoTime();
             child.stdin().println();
             run = child.waitForAnyEnd();
@@ -141,6 +143,7 @@ public class Killed {
     }
 
     static class Program {
+        private static final CountDownLatch BURNING = new CountDownLatch(THREADS);
         static volatile long sink;
 
         public static void main(String[] args) throws Exception {
@@ -151,6 +154,7 @@ public class Killed {
             for (int thread = 0; thread < THREADS; thread++) {
                 new Thread(Program::burn, "burning " + thread).start();
             }
+            BURNING.await();
             System.out.println("ready");
             System.in.read();
             Field unsafe = sun.misc.Unsafe.class.getDeclaredField("theUnsafe");
@@ -159,6 +163,8 @@ public class Killed {
         }
 
         private static void burn() {
+            sink += Burn.millis(50);
+            BURNING.countDown();
             while (true) {
                 sink += Burn.millis(10);
             }

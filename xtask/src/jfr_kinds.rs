@@ -116,7 +116,9 @@ fn lines(made: &Catalogue) -> serde_json::Result<String> {
 fn read(file: &Path) -> Result<Recorded, String> {
     let wrong = |why: String| format!("{}: {why}", file.display());
     let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
-    Recorded::read(BufReader::new(open)).map_err(wrong)
+    let mut recorded = Recorded::read(BufReader::new(open)).map_err(wrong)?;
+    // A catalogue is made of whole recordings.
+    recorded.damage.pop().map_or(Ok(recorded), |damage| Err(wrong(damage)))
 }
 
 /// Of each kind's last marker what it says, in a line.

@@ -10,6 +10,7 @@ mod class;
 mod image;
 mod jdk;
 mod library;
+mod manifest;
 mod shelf;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -2,11 +2,13 @@
 //!
 //! It must never follow a link to a folder, keep an archive open, or stop at what cannot be read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use vouch_archive::{Entry, Listing};
 use walkdir::WalkDir;
+
+use crate::manifest::class_path;
 
 /// No class is longer.
 pub const MOST_OF_A_CLASS: u64 = 16 << 20;
@@ -94,12 +96,23 @@ impl Shelves {
         }
     }
 
-    /// What a JVM sees at an entry of its class path.
+    /// What a JVM sees at an entry of its class path, and at those that an archive names there.
     pub fn entry(&mut self, path: &Path) {
         if path.is_dir() {
-            self.all.push(Shelf::Root(path.to_owned()));
-        } else {
-            self.archive(path);
+            return self.all.push(Shelf::Root(path.to_owned()));
+        }
+        // One may name itself, or what named it, however the way there is spelt.
+        let (mut waiting, mut seen) = (vec![path.to_owned()], HashSet::new());
+        while let Some(path) = waiting.pop() {
+            if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+                continue;
+            }
+            self.archive(&path);
+            // What is not there the JVM passes over.
+            let (folders, archives): (Vec<PathBuf>, Vec<PathBuf>) =
+                class_path(&path).into_iter().filter(|path| path.exists()).partition(|path| path.is_dir());
+            self.all.extend(folders.into_iter().map(Shelf::Root));
+            waiting.extend(archives.into_iter().rev());
         }
     }
 

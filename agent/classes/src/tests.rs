@@ -88,6 +88,30 @@ fn a_class_is_what_its_file_says() {
 }
 
 #[test]
+fn an_archive_of_the_class_path_names_more_of_it() {
+    let scratch = Scratch::new("manifest");
+    let bytes = SHOP.bytes();
+    let folder = scratch.file("boot/classes/shop/Cart.class", &bytes);
+    let manifest = b"Class-Path: classes/ lib/shop.jar boot.jar none.jar\n";
+    let boot = scratch.file("boot/boot.jar", &vouch_archive::of_bytes(&[("META-INF/MANIFEST.MF", manifest)]));
+    // It names the first one again.
+    let shop: [(&str, &[u8]); 2] =
+        [("META-INF/MANIFEST.MF", b"Class-Path: ../boot.jar\n"), ("shop/Cart.class", &bytes)];
+    let shop = scratch.file("boot/lib/shop.jar", &vouch_archive::of_bytes(&shop));
+    let mut library = Library::default();
+    library.as_the_jvm_looks(&boot);
+    let found: Vec<String> = library.copies("shop/Cart", true).into_iter().map(|copy| copy.place).collect();
+    let classes = folder.ancestors().nth(2).unwrap().display().to_string();
+    let expected = [classes, shop.display().to_string()];
+    assert!(
+        expected.iter().all(|place| found.iter().any(|found| found.trim_end_matches('/') == place)),
+        "{found:?}"
+    );
+    assert_eq!(found.len(), 2);
+    assert_eq!(library.unreadable().count(), 0, "what is not there the JVM passes over, too");
+}
+
+#[test]
 fn classes_are_found_wherever_they_lie() {
     let scratch = Scratch::new("found");
     let bytes = SHOP.bytes();

@@ -121,7 +121,7 @@ impl Writer {
         time_ns: u64,
         state: Option<&State>,
     ) -> io::Result<()> {
-        if self.length > self.most {
+        if self.is_at_its_limit() {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         self.put()?;
@@ -153,6 +153,11 @@ impl Writer {
     /// True if it is to be begun again, without what came first.
     pub fn is_full(&self, time_ns: u64) -> bool {
         self.length > self.most / 2 && time_ns >= self.again_ns
+    }
+
+    /// True if nothing more is written to it.
+    pub fn is_at_its_limit(&self) -> bool {
+        self.length > self.most
     }
 
     /// Begins it again, without the earlier half of its samples, or more of them; from when on it tells now (0: of all). `None`: what is in it besides

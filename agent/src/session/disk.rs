@@ -190,7 +190,12 @@ fn append(
         // Where that fails it goes on as it is, as long as it may.
         && let Ok(since) = writer.start_over(recording, now_ns, state)
     {
-        return Ok(since.map_or(Kept::NoRoom, Kept::Since));
+        match since {
+            Some(since) => return Ok(Kept::Since(since)),
+            None if writer.is_at_its_limit() => return Ok(Kept::NoRoom),
+            // There is half of it left.
+            None => {}
+        }
     }
     writer.append(recording, now_ns, state).map(|()| Kept::Here)
 }

@@ -1,0 +1,56 @@
+//! What an archive's manifest adds to the class path: launchers put a long one there.
+//!
+//! It must never name what is not a file of this machine's.
+
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "META-INF/MANIFEST.MF";
+/// A class path of ten thousand archives is shorter.
+const LONGEST: u64 = 4 << 20;
+
+/// The places that it names, beside the archive; none where there is no such line, or none can be read.
+pub fn class_path(archive: &Path) -> Vec<PathBuf> {
+    let found = vouch_archive::list(archive, |name| name == NAME).ok();
+    let Some(entry) = found.and_then(|found| found.entries.into_iter().next()) else { return Vec::new() };
+    let Ok(bytes) = vouch_archive::read(archive, &entry, LONGEST) else { return Vec::new() };
+    let beside = archive.parent().unwrap_or(Path::new(""));
+    entries(&String::from_utf8_lossy(&bytes)).into_iter().map(|entry| beside.join(entry)).collect()
+}
+
+/// Addresses, parted by spaces, in a line that goes on in the next one after a space.
+fn entries(manifest: &str) -> Vec<String> {
+    let text = manifest.replace("\r\n", "\n").replace("\n ", "");
+    let value = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("Class-Path").then_some(value)
+    });
+    let addresses = value.unwrap_or_default().split_whitespace();
+    let files = addresses.filter_map(|address| match address.strip_prefix("file:") {
+        Some(path) => Some(path.strip_prefix("//").unwrap_or(path)),
+        None => Some(address).filter(|address| !address.contains(':')),
+    });
+    files.filter_map(decoded).collect()
+}
+
+/// What a `%` and two digits stand for.
+fn decoded(address: &str) -> Option<String> {
+    let mut parts = address.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_a_file_is_named() {
+        let manifest = "Manifest-Version: 1.0\r\nclass-path: lib/a.jar lib/with%20spa\r\n ce.jar file:/opt/b.jar file:///opt/c.jar http://x/y.jar bad%zz.jar\r\nMain-Class: M\r\n";
+        assert_eq!(entries(manifest), ["lib/a.jar", "lib/with space.jar", "/opt/b.jar", "/opt/c.jar"]);
+        assert_eq!(entries("Main-Class: M\n"), [""; 0]);
+    }
+}
