@@ -27,7 +27,7 @@ use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
 use crate::hotspot::places::Places;
 use crate::hotspot::vmstructs::{ThreadLayout, flag};
-use crate::hotspot::{HotSpot, continuations};
+use crate::hotspot::{HotSpot, continuations, virtual_threads};
 use crate::java;
 use crate::library;
 use crate::options::{Options, Verb, WalkerWish};
@@ -158,9 +158,9 @@ impl Agent {
             // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
             let class = unsafe { JClass::from_raw(class) };
             if before || !worker::is_running() {
-                continuations::look(own, &self.hotspot, self.jvmti, env, &class);
+                virtual_threads::look(own, &self.hotspot, self.jvmti, env, &class);
             } else {
-                continuations::meet(env, &class);
+                virtual_threads::meet(env, &class);
             }
         }
     }
@@ -233,7 +233,7 @@ impl Agent {
     /// next round.
     pub fn tend(&self, env: &mut JNIEnv<'_>) -> Duration {
         if let Some(own) = self.own() {
-            continuations::look_if_met(own, &self.hotspot, self.jvmti, env);
+            virtual_threads::look_if_met(own, &self.hotspot, self.jvmti, env);
         }
         let mut state = self.state.lock();
         match &mut *state {

@@ -9,7 +9,7 @@ use crate::governor::policy;
 use crate::guard;
 use crate::hotspot::places::Places;
 use crate::hotspot::vmstructs::flag;
-use crate::hotspot::{HotSpot, continuations};
+use crate::hotspot::{HotSpot, virtual_threads};
 use crate::options::{EngineWish, Options};
 use crate::recovery;
 use crate::walkers;
@@ -31,7 +31,7 @@ pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str, late: bool) -> Vec<S
             Err(why) => format!("stacks: by AsyncGetCallTrace alone: {why}"),
         },
     );
-    lines.extend(continuations::missing());
+    lines.extend(virtual_threads::missing());
     lines.push(match recovery::of(places.ground.as_ref(), Options::default().recovery) {
         Ok(_) => "stacks that neither finds are looked for in other ways".to_owned(),
         Err(why) => why.to_owned(),

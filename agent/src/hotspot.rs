@@ -11,6 +11,7 @@ pub mod owner;
 pub mod perf_data;
 pub mod places;
 pub mod polls;
+pub mod virtual_threads;
 pub mod vmstructs;
 
 use std::ffi::{CStr, CString, c_void};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use regex_lite::Regex;
 use serde_json::json;
-use vouch_report::{grouped, percent, plain, shortened};
+use vouch_report::{float, grouped, percent, plain, shortened};
 
 use crate::flame;
 use crate::top::width;
@@ -207,9 +207,8 @@ fn warnings(sides: &[Vec<Run>; 2], whole: bool) -> Vec<String> {
             warnings.push(format!("the runs differ in {what}: {}", plain(&values.join(" and "))));
         }
     }
-    #[expect(clippy::cast_precision_loss, reason = "some runs")]
     let lacking =
-        |runs: &Vec<Run>| runs.iter().map(Run::without_stack).sum::<f64>() / runs.len().max(1) as f64;
+        |runs: &Vec<Run>| runs.iter().map(Run::without_stack).sum::<f64>() / float(runs.len() as u64);
     let [before, after] = [lacking(&sides[0]), lacking(&sides[1])];
     // Of some threads alone nobody has counted it.
     if whole && (before - after).abs() > LESS_TRUE {

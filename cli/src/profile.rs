@@ -186,10 +186,11 @@ impl Profile {
         for thread in &self.threads {
             *called.entry(&thread.name).or_default() += 1;
         }
-        let name = |Thread { name, tid, .. }: &Thread| match tid {
-            Value::Number(tid) if called[name.as_str()] > 1 => format!("{name} ({tid})"),
-            Value::String(tid) if called[name.as_str()] > 1 => format!("{name} ({tid})"),
-            _ => name.clone(),
+        let name = |Thread { name, tid, .. }: &Thread| {
+            if called[name.as_str()] == 1 || tid.is_null() {
+                return name.clone();
+            }
+            format!("{name} ({})", tid.as_str().map_or_else(|| tid.to_string(), str::to_owned))
         };
         self.threads.iter().map(name).collect()
     }

@@ -46,11 +46,11 @@ public class OldCode {
         }
         Skip.unless(!run.report().vmFlags().contains("-Xint"), "an interpreter compiles nothing");
         Profile profile = run.profile();
-        List<Mark> old = of(profile, "code_given_up", HOT);
+        List<Mark> old = profile.marks("code_given_up", "method", HOT);
         Check.equal(1, old.size(), "times that old code was given up");
         Check.equal(4, old.get(0).number("tier"), "whose code it was");
-        Check.equal(0, of(profile, "compilation", HOT).size(), "times that it was compiled meanwhile");
-        Check.that(!of(profile, "compilation", COLD).isEmpty(), "what is compiled since then is told");
+        Check.equal(0, profile.marks("compilation", "method", HOT).size(), "times that it was compiled meanwhile");
+        Check.that(!profile.marks("compilation", "method", COLD).isEmpty(), "what is compiled since then is told");
         JsonObject graph = profile.json.getAsJsonArray("counters").get(0).getAsJsonObject();
         Check.equal("Compiled code", graph.get("name").getAsString(), "the graph");
         JsonArray changes = graph.getAsJsonObject("samples").getAsJsonArray("count");
@@ -67,17 +67,11 @@ public class OldCode {
         for (int look = 0; look < MOST_LOOKS; look++) {
             attach.must("dump,quiet,out=dump.json,report=dump-report.json");
             Profile soFar = Profile.read(child.dir.resolve("dump.json"));
-            if (!of(soFar, "compilation", COLD).isEmpty()) {
+            if (!soFar.marks("compilation", "method", COLD).isEmpty()) {
                 return;
             }
         }
         Skip.unless(false, "an interpreter compiles nothing, or tells of it very late");
-    }
-
-    private static List<Mark> of(Profile profile, String kind, String method) {
-        List<Mark> marks = profile.marks(kind);
-        marks.removeIf(mark -> !mark.says("method", method));
-        return marks;
     }
 
     static class Program {

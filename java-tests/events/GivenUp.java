@@ -31,31 +31,25 @@ public class GivenUp {
             Check.that(best != null, method + " was compiled by the second compiler");
             Skip.unless(best.startMs < run.number("came" + i) / 1e6, "it is told too late that " + method + " was compiled");
             Check.that(of(profile, "compilation", method, 3) != null, method + " was compiled by the first before");
-            List<Mark> told = marks(profile, "code_given_up", method);
+            List<Mark> told = profile.marks("code_given_up", "method", method);
             Check.equal(1, told.size(), "times that code of " + method + " was given up: " + told);
             Mark mark = told.get(0);
             Check.equal(4, mark.number("tier"), "whose code it was");
             Check.equal(best.number("size"), mark.number("size"), "its size");
             Check.atLeast(run.number("came" + i) / 1e6 - 0.002, mark.startMs, "when it was seen");
         }
-        Check.equal(0, marks(profile, "code_given_up", "GivenUp$Program.steady").size(), "times that code was given up which was but replaced");
+        Check.equal(0, profile.marks("code_given_up", "method", "GivenUp$Program.steady").size(), "times that code was given up which was but replaced");
         Check.that(of(profile, "compilation", "GivenUp$Program.steady", 4) != null, "steady was compiled by the second compiler");
-        Check.that(marks(profile, "compilation", "GivenUp$Program.loops").stream().anyMatch(mark -> mark.number("in_loop") == 1),
+        Check.that(profile.marks("compilation", "method", "GivenUp$Program.loops").stream().anyMatch(mark -> mark.number("in_loop") == 1),
             "what looped was entered there");
-        Check.that(marks(profile, "compilation", "GivenUp$Program.steady").stream().noneMatch(mark -> mark.number("in_loop") == 1),
+        Check.that(profile.marks("compilation", "method", "GivenUp$Program.steady").stream().noneMatch(mark -> mark.number("in_loop") == 1),
             "and nothing else");
         Check.equal((long) profile.marks("code_given_up").size(),
             run.report().json.getAsJsonObject("events").getAsJsonObject("deopt").get("count").getAsLong(), "what the report says");
     }
 
-    private static List<Mark> marks(Profile profile, String kind, String method) {
-        List<Mark> marks = profile.marks(kind);
-        marks.removeIf(mark -> !mark.says("method", method));
-        return marks;
-    }
-
     private static Mark of(Profile profile, String kind, String method, int tier) {
-        return marks(profile, kind, method).stream().filter(mark -> mark.number("tier") == tier).findFirst().orElse(null);
+        return profile.marks(kind, "method", method).stream().filter(mark -> mark.number("tier") == tier).findFirst().orElse(null);
     }
 
     static class Program {

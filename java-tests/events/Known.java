@@ -58,11 +58,11 @@ public class Known {
             Check.that(run.report().engineNotes().stream().anyMatch(note -> note.contains("events=alloc")),
                 "the report says what this JVM does not tell: " + run.report().engineNotes());
         }
-        List<Mark> fresh = marks(profile, "class_prepare", "class", "Known$Fresh");
+        List<Mark> fresh = profile.marks("class_prepare", "class", "Known$Fresh");
         Check.equal(1, fresh.size(), "classes Known$Fresh");
         Check.that(fresh.get(0).has("Known$Program.load"), "its stack has who wanted it: " + fresh.get(0).stack);
         if (!run.report().vmFlags().contains("-Xint")) {
-            Check.atLeast(1, marks(profile, "compilation", "method", "Known$Program.hot").size(), "times that hot was compiled");
+            Check.atLeast(1, profile.marks("compilation", "method", "Known$Program.hot").size(), "times that hot was compiled");
         }
 
         for (String kind : new String[] {"monitor", "wait", "gc"}) {
@@ -102,12 +102,6 @@ public class Known {
         Check.between(10L * ARRAY, most, 512L << 20, "the fullest that the heap was seen");
     }
 
-    private static List<Mark> marks(Profile profile, String kind, String field, String text) {
-        List<Mark> marks = profile.marks(kind);
-        marks.removeIf(mark -> !mark.says(field, text));
-        return marks;
-    }
-
     /** Within what the program measured around it, and as long as it was at least. */
     private static void within(Run run, String what, int number, Mark mark, double least) {
         Stretch.holds(run, what + number, mark);
@@ -115,7 +109,7 @@ public class Known {
     }
 
     private static void collections(Run run, Profile profile) {
-        List<Mark> asked = marks(profile, "gc_pause", "reason", "System.gc()");
+        List<Mark> asked = profile.marks("gc_pause", "reason", "System.gc()");
         Check.equal(COLLECTIONS, asked.size(), "collections that the program asked for");
         for (int i = 0; i < COLLECTIONS; i++) {
             within(run, "gc", i, asked.get(i), 0.001);
@@ -123,7 +117,7 @@ public class Known {
     }
 
     private static void locks(Run run, Profile profile) {
-        List<Mark> locks = marks(profile, "monitor_enter", "class", "Known$Lock");
+        List<Mark> locks = profile.marks("monitor_enter", "class", "Known$Lock");
         Check.equal(LOCKS, locks.size(), "times that a thread waited for the lock");
         for (int i = 0; i < LOCKS; i++) {
             Mark lock = locks.get(i);
@@ -136,7 +130,7 @@ public class Known {
     }
 
     private static void waits(Run run, Profile profile) {
-        List<Mark> waits = marks(profile, "monitor_wait", "class", "Known$Lock");
+        List<Mark> waits = profile.marks("monitor_wait", "class", "Known$Lock");
         Check.equal(WAITS, waits.size(), "waits of the program");
         for (int i = 0; i < WAITS; i++) {
             within(run, "wait", i, waits.get(i), 30 - TICK_MS);
@@ -147,7 +141,7 @@ public class Known {
     }
 
     private static void exceptions(Profile profile) {
-        List<Mark> thrown = marks(profile, "exception", "class", "Known$Oops");
+        List<Mark> thrown = profile.marks("exception", "class", "Known$Oops");
         Check.equal(THROWN, thrown.size(), "exceptions of the program's class");
         for (Mark mark : thrown) {
             Check.that(mark.has("Known$Program.thrower"), "where it was thrown: " + mark.stack.functions());
@@ -183,8 +177,8 @@ public class Known {
         Run run = run("interval=1ms");
         JsonObject events = run.report().json.getAsJsonObject("events");
         Check.equal("[gc, monitor]", events.keySet().toString(), "what is recorded by default");
-        Check.equal(COLLECTIONS, marks(run.profile(), "gc_pause", "reason", "System.gc()").size(), "collections");
-        Check.equal(LOCKS, marks(run.profile(), "monitor_enter", "class", "Known$Lock").size(), "locks");
+        Check.equal(COLLECTIONS, run.profile().marks("gc_pause", "reason", "System.gc()").size(), "collections");
+        Check.equal(LOCKS, run.profile().marks("monitor_enter", "class", "Known$Lock").size(), "locks");
         Check.empty(run.profile().marks("monitor_wait"), "waits that nobody asked for");
         long longest = events.getAsJsonObject("monitor").get("longest_ms").getAsLong();
         Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("meanwhile ") && line.contains("threads waited ")),

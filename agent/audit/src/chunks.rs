@@ -33,7 +33,7 @@ impl Chunks {
         let mut reader = Reader::new(file).map_err(unreadable)?;
         while let Some(chunk) = reader.next_chunk().map_err(unreadable)? {
             match chunk {
-                Ok(chunk) if self.begun.insert((chunk.header.start_unix_ns, chunk.bytes())) => {
+                Ok(chunk) if self.begun.insert(chunk.identity()) => {
                     self.deepest = Told::deepest(&chunk).or(self.deepest);
                     take(Ok((&chunk, self.deepest)));
                 }

@@ -38,7 +38,7 @@ impl Recorded {
         let mut begun = HashSet::new();
         while let Some(chunk) = reader.next_chunk().map_err(|error| error.to_string())? {
             match chunk {
-                Ok(chunk) if begun.insert((chunk.header.start_unix_ns, chunk.bytes())) => {
+                Ok(chunk) if begun.insert(chunk.identity()) => {
                     recorded.add(&chunk);
                 }
                 Ok(_) => {}

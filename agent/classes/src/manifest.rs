@@ -4,15 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
-const NAME: &str = "META-INF/MANIFEST.MF";
+use vouch_archive::Entry;
+
+pub const NAME: &str = "META-INF/MANIFEST.MF";
 /// A class path of ten thousand archives is shorter.
 const LONGEST: u64 = 4 << 20;
 
-/// The places that it names, beside the archive; none where there is no such line, or none can be read.
-pub fn class_path(archive: &Path) -> Vec<PathBuf> {
-    let found = vouch_archive::list(archive, |name| name == NAME).ok();
-    let Some(entry) = found.and_then(|found| found.entries.into_iter().next()) else { return Vec::new() };
-    let Ok(bytes) = vouch_archive::read(archive, &entry, LONGEST) else { return Vec::new() };
+/// The places that it names, beside the archive; none where there is no such line, or it cannot be read.
+pub fn class_path(archive: &Path, manifest: &Entry) -> Vec<PathBuf> {
+    let Ok(bytes) = vouch_archive::read(archive, manifest, LONGEST) else { return Vec::new() };
     let beside = archive.parent().unwrap_or(Path::new(""));
     entries(&String::from_utf8_lossy(&bytes)).into_iter().map(|entry| beside.join(entry)).collect()
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use vouch_archive::{Entry, Listing};
 use walkdir::WalkDir;
 
-use crate::manifest::class_path;
+use crate::manifest::{self, class_path};
 
 /// No class is longer.
 pub const MOST_OF_A_CLASS: u64 = 16 << 20;
@@ -58,7 +58,8 @@ impl Shelves {
     /// All that lies at a path: a class, an archive, or a folder with any of them below it.
     pub fn add(&mut self, path: &Path) {
         if !path.is_dir() {
-            return self.archive(path);
+            self.archive(path);
+            return;
         }
         let mut folder: HashMap<String, Vec<PathBuf>> = HashMap::new();
         let mut archives = Vec::new();
@@ -107,32 +108,37 @@ impl Shelves {
             if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
                 continue;
             }
-            self.archive(&path);
+            let Some(manifest) = self.archive(&path) else { continue };
             // What is not there the JVM passes over.
-            let (folders, archives): (Vec<PathBuf>, Vec<PathBuf>) =
-                class_path(&path).into_iter().filter(|path| path.exists()).partition(|path| path.is_dir());
+            let named = class_path(&path, &manifest).into_iter().filter(|path| path.exists());
+            let (folders, archives): (Vec<PathBuf>, Vec<PathBuf>) = named.partition(|path| path.is_dir());
             self.all.extend(folders.into_iter().map(Shelf::Root));
             waiting.extend(archives.into_iter().rev());
         }
     }
 
-    fn archive(&mut self, path: &Path) {
+    /// Gives its manifest, if it was not there already and has one.
+    fn archive(&mut self, path: &Path) -> Option<Entry> {
         if ending(path) == "class" {
             self.all.push(Shelf::Folder(HashMap::from([(stem(path), vec![path.to_owned()])])));
-            return;
+            return None;
         }
         // One that had to come first, and lies in a folder with all the others: an old JDK's `rt.jar`.
         if self.all.iter().any(|shelf| matches!(shelf, Shelf::Archive { path: there, .. } if there == path)) {
-            return;
+            return None;
         }
         let place = path.display().to_string();
-        let Some(listing) = self.told(&place, vouch_archive::list(path, is_wanted)) else { return };
+        let wanted = |name: &str| is_wanted(name) || name == manifest::NAME;
+        let mut listing = self.told(&place, vouch_archive::list(path, wanted))?;
+        let manifest =
+            listing.entries.extract_if(.., |entry| entry.name == manifest::NAME).reduce(|first, _| first);
         let (entries, inner) = self.sorted(&place, listing);
         for entry in inner {
             let bytes = vouch_archive::read(path, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
             self.within(format!("{place}!/{}", entry.name), bytes, 1);
         }
         self.all.push(Shelf::Archive { path: path.to_owned(), entries });
+        manifest
     }
 
     fn within(&mut self, place: String, bytes: Result<Vec<u8>, String>, depth: usize) {

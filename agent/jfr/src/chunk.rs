@@ -254,6 +254,11 @@ impl Chunk {
         Ok(())
     }
 
+    /// What no other chunk has: one that is met again, as where files were put behind one another, is to count once.
+    pub fn identity(&self) -> (i64, u64) {
+        (self.header.start_unix_ns, self.bytes())
+    }
+
     /// How many bytes of it there are.
     pub fn bytes(&self) -> u64 {
         self.data.len() as u64

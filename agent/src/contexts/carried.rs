@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use vouch_signal::virtuals::{Entry, VIRTUALS};
 
 use crate::guard;
-use crate::hotspot::continuations;
 use crate::hotspot::owner::Owner;
+use crate::hotspot::virtual_threads;
 
 /// So many virtual threads can be in a context at once, if they lie evenly: 5 MiB.
 const ENTRIES: usize = 1 << 17;
@@ -73,7 +73,7 @@ pub unsafe fn claim(env: usize, id: u64) -> Option<usize> {
         // SAFETY: by the caller's promise.
         unsafe { SEARCH.lock().look(env, id) as u8 }
     };
-    let seen = found >= Found::Likely as u8 || continuations::known() && guard::unguarded().is_none();
+    let seen = found >= Found::Likely as u8 || virtual_threads::known() && guard::unguarded().is_none();
     if seen { VIRTUALS.claim(id) } else { None }
 }
 

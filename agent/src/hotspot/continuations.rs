@@ -7,16 +7,12 @@
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use jni::JNIEnv;
-use jni::objects::{GlobalRef, JClass, JObject, JValue, JValueOwned};
+use jni::objects::{JClass, JObject, JValue, JValueOwned};
 use jni_sys::{JNI_FALSE, jmethodID};
-use once_cell::sync::OnceCell;
-use parking_lot::{Condvar, Mutex};
 use vouch_walk::calls::follows_call;
 use vouch_walk::kernel::peek;
-use vouch_walk::own::Own;
 use vouch_walk::own::carried::CarriedLayout;
 use vouch_walk::own::continuation::{ChunkLayout, ContinuationLayout, End};
 use vouch_walk::own::heap::{Classes, HeapLayout, Moves, Narrow, Pointers};
@@ -27,7 +23,6 @@ use super::vmstructs::{flag, read, read_half, size_of_type};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
 use crate::fault::guard;
 use crate::java;
-use crate::wake::wake;
 
 /// The class that is loaded with the first virtual thread, if no archive had it, as the JVM writes it.
 pub const CLASS: &str = "Ljava/lang/VirtualThread$VThreadContinuation;";
@@ -70,80 +65,11 @@ fn is_barrier(name: &str) -> bool {
     name.contains("cont") && name.contains("returnbarrier") && !name.contains("exc")
 }
 
-/// What came of looking, since there may be virtual threads.
-static FOUND: OnceCell<Result<Carriers, String>> = OnceCell::new();
-
 /// Whether it can be told whom a carrier carries, and why not.
-type Carriers = Result<(), String>;
-
-/// The class of [`CLASS`], which somebody has met and nobody looked at yet; and who waits until somebody has.
-static MET: Mutex<Option<GlobalRef>> = Mutex::new(None);
-static LOOKED: Condvar = Condvar::new();
-/// A program is not held up for longer, whatever the agent's own thread has to do first.
-const PATIENCE: Duration = Duration::from_millis(200);
-
-/// A thread of the program's makes the first virtual one. The agent's own looks then, and this one waits: Java runs for it, in which it would
-/// be sampled, called by an instruction that calls nothing.
-pub fn meet(env: &JNIEnv<'_>, class: &JClass<'_>) {
-    let mut met = MET.lock();
-    if FOUND.get().is_none() {
-        *met = env.new_global_ref(class).ok();
-        wake();
-        LOOKED.wait_for(&mut met, PATIENCE);
-    }
-}
-
-/// On the agent's own thread: whether somebody has met them.
-pub fn look_if_met(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) {
-    let met = MET.lock().take();
-    if let Some(class) = met {
-        look(own, hotspot, jvmti, env, class.as_obj().into());
-        // So that who is about to wait does so before, or sees that it need not.
-        drop(MET.lock());
-        LOOKED.notify_all();
-    }
-}
-
-/// There may be virtual threads: from now on our own walker finds their frames, if that can be. `class` is the one of
-/// [`CLASS`].
-pub fn look(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
-    if FOUND.get().is_none() {
-        let found = env.with_local_frame(64, |env| -> jni::errors::Result<Result<Carriers, String>> {
-            let known = of(hotspot, jvmti, env, class);
-            Ok(known.map(|(known, carriers)| {
-                own.know(Box::leak(Box::new(known)));
-                carriers
-            }))
-        });
-        let found =
-            java::cleared(env, found).unwrap_or_else(|| Err("there is no room for references".to_owned()));
-        let _ = FOUND.set(found);
-    }
-}
-
-/// True if there may have been a virtual thread.
-pub fn met() -> bool {
-    FOUND.get().is_some()
-}
-
-/// True if it can be told whom a carrier carries.
-pub fn known() -> bool {
-    matches!(FOUND.get(), Some(Ok(Ok(()))))
-}
-
-/// What is said where the frames of virtual threads cannot be found though there are some.
-pub fn missing() -> Option<String> {
-    match FOUND.get()? {
-        Err(why) => {
-            Some(format!("a virtual thread that was parked has no stack of its own, nor a name: {why}"))
-        }
-        Ok(Err(why)) => Some(format!("nobody can tell which virtual thread a sample is of: {why}")),
-        Ok(Ok(())) => None,
-    }
-}
+pub type Carriers = Result<(), String>;
 
 /// Looks for it all, or says what is missing. No class is initialised for it: the program may never have a virtual thread.
-fn of(
+pub fn of(
     hotspot: &HotSpot,
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,

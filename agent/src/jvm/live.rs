@@ -14,7 +14,7 @@ use super::stacks::{Stacks, Wants};
 use super::{CodeAt, Jvm, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
-use crate::hotspot::continuations;
+use crate::hotspot::virtual_threads;
 use crate::hotspot::vmstructs::CodeLayout;
 use crate::java;
 use crate::resolve::{Handle, Method, Resolver};
@@ -170,7 +170,7 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn make_ids(&mut self) {
-        if continuations::met() {
+        if virtual_threads::met() {
             self.resolver.make_ids(self.env);
         }
     }

@@ -18,7 +18,7 @@ use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
-use crate::hotspot::continuations;
+use crate::hotspot::virtual_threads;
 use crate::markers::markers;
 use crate::record::Powers;
 use crate::worker;
@@ -203,7 +203,7 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         notes.push(format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended"));
     }
     notes.extend(session.walkers.missing.clone());
-    notes.extend(session.walkers.own.and_then(|_| continuations::missing()));
+    notes.extend(session.walkers.own.and_then(|_| virtual_threads::missing()));
     if session.walkers.wrong() {
         notes.push(
             "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"

@@ -89,6 +89,13 @@ public final class Profile {
         return markers;
     }
 
+    /** Those of them that say this text in this field. */
+    public List<Mark> marks(String kind, String field, String text) {
+        List<Mark> marks = marks(kind);
+        marks.removeIf(mark -> !mark.says(field, text));
+        return marks;
+    }
+
     /** All markers of this kind, in the order of their tracks. */
     public List<Mark> marks(String kind) {
         List<Mark> marks = new ArrayList<>();
