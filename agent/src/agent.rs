@@ -232,6 +232,9 @@ impl Agent {
     /// One round of the agent's thread: begins what is due, drains, ends what is over. Gives the time until the
     /// next round.
     pub fn tend(&self, env: &mut JNIEnv<'_>) -> Duration {
+        // Not when the threads are looked through, which may have to wait: a library's threads are not seen before it is.
+        hook::install_if_new();
+        published::look_if_new();
         if let Some(own) = self.own() {
             virtual_threads::look_if_met(own, &self.hotspot, self.jvmti, env);
         }
@@ -285,8 +288,6 @@ impl Agent {
 
     /// Looks for threads that came, left or were named without a word.
     fn look(&self, env: &mut JNIEnv<'_>) {
-        hook::install_if_new();
-        published::look_if_new();
         scan::scan(registry());
         if !rename::told(self.jvmti) {
             rename::poll(self.jvmti, env);

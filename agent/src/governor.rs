@@ -106,7 +106,7 @@ pub fn begin(engine: Option<Engine>, plan: &Plan) {
     let interval = plan.options.interval;
     // A timer sees the kernel's time, which belongs to no sample where perf is blind for it; and who asks for perf gets it.
     let timers = plan.options.engine == EngineWish::Auto && !user_only;
-    let budget = plan.options.budget.map(|part| Budget::new(part, timers));
+    let budget = plan.options.budget.map(|part| Budget::new(part, timers, plan.options.free));
     let policy = Policy::new(interval, plan.stride, plan.choice.cost, budget);
     desk.task = Some(Task { policy, interval, user_only });
     let is_first = !desk.has_thread;

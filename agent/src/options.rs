@@ -135,6 +135,8 @@ pub struct Options {
     pub interval: Duration,
     /// The part of the program's CPU time that sampling may take, or the interval becomes longer; `None` where one was asked for.
     pub budget: Option<f64>,
+    /// So much of its CPU time sampling may take what it takes: less for tests, which need not wait for the end of it.
+    pub free: Duration,
     pub engine: EngineWish,
     pub depth: usize,
     pub threads: Option<Regex>,
@@ -173,6 +175,7 @@ impl Default for Options {
             most_on_disk: 1 << 30,
             interval: Duration::from_millis(1),
             budget: Some(0.01),
+            free: Duration::from_secs(10),
             engine: EngineWish::Auto,
             depth: 65_536,
             threads: None,
@@ -270,7 +273,7 @@ Into a running JVM:  vouch attach PID, or jcmd PID JVMTI.agent_load …/libvouch
   dump               write what there is so far and go on
   status             say on stderr what is recorded; groups: what tasks took; check: what works here
 
-For the truth lab (java-tests/README.md):  lab, lab=late-ids, lab=true-stacks, break=KIND/N
+For the truth lab (java-tests/README.md):  lab, lab=late-ids|true-stacks|early-budget, break=KIND/N
 ";
 
 #[cfg(test)]

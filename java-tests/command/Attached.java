@@ -36,6 +36,8 @@ public class Attached {
     private final Running service;
     private final String pid;
     private final Path dir;
+    private Profile whileProfile;
+    private Profile keyProfile;
 
     private Attached(Running service, String name) {
         this.service = service;
@@ -75,7 +77,7 @@ public class Attached {
         String said = Tool.vouch(dir, "attach", pid, "--duration", "300ms", "--out", "while.json", "--report", "while-report.json").ok();
         Check.contains(said, "[vouch] recording process " + pid + ", " + name, "what attach says first");
         Check.contains(said, "while.json", "what attach says at the end");
-        holds("while.json");
+        whileProfile = holds("while.json");
         Check.atLeast(300, Report.read(dir.resolve("while-report.json")).wallMs(), "length of the recording");
         listed("loaded");
     }
@@ -89,7 +91,7 @@ public class Attached {
             Run run = attach.waitForAnyEnd();
             Check.equal(0, run.exit, "exit code of an attach that a key has ended: " + run.err);
         }
-        holds("key.json");
+        keyProfile = holds("key.json");
         listed("loaded");
     }
 
@@ -97,11 +99,9 @@ public class Attached {
     private void asOne() throws Exception {
         String said = Tool.vouch(dir, "merge", "key.json", "while.json", "--out", "one.json").ok();
         Check.contains(said, "2 files, 1 process,", "what merge says");
-        long both = Profile.read(dir.resolve("key.json")).weight() + Profile.read(dir.resolve("while.json")).weight();
-        Profile one = Profile.read(dir.resolve("one.json"));
-        Check.equal(both, one.weight(), "what all samples weigh together");
+        Profile one = holds("one.json");
+        Check.equal(keyProfile.weight() + whileProfile.weight(), one.weight(), "what all samples weigh together");
         Check.equal(1, one.tracks("main").size(), "tracks of the thread main");
-        holds("one.json");
         Check.contains(Tool.vouch(dir, "merge", "one.json", "key.json", "--out", "twice.json").refused(), "would count twice", "a time that two have");
     }
 
@@ -208,8 +208,10 @@ public class Attached {
         return Tool.awaitSamples(dir, pid);
     }
 
-    private void holds(String file) {
-        Check.atLeast(1, Profile.read(dir.resolve(file)).track("main").weightOf("Attached$Service.serve"), "weight of serve in " + file);
+    private Profile holds(String file) {
+        Profile profile = Profile.read(dir.resolve(file));
+        Check.atLeast(1, profile.track("main").weightOf("Attached$Service.serve"), "weight of serve in " + file);
+        return profile;
     }
 
     static class Service {

@@ -153,12 +153,8 @@ public class Audited {
         Files.write(dir.resolve("other.txt"), "hello world\n".getBytes(StandardCharsets.UTF_8));
         Check.contains(refused(dir, "audit", "other.txt"), "cannot be audited", "a file of another kind");
         Check.contains(refused(dir, "audit", "audit.json"), "is no profile", "a report");
-        Path own = Vm.with("recording=keep").run(Program.class).ok().dir;
         Files.write(dir.resolve("other.json"), "{\"meta\": {}}".getBytes(StandardCharsets.UTF_8));
         Check.contains(refused(dir, "audit", "other.json"), "is no profile", "JSON of another kind");
-        Check.contains(refused(own, "audit", "profile.json", "--out", "a.html"), "cannot be made into a profile", "names, which have no times");
-        Check.contains(refused(own, "audit", "profile.json", "profile.json"), "audit it alone", "names, twice");
-        Check.contains(refused(own, "audit", "profile.vouch"), "is Vouch's own", "a recording of Vouch's");
         Check.contains(refused(dir, "audit", "app.jfr", "--jdk", "."), "is no JDK", "a folder that is no JDK");
         Check.contains(refused(dir, "audit", "app.jfr", "--classes", "nowhere"), "is not there", "classes that are not there");
         Check.contains(refused(dir, "audit", "app.jfr", "--report", "app.jfr"), ".json", "a report in the recording's place");

@@ -28,16 +28,27 @@ public class Refusals {
     private static final Path HERE = Paths.get("").toAbsolutePath();
 
     public static void main(String[] args) throws Exception {
+        // Who does not listen is waited for, ten seconds: meanwhile comes all else.
+        Path flags = Files.write(Files.createTempFile(HERE, "flags", ""), Arrays.asList("+DisableAttachMechanism"));
+        try (Running deaf = Vm.without().flags("-XX:Flags=" + flags).start(Waits.class)) {
+            deaf.awaitOut("ready");
+            try (Running attach = Tool.start(deaf.dir, "attach", Long.toString(deaf.pid()), "--out", "none.json")) {
+                all();
+                deaf(deaf, attach.waitForAnyEnd());
+            }
+        }
+        Check.empty(Tool.folders(), "folders in /tmp of commands that have ended");
+    }
+
+    private static void all() throws Exception {
         nobody();
         told("-XX:+DisableAttachMechanism", "-XX:+DisableAttachMechanism: it takes no commands");
         if (Vm.major() >= 9) {
             told("-XX:-EnableDynamicAgentLoading", "lets no agent in while it runs");
         }
-        deaf();
         stopped();
         left();
         planted();
-        Check.empty(Tool.folders(), "folders in /tmp of commands that have ended");
     }
 
     private static void nobody() throws Exception {
@@ -69,15 +80,14 @@ public class Refusals {
         }
     }
 
-    /** The same, where nobody can see it: it is asked, and does not listen. */
-    private static void deaf() throws Exception {
-        Path flags = Files.write(Files.createTempFile(HERE, "flags", ""), Arrays.asList("+DisableAttachMechanism"));
-        try (Running child = Vm.without().flags("-XX:Flags=" + flags).start(Waits.class)) {
-            child.awaitOut("ready");
-            Check.contains(attach(child), "does not listen", "what is said of a JVM that does not listen");
-            // It took the signal for a wish for a thread dump, as the JVM's own tools have it do.
-            runsOn(child, 1);
-        }
+    /** What nobody can see that its command line forbids: it was asked, and did not listen. */
+    private static void deaf(Running child, Run attach) {
+        String said = String.join("\n", attach.err);
+        Check.equal(1, attach.exit, "exit code of vouch, which said: " + said);
+        Check.that(said.startsWith("vouch: "), "it is said in one sentence: " + said);
+        Check.contains(said, "does not listen", "what is said of a JVM that does not listen");
+        // It took the signal for a wish for a thread dump, as the JVM's own tools have it do.
+        runsOn(child, 1);
     }
 
     private static void stopped() throws Exception {

@@ -17,6 +17,7 @@ import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
+import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
 
 public class Loops {
@@ -41,13 +42,13 @@ public class Loops {
                 behind += sample.weight;
             }
         }
-        Check.that(inside > 200 && behind > 200, what + ": weight of the loops: " + inside + " inside, " + behind + " behind");
+        Check.that(inside > 120 && behind > 120, what + ": weight of the loops: " + inside + " inside, " + behind + " behind");
     }
 
     static class Program {
         private static final int WARM = 60_000;
         private static final int LONG = 4_000_000;
-        private static final long BURNT_MS = 1000;
+        private static final long BURNT_MS = 600;
 
         public static void main(String[] args) {
             boolean traced = args[0].equals("trace");
@@ -56,8 +57,7 @@ public class Loops {
             for (int i = 0; i < WARM; i++) {
                 value = traced ? traced(value, 50 + (i & 15)) : round(value, 50 + (i & 15));
             }
-            long until = Burn.cpuNanos() + BURNT_MS * 1_000_000;
-            while (Burn.cpuNanos() < until) {
+            for (Stint stint = new Stint(BURNT_MS); stint.isOn();) {
                 value = traced ? traced(value, LONG) : round(value, LONG);
             }
             Burn.sink = value;

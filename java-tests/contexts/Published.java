@@ -29,6 +29,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Skip;
+import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
 
 public class Published {
@@ -105,7 +106,7 @@ public class Published {
     }
 
     static class Tracer {
-        private static final long MILLIS = 600;
+        private static final long MILLIS = 400;
 
         static native void enter(long high, long low, long span);
 
@@ -134,8 +135,7 @@ public class Published {
             synchronized (Tracer.class) {
                 Burn.sink = 0;
             }
-            long until = Burn.cpuNanos() + 1_000_000L * MILLIS;
-            for (long turn = 0; Burn.cpuNanos() < until; turn++) {
+            for (Stint stint = new Stint(MILLIS); stint.isOn();) {
                 enter(5, 1, 1);
                 cart();
                 // From one to the other without a rest.

@@ -12,8 +12,10 @@
  */
 
 import java.lang.reflect.Method;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
@@ -31,7 +33,9 @@ import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
+import dev.vouch.test.Stint;
 import dev.vouch.test.Tool;
+import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class Traced {
@@ -41,13 +45,16 @@ public class Traced {
     private static final String EXAMPLE_SPAN = "b7ad6b7169203331";
 
     public static void main(String[] args) throws Exception {
-        known("threads");
-        known("pool");
+        Run run = Vm.with("interval=1ms").run(Requests.class).ok();
+        Check.equal(0L, run.report().json.getAsJsonObject("contexts").get("left_out").getAsLong(), "left out");
+        known(run, "threads");
+        known(run, "pool");
         if (Vm.major() >= 21) {
-            known("virtual");
+            known(run, "virtual");
         }
-        misused();
-        whole();
+        run = Vm.with("interval=1ms").run(Misuse.class).ok();
+        misused(run);
+        whole(run);
     }
 
     /** As an id is written. */
@@ -55,14 +62,27 @@ public class Traced {
         return String.format("%016x", number);
     }
 
-    private static void known(String how) throws Exception {
-        Run run = Vm.with("interval=1ms").run(Requests.class, how).ok();
-        Check.equal(0L, run.report().json.getAsJsonObject("contexts").get("left_out").getAsLong(), how + ": left out");
+    /** Whose thread it is: of the main one is what it does while it gives the pool its work, and carriers are the JDK's own. */
+    private static String how(String thread) {
+        return thread.startsWith("threads ") ? "threads" : thread.startsWith("pool ") || thread.equals("main") ? "pool" : "virtual";
+    }
+
+    private static List<Sample> samples(Run run, String how) {
+        List<Sample> samples = new ArrayList<>();
+        for (Track track : run.profile().tracks) {
+            if (how(track.name).equals(how)) {
+                samples.addAll(track.samples);
+            }
+        }
+        return samples;
+    }
+
+    private static void known(Run run, String how) throws Exception {
         long[] own = new long[SERVICES.length];
         long nobody = 0;
         long missing = 0;
         TreeSet<String> traces = new TreeSet<>();
-        for (Sample sample : run.profile().samples()) {
+        for (Sample sample : samples(run, how)) {
             if (sample.leaf().isRefuted()) {
                 continue;
             }
@@ -99,10 +119,9 @@ public class Traced {
     }
 
     /** One after another in no time, so that many a signal comes while ids are being written. */
-    private static void whole() {
-        Run run = Vm.with("interval=1ms").run(Changing.class).ok();
+    private static void whole(Run run) {
         long seen = 0;
-        for (Sample sample : run.profile().samples()) {
+        for (Sample sample : run.profile().track("changing").samples) {
             String trace = sample.says("trace_id");
             if (trace != null) {
                 Check.equal(trace.substring(0, 16), trace.substring(16), "halves of the id in " + sample);
@@ -116,9 +135,9 @@ public class Traced {
     static class Changing {
         private static final long MILLIS = 500;
 
-        public static void main(String[] args) {
-            long until = Burn.cpuNanos() + 1_000_000L * MILLIS;
-            for (long n = 1; n % 1_000 != 0 || Burn.cpuNanos() < until; n++) {
+        static void all() {
+            Stint stint = new Stint(MILLIS);
+            for (long n = 1; n % 1_000 != 0 || stint.isOn(); n++) {
                 try (Trace trace = Vouch.trace(n, n, n)) {
                     Burn.sink = n;
                 }
@@ -126,7 +145,7 @@ public class Traced {
         }
     }
 
-    private static void misused() {
+    private static void misused(Run run) {
         Map<String, String> expected = new LinkedHashMap<>();
         expected.put("inner", "2/7");
         expected.put("closedTwice", "1/5");
@@ -145,7 +164,6 @@ public class Traced {
         expected.put("carried", "3/5");
         expected.put("carriedNothing", null);
         expected.put("afterCarrying", "4/5");
-        Run run = Vm.with("interval=1ms").run(Misuse.class).ok();
         for (Map.Entry<String, String> one : expected.entrySet()) {
             String trace = one.getValue();
             String span = null;
@@ -176,17 +194,22 @@ public class Traced {
         private static final AtomicLongArray SUMS = new AtomicLongArray(SERVICES.length + 1);
 
         public static void main(String[] args) throws Exception {
-            CountDownLatch done = new CountDownLatch(REQUESTS);
-            if (args[0].equals("virtual")) {
+            onThreads("threads");
+            onThreads("pool");
+            if (Vm.major() >= 21) {
+                CountDownLatch done = new CountDownLatch(REQUESTS);
                 Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
                 for (int n = 0; n < REQUESTS; n++) {
                     start.invoke(null, new Request(n, done, true));
                 }
                 done.await();
-                return;
             }
-            ExecutorService threads = Executors.newFixedThreadPool(2);
-            boolean carries = args[0].equals("pool");
+        }
+
+        private static void onThreads(String how) throws InterruptedException {
+            CountDownLatch done = new CountDownLatch(REQUESTS);
+            ExecutorService threads = Executors.newFixedThreadPool(2, work -> new Thread(work, how + " of its own"));
+            boolean carries = how.equals("pool");
             Executor pool = carries ? Vouch.wrap(threads) : threads;
             for (int n = 0; n < REQUESTS; n++) {
                 if (carries) {
@@ -358,6 +381,9 @@ public class Traced {
                     afterCarrying();
                 }
             });
+            Thread changing = new Thread(Changing::all, "changing");
+            changing.start();
+            changing.join();
         }
 
         private static void run(Runnable work) throws InterruptedException {

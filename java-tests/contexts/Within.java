@@ -22,7 +22,7 @@ import dev.vouch.test.Sample;
 import dev.vouch.test.Vm;
 
 public class Within {
-    private static final long MS = 300;
+    private static final long MS = 100;
     private static final int OPEN = 64;
 
     public static void main(String[] args) {
@@ -65,8 +65,8 @@ public class Within {
     }
 
     static class Program {
-        /** Of arithmetic: half a second and more. */
-        private static final int STEPS = 600_000_000;
+        /** Of arithmetic: an eighth of a second and more. */
+        private static final int STEPS = 150_000_000;
         private static Runnable untraced;
 
         public static void main(String[] args) throws Exception {

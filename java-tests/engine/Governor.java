@@ -26,7 +26,7 @@ import dev.vouch.test.Vm;
 
 public class Governor {
     private static final int THREADS = 32;
-    private static final int SECONDS = Scale.pick(3, 60);
+    private static final int SECONDS = Scale.pick(2, 60);
 
     public static void main(String[] args) {
         Run shortest = run("50us", 1);

@@ -58,19 +58,22 @@ public class Shares {
         Check.equal(engine, report.engine(), "engine in the report");
 
         double cpu = 0;
+        double idle = 0;
         long samples = 0;
         for (int percent : PERCENT) {
             Report.ThreadRow row = report.thread(name(percent));
-            // The trigger: the thread did burn what it was to burn, and the kernel says so too.
+            // The trigger: the thread did burn what it was to burn, and the kernel says so too. It may have been charged for more.
             double burnt = run.number(name(percent)) / 1e6;
-            Check.near(TOTAL_MS * percent / 100.0, burnt, 10, "CPU time of " + row.name + ", in ms");
+            double asked = TOTAL_MS * percent / 100.0;
+            Check.atLeast(asked, burnt, "CPU time of " + row.name + ", in ms");
+            idle += burnt - asked;
             Check.between(burnt, row.cpuMs, burnt + 30, "CPU time of " + row.name + " by the report, in ms");
             cpu += row.cpuMs;
             samples += row.samples;
             report.checkConserved(row);
             Track track = run.profile().track(row.name);
             Check.near(row.sampledMs, track.weight(), 0.5, "weight of " + row.name + " in the profile, in ms");
-            track.checkRan("dev.vouch.test.Burn.millis", burnt);
+            track.checkRan("dev.vouch.test.Burn.pieces", burnt);
         }
 
         Check.near(1000, report.askedHz(), 0.01, "rate that was asked for");
@@ -78,7 +81,8 @@ public class Shares {
         double reached = 1000 * report.signals() / programMs;
         Check.near(reached, report.reachedHz(), 0.02 * reached, "rate that was reached, from signals and CPU time");
         if (engine.equals("perf")) {
-            Check.atLeast(0.9 * report.signalsIn(cpu), samples, "samples of all threads");
+            // While a machine stands no signal comes.
+            Check.atLeast(0.9 * report.signalsIn(cpu - idle), samples, "samples of all threads");
         }
     }
 
@@ -97,7 +101,7 @@ public class Shares {
                 int place = i;
                 threads[i] = new Thread(() -> {
                     awaitQuietly(go);
-                    burnt[place] = Burn.millis(TOTAL_MS * PERCENT[place] / 100);
+                    burnt[place] = Burn.pieces(TOTAL_MS * PERCENT[place] / 100);
                 }, name(PERCENT[i]));
                 threads[i].start();
             }

@@ -25,9 +25,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import dev.vouch.test.Burn;
@@ -36,6 +37,7 @@ import dev.vouch.test.Memory;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Scale;
+import dev.vouch.test.ShortLives;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Vm;
 
@@ -62,27 +64,24 @@ public class ShortThreads {
             Check.that(!note.contains("could not be sampled"), "a thread that ended is told as a failure: " + note);
         }
 
-        double burnt = run.number("cpu") / 1e6;
-        double cpu = 0;
-        double sampled = 0;
+        String[] burnt = run.value("burnt_ns").split(",");
+        double all = 0;
         long samples = 0;
-        int threads = 0;
+        ShortLives lives = new ShortLives(run.report());
         for (Report.ThreadRow row : run.report().threads()) {
             if (row.name.startsWith("short-")) {
-                threads++;
-                cpu += row.cpuMs;
-                sampled += row.sampledMs;
+                double own = Long.parseLong(burnt[Integer.parseInt(row.name.substring("short-".length()))]) / 1e6;
+                lives.add(row, own);
+                all += own;
                 samples += row.samples;
             }
         }
-        Check.equal(THREADS, threads, "short threads in the report");
-        Check.atLeast(burnt, cpu, "CPU time of the short threads by the report and by themselves, in ms");
+        Check.equal(THREADS, lives.count(), "short threads in the report");
+        Check.atLeast(all, lives.cpuMs(), "CPU time of the short threads by the report and by themselves, in ms");
         // What else they ran, to begin and to end, is the machine's to say; but all threads together ran what the process did.
-        double all = run.report().threads().stream().mapToDouble(row -> row.cpuMs).sum();
-        Check.atMost(run.report().cpuMs(), all, "CPU time of all threads and of the process, in ms");
-        // Each has its phase by chance, and a farewell that is not sampled.
-        Check.between(cpu - 0.1 * THREADS - Check.FAR * Math.sqrt(THREADS) / 2, sampled, cpu + Check.FAR * Math.sqrt(THREADS) / 2,
-            "sampled time of the short threads, in ms");
+        double ofAll = run.report().threads().stream().mapToDouble(row -> row.cpuMs).sum();
+        Check.atMost(run.report().cpuMs(), ofAll, "CPU time of all threads and of the process, in ms");
+        lives.check("short threads");
         long inProfile = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
             .mapToLong(track -> track.samples.size()).sum();
         Check.equal(samples, inProfile, "samples of the short threads in the profile");
@@ -90,7 +89,7 @@ public class ShortThreads {
     }
 
     static class Program {
-        private static final AtomicLong CPU = new AtomicLong();
+        private static long[] burnt;
         private static final Semaphore ROOM = new Semaphore(8);
 
         public static void main(String[] args) throws Exception {
@@ -98,19 +97,20 @@ public class ShortThreads {
             // Two rounds, so that whatever a first look at /proc needs is loaded.
             look("warm");
             int tasks = look("before");
-            CPU.set(0);
             burn("short-", Integer.parseInt(args[0]));
-            System.out.println("cpu=" + CPU.get());
             awaitTasks(tasks);
             look("after");
+            System.out.println("burnt_ns=" + Arrays.stream(burnt).mapToObj(Long::toString).collect(Collectors.joining(",")));
         }
 
         private static void burn(String name, int count) throws InterruptedException {
+            burnt = new long[count];
             Thread last = null;
             for (int i = 0; i < count; i++) {
                 ROOM.acquire();
+                int place = i;
                 last = new Thread(() -> {
-                    CPU.addAndGet(Burn.millis(THREAD_MS));
+                    burnt[place] = Burn.millis(THREAD_MS);
                     ROOM.release();
                 }, name + i);
                 last.start();

@@ -1,5 +1,5 @@
-/* Has a perf event signal it each millisecond, and the signal blocked for nine of twelve: of these nine one comes through.
-   Then it becomes the program that is its argument. */
+/* Has a perf event signal it each millisecond, and the signal blocked for 27 of thirty: of these 27 one comes through. When so many
+   have come as a test needs, or none comes at all, it becomes the program that is its argument. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -9,7 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static void on_signal(int number) { (void)number; }
+enum { SIGNALS = 200, MOST_CPU_MS = 20000 };
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int number) {
+    (void)number;
+    signals++;
+}
 
 static long cpu_ms(void) {
     struct timespec now;
@@ -34,8 +41,8 @@ int main(int argc, char **argv) {
     sigset_t profiling;
     sigemptyset(&profiling);
     sigaddset(&profiling, SIGPROF);
-    for (long begun = cpu_ms(), now = begun; now < begun + 4000; now = cpu_ms()) {
-        sigprocmask((now - begun) % 12 < 9 ? SIG_BLOCK : SIG_UNBLOCK, &profiling, NULL);
+    for (long begun = cpu_ms(), now = begun; signals < SIGNALS && now < begun + MOST_CPU_MS; now = cpu_ms()) {
+        sigprocmask((now - begun) % 30 < 27 ? SIG_BLOCK : SIG_UNBLOCK, &profiling, NULL);
     }
     sigprocmask(SIG_UNBLOCK, &profiling, NULL);
     close(event);

@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
+import dev.vouch.test.Asleep;
 import dev.vouch.test.Check;
 import dev.vouch.test.Mark;
 import dev.vouch.test.Profile;
@@ -83,13 +84,19 @@ public class Holders {
             while (!let.held) {
                 Thread.sleep(1);
             }
-            Thread wanter = new Thread(() -> want(lock), name);
+            Thread wanter = new Thread(() -> {
+                let.tid = Asleep.ownTid();
+                want(lock);
+            }, name);
             wanter.start();
-            while (wanter.getState() != Thread.State.BLOCKED) {
+            while (let.tid == null || wanter.getState() != Thread.State.BLOCKED) {
                 Thread.sleep(1);
             }
-            // The JVM calls a thread blocked a moment before it says so; and an object that has been moved is the same one.
+            // The JVM calls a thread blocked a moment before it says so.
+            Asleep.await(let.tid);
+            // An object that has been moved is the same one.
             System.gc();
+            // A wait of this length is shown, however many there are.
             Thread.sleep(50);
             let.go = true;
             wanter.join();
@@ -117,6 +124,7 @@ public class Holders {
         private static Object kept;
 
         private static class Letting {
+            volatile String tid;
             volatile boolean held;
             volatile boolean go;
         }

@@ -2,14 +2,24 @@
  * A program that does a known number of everything that the JVM tells of, at known times: what the profile says of it is held to what
  * the program says of itself, by one clock.
  *
- * @test
+ * @test id=on
  * @summary every kind of event: how many, when, how long, whose, and where
  * @library /lib
  * @build dev.vouch.test.*
- * @run main/timeout=300 Known
+ * @run main/timeout=300 Known on
+ */
+
+/*
+ * @test id=off
+ * @summary no kind of event where none is asked for
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Known off
  */
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 import com.google.gson.JsonArray;
@@ -20,6 +30,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Mark;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
+import dev.vouch.test.Running;
 import dev.vouch.test.Stretch;
 import dev.vouch.test.Vm;
 
@@ -32,20 +43,27 @@ public class Known {
     private static final int ARRAY = 64 << 10;
     /** A wait may end a little early by the kernel's clock. */
     private static final double TICK_MS = 1;
+    private static final String COLLECTIONS_ALONE = "collections alone";
+    private static final String IN_HASTE = "in haste";
 
     public static void main(String[] args) {
-        all();
-        byDefault();
-        off();
+        if (args[0].equals("off")) {
+            off();
+            return;
+        }
+        // Both rest most of the time.
+        try (Running all = start("events=all"); Running byDefault = start("interval=1ms", IN_HASTE)) {
+            all(all.waitFor().ok());
+            byDefault(byDefault.waitFor().ok());
+        }
     }
 
-    private static Run run(String options, String... arguments) {
+    private static Running start(String options, String... arguments) {
         // All objects are the program's own: a collector that makes none of its own accord.
-        return Vm.with(options).collector("-XX:+UseSerialGC").flags("-Xmx512m", "-Xmn400m").run(Program.class, arguments).ok();
+        return Vm.with(options).collector("-XX:+UseSerialGC").flags("-Xmx512m", "-Xmn400m").start(Program.class, arguments);
     }
 
-    private static void all() {
-        Run run = run("events=all");
+    private static void all(Run run) {
         Profile profile = run.profile();
         JsonObject events = run.report().json.getAsJsonObject("events");
         collections(run, profile);
@@ -173,8 +191,7 @@ public class Known {
         Check.near(ARRAYS * (ARRAY + header), stands, Check.FAR * Math.sqrt(squares), "bytes that they stand for");
     }
 
-    private static void byDefault() {
-        Run run = run("interval=1ms");
+    private static void byDefault(Run run) {
         JsonObject events = run.report().json.getAsJsonObject("events");
         Check.equal("[gc, monitor]", events.keySet().toString(), "what is recorded by default");
         Check.equal(COLLECTIONS, run.profile().marks("gc_pause", "reason", "System.gc()").size(), "collections");
@@ -186,7 +203,7 @@ public class Known {
     }
 
     private static void off() {
-        Run run = run("events=off", "collections alone");
+        Run run = start("events=off", COLLECTIONS_ALONE).waitFor().ok();
         Check.equal(0, run.report().json.getAsJsonObject("events").size(), "kinds that are recorded");
         Check.equal(0, run.profile().json.getAsJsonArray("counters").size(), "counters");
         Check.empty(run.profile().marks("gc_pause"), "collections that nobody asked for");
@@ -216,7 +233,7 @@ public class Known {
                 System.gc();
                 Stretch.said("gc" + i, begin);
             }
-            if (args.length > 0) {
+            if (Arrays.asList(args).contains(COLLECTIONS_ALONE)) {
                 return;
             }
             for (int i = 0; i < LOCKS; i++) {
@@ -232,8 +249,10 @@ public class Known {
                     kept = oops;
                 }
             }
-            // In a second that is not full of the JVM's own.
-            Thread.sleep(1_100);
+            if (!Arrays.asList(args).contains(IN_HASTE)) {
+                // In a second that is not full of the JVM's own, where it is asked what is shown.
+                Thread.sleep(1_100);
+            }
             load();
             for (int i = 0; i < ARRAYS; i++) {
                 allocate();

@@ -13,6 +13,8 @@
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -21,6 +23,7 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 
+import dev.vouch.test.Asleep;
 import dev.vouch.test.Attach;
 import dev.vouch.test.Check;
 import dev.vouch.test.Mark;
@@ -30,6 +33,7 @@ import dev.vouch.test.Run;
 import dev.vouch.test.Running;
 import dev.vouch.test.Stretch;
 import dev.vouch.test.Vm;
+import dev.vouch.test.Weather;
 
 public class Parked {
     private static final int LOCKS = 3;
@@ -40,11 +44,14 @@ public class Parked {
     /** A wait may end a little early by the kernel's clock. */
     private static final double TICK_MS = 1;
 
+    private static final Weather WEATHER = new Weather();
+
     public static void main(String[] args) {
         known();
         stuck();
         late();
         Check.equal(0, Vm.with("events=default").run(Stuck.class).ok().profile().marks("park").size(), "parks that nobody asked for");
+        WEATHER.tell();
     }
 
     private static void known() {
@@ -68,6 +75,10 @@ public class Parked {
         }
         for (int i = 0; i < SLEEPS; i++) {
             String sleep = "sleep-" + i;
+            if (run.out.contains(sleep + " in vain")) {
+                WEATHER.lacks("each time that the thread was to park until a time, " + TRIES + " times, that had come");
+                continue;
+            }
             double begin = Stretch.begin(run, sleep);
             double end = Stretch.end(run, sleep);
             List<Mark> sleeps = of(profile, "main", "Parked$Bell");
@@ -159,29 +170,37 @@ public class Parked {
             }
             CountDownLatch latch = new CountDownLatch(1);
             Thread opened = new Thread(() -> {
+                tid = Asleep.ownTid();
                 try {
                     latch.await();
                 } catch (InterruptedException unexpected) {
                     throw new AssertionError(unexpected);
                 }
             }, "opened");
-            opened.start();
-            while (opened.getState() != Thread.State.WAITING) {
-                Thread.yield();
-            }
+            start(opened);
             Thread.sleep(20);
             latch.countDown();
             opened.join();
+        }
+
+        /** Of the thread that is to park. */
+        private static volatile String tid;
+
+        /** Starts one that parks, and waits until it has: the JVM calls it waiting a moment before. */
+        private static void start(Thread thread) throws InterruptedException {
+            tid = null;
+            thread.start();
+            while (tid == null || thread.getState() != Thread.State.WAITING) {
+                Thread.yield();
+            }
+            Asleep.await(tid);
         }
 
         private static void contend(String name) throws InterruptedException {
             Thread wanter = new Thread(() -> want(name), name);
             LOCK.lock();
             try {
-                wanter.start();
-                while (wanter.getState() != Thread.State.WAITING) {
-                    Thread.yield();
-                }
+                start(wanter);
                 long until = System.nanoTime() + 300_000_000;
                 while (System.nanoTime() < until) {
                     Thread.sleep(1);
@@ -193,6 +212,7 @@ public class Parked {
         }
 
         static void want(String what) {
+            tid = Asleep.ownTid();
             long begin = System.nanoTime();
             LOCK.lock();
             try {
@@ -204,6 +224,7 @@ public class Parked {
 
         static void sleep(String what, boolean until) {
             long begin;
+            long took;
             int tries = 0;
             do {
                 long end = System.currentTimeMillis() + SLEEP_MS;
@@ -213,14 +234,20 @@ public class Parked {
                 } else {
                     LockSupport.parkNanos(BELL, SLEEP_MS * 1_000_000L);
                 }
-                // A machine that is in use elsewhere may let the time come before the thread parks.
-            } while (until && System.nanoTime() - begin < SLEEP_MS * 500_000L && ++tries < TRIES);
+                took = System.nanoTime() - begin;
+                // A machine that is in use elsewhere, or stands, may let the time come before the thread parks: nobody knows, if it came late.
+            } while (until && (took < SLEEP_MS * 500_000L || took > SLEEP_MS * 1_200_000L) && ++tries < TRIES);
             Stretch.said(what, begin);
+            if (tries == TRIES) {
+                System.out.println(what + " in vain");
+            }
         }
     }
 
     static class Stuck {
         private static final CountDownLatch BOTH = new CountDownLatch(2);
+
+        private static final Map<String, String> TIDS = new ConcurrentHashMap<>();
 
         public static void main(String[] args) throws InterruptedException {
             ReentrantLock one = new ReentrantLock();
@@ -231,7 +258,8 @@ public class Parked {
             while (!wantsLock(first) || !wantsLock(second)) {
                 Thread.sleep(1);
             }
-            Thread.sleep(20);
+            Asleep.await(TIDS.get("first"));
+            Asleep.await(TIDS.get("second"));
         }
 
         private static boolean wantsLock(Thread thread) {
@@ -249,6 +277,7 @@ public class Parked {
 
         static void lockBoth(ReentrantLock own, ReentrantLock wanted) {
             own.lock();
+            TIDS.put(Thread.currentThread().getName(), Asleep.ownTid());
             BOTH.countDown();
             try {
                 BOTH.await();

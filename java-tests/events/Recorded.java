@@ -3,15 +3,22 @@
  * or later by `vouch merge`, at the times, in the threads and with the values that the program knows. And no recording, however bad,
  * makes `vouch merge` do anything but answer.
  *
- * @test
+ * @test id=clocks
  * @summary Flight Recorder's events in a profile, on one clock
  * @library /lib
  * @build dev.vouch.test.*
- * @run main/timeout=300 Recorded
+ * @run main/timeout=300 Recorded clocks
  */
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
+/*
+ * @test id=damaged
+ * @summary recordings that are damaged
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 Recorded damaged
+ */
+
 import java.nio.file.Files;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -30,6 +37,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Mark;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
+import dev.vouch.test.Running;
 import dev.vouch.test.Scale;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
@@ -49,15 +57,27 @@ public class Recorded {
     private static final double ROUNDED_MS = 0.001;
 
     public static void main(String[] args) throws Exception {
-        Run run = run(Program.class, "jfr=app.jfr");
-        catalogue(run.dir);
-        orders(run.profile());
-        pauses(run.profile());
-        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("jfr: app.jfr: ") && line.contains("times within ±")),
-            "the summary tells of the recording: " + run.vouchLines());
-
-        withoutCollections();
-        run = run(Program.class, "events=default");
+        try {
+            Class.forName("jdk.jfr.Event");
+        } catch (ClassNotFoundException none) {
+            Skip.unless(false, "this JDK has no Flight Recorder");
+        }
+        if (args[0].equals("damaged")) {
+            Path dir = start(Program.class, "").waitFor().ok().dir;
+            damaged(dir);
+            return;
+        }
+        Run run = start(Program.class, "jfr=app.jfr").waitFor().ok();
+        // It rests nearly all of its time.
+        try (Running unhurried = start(Unhurried.class, "jfr=app.jfr,events=wait")) {
+            catalogue(run.dir);
+            orders(run.profile());
+            pauses(run.profile());
+            Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("jfr: app.jfr: ") && line.contains("times within ±")),
+                "the summary tells of the recording: " + run.vouchLines());
+            withoutCollections(unhurried.waitFor().ok());
+        }
+        run = start(Program.class, "events=default").waitFor().ok();
         Check.empty(run.profile().marks(KIND), "events that nobody asked for");
         String said = merged(run.dir, 0, "profile.json", "app.jfr");
         Check.contains(said, "shop.Order", "what vouch merge says");
@@ -72,7 +92,7 @@ public class Recorded {
         Check.equal(1, told.getAsJsonArray("kinds").size(), "kinds that were asked for");
 
         stranger(run.dir);
-        damaged(run.dir);
+        cut(run.dir);
     }
 
     /** What this JDK's own recording says of its kinds is what the catalogue says, if that was made of this build. */
@@ -83,20 +103,23 @@ public class Recorded {
         boolean known = !said.contains("which the catalogue was not made of");
         System.out.println("the catalogue " + (known ? "was" : "was not") + " made of this build of the JDK");
         Check.that(!known || said.contains("all its kinds are as the catalogue has them"), said);
+        Check.contains(Tool.vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program stood for a collection", "one kind");
+    }
+
+    /** How many events there are is told of what is there twice, and of what is half there. */
+    private static void cut(Path dir) throws Exception {
         byte[] whole = Files.readAllBytes(dir.resolve("app.jfr"));
         Files.write(dir.resolve("twice.jfr"), ByteBuffer.allocate(2 * whole.length).put(whole).put(whole).array());
-        said = Tool.vouch(dir, Arrays.asList("events", "--of", "twice.jfr")).text;
+        String said = Tool.vouch(dir, Arrays.asList("events", "--of", "twice.jfr")).text;
         Check.contains(said, "  500  shop.Order", "a chunk that is there twice counts once");
         Check.that(!said.contains("not all of it is counted"), "and nothing is lacking: " + said);
         Files.write(dir.resolve("cut.jfr"), Arrays.copyOf(whole, whole.length / 2));
         said = Tool.vouch(dir, Arrays.asList("events", "--of", "cut.jfr")).text;
         Check.that(said.contains("not all of it is counted") || said.startsWith("vouch: cut.jfr cannot be read: "), "what is said of one that is cut: " + said);
-        Check.contains(Tool.vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program stood for a collection", "one kind");
     }
 
     /** Where nothing is collected, and nobody looks, there are the waits of Vouch's own thread, of which no more is seen. */
-    private static void withoutCollections() {
-        Run run = run(Unhurried.class, "jfr=app.jfr,events=wait");
+    private static void withoutCollections(Run run) {
         Profile profile = run.profile();
         orders(profile);
         Check.equal(0L, clock(profile).get("pauses").getAsLong(), "pauses that relate the clocks");
@@ -110,14 +133,8 @@ public class Recorded {
         Check.atMost(took + 0.01 * shown.size() + unseen, told.get("took_ms").getAsDouble(), "what the program's waits took, in ms");
     }
 
-    private static Run run(Class<?> program, String options) {
-        try {
-            Class.forName("jdk.jfr.Event");
-        } catch (ClassNotFoundException none) {
-            Skip.unless(false, "this JDK has no Flight Recorder");
-        }
-        return Vm.with(options).collector("-XX:+UseSerialGC").flags("-Xmx256m", "-XX:StartFlightRecording=filename=app.jfr")
-            .run(program).ok();
+    private static Running start(Class<?> program, String options) {
+        return Vm.with(options).collector("-XX:+UseSerialGC").flags("-Xmx256m", "-XX:StartFlightRecording=filename=app.jfr").start(program);
     }
 
     private static JsonObject clock(Profile profile) {

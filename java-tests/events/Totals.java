@@ -16,6 +16,7 @@ import com.google.gson.JsonObject;
 
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
+import dev.vouch.test.Running;
 import dev.vouch.test.Vm;
 
 public class Totals {
@@ -27,7 +28,17 @@ public class Totals {
     private static final double TICK_MS = 1;
 
     public static void main(String[] args) {
-        Run run = Vm.with("").flags("-Xmx128m").run(Program.class).ok();
+        // What the one sleeps the other has for itself.
+        try (Running child = Vm.with("").flags("-Xmx128m").start(Program.class, "" + PAIRS)) {
+            Run without = Vm.with("").flags("-Xmx128m", "-XX:-UsePerfData").run(Program.class, "1").ok();
+            for (String figure : new String[] {"safepoints", "classes", "compilers"}) {
+                Check.that(without.report().json.get(figure).isJsonNull(), figure + " without the JVM's counters");
+            }
+            took(child.waitFor().ok());
+        }
+    }
+
+    private static void took(Run run) {
         JsonObject classes = run.report().json.getAsJsonObject("classes");
         double loading = classes.get("loading_ms").getAsDouble();
         double initializing = classes.get("initializing_ms").getAsDouble();
@@ -42,15 +53,11 @@ public class Totals {
             Check.atLeast(1, compilers.get("compiled").getAsLong(), "what was compiled");
             Check.that(compilers.get("took_ms").getAsDouble() > 0, "it took some time: " + compilers);
         }
-        Run without = Vm.with("").flags("-Xmx128m", "-XX:-UsePerfData").run(Program.class).ok();
-        for (String figure : new String[] {"safepoints", "classes", "compilers"}) {
-            Check.that(without.report().json.get(figure).isJsonNull(), figure + " without the JVM's counters");
-        }
     }
 
     static class Program {
         public static void main(String[] args) throws Exception {
-            for (int i = 0; i < PAIRS; i++) {
+            for (int i = 0; i < Integer.parseInt(args[0]); i++) {
                 // Each loader has classes of its own.
                 Class.forName("Totals$One", true, new Slow());
             }

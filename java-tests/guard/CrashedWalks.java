@@ -33,7 +33,7 @@ public class CrashedWalks {
     /** Long enough for more than those, with an engine that signals once a kernel tick, too. */
     private static final int ENOUGH_MS = 2_500;
     /** Questions of two walks each, which fault. */
-    private static final int QUESTIONS = Scale.pick(10_000, 250_000);
+    private static final int QUESTIONS = Scale.pick(3_000, 250_000);
     /** Of the program that lives by faults. */
     private static final String ROUNDS = Integer.toString(Scale.pick(600, 2_000));
 

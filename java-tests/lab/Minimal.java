@@ -9,13 +9,16 @@
  * @run main Minimal
  */
 
+import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
@@ -36,23 +39,34 @@ public class Minimal {
             files.forEach(programs::add);
         }
         Check.atLeast(8, programs.size(), "minimal programs");
+        // One that came later may use what this JDK lacks.
+        programs.removeIf(program -> Vm.major() < Integer.parseInt(shows(program).group(2)));
+        Path classes = compile(programs);
         for (Path program : programs) {
-            show(program);
+            show(program, classes);
         }
     }
 
-    private static void show(Path program) throws IOException, InterruptedException {
-        List<String> lines = Files.readAllLines(program);
-        Matcher shows = SHOWS.matcher(String.join("\n", lines));
-        Check.that(shows.find(), program + " has no line like \"Shows: truncated on 8-11\"");
-        int first = Integer.parseInt(shows.group(2));
-        int last = shows.group(3).isEmpty() ? Integer.MAX_VALUE : Integer.parseInt(shows.group(3));
-        if (Vm.major() < first) {
-            // It may use what this JDK lacks.
-            return;
+    private static List<String> lines(Path program) {
+        try {
+            return Files.readAllLines(program);
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
         }
+    }
+
+    /** What its head says that it shows, and on which JDKs. */
+    private static Matcher shows(Path program) {
+        Matcher shows = SHOWS.matcher(String.join("\n", lines(program)));
+        Check.that(shows.find(), program + " has no line like \"Shows: truncated on 8-11\"");
+        return shows;
+    }
+
+    private static void show(Path program, Path classes) {
+        List<String> lines = lines(program);
+        Matcher shows = shows(program);
+        int last = shows.group(3).isEmpty() ? Integer.MAX_VALUE : Integer.parseInt(shows.group(3));
         String name = program.getFileName().toString().replace(".java", "");
-        Path classes = compile(program, name);
         String agent = "-agentpath:" + Vm.agent() + "=" + head(lines, "Agent: ", "lab");
         List<String> flags = new ArrayList<>(Arrays.asList(agent, "-Djava.library.path=" + Vm.agent().getParent()));
         String run = head(lines, "Run: ", "");
@@ -79,18 +93,20 @@ public class Minimal {
         return otherwise;
     }
 
-    private static Path compile(Path program, String name) throws IOException, InterruptedException {
+    /** All at once: to start a compiler takes longer than to compile one of them. */
+    private static Path compile(Collection<Path> programs) throws IOException, InterruptedException {
         Path javac = Paths.get(System.getProperty("compile.jdk", Vm.jdk().toString()), "bin/javac");
         Skip.unless(Files.isExecutable(javac), "there is no javac: jtreg's -compilejdk names a JDK that has one");
-        Path classes = Files.createDirectories(Paths.get("minimal-" + name).toAbsolutePath());
+        Path classes = Files.createDirectories(Paths.get("minimal").toAbsolutePath());
         List<String> command = new ArrayList<>(Arrays.asList(javac.toString(), "-J-XX:TieredStopAtLevel=1", "-nowarn", "-d",
             classes.toString(),
-            "-sourcepath", Paths.get(System.getProperty("test.root"), "lib").toString(), program.toString()));
+            "-sourcepath", Paths.get(System.getProperty("test.root"), "lib").toString()));
+        programs.forEach(program -> command.add(program.toString()));
         if (!javac.startsWith(Vm.jdk())) {
             command.addAll(1, Arrays.asList("--release", "" + Vm.major()));
         }
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(new java.io.File(name + ".log")).start();
-        Check.equal(0, process.waitFor(), "exit code of " + command + ": " + Files.readAllLines(Paths.get(name + ".log")));
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(new File("javac.log")).start();
+        Check.equal(0, process.waitFor(), "exit code of " + command + ": " + Files.readAllLines(Paths.get("javac.log")));
         return classes;
     }
 }

@@ -1,5 +1,6 @@
 /*
- * Beside what people already have in their JVMs: an instrumenting -javaagent, the debugger's agent, Flight Recorder.
+ * Beside what people already have in their JVMs: an instrumenting -javaagent, the debugger's agent, Flight Recorder (with its own sampler
+ * of CPU time, where it has one).
  * Each must go on doing its own work, and the profile must be as good as alone.
  *
  * @test
@@ -27,19 +28,30 @@ import dev.vouch.test.Vm;
 
 public class BesideOthers {
     public static void main(String[] args) throws IOException {
+        boolean flightRecorder = Files.exists(Vm.jdk().resolve("bin/jfr")) || Files.exists(Vm.jdk().resolve("lib/jfr.jar"));
+        List<String> others = others(flightRecorder);
+        boolean otherSampler = flightRecorder && Vm.major() >= 25;
+        if (otherSampler) {
+            others.set(others.size() - 1, others.get(others.size() - 1) + ",jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms");
+        }
+        Run run = Vm.with("interval=1ms").flags(others.toArray(new String[0])).run(Program.class);
+        together(run, flightRecorder);
+        // JFR's own sampler of CPU time wants SIGPROF, finds it taken, and gives way: its timers were not counted here.
+        Check.that(!otherSampler || run.out.stream().anyMatch(line -> line.contains("Conflicting SIGPROF handler found")),
+            "JFR did not ask for SIGPROF: " + run.out);
+        // Who comes later finds what the first has left: some of the JVM's capabilities only one agent can have.
+        others = others(flightRecorder);
+        others.addAll(Arrays.asList("-cp", Vm.classPath(), Program.class.getName()));
+        together(Vm.with("interval=1ms").runCommand(others.toArray(new String[0])), flightRecorder);
+    }
+
+    private static List<String> others(boolean flightRecorder) {
         List<String> others = new ArrayList<>(Arrays.asList(JavaAgent.option(Premain.class),
             "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"));
-        boolean flightRecorder = Files.exists(Vm.jdk().resolve("bin/jfr")) || Files.exists(Vm.jdk().resolve("lib/jfr.jar"));
         if (flightRecorder) {
             others.add("-XX:StartFlightRecording=filename=flight.jfr,settings=profile");
         }
-        together(Vm.with("interval=1ms").flags(others.toArray(new String[0])).run(Program.class), flightRecorder);
-        // Who comes later finds what the first has left: some of the JVM's capabilities only one agent can have.
-        others.addAll(Arrays.asList("-cp", Vm.classPath(), Program.class.getName()));
-        together(Vm.with("interval=1ms").runCommand(others.toArray(new String[0])), flightRecorder);
-        if (Vm.major() >= 25) {
-            otherSampler();
-        }
+        return others;
     }
 
     private static void together(Run run, boolean flightRecorder) throws IOException {
@@ -59,17 +71,6 @@ public class BesideOthers {
         boolean lines = run.profile().track("main").samples.stream().flatMap(sample -> sample.frames().stream())
             .anyMatch(frame -> frame.function.equals("dev.vouch.test.Burn.millis") && frame.line > 0);
         Check.that(lines, "no frame of Burn.millis has a line");
-    }
-
-    /** JFR's own sampler of CPU time wants SIGPROF, finds it taken, and gives way: its timers must not be counted here. */
-    private static void otherSampler() {
-        Run run = Vm.with("interval=1ms")
-            .flags("-XX:StartFlightRecording:filename=flight.jfr,jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms")
-            .run(Program.class).ok();
-        Check.that(run.out.stream().anyMatch(line -> line.contains("Conflicting SIGPROF handler found")),
-            "JFR did not ask for SIGPROF: " + run.out);
-        run.report().checkConserved("main");
-        run.profile().track("main").checkRan("BesideOthers$Program.burn", run.number("cpu_ms"));
     }
 
     /** Hands every class back as a copy of itself, and so has the JVM define it anew. */

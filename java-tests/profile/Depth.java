@@ -29,13 +29,14 @@ public class Depth {
     private static final int DEEPER = 50_000;
 
     public static void main(String[] args) {
-        whole();
+        int around = whole();
         cut();
-        justBelowTheLimit();
+        justBelowTheLimit(around);
     }
 
-    private static void whole() {
-        Run run = run("interval=1ms", DEEP, DEEPER);
+    /** Gives how many frames there are around a recursion. */
+    private static int whole() {
+        Run run = run("interval=1ms", 0, DEEP, DEEPER);
         for (int depth : new int[] {DEEP, DEEPER}) {
             int frames = (int) run.number("frames-" + depth);
             for (Sample sample : inTheDeep(run, depth)) {
@@ -45,6 +46,7 @@ public class Depth {
                 Check.equal(depth + 1, downs, "calls of the recursion");
             }
         }
+        return (int) run.number("frames-0");
     }
 
     private static void cut() {
@@ -59,9 +61,7 @@ public class Depth {
         }
     }
 
-    private static void justBelowTheLimit() {
-        // How many frames there are around the recursion is known once it has run.
-        int around = (int) run("interval=1ms", 0).number("frames-0");
+    private static void justBelowTheLimit(int around) {
         int at = LIMIT - around;
         Run run = run("interval=1ms,depth=" + LIMIT, at - 1, at, at + 1);
         for (int more = -1; more <= 1; more++) {

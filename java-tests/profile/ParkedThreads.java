@@ -33,8 +33,8 @@ public class ParkedThreads {
     private static final String CARRIER = "ForkJoinPool-1-worker-";
     private static final String FEW = "8";
     /** Of arithmetic, all together; and of so many threads that each would have next to none of it. */
-    private static final String STEPS = "400000000";
-    private static final String STEPS_OF_MANY = "800000000";
+    private static final String STEPS = "250000000";
+    private static final String STEPS_OF_MANY = "500000000";
     private static final String INTERPRETED = "20000000";
     private static final String MANY = Integer.toString(Scale.pick(10_000, 100_000));
 

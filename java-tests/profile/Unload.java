@@ -1,5 +1,5 @@
 /*
- * A class that is loaded, runs for a millisecond and is gone before the profile is written, two thousand times over:
+ * A class that is loaded, runs for a millisecond and is gone before the profile is written, a thousand times over and more:
  * script engines, serializers and mocks do that. Each must stand in the profile under its own name, and asking for a
  * name must never crash the JVM. The program says when each class ran: a sample of that time must have that name and
  * no other's.
@@ -8,7 +8,7 @@
  * @summary Names survive unloading, default collector
  * @library /lib
  * @build dev.vouch.test.* fresh.Spinner fresh.Fresh00000
- * @run main/timeout=300 Unload default 2000
+ * @run main/timeout=300 Unload default 1000
  */
 /*
  * @test id=parallel

@@ -31,17 +31,27 @@ import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
 public class Kept {
+    /** In tenths of a second: longer than anything that is waited for. */
+    private static final String LONG = "600";
+
     public static void main(String[] args) throws Exception {
         whole();
         none();
-        full();
-        gone();
+        // What either waits for comes about once in a second: both at once.
+        try (Running full = Vm.with("recording=keep").launcher("sh", "-c", "ulimit -S -f 8; exec \"$@\"", "sh").start(Program.class, LONG);
+                Running gone = Vm.with("").start(Program.class, LONG)) {
+            gone.awaitOut("ready");
+            Files.delete(gone.dir.resolve("profile.vouch"));
+            String recording = filled(full);
+            gone(gone);
+            full(full, recording);
+        }
         limited();
     }
 
     private static void whole() throws Exception {
         // Some stacks are wrong, so that there are refutations; some things happen.
-        Run run = Vm.with("recording=keep,events=all,break=truncated/50,walker=asgct,out=profile.folded").run(Program.class, "1").ok();
+        Run run = Vm.with("recording=keep,events=all,break=truncated/20,walker=asgct,out=profile.folded").run(Program.class, "5").ok();
         Check.that(run.report().samples("refuted") > 0, "something is refuted");
         Check.equal(new TreeSet<>(Arrays.asList("profile.folded", "profile.json", "report.json", "profile.vouch")), run.files(), "what is there");
         String mode = PosixFilePermissions.toString(Files.getPosixFilePermissions(run.dir.resolve("profile.vouch")));
@@ -81,19 +91,21 @@ public class Kept {
     }
 
     private static void none() throws IOException {
-        Run run = Vm.with("recording=off").run(Program.class, "0").ok();
-        Check.that(run.report().json.get("recording_file").isJsonNull(), "what a file cost that there was not");
-        Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json")), run.files(), "what is there");
-        try (Running child = Vm.with("recording=off").start(Program.class, "60")) {
+        Run run;
+        try (Running child = Vm.with("recording=off").start(Program.class, LONG)) {
             child.awaitOut("ready");
             Check.empty(Run.files(child.dir), "files while it runs");
+            child.stdin().println();
+            run = child.waitFor().ok();
         }
+        Check.that(run.report().json.get("recording_file").isJsonNull(), "what a file cost that there was not");
+        Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json")), run.files(), "what is there");
     }
 
     private static void limited() throws Exception {
         Run run;
         Path recording;
-        try (Running child = Vm.with("recording=keep,recording-limit=128KB,interval=200us,witness=off").start(Program.class, "60")) {
+        try (Running child = Vm.with("recording=keep,recording-limit=128KB,interval=200us,witness=off").start(Program.class, LONG)) {
             child.awaitOut("ready");
             recording = child.dir.resolve("profile.vouch");
             long longest = 0;
@@ -118,17 +130,18 @@ public class Kept {
         Check.that(again.samples("dropped") > run.report().samples("dropped"), "what is not in it counts as dropped");
     }
 
-    /** A file may grow no further, as on a full disk; and later it may. */
-    private static void full() throws Exception {
-        Run run;
-        try (Running child = Vm.with("recording=keep").launcher("sh", "-c", "ulimit -S -f 8; exec \"$@\"", "sh").start(Program.class, "60")) {
-            String recording = "[vouch] recording: " + child.dir.resolve("profile.vouch");
-            child.awaitErr(recording + " cannot be written: ");
-            child.tool("prlimit", "--pid", Long.toString(child.pid()), "--fsize=unlimited");
-            child.awaitErr(recording + " goes on");
-            child.stdin().println();
-            run = child.waitFor().ok();
-        }
+    /** A file may grow no further, as on a full disk; and now it may. Gives how lines about it begin. */
+    private static String filled(Running child) {
+        String recording = "[vouch] recording: " + child.dir.resolve("profile.vouch");
+        child.awaitErr(recording + " cannot be written: ");
+        child.tool("prlimit", "--pid", Long.toString(child.pid()), "--fsize=unlimited");
+        return recording;
+    }
+
+    private static void full(Running child, String recording) throws Exception {
+        child.awaitErr(recording + " goes on");
+        child.stdin().println();
+        Run run = child.waitFor().ok();
         String said = String.join("\n", run.vouchLines());
         Check.contains(said, "cannot be written: File too large", "what is said when it is full");
         Check.contains(said, "profile.vouch goes on", "what is said when there is room again");
@@ -138,15 +151,11 @@ public class Kept {
         Check.equal(run.report().samples("dropped"), again.samples("dropped"), "samples without room");
     }
 
-    private static void gone() throws Exception {
-        Run run;
-        try (Running child = Vm.with("").start(Program.class, "60")) {
-            child.awaitOut("ready");
-            Files.delete(child.dir.resolve("profile.vouch"));
-            child.awaitErr("[vouch] recording: ");
-            child.stdin().println();
-            run = child.waitFor().ok();
-        }
+    /** Somebody has removed it. */
+    private static void gone(Running child) {
+        child.awaitErr("[vouch] recording: ");
+        child.stdin().println();
+        Run run = child.waitFor().ok();
         Check.contains(String.join("\n", run.vouchLines()), "profile.vouch is gone", "what is said");
         Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json")), run.files(), "what is there");
     }
@@ -162,7 +171,7 @@ public class Kept {
                 threads[at].start();
             }
             System.out.println("ready");
-            for (int tenth = 0; tenth < Integer.parseInt(args[0]) * 10 && System.in.available() == 0; tenth++) {
+            for (int tenth = 0; tenth < Integer.parseInt(args[0]) && System.in.available() == 0; tenth++) {
                 sink += Burn.millis(100);
                 sink += new byte[1 << 20].length;
                 synchronized (Program.class) {

@@ -12,9 +12,11 @@ JNIEXPORT jlong JNICALL Java_Reloaded_00024Program_run(JNIEnv *env, jclass type,
     if (library == NULL)
         return 0;
     void (*go)(int, long) = (void (*)(int, long))(uintptr_t)dlsym(library, "go");
-    /* The agent looks ten times a second for what has been loaded. */
-    struct timespec pause = { 0, 500000000 };
-    nanosleep(&pause, NULL);
+    int (*met)(void) = (int (*)(void))(uintptr_t)dlsym(library, "met");
+    /* Until the agent has seen what was loaded: half a minute is more than it takes anywhere. */
+    struct timespec pause = { 0, 10000000 };
+    for (int left = 3000; left > 0 && met != NULL && !met(); left--)
+        nanosleep(&pause, NULL);
     if (go != NULL)
         go(threads, millis);
     jlong place = (jlong)(uintptr_t)go;

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use vouch_report::float;
 
-/// So much CPU time is free.
-const FREE: Duration = Duration::from_secs(10);
 /// What sampling takes is judged by so much of it.
 const JUDGED: Duration = Duration::from_secs(2);
 
@@ -56,20 +54,22 @@ pub struct Budget {
     pub part: f64,
     /// Timers may take the place of perf's events.
     pub timers: bool,
+    /// So much CPU time is not judged.
+    pub free: Duration,
     /// The CPU time that the program has had, and what sampling took of that which is to be judged.
     had: Duration,
     spent: Spent,
 }
 
 impl Budget {
-    pub fn new(part: f64, timers: bool) -> Self {
-        Self { part, timers, had: Duration::ZERO, spent: Spent::default() }
+    pub fn new(part: f64, timers: bool, free: Duration) -> Self {
+        Self { part, timers, free, had: Duration::ZERO, spent: Spent::default() }
     }
 
     /// Takes in what was spent since.
     pub fn spend(&mut self, spent: &Spent) {
         self.had += spent.cpu;
-        if self.had > FREE {
+        if self.had > self.free {
             self.spent.add(spent);
         }
     }

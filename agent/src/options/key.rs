@@ -131,16 +131,20 @@ pub fn apply(
 enum Lab {
     LateIds,
     TrueStacks,
+    EarlyBudget,
 }
 
 fn lab(options: &mut Options, value: &str, words: &mut u32) -> Result<(), String> {
-    match choice(value, &[("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks)])? {
+    let kinds =
+        [("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks), ("early-budget", Lab::EarlyBudget)];
+    match choice(value, &kinds)? {
         Lab::LateIds => {
             options.late_ids = true;
             options.verb = Verb::Lab;
             *words += 1;
         }
         Lab::TrueStacks => options.true_stacks = true,
+        Lab::EarlyBudget => options.free /= 10,
     }
     Ok(())
 }

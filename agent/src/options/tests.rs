@@ -66,6 +66,11 @@ fn the_lab_is_a_verb_with_or_without_a_value() {
     assert_eq!(options("lab").verb, Verb::Lab);
     let late = options("lab=late-ids,break=gap");
     assert_eq!((late.verb, late.late_ids, late.break_walker), (Verb::Lab, true, Some((Break::Gap, 1))));
+    let early = options("lab=early-budget");
+    assert_eq!(
+        (early.verb, early.free, Options::default().free),
+        (Verb::Start, Duration::from_secs(1), Duration::from_secs(10))
+    );
     assert_eq!(options("witness=off").witness, Witnessing::Off);
     assert!(mistakes("witness=10")[0].contains("1/s to 1000/s"));
     assert!(mistakes("lab,out=x.json")[0].contains("no meaning beside lab"));

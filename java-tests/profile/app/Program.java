@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 import dev.vouch.test.Burn;
+import dev.vouch.test.Stint;
 
 /**
  * A program of known threads and methods. It prints when, on the clock of System.nanoTime, each of its threads ran
@@ -83,8 +84,8 @@ public class Program {
     /** Time that is spent in the JDK. */
     static void sort() {
         // begin Program.sort
-        long until = Burn.cpuNanos() + JDK_MS * 1_000_000;
-        while (Burn.cpuNanos() < until) {
+        Stint stint = new Stint(JDK_MS);
+        while (stint.isOn()) {
             Integer[] numbers = new Integer[2000];
             for (int i = 0; i < numbers.length; i++) {
                 numbers[i] = i * 7919 % 2003;

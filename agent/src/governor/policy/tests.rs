@@ -181,6 +181,8 @@ fn second(handler: Duration, stride: u32) -> Seen {
     Seen { cost: Some(us(5)), spent, ..Seen::default() }
 }
 
+const FREE: Duration = Duration::from_secs(10);
+
 /// At which second which stride was ordered, of a hundred.
 fn strides(policy: &mut Policy, handler: Duration) -> Vec<(u32, u32)> {
     (1..=100)
@@ -193,7 +195,7 @@ fn strides(policy: &mut Policy, handler: Duration) -> Vec<(u32, u32)> {
 
 #[test]
 fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
-    let spares = || Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, false)));
+    let spares = || Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, false, FREE)));
     // Handlers for 2.4 %, signals for 1 %.
     assert_eq!(strides(&mut spares(), us(24)), [(12, 4)]);
     assert_eq!(strides(&mut Policy::new(MS, 1, Some(us(5)), None), us(24)), []);
@@ -209,7 +211,7 @@ fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
 
 #[test]
 fn a_budget_is_judged_by_what_was_spent_at_the_present_stride() {
-    let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, false)));
+    let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, false, FREE)));
     for _ in 0..11 {
         assert_eq!(policy.judge(&second(us(24), 1)), None);
     }
@@ -230,7 +232,7 @@ fn switching(switches: u64) -> Seen {
 #[test]
 fn where_switches_are_dear_timers_take_the_place_of_events_if_they_may() {
     let judged = |timers, switches| {
-        let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.02, timers)));
+        let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.02, timers, FREE)));
         (0..20).find_map(|second| Some((second, policy.judge(&switching(switches))?)))
     };
     // Of 5 us each: three and a half hundredths of the time, and half of one.
@@ -243,7 +245,7 @@ fn where_switches_are_dear_timers_take_the_place_of_events_if_they_may() {
 
 #[test]
 fn a_longer_stride_comes_before_timers() {
-    let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, true)));
+    let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, true, FREE)));
     let orders: Vec<Order> = (0..40)
         .filter_map(|_| {
             let mut seen = second(us(24), policy.stride);

@@ -31,6 +31,18 @@ public final class Burn {
         return now - from;
     }
 
+    /**
+     * The same in pieces that count for a millisecond at most: in each of them there was time for a signal, whatever a machine that stands
+     * has the thread charged.
+     */
+    public static long pieces(long millis) {
+        Stint stint = new Stint(millis, 1);
+        while (stint.isOn()) {
+            sink += work(20_000);
+        }
+        return stint.charged();
+    }
+
     /** A few arithmetic steps, some 1 ns each. */
     public static long work(int steps) {
         long value = steps;

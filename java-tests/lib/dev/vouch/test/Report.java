@@ -253,6 +253,14 @@ public final class Report {
         return json.getAsJsonObject("conservation").get("ratio").getAsDouble();
     }
 
+    /** The sampled time is what the kernel charged: two in a hundred off, and for each of so many busy threads what it is owed at its end. */
+    public void checkConserved(int threads) {
+        JsonObject conservation = json.getAsJsonObject("conservation");
+        double charged = conservation.get("cpu_ms").getAsDouble();
+        Check.near(charged, conservation.get("sampled_ms").getAsDouble(), 0.02 * charged + threads * sampledIntervalUs() / 1e3,
+            "sampled time of what the kernel charged, in ms");
+    }
+
     public double askedHz() {
         return json.getAsJsonObject("rate").get("asked_hz").getAsDouble();
     }

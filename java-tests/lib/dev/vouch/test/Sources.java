@@ -21,6 +21,8 @@ import java.util.zip.ZipFile;
  */
 public final class Sources {
     private static final String JAVAC = "com.sun.tools.javac.Main";
+    /** What takes longer hangs, on any machine: how fast one is, is not asked. */
+    private static final Duration MOST = Duration.ofSeconds(400);
 
     private Sources() {}
 
@@ -87,6 +89,6 @@ public final class Sources {
             Collections.addAll(command, "-m", "jdk.compiler/" + JAVAC);
         }
         command.addAll(arguments);
-        return vm.flags("-Xmx1g").timeout(Duration.ofSeconds(180)).runCommand(command.toArray(new String[0]));
+        return vm.flags("-Xmx1g").timeout(MOST).runCommand(command.toArray(new String[0]));
     }
 }
