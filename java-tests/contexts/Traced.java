@@ -67,6 +67,11 @@ public class Traced {
         return thread.startsWith("threads ") ? "threads" : thread.startsWith("pool ") || thread.equals("main") ? "pool" : "virtual";
     }
 
+    /** The number of its first request: no two have one in common. */
+    private static int begin(String how) {
+        return 1_000 * Arrays.asList("threads", "pool", "virtual").indexOf(how);
+    }
+
     private static List<Sample> samples(Run run, String how) {
         List<Sample> samples = new ArrayList<>();
         for (Track track : run.profile().tracks) {
@@ -94,6 +99,7 @@ public class Traced {
                         continue;
                     }
                     Check.that(trace.endsWith(id(service + 1)), how + ": trace of " + sample + ": " + trace);
+                    Check.between(begin(how) + 1, Long.parseLong(trace.substring(0, 16), 16), begin(how) + Requests.REQUESTS, how + ": request of " + sample);
                     Check.equal(trace.substring(16), sample.says("span_id"), how + ": span of " + sample);
                     // What the program says besides is inside of it.
                     Check.equal(SERVICES[service], sample.says("value"), how + ": context of " + sample);
@@ -200,7 +206,7 @@ public class Traced {
                 CountDownLatch done = new CountDownLatch(REQUESTS);
                 Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
                 for (int n = 0; n < REQUESTS; n++) {
-                    start.invoke(null, new Request(n, done, true));
+                    start.invoke(null, new Request(begin("virtual") + n, done, true));
                 }
                 done.await();
             }
@@ -211,7 +217,7 @@ public class Traced {
             ExecutorService threads = Executors.newFixedThreadPool(2, work -> new Thread(work, how + " of its own"));
             boolean carries = how.equals("pool");
             Executor pool = carries ? Vouch.wrap(threads) : threads;
-            for (int n = 0; n < REQUESTS; n++) {
+            for (int n = begin(how); n < begin(how) + REQUESTS; n++) {
                 if (carries) {
                     // Whoever gives a task is in its trace, and in its context.
                     int service = n % SERVICES.length;

@@ -63,8 +63,7 @@ public class Recorded {
             Skip.unless(false, "this JDK has no Flight Recorder");
         }
         if (args[0].equals("damaged")) {
-            Path dir = start(Program.class, "").waitFor().ok().dir;
-            damaged(dir);
+            damaged(start(Program.class, "").waitFor().ok().dir);
             return;
         }
         Run run = start(Program.class, "jfr=app.jfr").waitFor().ok();

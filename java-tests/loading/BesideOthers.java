@@ -29,27 +29,24 @@ import dev.vouch.test.Vm;
 public class BesideOthers {
     public static void main(String[] args) throws IOException {
         boolean flightRecorder = Files.exists(Vm.jdk().resolve("bin/jfr")) || Files.exists(Vm.jdk().resolve("lib/jfr.jar"));
-        List<String> others = others(flightRecorder);
         boolean otherSampler = flightRecorder && Vm.major() >= 25;
-        if (otherSampler) {
-            others.set(others.size() - 1, others.get(others.size() - 1) + ",jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms");
-        }
+        List<String> others = others(flightRecorder, otherSampler ? ",jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms" : "");
         Run run = Vm.with("interval=1ms").flags(others.toArray(new String[0])).run(Program.class);
         together(run, flightRecorder);
         // JFR's own sampler of CPU time wants SIGPROF, finds it taken, and gives way: its timers were not counted here.
         Check.that(!otherSampler || run.out.stream().anyMatch(line -> line.contains("Conflicting SIGPROF handler found")),
             "JFR did not ask for SIGPROF: " + run.out);
         // Who comes later finds what the first has left: some of the JVM's capabilities only one agent can have.
-        others = others(flightRecorder);
+        others = others(flightRecorder, "");
         others.addAll(Arrays.asList("-cp", Vm.classPath(), Program.class.getName()));
         together(Vm.with("interval=1ms").runCommand(others.toArray(new String[0])), flightRecorder);
     }
 
-    private static List<String> others(boolean flightRecorder) {
+    private static List<String> others(boolean flightRecorder, String settings) {
         List<String> others = new ArrayList<>(Arrays.asList(JavaAgent.option(Premain.class),
             "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"));
         if (flightRecorder) {
-            others.add("-XX:StartFlightRecording=filename=flight.jfr,settings=profile");
+            others.add("-XX:StartFlightRecording=filename=flight.jfr,settings=profile" + settings);
         }
         return others;
     }

@@ -24,6 +24,8 @@ import dev.vouch.test.Vm;
 public class DeepCost {
     private static final int DEEP = 5_000;
     private static final int DEEPER = 20_000;
+    /** No walk in the midst of a descent takes so long. */
+    private static final double STOOD_MS = 500;
 
     public static void main(String[] args) {
         together();
@@ -45,9 +47,6 @@ public class DeepCost {
         double stood = run.number("idle") / 1e6;
         Check.atMost(0.3 * report.cpuMs() + (stood < STOOD_MS ? 0 : stood), report.agentCpuMs(), "the agent's CPU time, in ms, of " + report.cpuMs());
     }
-
-    /** No walk in the midst of a descent takes so long. */
-    private static final double STOOD_MS = 500;
 
     private static Run inTheDeep(String what, int least) {
         Run run = Vm.with("interval=1ms").flags("-Xmx128m").run(Program.class, what).ok();

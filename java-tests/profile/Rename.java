@@ -85,49 +85,45 @@ public class Rename {
             handler.setName(REQUEST + "idle");
             handler.start();
             handler.join();
-            tell("idle", handled[0], handled[1]);
-            tell("first", handled[2], handled[3]);
-            tell("second", handled[4], handled[5]);
 
-            // To print takes time, too.
-            long[] ran = new long[4];
-            Thread teller = new Thread(() -> {
-                tell("atFirst", ran[0], ran[1]);
-                tell("later", ran[2], ran[3]);
-            });
-            ran[0] = atFirst();
-            ran[1] = Burn.cpuNanos();
+            ran("atFirst", atFirst(), 0);
+            long begun = Burn.cpuNanos();
             Thread.currentThread().setName("main, under another name");
-            ran[2] = later();
-            ran[3] = Burn.cpuNanos() - ran[1];
+            ran("later", later(), begun);
+            // To print takes time, too.
+            Thread teller = new Thread(Program::tell);
             teller.start();
             teller.join();
         }
 
-        /** How long a thread ran in a method, and how long under its name, by its own CPU clock, which a machine that stands moves on. */
-        private static void tell(String method, long burnt, long most) {
-            System.out.println(method + ".burnt=" + burnt);
-            System.out.println(method + ".most=" + most);
+        /** Of each method how long a thread ran in it, and how long under its name, by its own CPU clock, which a machine that stands moves on. */
+        private static final Map<String, long[]> RAN = new LinkedHashMap<>();
+
+        private static void ran(String method, long burnt, long begun) {
+            long[] before = RAN.getOrDefault(method, new long[2]);
+            RAN.put(method, new long[] {before[0] + burnt, before[1] + Burn.cpuNanos() - begun});
+        }
+
+        private static void tell() {
+            for (Map.Entry<String, long[]> one : RAN.entrySet()) {
+                System.out.println(one.getKey() + ".burnt=" + one.getValue()[0]);
+                System.out.println(one.getKey() + ".most=" + one.getValue()[1]);
+            }
         }
 
         private static void handle() {
             Thread self = Thread.currentThread();
-            long idle = idle();
-            long[] at = new long[4];
-            at[0] = Burn.cpuNanos();
+            ran("idle", idle(), 0);
+            long begun = Burn.cpuNanos();
             self.setName(REQUEST + "first");
-            long first = first();
-            at[1] = Burn.cpuNanos();
+            ran("first", first(), begun);
+            begun = Burn.cpuNanos();
             self.setName(REQUEST + "second");
-            long second = second();
-            at[2] = Burn.cpuNanos();
+            ran("second", second(), begun);
+            begun = Burn.cpuNanos();
             self.setName(REQUEST + "idle");
-            idle += idle();
-            at[3] = Burn.cpuNanos();
-            handled = new long[] {idle, at[0] + at[3] - at[2], first, at[1] - at[0], second, at[2] - at[1]};
+            ran("idle", idle(), begun);
         }
-
-        private static long[] handled;
 
         private static long idle() {
             return Burn.millis(MS);

@@ -16,7 +16,6 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
 
 public class RenamedByAnother {
@@ -85,10 +84,7 @@ public class RenamedByAnother {
 
         private static void after() {
             // It goes on until the agent has looked, also where the machine stood meanwhile and the thread was charged for it.
-            Stint stint = new Stint(AFTER_MS);
-            while (stint.isOn()) {
-                Burn.sink += Burn.work(20_000);
-            }
+            Burn.pieces(AFTER_MS);
         }
     }
 }

@@ -55,7 +55,7 @@ pub struct Budget {
     /// Timers may take the place of perf's events.
     pub timers: bool,
     /// So much CPU time is not judged.
-    pub free: Duration,
+    free: Duration,
     /// The CPU time that the program has had, and what sampling took of that which is to be judged.
     had: Duration,
     spent: Spent,

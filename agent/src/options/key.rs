@@ -1,6 +1,7 @@
 //! The keys and words that there are, and what each does to the options.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use regex_lite::Regex;
 use vouch_options::{Beside, Key, WORDS, offered, terminal};
@@ -144,7 +145,7 @@ fn lab(options: &mut Options, value: &str, words: &mut u32) -> Result<(), String
             *words += 1;
         }
         Lab::TrueStacks => options.true_stacks = true,
-        Lab::EarlyBudget => options.free /= 10,
+        Lab::EarlyBudget => options.free = Duration::from_secs(1),
     }
     Ok(())
 }
