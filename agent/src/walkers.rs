@@ -36,6 +36,9 @@ pub struct Walkers {
     pub own: Option<&'static Own>,
     /// Our own, which tells whom a thread carries, whoever walks.
     pub reads: Option<&'static Own>,
+    /// Our own, which tells what of another walker's stack is not the thread's own, also where it does not walk; not where AsyncGetCallTrace
+    /// is asked for alone, whose word is then shown as it is.
+    pub parts: Option<&'static Own>,
     /// Why our own is missing.
     pub missing: Option<String>,
 }
@@ -67,9 +70,19 @@ pub fn of(
     broken: Option<(Break, u32)>,
 ) -> Walkers {
     let asgct: &'static dyn Walker = Box::leak(Box::new(hotspot.asgct));
-    let own = own.and_then(able);
     let reads = own.ok();
-    let alone = |walker| Walkers { list: vec![walker].leak(), compare: 1, own: None, reads, missing: None };
+    if let Some(own) = reads {
+        own.unguarded.store(guard::unguarded().is_some(), Ordering::Relaxed);
+    }
+    let own = own.and_then(able);
+    let alone = |walker| Walkers {
+        list: vec![walker].leak(),
+        compare: 1,
+        own: None,
+        reads,
+        parts: None,
+        missing: None,
+    };
     if let Some((how, every)) = broken {
         let own = own.ok().filter(|_| wish == WalkerWish::Own);
         let whole = own.map_or(asgct, |own| own as &dyn Walker);
@@ -91,11 +104,11 @@ pub fn of(
         (Ok(own), _) => {
             let compare = if wish == WalkerWish::Both { 1 } else { COMPARED };
             let list = vec![own as &dyn Walker, asgct].leak();
-            Walkers { list, compare, own: Some(own), reads, missing: None }
+            Walkers { list, compare, own: Some(own), reads, parts: reads, missing: None }
         }
         (Err(why), _) => {
             let missing = Some(format!("AsyncGetCallTrace alone has walked: {why}"));
-            Walkers { missing, ..alone(asgct) }
+            Walkers { parts: reads, missing, ..alone(asgct) }
         }
     }
 }

@@ -57,6 +57,8 @@ pub struct Sampler {
     pub compare: u32,
     /// It tells whom a thread carries.
     pub own: Option<&'static Own>,
+    /// It tells which of another walker's frames are the carrier's; `None`: they stay.
+    pub parts: Option<&'static Own>,
     /// What is done where a walk fails; `None`: nothing.
     pub recovery: Option<Recovery>,
     /// The most frames of a stack that are kept.
@@ -397,8 +399,8 @@ fn is_virtual(sampler: &Sampler, sample: &Sample<'_, '_>, answer: Answer) -> boo
     own.is_virtual(unsafe { sample.written(count) })
 }
 
-/// A walker's answer without what is a virtual thread's carrier's, as far as the first walker knows, which leaves that out itself. One
-/// that lacks frames before that is none, unless another one has been taken already, with which it is to be compared; and then it is the first walker that may find them, though
+/// A walker's answer without what is a virtual thread's carrier's, as far as our own walker knows, which leaves that out itself. One
+/// that lacks frames before that is none, unless another one has been taken already, with which it is to be compared; and then it is our own that may find them, though
 /// it may have taken the thread for one that runs no Java.
 fn own_part(
     sampler: &Sampler,
@@ -407,14 +409,14 @@ fn own_part(
     (answer, cut): (Answer, Option<Cut>),
     walked: bool,
 ) -> (Answer, Option<Cut>, Option<&'static dyn Walker>) {
-    let (Ok(count), Some(first)) = (answer, sampler.walkers.first()) else { return (answer, None, None) };
-    if core::ptr::addr_eq(walker, *first) {
+    let Ok(count) = answer else { return (answer, None, None) };
+    let Some(own) = sampler.parts.filter(|own| !core::ptr::addr_eq(walker, *own)) else {
         return (answer, cut, None);
-    }
+    };
     // SAFETY: the walker has written so many, where there was room for them.
-    match first.part(unsafe { sample.written(count) }) {
+    match own.part(unsafe { sample.written(count) }) {
         Part::First(count) => (Ok(count), None, None),
-        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, Some(*first)),
+        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, Some(own)),
         Part::All | Part::Torn => (answer, cut, None),
     }
 }

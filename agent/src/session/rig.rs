@@ -64,6 +64,7 @@ impl Rig {
             walkers: walkers.list,
             compare: walkers.compare,
             own: walkers.reads,
+            parts: walkers.parts,
             recovery,
             depth: depth.max(LEAST_WALKED),
             interval: clock::nanos(interval),
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
-        let nobody = Walkers { list: &[], compare: 1, own: None, reads: None, missing: None };
+        let nobody = Walkers { list: &[], compare: 1, own: None, reads: None, parts: None, missing: None };
         let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), Engine::Timer, None);
         publish(&event, More::default());
         rig.open();

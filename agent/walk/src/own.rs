@@ -91,9 +91,10 @@ impl Own {
         self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed)
     }
 
-    /// What it can say of virtual threads while it walks.
-    fn virtual_threads(&self) -> Option<&ContinuationLayout> {
-        if self.is_stopped() { None } else { self.known().continuations }
+    /// How much of what another walker has written of a thread is that thread's own. Also where this one walks no more: it is told by the frames'
+    /// methods alone.
+    pub fn part(&self, frames: &[RawFrame]) -> Part {
+        self.known().continuations.map_or(Part::All, |known| known.part(frames))
     }
 
     /// True for the frames of a virtual thread, if that is known of any.
@@ -138,12 +139,9 @@ unsafe impl Walker for Own {
         false
     }
 
-    fn part(&self, frames: &[RawFrame]) -> Part {
-        self.virtual_threads().map_or(Part::All, |known| known.part(frames))
-    }
-
     fn barrier(&self) -> Range<usize> {
-        self.virtual_threads().map_or(0..0, |known| known.barrier.clone())
+        let known = self.known().continuations.filter(|_| !self.is_stopped());
+        known.map_or(0..0, |known| known.barrier.clone())
     }
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {

@@ -20,11 +20,6 @@ pub unsafe trait Walker: Debug + Sync {
     /// True if it runs the JVM's own code, which a walk that is ended leaves halfway.
     fn runs_jvm(&self) -> bool;
 
-    /// How much of what another walker has written of a thread is that thread's own.
-    fn part(&self, _frames: &[RawFrame]) -> Part {
-        Part::All
-    }
-
     /// The code that frames return to whose callers lie elsewhere, if it finds them there; empty if it knows of none.
     fn barrier(&self) -> Range<usize> {
         0..0
