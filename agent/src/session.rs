@@ -206,7 +206,7 @@ impl Session {
         self.watch_signal();
         // The program may put its own handlers in front at any time.
         let unguarded = guard::unguarded().is_some();
-        if let Some(own) = self.walkers.own {
+        if let Some(own) = self.walkers.reads {
             own.unguarded.store(unguarded, Relaxed);
         }
         if unguarded && let Some(recovery) = self.rig.recovery() {

@@ -353,7 +353,8 @@ fn walk(
         let (answer, cut, torn) = own_part(sampler, *walker, sample, (answer, told.get().cut), walked);
         let Outset { pc: called, before } = told.get().outset;
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
-        if carried == 0 && is_virtual(sampler, sample, answer) {
+        // A torn stack has a virtual thread's frames, too, though none of it is kept.
+        if carried == 0 && (torn || is_virtual(sampler, sample, answer)) {
             carried = Head::UNKNOWN;
         }
         sample.add(answer, cut, Origin { begun, ..origin }, at);
@@ -364,8 +365,7 @@ fn walk(
         }
         walked |= answer.is_ok();
         if !walked {
-            // Of a thread outside of Java AsyncGetCallTrace does not look at the context: there is nothing to repair.
-            curable = curable.or(torn).or(answer.err().filter(|why| why.is_in_java()).map(|_| *walker));
+            curable = curable.or(cure(sampler, *walker, answer, torn));
         }
         origin.walker = origin.walker.wrapping_add(1);
     }
@@ -400,25 +400,40 @@ fn is_virtual(sampler: &Sampler, sample: &Sample<'_, '_>, answer: Answer) -> boo
 }
 
 /// A walker's answer without what is a virtual thread's carrier's, as far as our own walker knows, which leaves that out itself. One
-/// that lacks frames before that is none, unless another one has been taken already, with which it is to be compared; and then it is our own that may find them, though
-/// it may have taken the thread for one that runs no Java.
+/// that lacks frames before that is none, but torn, unless another one has been taken already, with which it is to be compared; and then it is our own that may find
+/// them, though it may have taken the thread for one that runs no Java.
 fn own_part(
     sampler: &Sampler,
     walker: &dyn Walker,
     sample: &Sample<'_, '_>,
     (answer, cut): (Answer, Option<Cut>),
     walked: bool,
-) -> (Answer, Option<Cut>, Option<&'static dyn Walker>) {
-    let Ok(count) = answer else { return (answer, None, None) };
+) -> (Answer, Option<Cut>, bool) {
+    let Ok(count) = answer else { return (answer, None, false) };
     let Some(own) = sampler.parts.filter(|own| !core::ptr::addr_eq(walker, *own)) else {
-        return (answer, cut, None);
+        return (answer, cut, false);
     };
     // SAFETY: the walker has written so many, where there was room for them.
     match own.part(unsafe { sample.written(count) }) {
-        Part::First(count) => (Ok(count), None, None),
-        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, Some(own)),
-        Part::All | Part::Torn => (answer, cut, None),
+        Part::First(count) => (Ok(count), None, false),
+        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, true),
+        Part::All | Part::Torn => (answer, cut, false),
     }
+}
+
+/// Who may find a stack where this walker has none. A torn one AsyncGetCallTrace would only tear again, or take the carrier's for it; and of a thread outside of
+/// Java it does not look at the context, so that there is nothing to repair.
+fn cure(
+    sampler: &Sampler,
+    walker: &'static dyn Walker,
+    answer: Answer,
+    torn: bool,
+) -> Option<&'static dyn Walker> {
+    if torn {
+        let first = sampler.walkers.first().copied();
+        return first.filter(|first| sampler.parts.is_some_and(|own| core::ptr::addr_eq(*first, own)));
+    }
+    answer.err().filter(|why| why.is_in_java()).map(|_| walker)
 }
 
 /// Has the first walker whose reason can be cured walk from repaired contexts, for so many stacks; true if that gave one.
@@ -440,7 +455,7 @@ unsafe fn recover(
         let Some(it) = (unsafe { attempts.next(walker, subject, sample.room()) }) else { break };
         let (answer, cut, torn) =
             own_part(sampler, walker, sample, (it.answer, subject.told.get().cut), false);
-        if torn.is_some() {
+        if torn {
             continue;
         }
         sample.add(answer, cut, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);

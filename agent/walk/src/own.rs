@@ -102,7 +102,8 @@ impl Own {
         self.known().continuations.is_some_and(|known| known.is_first(frames.last().copied()))
     }
 
-    /// Whom a thread runs as, and what that one is called; itself, where nothing is known of virtual threads.
+    /// Whom a thread runs as, and what that one is called; itself, where nothing is known of virtual threads, or nothing guards the look: what
+    /// frames tell of it is for who has them.
     ///
     /// # Safety
     /// As for [`crate::guard::run`].

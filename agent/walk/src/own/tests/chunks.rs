@@ -1,11 +1,13 @@
 //! Virtual threads' stacks: the frames that lie in chunks, and where a stack ends.
 
 use core::cell::Cell;
+use core::sync::atomic::Ordering;
 
+use super::super::Own;
 use super::super::continuation::{ChunkLayout, ContinuationLayout, End};
 use super::super::heap::{Classes, HeapLayout, Moves, Pointers};
 use super::*;
-use crate::walker::Part;
+use crate::walker::{Part, Walker};
 
 /// Where the oldest frame on the stack returns to; the entry behind it; the continuation, and its class.
 const BARRIER: usize = 0x70_0000;
@@ -333,4 +335,24 @@ fn what_another_walker_takes_for_one_stack_is_two() {
     assert_eq!(part(&[9, 8, 1, 2, 7, 6]), Part::All, "no virtual thread's");
     assert_eq!(part(&[7, 3, 6]), Part::All, "the carrier's own");
     assert_eq!(part(&[]), Part::All);
+}
+
+#[test]
+fn two_stacks_are_told_apart_also_by_one_that_does_not_walk() {
+    let known = ContinuationLayout { first: 1, enters: 2, carries: 3, ..continuations() };
+    let own = Own::new(layout());
+    let frames = |methods: &[usize]| -> Vec<RawFrame> {
+        methods.iter().map(|method| RawFrame { bci: 0, method: *method }).collect()
+    };
+    let (whole, torn) = (frames(&[9, 8, 1, 2, 7, 3, 6]), frames(&[9, 8, 2, 7, 3, 6]));
+    assert_eq!([own.part(&whole), own.part(&torn)], [Part::All; 2], "nothing is known yet");
+    own.know(std::boxed::Box::leak(std::boxed::Box::new(known)));
+    assert_eq!(own.barrier(), BARRIER..BARRIER + 0x10);
+    for stops in [&own.unguarded, &own.wrong] {
+        stops.store(true, Ordering::Relaxed);
+        assert_eq!([own.part(&whole), own.part(&torn)], [Part::First(3), Part::Torn]);
+        assert!(own.is_virtual(&whole[..3]) && !own.is_virtual(&whole));
+        assert_eq!(own.barrier(), 0..0, "it cannot go on behind it");
+        stops.store(false, Ordering::Relaxed);
+    }
 }
