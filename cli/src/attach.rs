@@ -71,7 +71,7 @@ pub fn attach(attach: Attach) -> Result<String, String> {
         })
         .map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
     let mut line = Line::open(jvm::find(&whom.jvm)?)?;
-    given.name_profile();
+    given.name_new_profile(line.jvm.pid);
     line.place(&mut given)?;
     line.command("start", &given)?;
     let pid = line.jvm.pid;
@@ -109,7 +109,7 @@ pub fn attach(attach: Attach) -> Result<String, String> {
 pub fn start(attach: Attach) -> Result<String, String> {
     let Attach { whom, recording: Options { mut given, .. } } = attach;
     let mut line = Line::open(jvm::find(&whom.jvm)?)?;
-    given.name_profile();
+    given.name_new_profile(line.jvm.pid);
     line.name_there(&mut given)?;
     line.command("start", &given)?;
     let pid = line.jvm.pid;

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use clap::Args;
 use regex_lite::Regex;
-use vouch_report::plain;
 
 use crate::profile::{Field, Profile, Sample};
 
@@ -69,8 +68,8 @@ impl Wanted {
         }
         Err(match (thread, conditions.is_empty()) {
             (Some(regex), _) if !profile.threads.iter().any(|thread| regex.is_match(&thread.name)) => {
-                let names: Vec<_> =
-                    profile.threads.iter().take(8).map(|thread| plain(&thread.name)).collect();
+                let names: Vec<&str> =
+                    profile.threads.iter().take(8).map(|thread| thread.name.as_str()).collect();
                 format!("no thread has such a name: there are {}", names.join(", "))
             }
             (None, true) => "there is no sample in it".to_owned(),

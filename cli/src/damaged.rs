@@ -166,6 +166,8 @@ fn what_a_profile_names_is_told_in_a_line() {
     let named = WHOLE.replace(r#""user""#, &format!(r#""us{ODD}er""#));
     let mistakes = asked(&folder("names"), named.as_bytes());
     assert!(mistakes.len() == 1 && mistakes[0].contains("\n\u{1b}[31mer"), "{mistakes:?}");
+    let told = in_a_line(&mistakes[0]);
+    assert!(told.contains(r"us\u{0}\n\u{1b}[31mer"), "which letters are wrong can be read: {told}");
 }
 
 proptest! {

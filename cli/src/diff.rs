@@ -51,7 +51,7 @@ pub struct How {
 /// What of a method is compared.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Measure {
-    /// CPU time, and not its share in all of the run: for runs that do the same work
+    /// The time itself, and not its share in all of the run: for runs that do the same work
     #[arg(long)]
     time: bool,
     /// With all that a method called, and not only what it took itself
@@ -205,6 +205,16 @@ fn warnings(sides: &[Vec<Run>; 2], whole: bool) -> Vec<String> {
         }
         if values.len() > 1 {
             warnings.push(format!("the runs differ in {what}: {}", plain(&values.join(" and "))));
+        }
+    }
+    let runs: Vec<&Run> = sides.iter().flatten().collect();
+    for (at, run) in runs.iter().enumerate() {
+        // Whoever wants it may have it so: a dump beside the profile that was written at the end, say.
+        if let Some(other) = runs[..at].iter().find(|other| run.shares_a_time(other)) {
+            let (one, other) = (plain(other.path()), plain(run.path()));
+            warnings.push(format!(
+                "{one} and {other} have a time of one process in common: what it did then stands in both, and is no difference"
+            ));
         }
     }
     let lacking =

@@ -95,10 +95,9 @@ fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> R
 }
 
 fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {
-    let name = plain(&out.to_string_lossy());
     vouch_output::write_whole(out, false, make)
-        .map_err(|error| format!("{name} cannot be written: {error}"))?;
-    Ok(format!("wrote {name}\n"))
+        .map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
+    Ok(format!("wrote {}\n", plain(&out.to_string_lossy())))
 }
 
 /// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`; `called`: as what a method goes by its name.

@@ -137,6 +137,16 @@ impl Given {
         }
     }
 
+    /// A profile of this process, which may have been recorded before, has a name that none has yet in this folder, though nobody gave one.
+    pub fn name_new_profile(&mut self, pid: u32) {
+        let named = self.has("out");
+        self.name_profile();
+        if !named {
+            let is_there = |name: &str| Path::new(name).symlink_metadata().is_ok();
+            self.change("out", |name| new_name(name, pid, is_there));
+        }
+    }
+
     /// One of the values of these keys that is a name from some folder on.
     pub fn relative<'a>(&'a self, names: &'a [&str]) -> Option<&'a str> {
         let values = names.iter().flat_map(|name| self.all(name));
@@ -193,6 +203,13 @@ impl Given {
             None => Ok(parts.join(",")),
         }
     }
+}
+
+/// `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on: the first of which a process of this number has no file.
+fn new_name(name: &str, pid: u32, is_there: impl Fn(&str) -> bool) -> String {
+    let others = (2_u32..).map(|number| pattern::before_ending(name, &format!("-{number}")));
+    let mut all = std::iter::once(name.to_owned()).chain(others);
+    all.find(|name| !is_there(&name.replace("%p", &pid.to_string()))).unwrap_or_else(|| name.to_owned())
 }
 
 /// The place of a file as the shell's user sees it.
@@ -262,6 +279,21 @@ mod tests {
             text(&given),
             format!("start,sources={here}/src:/usr/src,report=%{{HOME}}/r.json,out={here}/vouch-%p.json.gz")
         );
+    }
+
+    #[test]
+    fn a_second_recording_of_a_process_takes_no_place_of_the_first() {
+        let name = |there: &[&str]| new_name(DEFAULT_OUT, 7, |name| there.contains(&name));
+        assert_eq!(name(&["vouch-8.json.gz", "vouch-%p.json.gz"]), "vouch-%p.json.gz");
+        assert_eq!(name(&["vouch-7.json.gz"]), "vouch-%p-2.json.gz");
+        assert_eq!(name(&["vouch-7.json.gz", "vouch-7-2.json.gz"]), "vouch-%p-3.json.gz");
+        // Whoever names a file means that one: this is in the folder of this test.
+        let mut named = given("out=Cargo.toml");
+        named.name_new_profile(7);
+        assert_eq!(text(&named), "start,out=Cargo.toml");
+        let mut unnamed = given("");
+        unnamed.name_new_profile(7);
+        assert_eq!(text(&unnamed), "start,out=vouch-%p.json.gz");
     }
 
     #[test]

@@ -152,7 +152,7 @@ enum Verb {
         #[command(flatten)]
         how: flame::How,
     },
-    /// Where the CPU time went: by method, line or thread, or by what the program said it was for
+    /// Where the time went: by method, line or thread, or by what the program said it was for
     Top {
         /// A profile (.json, .json.gz) of Vouch's
         file: PathBuf,
@@ -221,5 +221,5 @@ fn refuse(mistake: &str) -> ExitCode {
 
 /// A mistake as a person reads it: the name of a file, or what a file names, may hold what a terminal would obey.
 fn in_a_line(mistake: &str) -> String {
-    format!("vouch: {}", vouch_report::plain(mistake))
+    format!("vouch: {}", vouch_report::escaped(mistake))
 }

@@ -68,7 +68,7 @@ fn events_of(profile: &Path, recording: &Path, how: How) -> Result<String, Strin
     let document = rewritten.read()?;
     let choice = Choice { recording: called, events: how.events, most: how.most.max(1) };
     if io::stderr().is_terminal() {
-        eprintln!("reading {} …", recording.display());
+        eprintln!("reading {} …", plain(&recording.to_string_lossy()));
     }
     let (document, merged) = vouch_merge::merge(document, file, &choice)?;
     let out = rewritten.write(&document)?;

@@ -9,7 +9,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use vouch_report::TrustReport;
+use vouch_report::{CPU_TIME, TrustReport};
 
 use crate::document;
 
@@ -37,12 +37,39 @@ pub struct Meta {
     start_time: Value,
     #[serde(default)]
     profiling_start_time: Value,
+    #[serde(default)]
+    profiling_end_time: Value,
     categories: Vec<Category>,
 }
 
 #[derive(Deserialize)]
 struct Category {
     name: String,
+}
+
+/// One of the processes that a profile is merged of.
+#[derive(Deserialize)]
+struct Process {
+    identity: Option<Value>,
+    spans: Vec<[f64; 2]>,
+}
+
+/// A time of a process that a profile has, in milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    process: Value,
+    span_ms: [f64; 2],
+}
+
+/// Two recordings, one right after the other, may seem to have so much in common: the machine's clock is set right now and then.
+const MOMENT_MS: f64 = 100.0;
+
+impl Recorded {
+    /// True if both have what one process did in one time.
+    pub fn is_in(&self, other: &Self) -> bool {
+        let ([from, to], [other_from, other_to]) = (self.span_ms, other.span_ms);
+        self.process == other.process && to.min(other_to) - from.max(other_from) > MOMENT_MS
+    }
 }
 
 /// The program's contexts, by row.
@@ -202,6 +229,29 @@ impl Profile {
         Some(format!("{process} {start_time} {profiling_start_time}"))
     }
 
+    /// Which times of which processes it has, as far as it says so.
+    pub fn recorded(&self) -> Vec<Recorded> {
+        let Meta {
+            vouch_process, vouch_processes, start_time, profiling_start_time, profiling_end_time, ..
+        } = &self.meta;
+        let own = || {
+            let span = [profiling_start_time.as_f64()?, profiling_end_time.as_f64()?];
+            Some(Process { identity: vouch_process.clone(), spans: vec![span] })
+        };
+        let processes: Vec<Process> = match vouch_processes {
+            Some(merged) => Vec::deserialize(merged).unwrap_or_default(),
+            None => own().into_iter().collect(),
+        };
+        let Some(start_ms) = start_time.as_f64() else { return Vec::new() };
+        let mut recorded = Vec::new();
+        for Process { identity, spans } in processes {
+            let Some(process) = identity else { continue };
+            let times = spans.into_iter().map(|span| span.map(|time_ms| start_ms + time_ms));
+            recorded.extend(times.map(|span_ms| Recorded { process: process.clone(), span_ms }));
+        }
+        recorded
+    }
+
     /// The trust report that it carries, if this Vouch can read it.
     pub fn report(&self) -> Option<TrustReport> {
         TrustReport::deserialize(&self.meta.report).ok()
@@ -283,6 +333,11 @@ impl Profile {
             format!("no context has a field {wanted}: there are {}", known.join(", "))
         })
     }
+}
+
+/// What the samples of a profile with this report count, in words.
+pub fn time_of(report: Option<&TrustReport>) -> &'static str {
+    report.map_or(CPU_TIME, TrustReport::time)
 }
 
 impl Thread {

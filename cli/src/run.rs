@@ -80,7 +80,10 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
-            show(vec![vouch_report::plain(&format!("vouch: {} cannot be run: {error}", program.display()))]);
+            show(vec![vouch_report::escaped(&format!(
+                "vouch: {} cannot be run: {error}",
+                program.display()
+            ))]);
             // As a shell has it.
             let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
             return Ok(ExitCode::from(code));

@@ -1,4 +1,4 @@
-//! `vouch top`: where the CPU time of a profile went: by method, by line, by thread, or by what the program said it was for.
+//! `vouch top`: where the time of a profile went: by method, by line, by thread, or by what the program said it was for.
 //!
 //! It must never divide by what it has filtered out: a share is one of all samples that were asked for.
 
@@ -10,15 +10,17 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use vouch_report::{Weighed, float, grouped, percent, plain, share, shortened};
+use vouch_report::{CPU_TIME, Weighed, float, grouped, percent, plain, share, shortened, wilson};
 
 use crate::chosen::{By, Says, VM, Wanted};
-use crate::profile::{Profile, Sample};
+use crate::profile::{Profile, Sample, time_of};
 use crate::tally::{Rows, Time};
 
 /// A name takes no more than so many characters where nobody says how wide the terminal is, and no fewer.
 const WIDEST: usize = 90;
 const NARROWEST: usize = 24;
+/// Of fewer samples it is said how little their shares say.
+const FEW: u64 = 30;
 
 /// What is asked of a profile.
 #[derive(Debug, clap::Args)]
@@ -58,8 +60,12 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let samples = question.wanted.samples(&profile).map_err(about)?;
     let all = sum(samples.iter());
     let rows = question.rows;
+    let report = profile.report();
+    let time = time_of(report.as_ref());
     if question.json {
-        let mut told = json!({ "cpu_ms": profile.millis(all.weight), "samples": all.samples });
+        // Whoever asks for CPU time must not get another for it.
+        let in_all = if time == CPU_TIME { "cpu_ms" } else { "ms" };
+        let mut told = json!({ in_all: profile.millis(all.weight), "samples": all.samples, "time": time });
         if let Some(by) = &by {
             shares(&profile, &samples, by).json(&mut told, &profile, all, rows);
         } else {
@@ -72,14 +78,15 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
         }
         return Ok(format!("{told:#}\n"));
     }
-    let mut text = format!("{} of CPU time in {} samples\n", profile.time(all.weight), grouped(all.samples));
-    if let Some(report) = profile.report() {
+    let mut text = format!("{} of {time} in {} samples\n", profile.time(all.weight), grouped(all.samples));
+    if let Some(report) = report {
         let what =
             if question.wanted.is_part() { "how far the whole of it holds" } else { "how far it holds" };
         let _ = writeln!(text, "{what}: {}", report.fates());
     }
+    text.extend(few(all.samples));
     match &by {
-        Some(by) => shares(&profile, &samples, by).print(&mut text, &profile, by, all, rows),
+        Some(by) => shares(&profile, &samples, by).print(&mut text, &profile, by, all, rows, time),
         None => print_methods(&mut text, &profile, &methods(&profile, &samples, question), all, question),
     }
     Ok(text)
@@ -89,6 +96,16 @@ fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
     let mut sum = Weighed::default();
     samples.for_each(|sample| sum.add(sample.weight));
     sum
+}
+
+/// That shares of so few samples are not to be believed, if they are few.
+fn few(samples: u64) -> Option<String> {
+    (samples < FEW).then(|| {
+        // Of a half: no other share is less sure.
+        let (least, most) = wilson(0.5, float(samples));
+        let points = 50.0 * (most - least);
+        format!("mind: so few samples ({samples}) say little: a share may well be {points:.0} points off\n")
+    })
 }
 
 impl Profile {
@@ -147,9 +164,11 @@ impl Shares<'_> {
         self.values.iter().skip(rows).fold(Weighed::default(), |sum, (_, next)| sum.and(*next))
     }
 
-    fn print(&self, text: &mut String, profile: &Profile, by: &By, all: Weighed, rows: usize) {
+    fn print(&self, text: &mut String, profile: &Profile, by: &By, all: Weighed, rows: usize, time: &str) {
         let widest = width(51);
-        let _ = writeln!(text, "   CPU time    share    95 % interval  samples  {}", plain(by.name()));
+        // The column has no room for which other time it is, which stands above.
+        let time = if time == CPU_TIME { time } else { "time" };
+        let _ = writeln!(text, "{time:>11}    share    95 % interval  samples  {}", plain(by.name()));
         let mut row = |name: &str, sum: Weighed, sure: bool| {
             let (part, (least, most)) = share(sum, all);
             let interval = format!("{:.1} to {:.1} %", 100.0 * least, 100.0 * most);

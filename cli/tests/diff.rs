@@ -194,6 +194,68 @@ fn time_and_what_was_called_can_be_compared() {
     );
 }
 
+/// A run of a process, from when to when on a clock that was 0 at `start_ms`.
+fn recorded(name: &str, at: u64, process: &str, start_ms: f64, [from, to]: [f64; 2]) -> PathBuf {
+    let mut profile = profile(&mut Chance(at), 2000, EVEN);
+    let meta = &mut profile["meta"];
+    meta["vouchProcess"] = json!({ "boot": "b", "pid": process });
+    meta["startTime"] = json!(start_ms);
+    (meta["profilingStartTime"], meta["profilingEndTime"]) = (json!(from), json!(to));
+    file(&format!("recorded-{name}.json"), &profile)
+}
+
+#[test]
+fn runs_with_a_time_in_common_are_compared_and_it_is_said() {
+    let dumped = recorded("dumped", 1, "7", 1e6, [1000.0, 3000.0]);
+    let in_common = |other: &PathBuf| {
+        let told = text(&[dumped.clone(), other.clone()], &[]);
+        told.lines()
+            .any(|line| line.starts_with("mind: ") && line.contains("have a time of one process in common"))
+    };
+    assert!(
+        in_common(&recorded("whole", 2, "7", 1e6, [1000.0, 9000.0])),
+        "a dump, and what was written later"
+    );
+    assert!(!in_common(&recorded("next", 3, "7", 1e6, [3050.0, 9000.0])), "one after the other");
+    assert!(!in_common(&recorded("other", 4, "8", 1e6, [1000.0, 9000.0])), "two processes at once");
+    // What is merged says of each process when it was recorded.
+    let merged = |name: &str, at: u64, process: &str| {
+        let path = recorded(name, at, "unknown", 2e6, [0.0, 9000.0]);
+        let mut profile: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        profile["meta"].as_object_mut().unwrap().remove("vouchProcess");
+        profile["meta"]["vouchProcesses"] = json!([
+            { "pid": "9", "identity": { "boot": "b", "pid": "9" }, "spans": [[0.0, 9000.0]] },
+            { "pid": "1", "identity": { "boot": "b", "pid": process }, "spans": [[-998_000.0, -990_000.0]] },
+            { "pid": "5", "identity": null, "spans": [] },
+        ]);
+        file(&format!("recorded-{name}.json"), &profile)
+    };
+    assert!(in_common(&merged("merged", 5, "7")), "it is in what was merged, on another machine's clock");
+    assert!(!in_common(&merged("apart", 6, "6")));
+}
+
+#[test]
+fn another_clocks_time_is_not_called_cpu_time() {
+    let audited = |at: u64, clock: &str| {
+        let mut profile = profile(&mut Chance(at), 2000, EVEN);
+        let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
+        (report["recorder"], report["clock"]) = (json!("async-profiler 4.5"), json!(clock));
+        profile["meta"]["vouch"] = report;
+        file(&format!("clock-{at}.json"), &profile)
+    };
+    let (wall, other, cpu) = (audited(1, "wall"), audited(2, "wall"), audited(3, "cpu"));
+    let told = text(&[wall.clone(), other.clone()], &[]);
+    assert_eq!(told.matches("2000 ms of wall-clock time in 2,000 samples").count(), 2, "{told}");
+    assert!(!told.contains("CPU") && !told.contains("mind: the runs differ"), "{told}");
+    let told = text(&[wall, cpu.clone()], &["--before", other.to_str().unwrap()]);
+    assert!(
+        told.contains("mind: the runs differ in what their time is: wall-clock time and CPU time"),
+        "{told}"
+    );
+    let told = text(&[other.clone(), cpu.clone()], &["--before", audited(4, "cpu").to_str().unwrap()]);
+    assert!(told.contains("4000 ms of time in 4,000 samples"), "of two kinds it is neither: {told}");
+}
+
 #[test]
 fn sides_need_not_be_equally_sure() {
     let mut chance = Chance(5);

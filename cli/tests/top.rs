@@ -52,8 +52,11 @@ fn top(path: &PathBuf, arguments: &[&str]) -> Output {
 fn good(output: &Output) -> Vec<String> {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout.clone()).unwrap();
-    // Numbers and words, one space between.
-    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    // Numbers and words, one space between; that these samples are few has a test of its own.
+    text.lines()
+        .filter(|line| !line.starts_with("mind: "))
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
 }
 
 fn refused(output: &Output) -> String {
@@ -221,6 +224,60 @@ fn threads_of_one_name_are_told_apart() {
     profile["threads"].as_array_mut().unwrap().push(other);
     let told = good(&top(&file("alike.json", &profile), &["--by", "thread"]));
     assert!(told.iter().any(|row| row.ends_with("t (4711)")), "{told:?}");
+}
+
+#[test]
+fn of_few_samples_it_is_said_how_little_they_say() {
+    let told = |samples: usize| {
+        let mut profile = profile();
+        profile["threads"][1]["name"] = json!("lone");
+        profile["threads"][1]["samples"]["stack"] = json!(vec![5; samples]);
+        // The other thread's are not asked for.
+        let output = top(&file(&format!("few-{samples}.json"), &profile), &["--thread", "lone"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let few = told(6);
+    let line = "mind: so few samples (6) say little: a share may well be 31 points off";
+    assert_eq!(few.lines().nth(1), Some(line), "{few}");
+    assert!(told(29).contains("mind: so few samples (29)") && !told(30).contains("mind: "));
+}
+
+#[test]
+fn time_is_called_what_its_recorder_sampled_by() {
+    let report = |clock: &str| {
+        let mut profile = profile();
+        let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
+        report["recorder"] = json!("async-profiler 4.5");
+        if !clock.is_empty() {
+            report["clock"] = json!(clock);
+        }
+        profile["meta"]["vouch"] = report;
+        file(&format!("clock-{clock}.json"), &profile)
+    };
+    for (clock, time, column, key) in [
+        ("wall", "wall-clock time", "time", "ms"),
+        ("cpu", "CPU time", "CPU time", "cpu_ms"),
+        ("", "time", "time", "ms"),
+    ] {
+        let path = report(clock);
+        assert_eq!(good(&top(&path, &[]))[0], format!("24.0 ms of {time} in 6 samples"));
+        assert_eq!(
+            good(&top(&path, &["--by", "user"]))[2],
+            format!("{column} share 95 % interval samples user")
+        );
+        let told: Value = serde_json::from_slice(&top(&path, &["--json"]).stdout).unwrap();
+        assert_eq!((&told[key], &told["time"]), (&json!(24.0), &json!(time)), "{told}");
+        assert_eq!(told.get("cpu_ms").is_some(), key == "cpu_ms", "{told}");
+    }
+}
+
+#[test]
+fn what_is_refused_shows_which_letters_it_has() {
+    let mut profile = profile();
+    profile["threads"][1]["name"] = json!("wor\u{1b}ker\n");
+    let said = refused(&top(&file("letters.json", &profile), &["--thread", "reaper"]));
+    assert!(said.contains(r"there are t, wor\u{1b}ker\n"), "{said}");
 }
 
 #[test]

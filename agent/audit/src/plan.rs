@@ -2,7 +2,7 @@
 //!
 //! It must never add samples of two clocks: what a thread did by the one it did by the other, too.
 
-use vouch_report::grouped;
+use vouch_report::{Clock, grouped};
 
 use crate::kinds::{CPU_TIME, EXECUTION, WALL, clock};
 use crate::report::AuditReport;
@@ -49,6 +49,8 @@ pub struct Plan {
     kinds: Vec<Shown>,
     /// In which samples are weighed.
     pub interval_ns: u64,
+    /// By which clock, if that is told.
+    pub clock: Option<Clock>,
     /// What is not shown, in sentences.
     pub remarks: Vec<String>,
 }
@@ -116,7 +118,8 @@ impl Plan {
         }
         let interval_ns =
             interval.map_or(INTERVAL_NS, |all| all.common_ns.max(all.least_ns / FINE)).max(LEAST_NS);
-        Ok(Self { kinds, interval_ns, remarks })
+        let clock = shown.and_then(|shown| told.clock(shown));
+        Ok(Self { kinds, interval_ns, clock, remarks })
     }
 
     /// How the events of a kind are shown; None: there was none when it was audited.

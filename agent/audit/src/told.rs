@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vouch_jfr::{Chunk, Event, Value};
+use vouch_report::Clock;
 
 use crate::Whose;
 use crate::kinds;
@@ -96,8 +97,10 @@ const REDEFINES: [&str; 3] = ["jdk.RedefineClasses", "jdk.RetransformClasses", "
 const SETTING: &str = "jdk.ActiveSetting";
 /// async-profiler writes its own before all else; Flight Recorder has none of these, and many events.
 const SETTINGS_WITHIN: usize = 10_000;
-/// What async-profiler calls its clocks.
-const BY_TIME: [&str; 4] = ["cpu", "itimer", "ctimer", "wall"];
+/// What async-profiler calls its clocks: those of CPU time,
+const BY_CPU_TIME: [&str; 3] = ["cpu", "itimer", "ctimer"];
+/// and the other one.
+const BY_WALL: &str = "wall";
 /// async-profiler's limit, unless it says another one.
 const DEPTH: usize = 2_048;
 
@@ -174,8 +177,20 @@ impl Told {
             _ => {}
         }
         // Of other events it says how many of them there are to a sample.
-        if BY_TIME.contains(&self.event.as_str()) {
+        if self.clock(kinds::EXECUTION).is_some() {
             self.period(kinds::EXECUTION, self.interval);
+        }
+    }
+
+    /// By which clock samples of this kind are taken, as far as that is told.
+    pub fn clock(&self, kind: &str) -> Option<Clock> {
+        match kind {
+            kind if kinds::is_cpu_time(kind) => Some(Clock::Cpu),
+            kind if kinds::is_wall(kind) => Some(Clock::Wall),
+            // async-profiler's, by whatever it samples; Flight Recorder looks at a few threads in Java now and then, which is neither.
+            kinds::EXECUTION if self.event == BY_WALL => Some(Clock::Wall),
+            kinds::EXECUTION if BY_CPU_TIME.contains(&self.event.as_str()) => Some(Clock::Cpu),
+            _ => None,
         }
     }
 

@@ -34,7 +34,7 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     };
     let lines: Vec<String> = (0..rows.len()).filter(|node| weights[*node] > 0).map(line).collect();
     let interval_ms = float(meta.report.run.interval_ns) / 1e6;
-    let mut options = options(format!("CPU time of {}", plain(&meta.product)), interval_ms);
+    let mut options = options(format!("{} of {}", meta.report.time(), plain(&meta.product)), interval_ms);
     options.subtitle = Some(meta.report.fates());
     let mut out = BufWriter::with_capacity(64 << 10, out);
     draw(&mut options, &lines, &mut out)?;

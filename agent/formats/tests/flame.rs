@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{busy_thread, stack, write};
+use common::{busy_thread, meta, stack, write};
+use vouch_formats::Format;
 use vouch_recording::Recording;
+use vouch_report::Clock;
 
 /// What it tells of each frame, as in `main (80 ms, 100%)`.
 fn titles(recording: &Recording) -> Vec<String> {
@@ -55,6 +57,19 @@ fn a_name_that_ends_in_a_number_is_a_name() {
     busy_thread(&mut recording, "main", numbered, 7);
     let titles = titles(&recording);
     assert!(titles.iter().any(|title| title.starts_with("it costs\u{a0}42 (7 ms")), "{titles:?}");
+}
+
+#[test]
+fn its_title_says_of_what_time_it_is() {
+    let drawn = |clock| {
+        let (mut meta, mut text) = (meta(), Vec::new());
+        meta.report.clock = clock;
+        Format::of(".svg").unwrap().write(&Recording::new(), &meta, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    assert!(drawn(None).contains("CPU time of shop.Main"));
+    let wall = drawn(Some(Clock::Wall));
+    assert!(wall.contains("wall-clock time of shop.Main") && !wall.contains("CPU"), "{wall}");
 }
 
 #[test]

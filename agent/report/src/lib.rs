@@ -6,6 +6,7 @@
 //! What this crate never does: know a JVM, read a clock, open a file.
 #![forbid(unsafe_code)]
 
+mod clock;
 mod contexts;
 mod events;
 mod groups;
@@ -17,6 +18,7 @@ mod summary;
 mod text;
 mod time;
 
+pub use clock::{CPU_TIME, Clock};
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use groups::{GroupReport, LIMITS};
 pub use interval::{share, wilson};
@@ -28,6 +30,6 @@ pub use report::{
 };
 pub use several::{Renumbered, Several, add_groups};
 pub use summary::{FATES, Files, LIMIT_REACHED, most_frequent, noticed};
-pub use text::{duration, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
+pub use text::{duration, escaped, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};
 pub use vouch_recording::Weighed;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vouch_recording::{ByFate, Recording, Thread};
 
+use crate::clock::Clock;
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport, WitnessPower};
@@ -20,6 +21,9 @@ use crate::time::{float, millis};
 pub struct TrustReport {
     #[serde(flatten)]
     pub run: Run,
+    /// By which another profiler has sampled, as far as that is told; none: Vouch's own, CPU time's, if it has no recorder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
     pub samples: Signals<u64>,
     pub weight_ms: Signals<f64>,
     pub conservation: Conservation,
@@ -437,6 +441,7 @@ impl TrustReport {
         let Delivered { signals, weight } = run.delivered;
         Self {
             run,
+            clock: None,
             samples: Signals { signals, fates: tally.samples },
             weight_ms: Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) },
             conservation: Conservation::of(cpu, sampled),

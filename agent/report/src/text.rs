@@ -98,6 +98,19 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|letter| if obeyed(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
+/// The same for what is refused: which letter a terminal would obey is told, since that may be what is wrong.
+pub fn escaped(text: &str) -> String {
+    let mut told = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if obeyed(letter) {
+            told.extend(letter.escape_default());
+        } else {
+            told.push(letter);
+        }
+    }
+    told
+}
+
 /// Control characters, line separators, and what turns the direction of writing.
 fn obeyed(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -124,6 +137,13 @@ mod tests {
     fn numbers_are_grouped_by_thousands() {
         let texts = [0, 999, 1000, 123_456, 1_234_567].map(grouped);
         assert_eq!(texts, ["0", "999", "1,000", "123,456", "1,234,567"]);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_not_there_and_can_be_told() {
+        let text = "Größe\u{1b}[31m\n\u{202e}";
+        assert_eq!(plain(text), "Größe\u{fffd}[31m\u{fffd}\u{fffd}");
+        assert_eq!(escaped(text), r"Größe\u{1b}[31m\n\u{202e}");
     }
 
     #[test]

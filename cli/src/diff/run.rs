@@ -9,7 +9,7 @@ use regex_lite::Regex;
 use vouch_report::{TrustReport, float, grouped, plain};
 
 use crate::flame;
-use crate::profile::{Profile, Sample};
+use crate::profile::{Profile, Recorded, Sample, time_of};
 use crate::tally::{Rows, Time};
 
 /// So many blocks, if the run is long enough for that.
@@ -21,7 +21,9 @@ const FILLED: u64 = 20;
 pub struct Run {
     name: String,
     samples: u64,
-    /// All CPU time in milliseconds, by block.
+    /// What its samples count.
+    time: &'static str,
+    /// All of that time in milliseconds, by block.
     pub all: Vec<f64>,
     /// What one sample stands for, on the average.
     pub sample_ms: f64,
@@ -31,15 +33,17 @@ pub struct Run {
     pub folded: Vec<String>,
     report: Option<TrustReport>,
     began: Option<String>,
+    recorded: Vec<Recorded>,
 }
 
 /// What it is called, and how a run has it.
 type Circumstance = (&'static str, fn(&Run) -> String);
 
 /// What two runs should have in common.
-pub const CIRCUMSTANCES: [Circumstance; 6] = [
+pub const CIRCUMSTANCES: [Circumstance; 7] = [
     ("the command line", |run| run.of_report(|report| report.run.command.clone())),
     ("the JDK", |run| run.of_report(|report| report.run.jdk.clone())),
+    ("what their time is", |run| run.time.to_owned()),
     ("the engine", |run| run.of_report(|report| report.run.engine.clone())),
     ("the interval", |run| run.of_report(|report| format!("{} µs", report.run.interval_ns / 1000))),
     ("the options", |run| {
@@ -74,9 +78,11 @@ impl Run {
             }
         }
         let methods = rows.names.into_iter().zip(methods);
+        let report = profile.report();
         Ok(Self {
             name: path.display().to_string(),
             samples: samples.len() as u64,
+            time: time_of(report.as_ref()),
             sample_ms: all.iter().sum::<f64>() / float(samples.len() as u64),
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
@@ -85,8 +91,9 @@ impl Run {
             } else {
                 Vec::new()
             },
-            report: profile.report(),
+            report,
             began: profile.began(),
+            recorded: profile.recorded(),
         })
     }
 
@@ -95,6 +102,11 @@ impl Run {
     pub fn is_same(&self, other: &Self) -> bool {
         let two = matches!((&self.began, &other.began), (Some(began), Some(other)) if began != other);
         !two && self.samples == other.samples && self.all == other.all && self.methods == other.methods
+    }
+
+    /// True if a time of one process is in both.
+    pub fn shares_a_time(&self, other: &Self) -> bool {
+        self.recorded.iter().any(|one| other.recorded.iter().any(|other| one.is_in(other)))
     }
 
     pub fn path(&self) -> &str {
@@ -125,15 +137,17 @@ fn listed(options: &[String]) -> String {
 
 /// The runs of one side in a line: the files, how much there is, how far it holds if it is the whole run.
 pub fn line(runs: &[Run], whole: bool) -> String {
-    let time: f64 = runs.iter().flat_map(|run| &run.all).sum();
+    let millis: f64 = runs.iter().flat_map(|run| &run.all).sum();
     let samples = grouped(runs.iter().map(|run| run.samples).sum());
     let name = runs.first().map(|run| plain(&run.name)).unwrap_or_default();
+    let mut times = runs.iter().map(|run| run.time);
+    let time = times.next().filter(|first| times.all(|time| time == *first)).unwrap_or("time");
     let (more, fates) = match runs {
         [_] if !whole => (String::new(), String::new()),
         [run] => (String::new(), run.of_report(|report| format!("; {}", report.fates()))),
         _ => (format!(" and {} more", runs.len() - 1), String::new()),
     };
-    format!("{name}{more}: {time:.0} ms of CPU time in {samples} samples{fates}")
+    format!("{name}{more}: {millis:.0} ms of {time} in {samples} samples{fates}")
 }
 
 #[expect(

@@ -9,7 +9,7 @@ use vouch_recording::{Category, Recording, StackId};
 use super::program::{
     BROKEN, CLASSES, CLEAR, COLLECTOR, CPU_SAMPLE, FIRST, Folder, MAIN, MAIN_THREAD, NATIVE, NATIVE_SAMPLE,
     OPEN, PARK, SAMPLE, STALE, SUM, Shown, UNKNOWN, WALL, WORKER, at, audit, depth, period, recording,
-    recording_behind, recording_of, shown, waited, whole_audit,
+    recording_behind, recording_of, setting, shown, waited, whole_audit,
 };
 use super::total::{always, any_stack};
 
@@ -107,15 +107,30 @@ fn a_profile_has_the_samples_of_one_clock() {
         profile.read("test.jfr", Cursor::new(bytes.clone()), |_| {})?;
         let (recording, meta) = profile.finish()?;
         let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
-        Ok::<_, String>((thread.samples().len(), meta.report.samples.signals, remarks))
+        Ok::<_, String>((thread.samples().len(), (meta.report.samples.signals, meta.report.time()), remarks))
     };
     let (samples, told, remarks) = of(None).unwrap();
-    assert_eq!((samples, told), (5, 5));
+    // Flight Recorder has said nothing of CPU time.
+    assert_eq!((samples, told), (5, (5, "time")));
     assert!(remarks.contains("--samples profiler.WallClockSample makes it of those"), "{remarks}");
-    let (samples, _, remarks) = of(Some("profiler.WallClockSample")).unwrap();
+    let (samples, told, remarks) = of(Some("profiler.WallClockSample")).unwrap();
+    assert_eq!(told.1, "wall-clock time");
     assert!(samples == 2 && remarks.contains("--samples jdk.ExecutionSample"), "{remarks}");
     let refused = of(Some("jdk.CPUTimeSample")).unwrap_err();
     assert!(refused.ends_with("but jdk.ExecutionSample, profiler.WallClockSample"), "{refused}");
+}
+
+#[test]
+fn what_samples_count_is_what_their_recorder_says() {
+    for (event, time) in
+        [("cpu", "CPU time"), ("ctimer", "CPU time"), ("wall", "wall-clock time"), ("cache-misses", "time")]
+    {
+        let bytes = recording_of(vec![setting("event", event)], &[truth(5)], 0);
+        let (_, meta) = profile(bytes, None, &Folder::of("clock-told", &CLASSES)).unwrap();
+        assert_eq!(meta.report.time(), time, "{event}");
+    }
+    let by_cpu = Shown { kind: CPU_SAMPLE, ..truth(5) };
+    assert_eq!(of("clock-own", &[by_cpu]).1.report.time(), "CPU time");
 }
 
 #[test]

@@ -319,7 +319,12 @@ pub fn recorded_by(name: &str) -> Vec<u8> {
 
 /// At how many frames async-profiler ends a stack.
 pub fn depth(frames: &str) -> Vec<u8> {
-    event(SETTING, &[long(1), text("jstackdepth"), text(frames), long(0), long(0)])
+    setting("jstackdepth", frames)
+}
+
+/// A setting that is of no kind of events.
+pub fn setting(name: &str, value: &str) -> Vec<u8> {
+    event(SETTING, &[long(1), text(name), text(value), long(0), long(0)])
 }
 
 /// When something was, by the chunk's own clock.
