@@ -8,8 +8,9 @@ use serde_json::Value;
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
-    AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, Files, GradeReport, LIMIT_REACHED,
-    Power, Rate, RecoveryReport, RefutationReport, Run, SafepointReport, Several, TrustReport, WitnessReport,
+    AgreementReport, ClassReport, Clock, CompilerReport, Delivered, EventReport, FieldReport, Files,
+    GradeReport, GroupReport, KindReport, LIMIT_REACHED, Power, Rate, RecoveryReport, RefutationReport, Run,
+    SafepointReport, Several, TrustReport, ValueReport, WaitingReport, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -115,6 +116,72 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(keys(&report["contexts"]), ["kinds", "left_out", "met", "with_ms", "without_ms"]);
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");
+}
+
+/// Whose keys are words of the run's, and no contract.
+const BY_WORD: [&str; 14] = [
+    "agreement",
+    "confirmed",
+    "contradicted",
+    "differences",
+    "events",
+    "explained",
+    "groups",
+    "markers",
+    "power",
+    "recovery",
+    "refuted",
+    "root_only_because",
+    "unwalked",
+    "walked_by",
+];
+
+/// All keys that a value has, at any depth.
+fn keys_within<'v>(name: &str, value: &'v Value, found: &mut Vec<&'v str>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                found.extend((!BY_WORD.contains(&name)).then_some(key.as_str()));
+                keys_within(key, value, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys_within(name, item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn each_key_is_explained() {
+    let page = include_str!("../../../docs/trust-report.md");
+    let rows: Vec<(&str, &str)> =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | ")).collect();
+    let mut report = proven_report();
+    report.run.recorder = Some("another profiler".to_owned());
+    report.clock = Some(Clock::Wall);
+    report.run.runs_ms = Some(1.0);
+    report.run.groups = [("requests".to_owned(), GroupReport::default())].into();
+    report.run.waiting = vec![WaitingReport {
+        thread: "main".to_owned(),
+        class: "Lock".to_owned(),
+        owner: None,
+        waited_ms: 1.0,
+    }];
+    let value = ValueReport { value: "7".to_owned(), samples: 1, cpu_ms: 1.0, least_ms: 0.5, most_ms: 1.5 };
+    let (key, label) = ("id".to_owned(), "Id".to_owned());
+    let field = FieldReport { key, label, distinct: 1, values: vec![value], others_ms: 0.0 };
+    let (class, label) = ("request".to_owned(), "Request".to_owned());
+    report.contexts.kinds = vec![KindReport { class, label, samples: 1, cpu_ms: 1.0, fields: vec![field] }];
+    let report = serde_json::to_value(&report).unwrap();
+    let mut explained: Vec<&str> = rows.iter().map(|(key, _)| *key).collect();
+    explained.sort_unstable();
+    assert_eq!(explained, keys(&report));
+    for (key, tells) in rows {
+        let mut within = Vec::new();
+        keys_within(key, &report[key], &mut within);
+        for key_within in within {
+            assert!(tells.contains(&format!("`{key_within}`")), "{key} has {key_within}: {tells}");
+        }
+    }
 }
 
 #[test]
