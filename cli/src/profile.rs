@@ -257,6 +257,16 @@ impl Profile {
         TrustReport::deserialize(&self.meta.report).ok()
     }
 
+    /// What its samples count, in words. Of a report that another version wrote, and that cannot be read, it is still known whether the samples are another
+    /// profiler's.
+    pub fn counted(&self) -> &'static str {
+        match self.report() {
+            Some(report) => report.time(),
+            None if self.meta.report.get("recorder").is_some_and(Value::is_string) => "time",
+            None => CPU_TIME,
+        }
+    }
+
     /// How many stacks there are.
     pub fn stacks(&self) -> usize {
         self.shared.stack_table.frame.len()
@@ -333,11 +343,6 @@ impl Profile {
             format!("no context has a field {wanted}: there are {}", known.join(", "))
         })
     }
-}
-
-/// What the samples of a profile with this report count, in words.
-pub fn time_of(report: Option<&TrustReport>) -> &'static str {
-    report.map_or(CPU_TIME, TrustReport::time)
 }
 
 impl Thread {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use vouch_report::{CPU_TIME, Weighed, float, grouped, percent, plain, share, shortened, wilson};
 
 use crate::chosen::{By, Says, VM, Wanted};
-use crate::profile::{Profile, Sample, time_of};
+use crate::profile::{Profile, Sample};
 use crate::tally::{Rows, Time};
 
 /// A name takes no more than so many characters where nobody says how wide the terminal is, and no fewer.
@@ -61,7 +61,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let all = sum(samples.iter());
     let rows = question.rows;
     let report = profile.report();
-    let time = time_of(report.as_ref());
+    let time = profile.counted();
     if question.json {
         // Whoever asks for CPU time must not get another for it.
         let in_all = if time == CPU_TIME { "cpu_ms" } else { "ms" };
@@ -84,7 +84,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
             if question.wanted.is_part() { "how far the whole of it holds" } else { "how far it holds" };
         let _ = writeln!(text, "{what}: {}", report.fates());
     }
-    text.extend(few(all.samples));
+    text.extend(few(all));
     match &by {
         Some(by) => shares(&profile, &samples, by).print(&mut text, &profile, by, all, rows, time),
         None => print_methods(&mut text, &profile, &methods(&profile, &samples, question), all, question),
@@ -99,12 +99,17 @@ fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
 }
 
 /// That shares of so few samples are not to be believed, if they are few.
-fn few(samples: u64) -> Option<String> {
-    (samples < FEW).then(|| {
+fn few(all: Weighed) -> Option<String> {
+    // Of which one stands for most of the time they are as good as fewer.
+    let (weight, samples) = (float(all.weight), all.samples);
+    let good_as = weight * weight / float(all.squares).max(1.0);
+    (good_as.round() < float(FEW)).then(|| {
         // Of a half: no other share is less sure.
-        let (least, most) = wilson(0.5, float(samples));
+        let (least, most) = wilson(0.5, good_as);
         let points = 50.0 * (most - least);
-        format!("mind: so few samples ({samples}) say little: a share may well be {points:.0} points off\n")
+        let equal = (good_as - float(samples)).abs() < 0.5;
+        let count = if equal { format!("{samples}") } else { format!("{samples}, as good as {good_as:.0}") };
+        format!("mind: so few samples ({count}) say little: a share may well be {points:.0} points off\n")
     })
 }
 

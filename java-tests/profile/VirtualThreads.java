@@ -18,7 +18,6 @@ import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
-import dev.vouch.test.Skip;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
@@ -54,24 +53,6 @@ public class VirtualThreads {
         Check.atLeast(0.35 * all, straight, "weight of the threads that never yield, in ms");
         Check.atLeast(0.35 * all, parking, "weight of the threads that park, in ms");
         Check.atLeast(0.8 * all, straight + parking, "weight of the virtual threads, in ms");
-        torn();
-    }
-
-    /** Where AsyncGetCallTrace walks alone it passes over what still lies elsewhere of a thread that has parked: that is no stack, not a wrong one. */
-    private static void torn() {
-        Report report = Vm.with("interval=1ms").flags("-Xcheck:jni").run(Program.class).ok().report();
-        long samples = 0;
-        long refuted = 0;
-        for (Report.ThreadRow row : report.threads()) {
-            if (row.name.startsWith(CARRIER)) {
-                samples += row.samples;
-                refuted += row.refuted;
-            }
-        }
-        long torn = report.unwalkedCodes().getOrDefault("not_walkable_Java", 0L);
-        System.out.println("without a guard: of " + samples + " samples on the carriers " + torn + " are torn, " + refuted + " refuted");
-        Skip.unless(torn + refuted >= 20, "the threads that park were hardly seen after it: " + torn + " times");
-        Check.atMost(Check.mostOf(samples, 0.05), refuted, "refuted samples of the carriers");
     }
 
     static class Program {

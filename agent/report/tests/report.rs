@@ -8,9 +8,9 @@ use serde_json::Value;
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
-    AgreementReport, ClassReport, Clock, CompilerReport, Delivered, EventReport, FieldReport, Files,
+    Account, AgreementReport, ClassReport, Clock, CompilerReport, Delivered, EventReport, FieldReport, Files,
     GradeReport, GroupReport, KindReport, LIMIT_REACHED, Power, Rate, RecoveryReport, RefutationReport, Run,
-    SafepointReport, Several, TrustReport, ValueReport, WaitingReport, WitnessReport,
+    SafepointReport, Several, TrustReport, ValueReport, WaitingReport, WitnessPower, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -142,7 +142,10 @@ fn keys_within<'v>(name: &str, value: &'v Value, found: &mut Vec<&'v str>) {
         Value::Object(fields) => {
             for (key, value) in fields {
                 found.extend((!BY_WORD.contains(&name)).then_some(key.as_str()));
-                keys_within(key, value, found);
+                // These have the keys of refutations.
+                if key != "contradictions" {
+                    keys_within(key, value, found);
+                }
             }
         }
         Value::Array(items) => items.iter().for_each(|item| keys_within(name, item, found)),
@@ -159,6 +162,12 @@ fn each_key_is_explained() {
     report.run.recorder = Some("another profiler".to_owned());
     report.clock = Some(Clock::Wall);
     report.run.runs_ms = Some(1.0);
+    let [first] = report.run.refutations.as_mut_slice() else { panic!("one refutation") };
+    first.line = Some(1);
+    first.witness = Some(Account { grade: "exact".to_owned(), stack: Vec::new() });
+    report.run.witness.contradictions = report.run.refutations.clone();
+    report.run.witness.power = [("moved_bcis".to_owned(), WitnessPower::default())].into();
+    report.run.markers = [("request".to_owned(), EventReport::default())].into();
     report.run.groups = [("requests".to_owned(), GroupReport::default())].into();
     report.run.waiting = vec![WaitingReport {
         thread: "main".to_owned(),

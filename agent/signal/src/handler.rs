@@ -431,7 +431,8 @@ fn cure(
 ) -> Option<&'static dyn Walker> {
     if torn {
         let first = sampler.walkers.first().copied();
-        return first.filter(|first| sampler.parts.is_some_and(|own| core::ptr::addr_eq(*first, own)));
+        let walks = |own: &Own, first| core::ptr::addr_eq(first, own) && !own.is_stopped();
+        return first.filter(|first| sampler.parts.is_some_and(|own| walks(own, *first)));
     }
     answer.err().filter(|why| why.is_in_java()).map(|_| walker)
 }

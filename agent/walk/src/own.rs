@@ -87,7 +87,7 @@ impl Own {
     }
 
     /// It does not walk.
-    fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed)
     }
 

@@ -9,7 +9,7 @@ use regex_lite::Regex;
 use vouch_report::{TrustReport, float, grouped, plain};
 
 use crate::flame;
-use crate::profile::{Profile, Recorded, Sample, time_of};
+use crate::profile::{Profile, Recorded, Sample};
 use crate::tally::{Rows, Time};
 
 /// So many blocks, if the run is long enough for that.
@@ -82,7 +82,7 @@ impl Run {
         Ok(Self {
             name: path.display().to_string(),
             samples: samples.len() as u64,
-            time: time_of(report.as_ref()),
+            time: profile.counted(),
             sample_ms: all.iter().sum::<f64>() / float(samples.len() as u64),
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
