@@ -9,8 +9,9 @@ use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
     Account, AgreementReport, ClassReport, Clock, CompilerReport, Delivered, EventReport, FieldReport, Files,
-    GradeReport, GroupReport, KindReport, LIMIT_REACHED, Power, Rate, RecoveryReport, RefutationReport, Run,
-    SafepointReport, Several, TrustReport, ValueReport, WaitingReport, WitnessPower, WitnessReport,
+    GradeReport, GroupReport, KindReport, LIMIT_REACHED, Power, Rate, RecordingFile, RecoveryReport,
+    RefutationReport, Run, SafepointReport, Several, TrustReport, ValueReport, WaitingReport, WitnessPower,
+    WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -162,6 +163,7 @@ fn each_key_is_explained() {
     report.run.recorder = Some("another profiler".to_owned());
     report.clock = Some(Clock::Wall);
     report.run.runs_ms = Some(1.0);
+    report.run.recording_file = Some(RecordingFile::default());
     let [first] = report.run.refutations.as_mut_slice() else { panic!("one refutation") };
     first.line = Some(1);
     first.witness = Some(Account { grade: "exact".to_owned(), stack: Vec::new() });
