@@ -239,7 +239,7 @@ impl Recorder {
             proven: counts.proven,
             explained,
             refuted: counts.refuted,
-            took_ms: Duration::from_nanos(self.walks.prover.took_ns()).as_secs_f64() * 1_000.0,
+            took_ms: Some(Duration::from_nanos(self.walks.prover.took_ns()).as_secs_f64() * 1_000.0),
         }
     }
 

@@ -70,7 +70,7 @@ fn profile(boot: &str, weight: u32) -> String {
         })
     };
     let refutations = serde_json::from_value(json!([refutation(1)])).unwrap();
-    let mut run = Run { interval_ns: MS, cpu_ms: 40.0, refutations, ..Run::default() };
+    let mut run = Run { interval_ns: MS, cpu_ms: Some(40.0), refutations, ..Run::default() };
     run.witness.contradictions = serde_json::from_value(json!([refutation(2)])).unwrap();
     let meta = Meta {
         started_ns: START_NS,

@@ -9,6 +9,8 @@ use std::path::{Path, absolute};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use vouch_options::{Beside, DEFAULT_OUT, Key, explained, pattern};
 
+use crate::outputs::free;
+
 /// The flag that has no value.
 const QUIET: &str = "quiet";
 /// What leads to a line of the agent's own.
@@ -207,9 +209,7 @@ impl Given {
 
 /// `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on: the first of which a process of this number has no file.
 fn new_name(name: &str, pid: u32, is_there: impl Fn(&str) -> bool) -> String {
-    let others = (2_u32..).map(|number| pattern::before_ending(name, &format!("-{number}")));
-    let mut all = std::iter::once(name.to_owned()).chain(others);
-    all.find(|name| !is_there(&name.replace("%p", &pid.to_string()))).unwrap_or_else(|| name.to_owned())
+    free(name, |name| is_there(&name.replace("%p", &pid.to_string())))
 }
 
 /// The place of a file as the shell's user sees it.

@@ -13,7 +13,7 @@ use vouch_options::DEFAULT_OUT;
 use vouch_options::pattern::Place;
 
 use crate::given::{Given, seen};
-use crate::outputs::Outputs;
+use crate::outputs::{Outputs, free};
 use crate::recover;
 use crate::say::show;
 use crate::terminal::Terminal;
@@ -134,7 +134,9 @@ fn make_all(
     let is_alone = given.all("out").count() < 2 && !given.has("report");
     let lacks = match others.zip(report) {
         _ if !is_asked_for => {
-            profile = free(&profile);
+            // Nobody asked for that name, so nothing that is there gives way to it.
+            let other = free(&profile.to_string_lossy(), |name| Path::new(name).exists());
+            profile = PathBuf::from(other);
             let why = format!("has its profile in {}, so that what was there before stays", seen(&profile));
             (!is_alone || format.is_none()).then_some(why)
         }
@@ -151,13 +153,4 @@ fn make_all(
     };
     let outs = [profile];
     Ok((recover::write(read, &Outputs::check(&outs, None, &inputs)?)?, lacks))
-}
-
-/// Nobody asked for that name, so nothing that is there gives way to it: `a.2.json`, `a.2-2.json`…
-fn free(path: &Path) -> PathBuf {
-    let name = path.to_string_lossy();
-    let ending = Format::of(&name).map_or("", |format| format.ending);
-    let stem = name.strip_suffix(ending).unwrap_or(&name);
-    let numbers = (2..).map(|number| PathBuf::from(format!("{stem}-{number}{ending}")));
-    std::iter::once(path.to_owned()).chain(numbers).find(|path| !path.exists()).unwrap_or_default()
 }

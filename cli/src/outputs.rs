@@ -85,6 +85,28 @@ impl<'a> Outputs<'a> {
     }
 }
 
+/// The first of `a.2.json`, `a.2-2.json`, `a.2-3.json` and so on that is not there yet.
+pub fn free(name: &str, is_there: impl Fn(&str) -> bool) -> String {
+    let ending = Format::of(name).map_or("", |format| format.ending);
+    let stem = name.strip_suffix(ending).unwrap_or(name);
+    let numbered = (2_u32..).map(|number| format!("{stem}-{number}{ending}"));
+    std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_there(name)).unwrap_or_default()
+}
+
 fn unwritten(path: &Path, error: &io::Error) -> String {
     format!("cannot be written to {}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free;
+
+    #[test]
+    fn a_free_name_has_the_ending_that_was_asked_for() {
+        let name = |name: &str, there: &[&str]| free(name, |name| there.contains(&name));
+        assert_eq!(name("a.2.json", &["a.json", "a.2-2.json"]), "a.2.json");
+        assert_eq!(name("a.2.json", &["a.2.json", "a.2-2.json"]), "a.2-3.json");
+        assert_eq!(name("b.d/a.json.gz", &["b.d/a.json.gz"]), "b.d/a-2.json.gz");
+        assert_eq!(name("b.d/a", &["b.d/a"]), "b.d/a-2");
+    }
 }

@@ -9,6 +9,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use vouch_join::is_overlapping;
 use vouch_report::{CPU_TIME, TrustReport};
 
 use crate::document;
@@ -67,8 +68,7 @@ const MOMENT_MS: f64 = 100.0;
 impl Recorded {
     /// True if both have what one process did in one time.
     pub fn is_in(&self, other: &Self) -> bool {
-        let ([from, to], [other_from, other_to]) = (self.span_ms, other.span_ms);
-        self.process == other.process && to.min(other_to) - from.max(other_from) > MOMENT_MS
+        self.process == other.process && is_overlapping(self.span_ms, other.span_ms, MOMENT_MS)
     }
 }
 
@@ -252,15 +252,15 @@ impl Profile {
         recorded
     }
 
-    /// The trust report that it carries, if this Vouch can read it.
+    /// The trust report that it carries, if this Vouch can read it. Each call reads it anew.
     pub fn report(&self) -> Option<TrustReport> {
         TrustReport::deserialize(&self.meta.report).ok()
     }
 
-    /// What its samples count, in words. Of a report that another version wrote, and that cannot be read, it is still known whether the samples are another
-    /// profiler's.
-    pub fn counted(&self) -> &'static str {
-        match self.report() {
+    /// What its samples count, in words, by its report as it was read. Of one that another version wrote, and that cannot be read, it is
+    /// still known whether the samples are another profiler's.
+    pub fn counted(&self, report: Option<&TrustReport>) -> &'static str {
+        match report {
             Some(report) => report.time(),
             None if self.meta.report.get("recorder").is_some_and(Value::is_string) => "time",
             None => CPU_TIME,

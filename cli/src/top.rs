@@ -10,7 +10,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use vouch_report::{CPU_TIME, Weighed, float, grouped, percent, plain, share, shortened, wilson};
+use vouch_report::{CPU_TIME, Weighed, effective, float, grouped, percent, plain, share, shortened, wilson};
 
 use crate::chosen::{By, Says, VM, Wanted};
 use crate::profile::{Profile, Sample};
@@ -61,7 +61,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let all = sum(samples.iter());
     let rows = question.rows;
     let report = profile.report();
-    let time = profile.counted();
+    let time = profile.counted(report.as_ref());
     if question.json {
         // Whoever asks for CPU time must not get another for it.
         let in_all = if time == CPU_TIME { "cpu_ms" } else { "ms" };
@@ -101,8 +101,7 @@ fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
 /// That shares of so few samples are not to be believed, if they are few.
 fn few(all: Weighed) -> Option<String> {
     // Of which one stands for most of the time they are as good as fewer.
-    let (weight, samples) = (float(all.weight), all.samples);
-    let good_as = weight * weight / float(all.squares).max(1.0);
+    let (good_as, samples) = (effective(all), all.samples);
     (good_as.round() < float(FEW)).then(|| {
         // Of a half: no other share is less sure.
         let (least, most) = wilson(0.5, good_as);

@@ -19,7 +19,8 @@ pub fn page(reports: &[Of]) -> Result<String, String> {
         };
         let depth = depth.parse().map_err(|_| format!("'{depth}' is no depth"))?;
         let walkers = costs.entry((mode.to_owned(), of.major, depth)).or_default();
-        walkers.entry(walker.to_owned()).or_default().push(of.report.run.handler_ns.p90);
+        let handler = of.report.run.handler_ns.ok_or(format!("'{}' tells of no handler", of.mode))?;
+        walkers.entry(walker.to_owned()).or_default().push(handler.p90);
     }
     let head = ["code", "JDK", "frames", "AsyncGetCallTrace", "own walker", "own / AsyncGetCallTrace"];
     let rows = costs.into_iter().map(|((mode, major, depth), walkers)| {
@@ -49,10 +50,11 @@ fn shown((least, middle, most): (u64, u64, u64)) -> String {
 mod tests {
     use super::*;
     use crate::report::tests::report;
+    use vouch_report::HandlerTime;
 
     fn cost(mode: &str, nanos: u64) -> Of {
         let mut of = report(25, mode, "deep");
-        of.report.run.handler_ns.p90 = nanos;
+        of.report.run.handler_ns = Some(HandlerTime { p90: nanos, ..HandlerTime::default() });
         of
     }
 

@@ -81,7 +81,7 @@ pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Stri
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use vouch_report::{EdgeReport, Power, Run, Signals};
+    use vouch_report::{EdgeReport, HandlerTime, Power, Run, Signals};
 
     /// A report whose figures are all different.
     pub fn report(major: u32, mode: &str, program: &str) -> Of {
@@ -96,7 +96,7 @@ pub mod tests {
         (fates.unwalked, fates.outside) = (100.0, 300.0);
         report.conservation.ratio = Some(0.998);
         report.run = Run {
-            agent_cpu_ms: 90.0,
+            agent_cpu_ms: Some(90.0),
             refuted: [("gap".to_owned(), 3), ("wrong_root".to_owned(), 17)].into(),
             edges: EdgeReport {
                 checked: 1_234_567,
@@ -104,14 +104,14 @@ pub mod tests {
                 proven: 50,
                 explained: [("jni_entry".to_owned(), 7), ("class_unloaded".to_owned(), 2)].into(),
                 refuted: 1,
-                took_ms: 10.0,
+                took_ms: Some(10.0),
             },
             power: ["dropped_frames", "foreign_frames", "moved_bcis"]
                 .map(|name| (name.to_owned(), Power { tried: 200, noticed: 150 }))
                 .into(),
+            handler_ns: Some(HandlerTime { total_ms: 20.0, ..HandlerTime::default() }),
             ..Run::default()
         };
-        report.run.handler_ns.total_ms = 20.0;
         Of { major, mode: mode.to_owned(), program: program.to_owned(), report }
     }
 

@@ -79,15 +79,17 @@ fn power(of: &Of) -> Vec<String> {
         share(noticed, tried)
     };
     let proof = run.edges.took_ms;
-    let rest = run.handler_ns.total_ms + run.agent_cpu_ms - proof;
+    let all = run.handler_ns.zip(run.agent_cpu_ms).map(|(handler, agent_ms)| handler.total_ms + agent_ms);
+    let both = proof.zip(all).map(|(proof, all)| (proof, all - proof));
+    let told = |figure: Option<String>| figure.unwrap_or_else(|| "-".to_owned());
     vec![
         power("dropped_frames"),
         power("foreign_frames"),
         power("moved_bcis"),
-        format!("{proof:.0} ms"),
-        format!("{rest:.0} ms"),
-        percent(proof, rest),
-        of.report.conservation.ratio.map_or_else(|| "-".to_owned(), |ratio| percent(ratio, float(1))),
+        told(proof.map(|proof| format!("{proof:.0} ms"))),
+        told(both.map(|(_, rest)| format!("{rest:.0} ms"))),
+        told(both.map(|(proof, rest)| percent(proof, rest))),
+        told(of.report.conservation.ratio.map(|ratio| percent(ratio, float(1)))),
     ]
 }
 

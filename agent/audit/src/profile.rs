@@ -377,7 +377,7 @@ fn edges(edges: crate::EdgeReport) -> EdgeReport {
     if unread > 0 {
         *explained.entry(Explanation::Unread.name().to_owned()).or_default() += unread;
     }
-    EdgeReport { checked, distinct, proven, explained, refuted, took_ms: 0.0 }
+    EdgeReport { checked, distinct, proven, explained, refuted, took_ms: None }
 }
 
 fn function(

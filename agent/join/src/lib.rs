@@ -13,6 +13,8 @@ mod processes;
 mod tables;
 mod tracks;
 
+pub use processes::is_overlapping;
+
 use vouch_document::{Part, Wrong};
 
 use clock::Clock;

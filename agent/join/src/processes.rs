@@ -60,7 +60,9 @@ impl Processes {
                 let alike = begins.iter().position(is_same);
                 if let Some(row) = known.or(alike) {
                     let before = &processes.known[row].spans;
-                    if before.iter().any(|one| spans.iter().any(|other| is_overlapping(*one, *other))) {
+                    let overlaps =
+                        |one: &[f64; 2]| spans.iter().any(|other| is_overlapping(*one, *other, MOMENT_MS));
+                    if before.iter().any(overlaps) {
                         return Err(format!(
                             "{} has a time of process {pid} that {} has, too, and it would count twice: leave one of them out",
                             opened.file, from[row]
@@ -131,7 +133,7 @@ impl Processes {
     }
 }
 
-/// More than in a moment.
-fn is_overlapping(one: [f64; 2], other: [f64; 2]) -> bool {
-    one[1].min(other[1]) - one[0].max(other[0]) > MOMENT_MS
+/// True if two times have more than a moment in common.
+pub fn is_overlapping(one: [f64; 2], other: [f64; 2], moment_ms: f64) -> bool {
+    one[1].min(other[1]) - one[0].max(other[0]) > moment_ms
 }

@@ -70,7 +70,7 @@ impl Process {
         let run = Run {
             interval_ns: self.interval_ms * MS,
             delivered: tally,
-            cpu_ms: 10.0,
+            cpu_ms: Some(10.0),
             refutations: self.refutations,
             ..Run::default()
         };

@@ -89,10 +89,11 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
         run.delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
     }
     if !found.is_ended {
-        run.cpu_ms += vouch_report::millis(charged);
-        let programs_ms = run.cpu_ms - run.agent_cpu_ms;
-        if programs_ms > 0.0 {
-            run.rate.reached_hz = vouch_report::float(run.delivered.signals) / programs_ms * 1000.0;
+        run.cpu_ms = run.cpu_ms.map(|cpu_ms| cpu_ms + vouch_report::millis(charged));
+        let programs_ms = run.cpu_ms.zip(run.agent_cpu_ms).map(|(all_ms, agents_ms)| all_ms - agents_ms);
+        let programs_ms = programs_ms.filter(|programs_ms| *programs_ms > 0.0);
+        if let Some((rate, programs_ms)) = run.rate.as_mut().zip(programs_ms) {
+            rate.reached_hz = vouch_report::float(run.delivered.signals) / programs_ms * 1000.0;
         }
         let behind = last_ns.saturating_sub(meta.ended_ns);
         run.wall_ms += vouch_report::millis(behind);

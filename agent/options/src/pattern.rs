@@ -70,7 +70,7 @@ pub fn of_each_process(name: &str) -> String {
 }
 
 /// `a.json.gz` → `a-4711.json.gz`. A name without an ending, or whose ending a variable has, stays as it is.
-pub fn before_ending(name: &str, word: &str) -> String {
+fn before_ending(name: &str, word: &str) -> String {
     let file = name.rfind('/').map_or(0, |slash| slash + 1);
     let end = if name.ends_with(".gz") { name.len() - ".gz".len() } else { name.len() };
     let ending = name[file..end].rfind('.').map(|dot| file + dot);

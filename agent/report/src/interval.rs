@@ -16,11 +16,16 @@ pub fn wilson(share: f64, count: f64) -> (f64, f64) {
     (((middle - width) / scale).max(0.0), ((middle + width) / scale).min(1.0))
 }
 
-/// The share of some samples in all of them, and its interval. Samples of different weights are worth fewer of the same.
+/// As how many samples of one weight they are good: those of different weights are worth fewer.
+pub fn effective(all: Weighed) -> f64 {
+    let weight = float(all.weight);
+    weight * weight / float(all.squares).max(1.0)
+}
+
+/// The share of some samples in all of them, and its interval.
 pub fn share(part: Weighed, all: Weighed) -> (f64, (f64, f64)) {
-    let (of, squares) = (float(all.weight), float(all.squares));
-    let share = float(part.weight) / of.max(1.0);
-    (share, wilson(share, of * of / squares.max(1.0)))
+    let share = float(part.weight) / float(all.weight).max(1.0);
+    (share, wilson(share, effective(all)))
 }
 
 #[cfg(test)]
@@ -47,6 +52,7 @@ mod tests {
             even.add(4);
             uneven.add(if at % 2 == 0 { 1 } else { 7 });
         }
+        assert!((effective(*even) - 100.0).abs() < 1e-9 && (effective(*uneven) - 64.0).abs() < 1e-9);
         (0..25).for_each(|_| part.add(4));
         let width = |all: Weighed| {
             let (share, (least, most)) = share(*part, all);

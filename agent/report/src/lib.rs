@@ -21,7 +21,7 @@ mod time;
 pub use clock::{CPU_TIME, Clock};
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use groups::{GroupReport, LIMITS};
-pub use interval::{share, wilson};
+pub use interval::{effective, share, wilson};
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower, sign};
 pub use report::{
     AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, GradeReport, HandlerTime, Rate,

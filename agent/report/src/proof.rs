@@ -19,8 +19,8 @@ pub struct EdgeReport {
     /// By explanation.
     pub explained: BTreeMap<String, u64>,
     pub refuted: u64,
-    /// What proof took of the agent's CPU time.
-    pub took_ms: f64,
+    /// What proof took of the agent's CPU time; null where there was no agent.
+    pub took_ms: Option<f64>,
 }
 
 /// The instructions that name a method.

@@ -56,17 +56,18 @@ pub struct Run {
     /// What a sample's weight is counted in.
     #[serde(rename = "interval_us", serialize_with = "in_micros", deserialize_with = "of_micros")]
     pub interval_ns: u64,
-    /// The CPU time from one signal to the next, in the end: longer than the interval where this machine cannot afford that.
-    pub sampled_interval_us: f64,
-    pub rate: Rate,
+    /// The CPU time from one signal to the next, in the end: longer than the interval where this machine cannot afford that; null, like
+    /// all that its own recorder alone can measure, where Vouch has only audited.
+    pub sampled_interval_us: Option<f64>,
+    pub rate: Option<Rate>,
     pub wall_ms: f64,
     /// Where this is of several runs: how long each of them took, added up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_ms: Option<f64>,
     /// What the kernel charged the process.
-    pub cpu_ms: f64,
+    pub cpu_ms: Option<f64>,
     /// What of it went to the agent's own threads.
-    pub agent_cpu_ms: f64,
+    pub agent_cpu_ms: Option<f64>,
     #[serde(skip)]
     pub delivered: Delivered,
     /// Of the samples without a stack, how many ASGCT gave each of its codes for.
@@ -114,7 +115,7 @@ pub struct Run {
     /// What the file cost that outlives a JVM that is killed; null where there was none.
     #[serde(default)]
     pub recording_file: Option<RecordingFile>,
-    pub handler_ns: HandlerTime,
+    pub handler_ns: Option<HandlerTime>,
     /// Methods that were gone before they could be named.
     pub names_lost: u64,
     /// Samples of which less of the stack is kept than was asked for, since all stacks together may take no more room.
@@ -140,12 +141,13 @@ impl Run {
 
     /// True if signals came less often than was asked for. (Not by `>` alone: a time in seconds is not exact.)
     pub fn is_rarer(&self) -> bool {
-        self.sampled_interval_us > float(self.interval_ns) / 1000.0 * 1.000_1
+        self.sampled_interval_us.is_some_and(|sampled| sampled > float(self.interval_ns) / 1000.0 * 1.000_1)
     }
 
-    /// The CPU time from one signal to the next, in the end.
+    /// The CPU time from one signal to the next, in the end; the interval where nobody knows.
     pub fn sampled_ns(&self) -> u64 {
-        let sampled = Duration::try_from_secs_f64(self.sampled_interval_us / 1e6).unwrap_or_default();
+        let sampled = self.sampled_interval_us.and_then(|us| Duration::try_from_secs_f64(us / 1e6).ok());
+        let sampled = sampled.unwrap_or_default();
         u64::try_from(sampled.as_nanos()).unwrap_or(u64::MAX).max(self.interval_ns)
     }
 }

@@ -131,6 +131,14 @@ impl<T: Add> Add for Option<T> {
     }
 }
 
+/// Adds what makes up a whole: where one does not know its part nobody knows that of all.
+fn add_if_known<T: Add>(all: &mut Option<T>, more: Option<T>) {
+    *all = all.take().zip(more).map(|(mut all, more)| {
+        all.add(more);
+        all
+    });
+}
+
 /// Adds a struct field by field, without one being forgotten.
 macro_rules! add {
     ($($name:ident { $($field:ident),+ })+) => {
@@ -144,7 +152,6 @@ macro_rules! add {
 add! {
     RecoveryReport { tried, walked, proven, plausible, refuted, weight_ms }
     AgreementReport { samples, asgct_refuted, own_refuted }
-    EdgeReport { checked, distinct, proven, explained, refuted, took_ms }
     Power { tried, noticed }
     WitnessPower { tried, by_proof, by_witness, by_either }
     GradeReport { asked, agreed, frames, frames_left_out }
@@ -166,6 +173,17 @@ impl<T: Add> Add for Signals<T> {
         all.unwalked.add(unwalked);
         all.outside.add(outside);
         all.dropped.add(dropped);
+    }
+}
+
+impl Add for EdgeReport {
+    fn add(&mut self, Self { checked, distinct, proven, explained, refuted, took_ms }: Self) {
+        self.checked.add(checked);
+        self.distinct.add(distinct);
+        self.proven.add(proven);
+        self.explained.add(explained);
+        self.refuted.add(refuted);
+        add_if_known(&mut self.took_ms, took_ms);
     }
 }
 
@@ -313,12 +331,14 @@ impl Add for Run {
         say(&mut self.engine, &engine, ", ");
         union(&mut self.engine_notes, engine_notes);
         self.interval_ns = self.interval_ns.min(interval_ns);
-        self.sampled_interval_us = self.sampled_interval_us.max(sampled_interval_us);
-        self.rate = self.rate.with(self.cpu_ms, rate, cpu_ms);
+        let sampled = self.sampled_interval_us.zip(sampled_interval_us);
+        self.sampled_interval_us = sampled.map(|(one, other)| one.max(other));
+        let rates = self.rate.zip(self.cpu_ms).zip(rate.zip(cpu_ms));
+        self.rate = rates.map(|((one, cpu_ms), (more, more_cpu_ms))| one.with(cpu_ms, more, more_cpu_ms));
         self.runs_ms = Some(self.lasted_ms() + runs_ms.unwrap_or(wall_ms));
         self.wall_ms = self.wall_ms.max(wall_ms);
-        self.cpu_ms.add(cpu_ms);
-        self.agent_cpu_ms.add(agent_cpu_ms);
+        add_if_known(&mut self.cpu_ms, cpu_ms);
+        add_if_known(&mut self.agent_cpu_ms, agent_cpu_ms);
         self.unwalked.add(unwalked);
         self.refuted.add(refuted);
         self.recovery.add(recovery);
@@ -337,7 +357,7 @@ impl Add for Run {
         self.compilers.add(compilers);
         self.waiting.extend(waiting);
         self.recording_file.add(recording_file);
-        self.handler_ns.add(handler_ns);
+        add_if_known(&mut self.handler_ns, handler_ns);
         self.names_lost.add(names_lost);
         self.stacks_cut.add(stacks_cut);
     }

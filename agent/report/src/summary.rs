@@ -10,7 +10,7 @@ use vouch_recording::Fate;
 
 use crate::events;
 use crate::proof::{LISTED, Power, RefutationReport};
-use crate::report::{GradeReport, TrustReport, WitnessReport};
+use crate::report::{GradeReport, Rate, TrustReport, WitnessReport};
 use crate::text::{duration, grouped, one_line, percent, plain, readable, times};
 
 const LINES: usize = 8;
@@ -114,24 +114,22 @@ impl TrustReport {
             let (signals, wall) = (grouped(self.samples.signals), duration(self.run.wall_ms));
             return format!("{signals} samples in {wall} of wall time, by {recorder}; audited by Vouch");
         }
-        let stride = if self.run.is_rarer() {
-            format!(" every {:.0} us", self.run.sampled_interval_us)
-        } else {
-            String::new()
-        };
+        let rarer = self.run.sampled_interval_us.filter(|_| self.run.is_rarer());
+        let stride = rarer.map_or_else(String::new, |sampled| format!(" every {sampled:.0} us"));
         let of_threads = self
             .run
             .threads_wanted()
             .map_or_else(String::new, |threads| format!(" of the threads of {threads} alone,"));
         let stopped = if self.run.engine_stopped { " until it was stopped" } else { "" };
+        let cpu = self.run.cpu_ms.map_or_else(String::new, |cpu_ms| format!("{} of CPU, ", duration(cpu_ms)));
+        let rate = self.run.rate.map_or_else(String::new, |Rate { asked_hz, reached_hz }| {
+            format!(", {reached_hz:.0} of {asked_hz:.0} samples per CPU-second")
+        });
         format!(
-            "{} signals{of_threads} in {} of CPU, {} of wall time; {}{stride}{stopped}, {:.0} of {:.0} samples per CPU-second",
+            "{} signals{of_threads} in {cpu}{} of wall time; {}{stride}{stopped}{rate}",
             grouped(self.samples.signals),
-            duration(self.run.cpu_ms),
             duration(self.run.wall_ms),
             self.run.engine,
-            self.run.rate.reached_hz,
-            self.run.rate.asked_hz,
         )
     }
 

@@ -9,9 +9,9 @@ use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
     Account, AgreementReport, ClassReport, Clock, CompilerReport, Delivered, EventReport, FieldReport, Files,
-    GradeReport, GroupReport, KindReport, LIMIT_REACHED, Power, Rate, RecordingFile, RecoveryReport,
-    RefutationReport, Run, SafepointReport, Several, TrustReport, ValueReport, WaitingReport, WitnessPower,
-    WitnessReport,
+    GradeReport, GroupReport, HandlerTime, KindReport, LIMIT_REACHED, Power, Rate, RecordingFile,
+    RecoveryReport, RefutationReport, Run, SafepointReport, Several, TrustReport, ValueReport, WaitingReport,
+    WitnessPower, WitnessReport,
 };
 
 const FATES: [Fate; 6] =
@@ -62,6 +62,8 @@ fn proven_report() -> TrustReport {
     };
     let mut report = report();
     report.run.options = Some(Vec::new());
+    report.run.rate = Some(Rate::default());
+    report.run.handler_ns = Some(HandlerTime::default());
     report.run.refutations = vec![refutation];
     report.run.recovery = [("top".to_owned(), RecoveryReport::default())].into();
     report.run.agreement = [("same".to_owned(), AgreementReport::default())].into();
@@ -302,8 +304,8 @@ fn a_quiet_run_is_summed_up_in_what_matters() {
     }
     let run = Run {
         engine: "perf".into(),
-        rate: Rate { asked_hz: 1000.0, reached_hz: 951.2 },
-        cpu_ms: 2100.0,
+        rate: Some(Rate { asked_hz: 1000.0, reached_hz: 951.2 }),
+        cpu_ms: Some(2100.0),
         wall_ms: 61_000.0,
         ..run(2000, 2000)
     };
@@ -416,7 +418,7 @@ fn what_holds_for_one_of_several_runs_is_not_said_of_all() {
         let all = joined(runs);
         let summary = all.summary(Files::default());
         assert!(
-            !summary.contains("of the threads of") && !summary.contains(" until it was stopped, "),
+            !summary.contains("of the threads of") && !summary.contains("until it was stopped"),
             "{summary}"
         );
         assert!(
@@ -434,13 +436,48 @@ fn an_interval_that_is_no_whole_number_of_milliseconds_is_not_taken_for_a_longer
         let seconds = f64::from(micros) / 1e6;
         let run = Run {
             interval_ns: u64::from(micros) * 1_000,
-            sampled_interval_us: seconds * 1e6,
+            sampled_interval_us: Some(seconds * 1e6),
             ..Run::default()
         };
         assert!(!run.is_rarer(), "{micros} us");
     }
-    let run = Run { interval_ns: 1_000_000, sampled_interval_us: 1_001.0, ..Run::default() };
+    let run = Run { interval_ns: 1_000_000, sampled_interval_us: Some(1_001.0), ..Run::default() };
     assert!(run.is_rarer());
+    let unknown = Run { sampled_interval_us: None, ..run };
+    assert!(!unknown.is_rarer() && unknown.sampled_ns() == 1_000_000);
+}
+
+/// Of what makes up a whole.
+#[test]
+fn what_one_of_several_runs_does_not_tell_is_told_of_none() {
+    let known = |cpu_ms, reached_hz| {
+        let mut report = report();
+        report.run.sampled_interval_us = Some(cpu_ms);
+        report.run.rate = Some(Rate { asked_hz: 1000.0, reached_hz });
+        (report.run.cpu_ms, report.run.agent_cpu_ms) = (Some(cpu_ms), Some(1.0));
+        report.run.handler_ns = Some(HandlerTime { p90: 7, total_ms: 2.0, ..HandlerTime::default() });
+        (report.run.edges.checked, report.run.edges.took_ms) = (5, Some(3.0));
+        report
+    };
+    let mut unknown = report();
+    unknown.run.edges.checked = 5;
+    let of = |reports: [&TrustReport; 2]| {
+        let mut several = Several::default();
+        for report in reports {
+            several.add(report.clone());
+        }
+        let run = several.finish(1_000.0).run;
+        let [reached, handlers] =
+            [run.rate.map(|rate| rate.reached_hz), run.handler_ns.map(|handler| handler.total_ms)];
+        let figures = [run.sampled_interval_us, reached, run.cpu_ms, run.agent_cpu_ms, handlers];
+        (figures, run.edges.took_ms, run.edges.checked)
+    };
+    let (one, other) = (known(100.0, 900.0), known(300.0, 500.0));
+    let all = [300.0, 600.0, 400.0, 2.0, 4.0].map(Some);
+    assert_eq!(of([&one, &other]), (all, Some(6.0), 10));
+    for reports in [[&one, &unknown], [&unknown, &one]] {
+        assert_eq!(of(reports), ([None; 5], None, 10));
+    }
 }
 
 #[test]
@@ -492,11 +529,18 @@ fn a_report_is_read_back_as_it_was_written() {
     let mut recording = Recording::new();
     recording.add_thread("main", 7, 0);
     recording.dropped(3, 9);
-    let run = Run { interval_ns: 1_234_567, vm_flags: vec!["-Xint".into()], names_lost: 4, ..Run::default() };
+    let run = Run {
+        interval_ns: 1_234_567,
+        cpu_ms: Some(2.5),
+        vm_flags: vec!["-Xint".into()],
+        names_lost: 4,
+        ..Run::default()
+    };
     let mut written = Vec::new();
     TrustReport::of(&recording, run).write(&mut written).unwrap();
     let read: TrustReport = serde_json::from_slice(&written).unwrap();
     assert_eq!((read.run.interval_ns, read.samples.fates.dropped), (1_234_567, 3));
+    assert_eq!((read.run.cpu_ms, read.run.agent_cpu_ms), (Some(2.5), None));
     let mut again = Vec::new();
     read.write(&mut again).unwrap();
     assert_eq!(String::from_utf8(again), String::from_utf8(written));

@@ -8,14 +8,13 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_sample::{Answer, Cut, Head, Reason};
+use vouch_sample::{Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::own::Own;
-use vouch_walk::own::carried::{Name, Whom};
 use vouch_walk::recover::Recovery;
-use vouch_walk::walker::{FRAME_WORDS, Outset, Part, Subject, Told, Walker};
+use vouch_walk::walker::{FRAME_WORDS, Outset, Subject, Told, Walker};
 
 use crate::ask;
 use crate::cause::Cause;
@@ -29,6 +28,7 @@ use crate::spent::SPENT;
 use crate::stay::{DEEPEST, Post, Stay};
 use crate::subject::subject;
 use crate::virtuals::VIRTUALS;
+use crate::whose::{carried, cure, is_virtual, own_part};
 
 /// The gate through which every handler comes. There is one handler for the process, so there is one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
@@ -374,67 +374,6 @@ fn walk(
     // SAFETY: as above; and there is room for as many accounts of all frames as may be recovered.
     let recovered = unsafe { recover(sampler, &subject, sample, curable, most) };
     (walked || recovered, carried)
-}
-
-/// The id of the virtual thread that the thread carries, as a head has it; what it is called is written into the sample.
-fn carried(sampler: &Sampler, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> u64 {
-    let Some(own) = sampler.own else { return 0 };
-    let mut name = Name::default();
-    // SAFETY: the subject is the calling thread, as its signal's handler was given it.
-    match unsafe { own.whom(subject, &mut name) } {
-        Whom::Itself => 0,
-        Whom::Unknown => Head::UNKNOWN,
-        Whom::Virtual(id) => {
-            sample.name(&name);
-            id
-        }
-    }
-}
-
-/// True if the stack that was written is a virtual thread's. While the JDK does something as the carrier in the midst of it the thread runs as
-/// that, and nobody can tell whose the frames are.
-fn is_virtual(sampler: &Sampler, sample: &Sample<'_, '_>, answer: Answer) -> bool {
-    let (Some(own), Ok(count)) = (sampler.own, answer) else { return false };
-    // SAFETY: the walker has written so many, where there was room for them.
-    own.is_virtual(unsafe { sample.written(count) })
-}
-
-/// A walker's answer without what is a virtual thread's carrier's, as far as our own walker knows, which leaves that out itself. One
-/// that lacks frames before that is none, but torn, unless another one has been taken already, with which it is to be compared; and then it is our own that may find
-/// them, though it may have taken the thread for one that runs no Java.
-fn own_part(
-    sampler: &Sampler,
-    walker: &dyn Walker,
-    sample: &Sample<'_, '_>,
-    (answer, cut): (Answer, Option<Cut>),
-    walked: bool,
-) -> (Answer, Option<Cut>, bool) {
-    let Ok(count) = answer else { return (answer, None, false) };
-    let Some(own) = sampler.parts.filter(|own| !core::ptr::addr_eq(walker, *own)) else {
-        return (answer, cut, false);
-    };
-    // SAFETY: the walker has written so many, where there was room for them.
-    match own.part(unsafe { sample.written(count) }) {
-        Part::First(count) => (Ok(count), None, false),
-        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, true),
-        Part::All | Part::Torn => (answer, cut, false),
-    }
-}
-
-/// Who may find a stack where this walker has none. A torn one AsyncGetCallTrace would only tear again, or take the carrier's for it; and of a thread outside of
-/// Java it does not look at the context, so that there is nothing to repair.
-fn cure(
-    sampler: &Sampler,
-    walker: &'static dyn Walker,
-    answer: Answer,
-    torn: bool,
-) -> Option<&'static dyn Walker> {
-    if torn {
-        let first = sampler.walkers.first().copied();
-        let walks = |own: &Own, first| core::ptr::addr_eq(first, own) && !own.is_stopped();
-        return first.filter(|first| sampler.parts.is_some_and(|own| walks(own, *first)));
-    }
-    answer.err().filter(|why| why.is_in_java()).map(|_| walker)
 }
 
 /// Has the first walker whose reason can be cured walk from repaired contexts, for so many stacks; true if that gave one.

@@ -56,3 +56,5 @@ mod sync;
 #[cfg(not(loom))]
 pub mod usual;
 pub mod virtuals;
+#[cfg(not(loom))]
+mod whose;

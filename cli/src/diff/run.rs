@@ -82,7 +82,7 @@ impl Run {
         Ok(Self {
             name: path.display().to_string(),
             samples: samples.len() as u64,
-            time: profile.counted(),
+            time: profile.counted(report.as_ref()),
             sample_ms: all.iter().sum::<f64>() / float(samples.len() as u64),
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),

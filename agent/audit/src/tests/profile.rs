@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use proptest::prelude::*;
+use serde_json::Value;
 use vouch_formats::Meta;
 use vouch_recording::{Category, Recording, StackId};
 
@@ -251,4 +252,19 @@ fn the_report_of_an_audit_names_whose_samples_they_are() {
         "{size}"
     );
     assert_eq!(audit("same", &[truth(5)]).samples, meta.report.samples);
+}
+
+#[test]
+fn what_only_the_recorder_could_have_measured_is_no_figure() {
+    let (_, meta) = of("unmeasured", &[truth(5)]);
+    let report = serde_json::to_value(&meta.report).unwrap();
+    // The keys stay, since tools read them: null, and never 0.
+    for key in ["agent_cpu_ms", "cpu_ms", "handler_ns", "rate", "sampled_interval_us"] {
+        assert_eq!(report.get(key), Some(&Value::Null), "{key}");
+    }
+    assert_eq!(report["edges"].get("took_ms"), Some(&Value::Null));
+    for key in ["conserved", "cpu_ms"] {
+        assert_eq!(report["threads"][0].get(key), Some(&Value::Null), "{key}");
+    }
+    assert_eq!(report["conservation"].get("ratio"), Some(&Value::Null));
 }
