@@ -80,9 +80,15 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
             return Err(format!("{} and {} are the same run: give each once", same.path(), run.path()));
         }
     }
+    let other = runs.iter().find(|run| !run.counted.is_time());
+    if let Some(run) = other.filter(|_| how.measure.time) {
+        return Err(format!("--time compares times, and {} has {}", run.path(), run.counted.what));
+    }
+    // What shares are of.
+    let whole = if other.is_some() { "samples" } else { "time" };
     let comparison = Comparison::of(&sides, how.measure.time);
     let drawn = how.picture.as_deref().map_or(Ok(String::new()), |picture| draw(picture, &sides))?;
-    let warnings = warnings(&sides, how.thread.is_none());
+    let warnings = warnings(&sides, how.thread.is_none(), whole);
     if how.json {
         let changes: Vec<_> = comparison.changes.iter().map(|change| change.json(&comparison)).collect();
         let told = json!({
@@ -98,7 +104,7 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
     for warning in &warnings {
         let _ = writeln!(text, "mind: {warning}");
     }
-    text.push_str(&table(&comparison, how));
+    text.push_str(&table(&comparison, how, whole));
     text.push_str(&drawn);
     Ok(text)
 }
@@ -109,14 +115,16 @@ fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, String> {
         sides.each_ref().map(|side| side.iter().flat_map(|run| run.folded.clone()).collect::<Vec<_>>());
     let first = sides.each_ref().map(|side| side.first().map(Run::name).unwrap_or_default());
     let title = format!("{}: red is more, blue less than in {}", first[1], first[0]);
-    flame::differential(picture, &before, &after, title)
+    // They are scaled to what is after.
+    let unit = if sides[1].iter().all(|run| run.counted.is_time()) { "µs" } else { "samples" };
+    flame::differential(picture, [&before, &after], title, unit)
 }
 
-fn table(comparison: &Comparison, how: &How) -> String {
+fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
     let unit = Unit { time: how.measure.time };
     let widest = width(62);
     let what = if how.measure.total { "total" } else { "self" };
-    let mut text = format!("\n      change           95 % sure      before       after  {what} time of\n");
+    let mut text = format!("\n      change           95 % sure      before       after  {what} {whole} of\n");
     let told = |change: &&Change| how.all || comparison.is_sure(change);
     let (gained, lost): (Vec<_>, Vec<_>) =
         comparison.changes.iter().filter(told).partition(|change| change.by() >= 0.0);
@@ -193,7 +201,7 @@ impl Unit {
 }
 
 /// In what the runs differ beside their methods, and how far they can be trusted.
-fn warnings(sides: &[Vec<Run>; 2], whole: bool) -> Vec<String> {
+fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     for (what, of) in run::CIRCUMSTANCES {
         // As they come, so that before stands before after. A report that cannot be read tells nothing.
@@ -221,9 +229,9 @@ fn warnings(sides: &[Vec<Run>; 2], whole: bool) -> Vec<String> {
         |runs: &Vec<Run>| runs.iter().map(Run::without_stack).sum::<f64>() / float(runs.len() as u64);
     let [before, after] = [lacking(&sides[0]), lacking(&sides[1])];
     // Of some threads alone nobody has counted it.
-    if whole && (before - after).abs() > LESS_TRUE {
+    if all_threads && (before - after).abs() > LESS_TRUE {
         warnings.push(format!(
-            "of the time {} before and {} after has no stack that holds: what it would be shown as is not known",
+            "of the {whole} {} before and {} after has no stack that holds: what it would be shown as is not known",
             percent(before),
             percent(after)
         ));

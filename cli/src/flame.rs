@@ -51,22 +51,22 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     if text {
         return write(&out, |file| stacks.lines(how.inverted).try_for_each(|line| writeln!(file, "{line}")));
     }
-    let part = how.wanted.is_part();
+    let (part, report) = (how.wanted.is_part(), read.report());
     let mut options = flame::options(
         if part { format!("{name}: {}", how.wanted.words()) } else { name },
-        read.meta.interval,
+        read.counted(report.as_ref()).each_ms,
     );
     let whole = if part { "of the whole: " } else { "" };
-    options.subtitle = read.report().map(|report| format!("{whole}{}", report.fates()));
+    options.subtitle = report.map(|report| format!("{whole}{}", report.fates()));
     picture(&out, |file| flame::draw(&mut options, &stacks.drawn(how.inverted), file))
 }
 
-/// Writes what gained in red and what lost in blue, as wide as it is after.
+/// Writes what gained in red and what lost in blue, as wide as it is after, in this unit.
 pub fn differential(
     out: &Path,
-    before: &[String],
-    after: &[String],
+    [before, after]: [&[String]; 2],
     title: String,
+    unit: &str,
 ) -> Result<String, String> {
     let mut lines = Vec::new();
     let how = differential::Options { normalize: true, ..differential::Options::default() };
@@ -75,8 +75,8 @@ pub fn differential(
         .map_err(|error| format!("the two cannot be drawn as one: {error}"))?;
     let lines = String::from_utf8_lossy(&lines).into_owned();
     // A factor would be taken for a part of each difference.
-    let mut options = flame::options(title, 1.0);
-    "µs".clone_into(&mut options.count_name);
+    let mut options = flame::options(title, None);
+    unit.clone_into(&mut options.count_name);
     // Each has two numbers.
     picture(out, |file| from_lines(&mut options, lines.lines(), file))
 }

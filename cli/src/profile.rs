@@ -2,6 +2,7 @@
 //!
 //! References that point nowhere must be told, once, when the file is read: nobody who counts has to ask.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use vouch_join::is_overlapping;
-use vouch_report::{CPU_TIME, TrustReport};
+use vouch_report::{CPU_TIME, TrustReport, float, grouped};
 
 use crate::document;
 
@@ -150,6 +151,30 @@ pub struct Sample {
     pub time_ms: f64,
 }
 
+/// What the weights of a profile's samples count.
+#[derive(Debug)]
+pub struct Counted {
+    /// In words.
+    pub what: Cow<'static, str>,
+    /// For so many milliseconds a weight of one stands; `None`: for no time.
+    pub each_ms: Option<f64>,
+}
+
+impl Counted {
+    pub fn is_time(&self) -> bool {
+        self.each_ms.is_some()
+    }
+
+    pub fn millis(&self, weight: u64) -> Option<f64> {
+        self.each_ms.map(|each| float(weight) * each)
+    }
+
+    /// A weight with its unit; what is no time is told by its number.
+    pub fn amount(&self, weight: u64) -> String {
+        self.millis(weight).map_or_else(|| grouped(weight), |ms| format!("{ms:.1} ms"))
+    }
+}
+
 impl Profile {
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
@@ -257,14 +282,18 @@ impl Profile {
         TrustReport::deserialize(&self.meta.report).ok()
     }
 
-    /// What its samples count, in words, by its report as it was read. Of one that another version wrote, and that cannot be read, it is
-    /// still known whether the samples are another profiler's.
-    pub fn counted(&self, report: Option<&TrustReport>) -> &'static str {
-        match report {
+    /// What its samples count, by its report as it was read. Of one that another version wrote, and that cannot be read, it is
+    /// still known whether the samples are another profiler's, and whether they count time.
+    pub fn counted(&self, report: Option<&TrustReport>) -> Counted {
+        let says = |key: &str| self.meta.report.get(key).is_some_and(Value::is_string);
+        let is_time = !says("event");
+        let what = match report {
             Some(report) => report.time(),
-            None if self.meta.report.get("recorder").is_some_and(Value::is_string) => "time",
-            None => CPU_TIME,
-        }
+            None if !is_time => "samples".into(),
+            None if says("recorder") => "time".into(),
+            None => CPU_TIME.into(),
+        };
+        Counted { what, each_ms: is_time.then_some(self.meta.interval) }
     }
 
     /// How many stacks there are.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use vouch_report::{CPU_TIME, Weighed, effective, float, grouped, percent, plain, share, shortened, wilson};
 
 use crate::chosen::{By, Says, VM, Wanted};
-use crate::profile::{Profile, Sample};
+use crate::profile::{Counted, Profile, Sample};
 use crate::tally::{Rows, Time};
 
 /// A name takes no more than so many characters where nobody says how wide the terminal is, and no fewer.
@@ -40,7 +40,7 @@ pub struct Question {
     /// So many rows at most
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
-    /// For a machine: the same rows, in milliseconds and as shares
+    /// For a machine: the same rows, in milliseconds, where they are time, and as shares
     #[arg(long)]
     json: bool,
 }
@@ -61,24 +61,30 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let all = sum(samples.iter());
     let rows = question.rows;
     let report = profile.report();
-    let time = profile.counted(report.as_ref());
+    let counted = profile.counted(report.as_ref());
     if question.json {
         // Whoever asks for CPU time must not get another for it.
-        let in_all = if time == CPU_TIME { "cpu_ms" } else { "ms" };
-        let mut told = json!({ in_all: profile.millis(all.weight), "samples": all.samples, "time": time });
+        let in_all = if counted.what == CPU_TIME { "cpu_ms" } else { "ms" };
+        let mut told =
+            json!({ in_all: counted.millis(all.weight), "samples": all.samples, "time": counted.what });
         if let Some(by) = &by {
-            shares(&profile, &samples, by).json(&mut told, &profile, all, rows);
+            shares(&profile, &samples, by).json(&mut told, &counted, all, rows);
         } else {
             let methods = methods(&profile, &samples, question);
             told["rows"] = methods.iter().take(rows).map(|(name, time)| {
-                let [own, total] = [time.own, time.total].map(|weight| (profile.millis(weight), float(weight) / float(all.weight)));
+                let [own, total] = [time.own, time.total].map(|weight| (counted.millis(weight), float(weight) / float(all.weight)));
                 json!({ "name": name, "self_ms": own.0, "self_share": own.1, "total_ms": total.0, "total_share": total.1 })
             }).collect();
             told["rows_left_out"] = methods.len().saturating_sub(rows).into();
         }
         return Ok(format!("{told:#}\n"));
     }
-    let mut text = format!("{} of {time} in {} samples\n", profile.time(all.weight), grouped(all.samples));
+    let (what, number) = (&counted.what, grouped(all.samples));
+    let mut text = if counted.is_time() {
+        format!("{} of {what} in {number} samples\n", counted.amount(all.weight))
+    } else {
+        format!("{number} {what}, and of no time\n")
+    };
     if let Some(report) = report {
         let what =
             if question.wanted.is_part() { "how far the whole of it holds" } else { "how far it holds" };
@@ -86,8 +92,8 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     }
     text.extend(few(all));
     match &by {
-        Some(by) => shares(&profile, &samples, by).print(&mut text, &profile, by, all, rows, time),
-        None => print_methods(&mut text, &profile, &methods(&profile, &samples, question), all, question),
+        Some(by) => shares(&profile, &samples, by).print(&mut text, &counted, by, all, rows),
+        None => print_methods(&mut text, &counted, &methods(&profile, &samples, question), all, question),
     }
     Ok(text)
 }
@@ -110,16 +116,6 @@ fn few(all: Weighed) -> Option<String> {
         let count = if equal { format!("{samples}") } else { format!("{samples}, as good as {good_as:.0}") };
         format!("mind: so few samples ({count}) say little: a share may well be {points:.0} points off\n")
     })
-}
-
-impl Profile {
-    fn millis(&self, weight: u64) -> f64 {
-        float(weight) * self.meta.interval
-    }
-
-    fn time(&self, weight: u64) -> String {
-        format!("{:.1} ms", self.millis(weight))
-    }
 }
 
 /// What is of each value, the dearest first; then what has none.
@@ -146,11 +142,11 @@ fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &'p By) -> Shares<'p
 }
 
 impl Shares<'_> {
-    fn json(&self, told: &mut Value, profile: &Profile, all: Weighed, rows: usize) {
+    fn json(&self, told: &mut Value, counted: &Counted, all: Weighed, rows: usize) {
         let row = |(name, sum): &(&str, Weighed)| {
             let (part, (least, most)) = share(*sum, all);
             json!({
-                "name": name, "ms": profile.millis(sum.weight), "samples": sum.samples,
+                "name": name, "ms": counted.millis(sum.weight), "samples": sum.samples,
                 "share": part, "interval": [least, most],
             })
         };
@@ -159,7 +155,7 @@ impl Shares<'_> {
         told["rows_left_out"] = others.len().into();
         // Those that have no name of their own.
         for (key, sum) in [("left_out", self.others(rows)), ("in_none", self.none), ("of_the_vm", self.vm)] {
-            told[key] = json!({ "ms": profile.millis(sum.weight), "samples": sum.samples, "share": share(sum, all).0 });
+            told[key] = json!({ "ms": counted.millis(sum.weight), "samples": sum.samples, "share": share(sum, all).0 });
         }
     }
 
@@ -168,15 +164,19 @@ impl Shares<'_> {
         self.values.iter().skip(rows).fold(Weighed::default(), |sum, (_, next)| sum.and(*next))
     }
 
-    fn print(&self, text: &mut String, profile: &Profile, by: &By, all: Weighed, rows: usize, time: &str) {
+    fn print(&self, text: &mut String, counted: &Counted, by: &By, all: Weighed, rows: usize) {
         let widest = width(51);
-        // The column has no room for which other time it is, which stands above.
-        let time = if time == CPU_TIME { time } else { "time" };
+        // The column has no room for which other time it is, or for what was counted, which stands above.
+        let time = match counted.each_ms {
+            Some(_) if counted.what == CPU_TIME => CPU_TIME,
+            Some(_) => "time",
+            None => "counted",
+        };
         let _ = writeln!(text, "{time:>11}    share    95 % interval  samples  {}", plain(by.name()));
         let mut row = |name: &str, sum: Weighed, sure: bool| {
             let (part, (least, most)) = share(sum, all);
             let interval = format!("{:.1} to {:.1} %", 100.0 * least, 100.0 * most);
-            let (time, interval) = (profile.time(sum.weight), if sure { interval } else { String::new() });
+            let (time, interval) = (counted.amount(sum.weight), if sure { interval } else { String::new() });
             let (share, samples) = (percent(100.0 * part), grouped(sum.samples));
             let _ = writeln!(text, "{time:>11}  {share:>7}  {interval:>15}  {samples:>7}  {name}");
         };
@@ -216,7 +216,7 @@ fn methods(profile: &Profile, samples: &[Sample], question: &Question) -> Vec<(S
 
 fn print_methods(
     text: &mut String,
-    profile: &Profile,
+    counted: &Counted,
     methods: &[(String, Time)],
     all: Weighed,
     question: &Question,
@@ -226,7 +226,7 @@ fn print_methods(
     text.push_str("       self    share      total    share\n");
     let share = |weight: u64| percent(100.0 * float(weight) / float(all.weight));
     for (name, Time { own, total }) in methods.iter().take(rows) {
-        let (own_time, total_time) = (profile.time(*own), profile.time(*total));
+        let (own_time, total_time) = (counted.amount(*own), counted.amount(*total));
         let name = plain(&shortened(name, widest));
         let _ = writeln!(
             text,

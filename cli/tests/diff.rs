@@ -249,11 +249,32 @@ fn another_clocks_time_is_not_called_cpu_time() {
     assert!(!told.contains("CPU") && !told.contains("mind: the runs differ"), "{told}");
     let told = text(&[wall, cpu.clone()], &["--before", other.to_str().unwrap()]);
     assert!(
-        told.contains("mind: the runs differ in what their time is: wall-clock time and CPU time"),
+        told.contains("mind: the runs differ in what their samples count: wall-clock time and CPU time"),
         "{told}"
     );
     let told = text(&[other.clone(), cpu.clone()], &["--before", audited(4, "cpu").to_str().unwrap()]);
     assert!(told.contains("4000 ms of time in 4,000 samples"), "of two kinds it is neither: {told}");
+}
+
+#[test]
+fn what_counts_no_time_is_compared_by_its_samples() {
+    let counted = |at: u64, event: &str| {
+        let mut profile = profile(&mut Chance(at), 2000, EVEN);
+        let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
+        (report["recorder"], report["event"]) = (json!("async-profiler 4.5"), json!(event));
+        profile["meta"]["vouch"] = report;
+        file(&format!("counted-{at}.json"), &profile)
+    };
+    let (one, other, faults) =
+        (counted(1, "cache-misses"), counted(2, "cache-misses"), counted(3, "page-faults"));
+    let told = text(&[one.clone(), other.clone()], &["--all"]);
+    assert_eq!(told.matches("2,000 samples of cache-misses").count(), 2, "{told}");
+    assert!(told.contains("self samples of") && !told.contains("ms of"), "{told}");
+    let told = text(&[one.clone(), faults.clone()], &[]);
+    let mind = "mind: the runs differ in what their samples count: samples of cache-misses and samples of page-faults";
+    assert!(told.contains(mind), "{told}");
+    let refused = run_diff(&[one, other], &["--time", "--before", faults.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--time compares times"), "{refused:?}");
 }
 
 #[test]

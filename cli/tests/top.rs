@@ -273,6 +273,30 @@ fn time_is_called_what_its_recorder_sampled_by() {
 }
 
 #[test]
+fn what_counts_no_time_is_not_told_as_time() {
+    let mut profile = profile();
+    let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
+    (report["recorder"], report["event"]) = (json!("async-profiler 4.5"), json!("cache-misses"));
+    profile["meta"]["vouch"] = report;
+    let path = file("counted.json", &profile);
+    for arguments in [&[] as &[&str], &["--by", "user"]] {
+        let rows = good(&top(&path, arguments));
+        assert_eq!(rows[0], "6 samples of cache-misses, and of no time");
+        assert!(!rows.iter().any(|row| row.contains(" ms")), "{rows:?}");
+    }
+    assert!(good(&top(&path, &[])).contains(&"5 41.7 % 10 83.3 % serve".to_owned()));
+    for (by, key) in [("method", "self_ms"), ("user", "ms")] {
+        let arguments: &[&str] = if by == "user" { &["--json", "--by", by] } else { &["--json"] };
+        let told: Value = serde_json::from_slice(&top(&path, arguments).stdout).unwrap();
+        let (all, row) = (told.get("ms"), told["rows"][0].get(key));
+        assert_eq!((all, row), (Some(&Value::Null), Some(&Value::Null)), "{told}");
+    }
+    // A report that this version cannot read says so much all the same.
+    profile["meta"]["vouch"] = json!({ "recorder": "async-profiler 4.5", "event": "cache-misses" });
+    assert_eq!(good(&top(&file("counted-other.json", &profile), &[]))[0], "6 samples, and of no time");
+}
+
+#[test]
 fn what_is_refused_shows_which_letters_it_has() {
     let mut profile = profile();
     profile["threads"][1]["name"] = json!("wor\u{1b}ker\n");

@@ -31,9 +31,13 @@ public class DelayAndDuration {
     private static final int DELAY_MS = 1_500;
 
     public static void main(String[] args) throws IOException {
-        neverBegun();
-        atStart();
-        onAttach();
+        // It waits for its time: meanwhile comes all else, but not before its early part is over, which must not take so long.
+        try (Running delayed = Vm.with("start=" + DELAY_MS + "ms,duration=200ms,interval=1ms").start(Program.class, "report.json", "report.json")) {
+            delayed.awaitOut("early_until_ms");
+            neverBegun();
+            onAttach();
+            atStart(delayed.waitFor().ok());
+        }
     }
 
     /** The program is over before its recording was to begin: that is said, and no empty profile is left. */
@@ -43,8 +47,7 @@ public class DelayAndDuration {
         Check.empty(run.files(), "files");
     }
 
-    private static void atStart() {
-        Run run = Vm.with("start=" + DELAY_MS + "ms,duration=200ms,interval=1ms").run(Program.class, "report.json", "report.json").ok();
+    private static void atStart(Run run) {
         Skip.unless(run.number("early_until_ms") < DELAY_MS,
             "this machine was too slow for the test: the early part ran until " + run.value("early_until_ms") + " ms");
         bounded(run.profile(), run.report());

@@ -37,8 +37,8 @@ public class Expiries {
     private static final int MEASURED = 2_000;
     private static final int THREADS = Scale.pick(300, 1_000);
     private static final int EACH_MS = 5;
-    /** What a deaf program waits for. */
-    private static final int SIGNALS = 200;
+    /** What a deaf program waits for: twenty rounds, each of which is as deaf as the others. */
+    private static final int SIGNALS = 80;
     /** The kernel's function by which the timer of a perf event of its CPU clock expires. */
     private static final String FUNCTION = "perf_swevent_hrtimer";
     private static final int SIGPROF = 27;

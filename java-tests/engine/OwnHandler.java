@@ -101,8 +101,9 @@ public class OwnHandler {
             Burn.millis(200);
         }
 
+        /** Dozens of signals, or a dozen with a slow tick, if the engine went on. */
         private static void unsampled() {
-            Burn.millis(300);
+            Burn.millis(150);
         }
     }
 }

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIGNALS = 200, MOST_CPU_MS = 20000 };
+enum { SIGNALS = 80, MOST_CPU_MS = 20000 };
 
 static volatile sig_atomic_t signals;
 

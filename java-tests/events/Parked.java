@@ -151,7 +151,6 @@ public class Parked {
     }
 
     static class Program {
-        private static final ReentrantLock LOCK = new ReentrantLock();
         private static final Bell BELL = new Bell();
 
         public static void main(String[] args) throws InterruptedException {
@@ -162,9 +161,7 @@ public class Parked {
             }
             // In a second that is not full of others.
             Thread.sleep(1_100);
-            for (int i = 0; i < LOCKS; i++) {
-                contend("wanter-" + i);
-            }
+            contend();
             for (int i = 0; i < SLEEPS; i++) {
                 sleep("sleep-" + i, i % 2 != 0);
             }
@@ -196,29 +193,36 @@ public class Parked {
             Asleep.await(tid);
         }
 
-        private static void contend(String name) throws InterruptedException {
-            Thread wanter = new Thread(() -> want(name), name);
-            LOCK.lock();
-            try {
-                start(wanter);
-                long until = System.nanoTime() + 300_000_000;
-                while (System.nanoTime() < until) {
-                    Thread.sleep(1);
-                }
-            } finally {
-                LOCK.unlock();
+        /** All of them wait at once, each for a lock of its own, and have it one after another: who prints has a lock as well, in later JDKs. */
+        private static void contend() throws InterruptedException {
+            ReentrantLock[] locks = new ReentrantLock[LOCKS];
+            Thread[] wanters = new Thread[LOCKS];
+            for (int i = 0; i < LOCKS; i++) {
+                ReentrantLock lock = new ReentrantLock();
+                String name = "wanter-" + i;
+                locks[i] = lock;
+                wanters[i] = new Thread(() -> want(lock, name), name);
+                lock.lock();
+                start(wanters[i]);
             }
-            wanter.join();
+            long until = System.nanoTime() + 300_000_000;
+            while (System.nanoTime() < until) {
+                Thread.sleep(1);
+            }
+            for (int i = 0; i < LOCKS; i++) {
+                locks[i].unlock();
+                wanters[i].join();
+            }
         }
 
-        static void want(String what) {
+        static void want(ReentrantLock lock, String what) {
             tid = Asleep.ownTid();
             long begin = System.nanoTime();
-            LOCK.lock();
+            lock.lock();
             try {
                 Stretch.said(what, begin);
             } finally {
-                LOCK.unlock();
+                lock.unlock();
             }
         }
 

@@ -23,6 +23,7 @@ import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
+import dev.vouch.test.Running;
 import dev.vouch.test.Scale;
 import dev.vouch.test.Vm;
 
@@ -30,8 +31,9 @@ public class CrashedWalks {
     private static final int EVERY = 100;
     /** After so many in one recording Vouch walks no more. */
     private static final int MOST = 1000;
-    /** Long enough for more than those, with an engine that signals once a kernel tick, too. */
-    private static final int ENOUGH_MS = 2_500;
+    /** Of two threads, once there were so many: some samples more, with an engine that signals once a kernel tick, too. */
+    private static final String MORE_MS = "100";
+    private static final String STOPPED = "[vouch] walking is stopped: ";
     /** Questions of two walks each, which fault. */
     private static final int QUESTIONS = Scale.pick(3_000, 250_000);
     /** Of the program that lives by faults. */
@@ -48,11 +50,16 @@ public class CrashedWalks {
         some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).run(Program.class, library, ROUNDS));
         some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
             .run(Program.class, library, ROUNDS));
-        all(Vm.with("interval=1ms,break=crashed").run(Burning.class, Integer.toString(ENOUGH_MS)));
+        try (Running child = Vm.with("interval=1ms,break=crashed").start(Burning.class, MORE_MS)) {
+            // However often the engine signals.
+            child.awaitErr(STOPPED);
+            child.stdin().println();
+            all(child.waitFor());
+        }
         // Real faults of the true walker, if it has any to make.
         same(without, Vm.with("interval=500us,walker=asgct,break=damaged/2").run(Program.class, library, ROUNDS));
         same(without, Vm.with("interval=500us,walker=own,break=damaged/2").run(Program.class, library, ROUNDS));
-        watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class, "100"));
+        watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class, MORE_MS));
         asked();
     }
 
@@ -77,7 +84,7 @@ public class CrashedWalks {
         Check.between(MOST, crashed + run.report().samples("dropped"), MOST + 64, "crashed walks");
         Check.atLeast(1, codes.getOrDefault("stopped", 0L), "samples that came when walking had been stopped");
         told(run, "walks faulted and were ended, so walking was stopped: ");
-        long said = run.err.stream().filter(line -> line.startsWith("[vouch] walking is stopped: ")).count();
+        long said = run.err.stream().filter(line -> line.startsWith(STOPPED)).count();
         Check.equal(1, said, "lines that say at once that walking is stopped, of " + run.err);
     }
 
@@ -122,13 +129,29 @@ public class CrashedWalks {
         throw new AssertionError("this JDK has no libjsig.so");
     }
 
+    /** Two threads burn until somebody writes a line, or nobody can, and so many milliseconds more. */
     static class Burning {
-        public static void main(String[] args) throws InterruptedException {
+        private static volatile boolean over;
+
+        public static void main(String[] args) throws Exception {
             int millis = Integer.parseInt(args[0]);
-            Thread other = new Thread(() -> Burn.millis(millis));
-            other.start();
+            Thread[] threads = new Thread[2];
+            for (int at = 0; at < threads.length; at++) {
+                threads[at] = new Thread(() -> burn(millis));
+                threads[at].start();
+            }
+            System.in.read();
+            over = true;
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+
+        private static void burn(int millis) {
+            while (!over) {
+                Burn.millis(1);
+            }
             Burn.millis(millis);
-            other.join();
         }
     }
 

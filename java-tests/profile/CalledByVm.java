@@ -25,17 +25,19 @@ import dev.vouch.test.JavaAgent;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
 import dev.vouch.test.Sample;
+import dev.vouch.test.Stint;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class CalledByVm {
     private static final int TIMES = 20;
-    private static final int MS = 20;
+    private static final int MS = 10;
+    private static final int CLONES_MS = 400;
     private static final int AGENT_MS = 100;
 
     public static void main(String[] args) {
         clones();
-        Run told = Vm.with("interval=1ms").run(Listener.class).ok();
+        Run told = Vm.with("interval=500us").run(Listener.class).ok();
         // Before JDK 14 it is a thread that the VM hides from everybody: outside of Java as far as anybody knows.
         if (Vm.major() >= 14) {
             served(told, "Notification Thread", "CalledByVm$Listener.listens", TIMES / 2);
@@ -85,9 +87,9 @@ public class CalledByVm {
         static int refused;
 
         public static void main(String[] args) {
-            Burn.millis(1);
-            long end = System.nanoTime() + 600_000_000L;
-            while (System.nanoTime() < end) {
+            // By its own clock, so that it has its samples on a busy machine, too.
+            Stint stint = new Stint(CLONES_MS);
+            while (stint.isOn()) {
                 deep(50);
             }
             System.out.println(refused);

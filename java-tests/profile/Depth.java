@@ -29,9 +29,10 @@ public class Depth {
     private static final int DEEPER = 50_000;
 
     public static void main(String[] args) {
-        int around = whole();
-        cut();
-        justBelowTheLimit(around);
+        int at = LIMIT - whole();
+        Run limited = run("interval=1ms,depth=" + LIMIT, DEEP, at - 1, at, at + 1);
+        cut(limited);
+        justBelowTheLimit(limited, at);
     }
 
     /** Gives how many frames there are around a recursion. */
@@ -49,8 +50,7 @@ public class Depth {
         return (int) run.number("frames-0");
     }
 
-    private static void cut() {
-        Run run = run("interval=1ms,depth=" + LIMIT, DEEP);
+    private static void cut(Run run) {
         for (Sample sample : inTheDeep(run, DEEP)) {
             Check.equal("java.lang.Thread.run", sample.root().function, "root of a cut stack");
             Check.equal(LIMIT + 1, sample.depth(), "frames of a cut stack, and the mark");
@@ -61,9 +61,7 @@ public class Depth {
         }
     }
 
-    private static void justBelowTheLimit(int around) {
-        int at = LIMIT - around;
-        Run run = run("interval=1ms,depth=" + LIMIT, at - 1, at, at + 1);
+    private static void justBelowTheLimit(Run run, int at) {
         for (int more = -1; more <= 1; more++) {
             Check.equal(LIMIT + more, run.number("frames-" + (at + more)), "frames of the stack that was aimed at");
             for (Sample sample : inTheDeep(run, at + more)) {
@@ -100,7 +98,7 @@ public class Depth {
          * has no stack, and must be a small part of all.
          */
         static long burnMs(int depth) {
-            return 200 + depth / 20;
+            return 200 + depth / 50;
         }
 
         private final int depth;

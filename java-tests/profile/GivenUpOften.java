@@ -42,8 +42,9 @@ public class GivenUpOften {
     }
 
     private static Run run(String options) {
-        // Each of these exceptions is to be thrown where it is: else the JVM throws one that it has made before.
-        return Vm.with("interval=1ms," + options).flags("-Xmx128m", "-XX:-OmitStackTraceInFastThrow").run(Program.class).ok();
+        // Each of these exceptions is to be thrown where it is: else the JVM throws one that it has made before. (And many of them within an
+        // interval: no sample is of the same one as the last.)
+        return Vm.with("interval=500us," + options).flags("-Xmx128m", "-XX:-OmitStackTraceInFastThrow").run(Program.class).ok();
     }
 
     private static long unwalked(Run run) {
@@ -51,7 +52,7 @@ public class GivenUpOften {
     }
 
     static class Program {
-        private static final long MS = 2_500;
+        private static final long MS = 1_250;
 
         public static void main(String[] args) {
             int[] four = {1, 2, 3, 4};

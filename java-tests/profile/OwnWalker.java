@@ -17,6 +17,7 @@ import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.Pace;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
@@ -30,17 +31,17 @@ public class OwnWalker {
     private static final Weather WEATHER = new Weather();
 
     public static void main(String[] args) {
-        lines();
+        Pace pace = Pace.of(lines());
         // A method that is all beginning and end, in the frames of its callers: not inlined.
-        everything("compiled", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,OwnWalker$Calls::calls");
-        everything("interpreted", "-Xint");
-        alone();
+        everything(pace, "compiled", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,OwnWalker$Calls::calls");
+        everything(pace, "interpreted", "-Xint");
+        alone(pace);
         wrong();
         WEATHER.tell();
     }
 
-    /** A loop without a call, interpreted: the time is the loop's, and not that of the call before it. */
-    private static void lines() {
+    /** A loop without a call, interpreted: the time is the loop's, and not that of the call before it. Gives a run's report. */
+    private static Report lines() {
         Run run = Vm.with("walker=own").flags("-Xint").run(Lines.class).ok();
         int call = Integer.parseInt(run.out.get(0));
         List<Sample> samples = run.profile().samples();
@@ -55,12 +56,15 @@ public class OwnWalker {
         // AsyncGetCallTrace, asked about the same samples, has another line: else this shows nothing.
         Report both = Vm.with("walker=both").flags("-Xint").run(Lines.class).ok().report();
         Check.atLeast(both.signalsIn(Lines.MS) / 6, both.agreement("other_line", "samples"), "samples of which AsyncGetCallTrace has another line");
+        return both;
     }
 
     /** Calls, exceptions and what the VM does for a program: next to nothing is without a stack that holds. */
-    private static void everything(String mode, String... flags) {
-        Report without = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags(flags).run(Calls.class).ok().report();
-        Report with = Vm.with("walker=both,witness=200/s,threads=^" + THREAD + "$").flags(flags).run(Calls.class).ok().report();
+    private static void everything(Pace pace, String mode, String... flags) {
+        long millis = pace.millis(Calls.MS);
+        String stint = Long.toString(millis);
+        Report without = pace.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags(flags).run(Calls.class, stint).ok().report();
+        Report with = pace.with("walker=both,witness=400/s,threads=^" + THREAD + "$").flags(flags).run(Calls.class, stint).ok().report();
         Check.atLeast(0.02 * javaSamples(without), bad(without), mode + " samples that AsyncGetCallTrace has no right stack for");
         Check.atMost(0.25 * bad(without) / javaSamples(without) * javaSamples(with), bad(with), mode + " samples without a stack that holds");
         Check.equal(0L, without.agreement("same", "samples"), "accounts that were compared without a second walker");
@@ -79,14 +83,14 @@ public class OwnWalker {
         JsonObject grade = with.json.getAsJsonObject("witness").getAsJsonObject("all_but_top");
         long asked = grade.get("asked").getAsLong();
         if (Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1) {
-            WEATHER.enough(10, asked, with, Calls.MS, mode + " stacks that the JVM itself was asked about");
+            WEATHER.enough(10, asked, with, millis, mode + " stacks that the JVM itself was asked about");
         }
         Check.atMost(Math.max(1, 0.02 * asked), asked - grade.get("agreed").getAsLong(), "of them, that differed");
     }
 
     /** AsyncGetCallTrace is not needed. */
-    private static void alone() {
-        Report report = Vm.with("walker=own,threads=^" + THREAD + "$").run(Calls.class).ok().report();
+    private static void alone(Pace pace) {
+        Report report = pace.with("walker=own,threads=^" + THREAD + "$").run(Calls.class, Long.toString(pace.millis(Calls.MS))).ok().report();
         Check.atMost(0.02 * javaSamples(report), bad(report), "samples without a stack that holds, by the own walker alone");
         Check.that(report.engineNotes().stream().noneMatch(note -> note.contains("own walker") && note.contains("no more")),
             "the own walker was switched off: " + report.engineNotes());
@@ -94,7 +98,7 @@ public class OwnWalker {
 
     /** It has another stack than the JVM, for it is broken on purpose: it finds that out by itself, walks no more, and says so. */
     private static void wrong() {
-        Report report = Vm.with("walker=own,recovery=off,break=gap,threads=^" + THREAD + "$").run(Calls.class).ok().report();
+        Report report = Vm.with("walker=own,recovery=off,break=gap,threads=^" + THREAD + "$").run(Calls.class, WRONG_MS).ok().report();
         Check.that(report.engineNotes().stream().anyMatch(note -> note.contains("own walker") && note.contains("walked no more")),
             "nobody noticed that the own walker is wrong: " + report.engineNotes());
         Check.atLeast(0.9 * javaSamples(report), report.unwalkedCodes().getOrDefault("stopped", 0L), "samples that it had no stack for since");
@@ -114,9 +118,11 @@ public class OwnWalker {
     }
 
     private static final String THREAD = "worker";
+    /** It is found out before the thread begins. */
+    private static final String WRONG_MS = "300";
 
     static class Lines {
-        private static final long MS = 600;
+        private static final long MS = 300;
 
         public static void main(String[] args) {
             Stint stint = new Stint(MS);
@@ -146,19 +152,21 @@ public class OwnWalker {
     }
 
     static class Calls {
+        /** At an interval of 1 ms. */
         private static final long MS = 1_000;
         static volatile int sink;
         /** It lies on the stack where a return address may lie, and no memory is there. */
         private static final long ARGUMENT = 0x7fff_0000_1000L;
 
         public static void main(String[] args) throws InterruptedException {
-            Thread thread = new Thread(Calls::work, THREAD);
+            long millis = Long.parseLong(args[0]);
+            Thread thread = new Thread(() -> work(millis), THREAD);
             thread.start();
             thread.join();
         }
 
-        private static void work() {
-            Stint stint = new Stint(MS);
+        private static void work(long millis) {
+            Stint stint = new Stint(millis);
             StringBuilder text = new StringBuilder();
             while (stint.isOn()) {
                 sink = calls(20, ARGUMENT) + thrown(20);

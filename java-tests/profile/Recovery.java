@@ -12,13 +12,11 @@
  * @run main/timeout=200 Recovery
  */
 
-import java.util.List;
-
 import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
-import dev.vouch.test.Profile;
+import dev.vouch.test.Pace;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
@@ -30,45 +28,53 @@ public class Recovery {
     private static final String LOST = "[a method that is being entered or left]";
     private static final String[] STRATEGIES = {"left_java", "top", "probe", "frame_pointer"};
 
-    /** By design, of the thread that works. */
+    /** By design, of the thread that works, at an interval of 1 ms. */
     private static final long MS = 1_500;
+    /** Where half of all samples have no stack, or some of them are tried in another way, it shows in less. */
+    private static final String BARE_MS = "600";
+    private static final String CHOSEN_MS = "300";
     private static final Weather WEATHER = new Weather();
 
     public static void main(String[] args) {
-        copies();
-        interpreted();
+        Pace pace = copies();
+        interpreted(pace);
         chosen();
         WEATHER.tell();
     }
 
-    /** Time in the JVM's own code is shown under the method that called it. */
-    private static void copies() {
-        Run without = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").run(Copies.class).ok();
+    /** Time in the JVM's own code is shown under the method that called it. Gives the pace that is possible here. */
+    private static Pace copies() {
+        Run without = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").run(Copies.class, BARE_MS).ok();
         Report bare = without.report();
         Check.atLeast(0.3 * javaSamples(bare), bare.samples("unwalked"), "samples without a stack, if nothing is recovered");
         Check.equal(0L, recovered(bare, "tried"), "contexts that were repaired without recovery");
-        Check.atMost(share(without) - 0.15, shown(without.profile()), "share of the copying that is shown without recovery");
+        Check.atMost(share(without) - 0.15, shown(without), "share of the copying that is shown without recovery");
 
-        Run with = Vm.with("walker=asgct,witness=200/s,threads=^" + THREAD + "$").run(Copies.class).ok();
+        Pace pace = Pace.of(bare);
+        long millis = pace.millis(MS);
+        Run with = pace.with("walker=asgct,witness=400/s,threads=^" + THREAD + "$").run(Copies.class, Long.toString(millis)).ok();
         Report report = with.report();
         Check.atMost(0.02 * javaSamples(report), report.samples("unwalked") + report.samples("refuted"), "samples without a stack that holds");
         // Four standard deviations and a half, and what a slice of the work is longer than it says.
         double tolerance = 0.02 + 4.5 * 0.5 / Math.sqrt(report.walked());
-        Check.near(share(with), shown(with.profile()), tolerance, "share of the copying that is shown");
+        Check.near(share(with), shown(with), tolerance, "share of the copying that is shown");
         Check.atLeast(0.3 * javaSamples(report), recovered(report, "proven") + recovered(report, "plausible"), "stacks that were recovered");
         Check.atMost(recovered(report, "tried"), recovered(report, "walked"), "contexts that gave a stack");
         Check.equal(recovered(report, "walked"), recovered(report, "proven") + recovered(report, "plausible") + recovered(report, "refuted"),
             "what became of the stacks that were held to the bytecode");
         Check.contains(String.join("\n", with.vouchLines()), " % has its stack by recovery", "summary");
-        whatTheJvmSays(report);
+        whatTheJvmSays(report, millis);
+        return pace;
     }
 
     /** Interpreted calls: mostly entries and returns. */
-    private static void interpreted() {
-        Report bare = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class).ok().report();
+    private static void interpreted(Pace pace) {
+        long millis = pace.millis(MS);
+        String stint = Long.toString(millis);
+        Report bare = pace.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, stint).ok().report();
         Check.atLeast(0.01 * javaSamples(bare), bare.samples("unwalked"), "interpreted samples without a stack, if nothing is recovered");
 
-        Run run = Vm.with("walker=asgct,witness=200/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class).ok();
+        Run run = pace.with("walker=asgct,witness=400/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, stint).ok();
         Report report = run.report();
         Check.atMost(0.3 * bare.samples("unwalked") / javaSamples(bare) * javaSamples(report), report.samples("unwalked") + report.samples("refuted"),
             "interpreted samples without a stack that holds");
@@ -82,12 +88,12 @@ public class Recovery {
             }
         }
         Check.atLeast(0.02 * javaSamples(report), lost, "stacks that say that they lost the frame on top");
-        whatTheJvmSays(report);
+        whatTheJvmSays(report, millis);
     }
 
     /** One strategy alone. */
     private static void chosen() {
-        Report report = Vm.with("walker=asgct,recovery=top,threads=^" + THREAD + "$").run(Copies.class).ok().report();
+        Report report = Vm.with("walker=asgct,recovery=top,threads=^" + THREAD + "$").run(Copies.class, CHOSEN_MS).ok().report();
         JsonObject recovery = report.json.getAsJsonObject("recovery");
         for (String strategy : STRATEGIES) {
             long tried = recovery.getAsJsonObject(strategy).get("tried").getAsLong();
@@ -96,14 +102,14 @@ public class Recovery {
     }
 
     /** GetStackTrace of the same thread, as far as that was possible. */
-    private static void whatTheJvmSays(Report report) {
+    private static void whatTheJvmSays(Report report, long millis) {
         JsonObject witness = report.json.getAsJsonObject("witness");
         JsonObject grade = witness.getAsJsonObject("all_but_top");
         long asked = grade.get("asked").getAsLong();
         if (Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1) {
             String what = "stacks that the JVM itself was asked about";
             Check.atLeast(0.5 * (witness.get("asked").getAsLong() - report.lateWitnesses()), asked, what);
-            WEATHER.enough(10, asked, report, MS, what);
+            WEATHER.enough(10, asked, report, millis, what);
         }
         Check.atMost(Math.max(1, 0.02 * asked), asked - grade.get("agreed").getAsLong(), "of them, that differed");
     }
@@ -128,14 +134,14 @@ public class Recovery {
     }
 
     /** What the profile says. A sample that a machine which stood has made heavy is worth no more than the program has it, either. */
-    private static double shown(Profile profile) {
-        List<Sample> samples = profile.samples();
-        long copies = weight(samples, "Recovery$Copies.copies");
-        return 1.0 * copies / (copies + weight(samples, "Recovery$Copies.adds"));
+    private static double shown(Run run) {
+        double copies = weight(run, "Recovery$Copies.copies");
+        return copies / (copies + weight(run, "Recovery$Copies.adds"));
     }
 
-    private static long weight(List<Sample> samples, String function) {
-        return samples.stream().filter(sample -> sample.has(function)).mapToLong(sample -> Math.min(sample.weight, Stint.LONGEST_MS)).sum();
+    private static double weight(Run run, String function) {
+        double most = Stint.LONGEST_MS * 1e3 / run.report().intervalUs();
+        return run.profile().samples().stream().filter(sample -> sample.has(function)).mapToDouble(sample -> Math.min(sample.weight, most)).sum();
     }
 
     private static final String THREAD = "worker";
@@ -153,17 +159,18 @@ public class Recovery {
         private static final int SLICE_MS = 10;
 
         public static void main(String[] args) throws InterruptedException {
-            inThread(Copies::work);
+            long millis = Long.parseLong(args[0]);
+            inThread(() -> work(millis));
         }
 
-        private static void work() {
+        private static void work(long millis) {
             // However slow a machine's memory is: what is copied by compiled code is copied by a stub.
             for (int i = 0; i < 200_000; i++) {
                 copy(100);
             }
             long copying = 0;
             long adding = 0;
-            while (copying + adding < MS * 1_000_000) {
+            while (copying + adding < millis * 1_000_000) {
                 copying += worked(copies());
                 adding += worked(adds());
             }
@@ -200,11 +207,12 @@ public class Recovery {
         static volatile int sink;
 
         public static void main(String[] args) throws InterruptedException {
-            inThread(Calls::work);
+            long millis = Long.parseLong(args[0]);
+            inThread(() -> work(millis));
         }
 
-        private static void work() {
-            Stint stint = new Stint(MS);
+        private static void work(long millis) {
+            Stint stint = new Stint(millis);
             while (stint.isOn()) {
                 sink = calls(12);
             }

@@ -53,11 +53,11 @@ public class Witness {
     }
 
     private static void walks() {
-        Run run = Vm.with("witness=200/s,threads=^" + THREAD + "$").run(Program.class).ok();
+        Run run = Vm.with("witness=500/s,threads=^" + THREAD + "$").run(Program.class, Long.toString(WALKS_MS)).ok();
         JsonObject sound = witness(run);
         Report report = run.report();
         int asked = number(sound, "asked");
-        if (WEATHER.enough(50, asked, report, MS, "samples that were witnessed")) {
+        if (WEATHER.enough(50, asked, report, WALKS_MS, "samples that were witnessed")) {
             // AsyncGetCallTrace lies now and then, and where nothing but the root can be told more often than elsewhere: so of all.
             int rootsThatDiffer = count(sound, "root_only", "asked") - count(sound, "root_only", "agreed");
             Check.atMost(0.02 * (asked - number(sound, "gone")), rootsThatDiffer, "roots that differ");
@@ -66,16 +66,16 @@ public class Witness {
         if (STAYS) {
             // Who is held up by somebody else's work is too late to see that the thread will stop.
             Check.atLeast(0.5 * (asked - report.lateWitnesses()), whole(sound), "witnesses of more than the root");
-            if (WEATHER.enough(20, whole(sound), report, MS, "witnesses of more than the root")) {
+            if (WEATHER.enough(20, whole(sound), report, WALKS_MS, "witnesses of more than the root")) {
                 Check.atLeast(0.98 * whole(sound), count(sound, "exact", "agreed") + count(sound, "all_but_top", "agreed"), "of them, that agreed");
             }
             Check.atLeast(DEPTH / 2 * whole(sound), count(sound, "exact", "frames") + count(sound, "all_but_top", "frames"), "frames that were compared");
         }
 
-        Run gaps = Vm.with("witness=200/s,break=gap,threads=^" + THREAD + "$").run(Program.class).ok();
+        Run gaps = Vm.with("witness=500/s,break=gap,threads=^" + THREAD + "$").run(Program.class, Long.toString(WALKS_MS)).ok();
         JsonObject gap = witness(gaps);
         if (STAYS) {
-            if (WEATHER.enough(50, whole(gap), gaps.report(), MS, "walks with a gap that were witnessed")) {
+            if (WEATHER.enough(50, whole(gap), gaps.report(), WALKS_MS, "walks with a gap that were witnessed")) {
                 Check.atMost(0.05 * whole(gap), count(gap, "exact", "agreed") + count(gap, "all_but_top", "agreed"), "walks with a gap that were taken for sound");
             }
             JsonArray told = gap.getAsJsonArray("contradictions");
@@ -153,6 +153,8 @@ public class Witness {
 
     private static final int DEPTH = 60;
     private static final long MS = 1_500;
+    /** At 500 witnesses a second, less what each takes: some 250. */
+    private static final long WALKS_MS = 750;
     /** One walk of so many is broken, for so long: a prime, since witnesses come at a stride, too. */
     private static final int EVERY = Scale.pick(11, 101);
     private static final int SECONDS = Scale.pick(3, 120);

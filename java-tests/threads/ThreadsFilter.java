@@ -23,7 +23,10 @@ import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
 public class ThreadsFilter {
-    private static final int EACH_MS = 150;
+    /** Of CPU time, of each thread under each of its names. */
+    private static final String EACH_MS = "100";
+    /** Eight times as much in all: dozens of samples at least, if any were taken. */
+    private static final String LITTLE_MS = "30";
 
     public static void main(String[] args) {
         for (String engine : new String[] {"perf", "timer", "itimer"}) {
@@ -33,7 +36,7 @@ public class ThreadsFilter {
     }
 
     private static void filtered(String engine) {
-        Run run = Vm.with("interval=1ms,threads=^wanted.*[0-9]$,engine=" + engine).run(Program.class).ok();
+        Run run = Vm.with("interval=1ms,threads=^wanted.*[0-9]$,engine=" + engine).run(Program.class, EACH_MS).ok();
         Profile profile = run.profile();
         for (String name : new String[] {"wanted 1", "wanted 2", "wanted 3"}) {
             Report.ThreadRow row = run.report().thread(name);
@@ -51,13 +54,16 @@ public class ThreadsFilter {
     }
 
     private static void nobody() {
-        Run run = Vm.with("threads=^nobody$").run(Program.class).ok();
+        Run run = Vm.with("threads=^nobody$").run(Program.class, LITTLE_MS).ok();
         Check.equal(0, run.report().signals(), "signals where no thread matches");
         Check.contains(run.vouchLines().toString(), "no samples were taken", "summary");
     }
 
     static class Program {
+        private static int millis;
+
         public static void main(String[] args) throws InterruptedException {
+            millis = Integer.parseInt(args[0]);
             List<Thread> threads = new ArrayList<>();
             for (String name : new String[] {"wanted 1", "other 1", "wanted 2", "wanted", "unwanted 4"}) {
                 threads.add(new Thread(() -> burn(name), name));
@@ -76,7 +82,7 @@ public class ThreadsFilter {
         }
 
         private static void burn(String name) {
-            System.out.println(name + "=" + Burn.millis(EACH_MS));
+            System.out.println(name + "=" + Burn.millis(millis));
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
 
 /// The share of bad stacks in the time of a report's samples of Java code.
 fn bad(report: &TrustReport) -> f64 {
-    let fates = &report.weight_ms.fates;
+    let fates = report.weights();
     let bad = fates.refuted + fates.unwalked;
     bad / (bad + fates.proven + fates.plausible)
 }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_report_is_as_bad_as_its_time_without_a_stack_that_holds() {
         let mut report = TrustReport::default();
-        let fates = &mut report.weight_ms.fates;
+        let fates = &mut report.weight_ms.get_or_insert_default().fates;
         (fates.proven, fates.plausible, fates.refuted, fates.unwalked) = (90.0, 6.0, 1.0, 3.0);
         (fates.outside, fates.dropped) = (1_000.0, 1_000.0);
         assert!((bad(&report) - 0.04).abs() < 1e-9);

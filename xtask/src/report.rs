@@ -87,11 +87,11 @@ pub mod tests {
     pub fn report(major: u32, mode: &str, program: &str) -> Of {
         let mut report = TrustReport {
             samples: Signals { signals: 1_000, ..Signals::default() },
-            weight_ms: Signals { signals: 2_000.0, ..Signals::default() },
+            weight_ms: Some(Signals { signals: 2_000.0, ..Signals::default() }),
             ..TrustReport::default()
         };
         report.samples.fates.refuted = 20;
-        let fates = &mut report.weight_ms.fates;
+        let fates = &mut report.weight_ms.get_or_insert_default().fates;
         (fates.proven, fates.plausible, fates.refuted) = (1_500.0, 80.0, 20.0);
         (fates.unwalked, fates.outside) = (100.0, 300.0);
         report.conservation.ratio = Some(0.998);

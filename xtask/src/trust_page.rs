@@ -1,6 +1,6 @@
 //! What Vouch says of real programs, as docs/proof.md has it: fates, refutations, the power of proof and its cost.
 
-use vouch_report::{Power, float, grouped};
+use vouch_report::{Power, Signals, float, grouped};
 
 use crate::report::{Of, kinds, percent, share, table};
 
@@ -56,7 +56,7 @@ pub fn page(reports: &[Of]) -> String {
 }
 
 fn fates(of: &Of) -> Vec<String> {
-    let (weight, fates) = (of.report.weight_ms.signals, of.report.weight_ms.fates);
+    let Signals { signals: weight, fates } = of.report.weight_ms.unwrap_or_default();
     let walked = fates.proven + fates.plausible + fates.refuted;
     let shares = [fates.proven, fates.plausible, fates.refuted, fates.unwalked, fates.outside];
     std::iter::once(grouped(of.report.samples.signals))

@@ -4,7 +4,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Type, Value};
-use vouch_report::{float, millis};
+use vouch_report::{Clock, float, millis};
 
 use crate::kinds;
 use crate::seen::{Seen, ThreadId, add};
@@ -127,7 +127,9 @@ impl Cpu {
     /// The CPU time of each thread of which both are told: by its events, and by its samples.
     pub fn times(&self, seen: &Seen, told: &Told) -> HashMap<ThreadId, Time> {
         let mut times: HashMap<ThreadId, Time> = HashMap::new();
-        let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && !kinds::is_wall(name));
+        // async-profiler's may be by the wall clock, or by what is no time at all.
+        let other = |name: &str| told.clock(name) == Some(Clock::Wall) || told.event_of(name).is_some();
+        let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && !other(name));
         let cpu: Vec<_> = cpu.filter_map(|(name, _)| Some((name, told.periods.get(name)?))).collect();
         let Some(processors) = told.processors().filter(|_| !cpu.is_empty()) else { return times };
         for (thread, charged) in self.threads.iter().filter(|(_, charged)| charged.share_ns > 0.0) {

@@ -198,7 +198,8 @@ impl Audit {
         if more_damage > 0 {
             damage.push(format!("and {more_damage} more"));
         }
-        let mut notes = Vec::new();
+        // First: without it all figures are taken for others.
+        let mut notes: Vec<String> = told.counts_no_time(&seen).into_iter().collect();
         if twice > 0 {
             notes.push(format!("{twice} chunks are there more than once, and were counted once"));
         }

@@ -49,8 +49,9 @@ pub struct Plan {
     kinds: Vec<Shown>,
     /// In which samples are weighed.
     pub interval_ns: u64,
-    /// By which clock, if that is told.
+    /// By which clock, if that is told, or what they count that is no time.
     pub clock: Option<Clock>,
+    pub event: Option<String>,
     /// What is not shown, in sentences.
     pub remarks: Vec<String>,
 }
@@ -76,12 +77,15 @@ impl Plan {
             Some(wanted) => Some(clock(wanted)),
             None => clocks.first().copied(),
         };
+        let event = shown.and_then(|shown| told.event_of(shown));
         let count = |name: &str| report.kinds.get(name).map_or(0, |kind| kind.fates.signals);
         let mut interval: Option<Period> = None;
         let (mut crowded, mut left_out) = (0_u64, 0);
         let kinds = seen.kinds.iter().map(|(name, kind)| match kind.samples {
             true if Some(clock(name)) == shown => {
-                let period = told.periods.get(name).copied().unwrap_or(Period::of(INTERVAL_NS));
+                // What counts no time has one length in the timeline, whatever else is told.
+                let period = told.periods.get(name).copied().filter(|_| event.is_none());
+                let period = period.unwrap_or(Period::of(INTERVAL_NS));
                 interval = Some(interval.map_or(period, |known| known.and(period)));
                 Shown::Samples(period.least_ns)
             }
@@ -119,7 +123,7 @@ impl Plan {
         let interval_ns =
             interval.map_or(INTERVAL_NS, |all| all.common_ns.max(all.least_ns / FINE)).max(LEAST_NS);
         let clock = shown.and_then(|shown| told.clock(shown));
-        Ok(Self { kinds, interval_ns, clock, remarks })
+        Ok(Self { kinds, interval_ns, clock, event, remarks })
     }
 
     /// How the events of a kind are shown; None: there was none when it was audited.

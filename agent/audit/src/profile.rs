@@ -363,7 +363,7 @@ impl Profile {
             pid: told.pid,
             process_name: program,
             arguments: report.command,
-            report: TrustReport { clock: plan.clock, ..TrustReport::of(&recording, run) },
+            report: TrustReport::of(&recording, run).taken_by(plan.clock, plan.event),
             ..Meta::default()
         };
         Ok((recording, meta))

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vouch_jfr::{Chunk, Event, Value};
-use vouch_report::Clock;
+use vouch_report::{Clock, grouped, shortened};
 
 use crate::Whose;
 use crate::kinds;
@@ -31,8 +31,8 @@ pub struct Told {
     pub recordings: Vec<String>,
     /// What tells one run from another.
     runs: BTreeSet<String>,
-    /// What async-profiler was to sample, and how often.
-    event: String,
+    /// What async-profiler was to sample, in each of the files, and how often.
+    events: BTreeSet<String>,
     interval: Option<u64>,
     /// How often there is a sample, in nanoseconds, by its kind.
     pub periods: BTreeMap<String, Period>,
@@ -101,8 +101,21 @@ const SETTINGS_WITHIN: usize = 10_000;
 const BY_CPU_TIME: [&str; 3] = ["cpu", "itimer", "ctimer"];
 /// and the other one.
 const BY_WALL: &str = "wall";
+/// No more of an event's name is told: it may be that of a method.
+const NAME: usize = 60;
+/// Nor of more events.
+const NAMES: usize = 3;
 /// async-profiler's limit, unless it says another one.
 const DEPTH: usize = 2_048;
+
+/// The clock that async-profiler samples by, if this event of its is one: all others have nothing to do with time.
+fn clock_of(event: &str) -> Option<Clock> {
+    match event {
+        BY_WALL => Some(Clock::Wall),
+        event if BY_CPU_TIME.contains(&event) => Some(Clock::Cpu),
+        _ => None,
+    }
+}
 
 impl Told {
     /// True if events of this kind say something of the run.
@@ -171,13 +184,15 @@ impl Told {
                 let period = humantime::parse_duration(value).ok().map(|period| period.as_nanos());
                 self.period(of, period.and_then(|ns| u64::try_from(ns).ok()));
             }
-            "event" => value.clone_into(&mut self.event),
+            "event" if !value.is_empty() => {
+                self.events.insert(value.to_owned());
+            }
             "interval" => self.interval = value.parse().ok(),
             "wall" => self.period(kinds::WALL, value.parse().ok()),
             _ => {}
         }
         // Of other events it says how many of them there are to a sample.
-        if self.clock(kinds::EXECUTION).is_some() {
+        if !self.events.is_empty() && self.event_of(kinds::EXECUTION).is_none() {
             self.period(kinds::EXECUTION, self.interval);
         }
     }
@@ -188,10 +203,37 @@ impl Told {
             kind if kinds::is_cpu_time(kind) => Some(Clock::Cpu),
             kind if kinds::is_wall(kind) => Some(Clock::Wall),
             // async-profiler's, by whatever it samples; Flight Recorder looks at a few threads in Java now and then, which is neither.
-            kinds::EXECUTION if self.event == BY_WALL => Some(Clock::Wall),
-            kinds::EXECUTION if BY_CPU_TIME.contains(&self.event.as_str()) => Some(Clock::Cpu),
+            kinds::EXECUTION => {
+                let mut clocks = self.events.iter().map(|event| clock_of(event));
+                let first = clocks.next()??;
+                // Of two clocks nobody can tell which sample is by which.
+                clocks.all(|clock| clock == Some(first)).then_some(first)
+            }
             _ => None,
         }
+    }
+
+    /// What samples of this kind count, if it is no time: the event that they were taken by, or several of which nobody can tell which sample
+    /// is by which.
+    pub fn event_of(&self, kind: &str) -> Option<String> {
+        let counts = kind == kinds::EXECUTION && self.events.iter().any(|event| clock_of(event).is_none());
+        counts.then(|| {
+            let mut names: Vec<String> =
+                self.events.iter().take(NAMES).map(|event| shortened(event, NAME)).collect();
+            names.extend((self.events.len() > NAMES).then(|| "others".to_owned()));
+            names.join(" and ")
+        })
+    }
+
+    /// That samples count no time, for a reader who would take them for it.
+    pub fn counts_no_time(&self, seen: &Seen) -> Option<String> {
+        let kind = kinds::EXECUTION;
+        let event = self.event_of(kind).filter(|_| seen.kinds.contains_key(kind))?;
+        let each = self.interval.filter(|each| *each > 1 && self.events.len() == 1);
+        let each = each.map_or_else(String::new, |each| format!(", one for each {}", grouped(each)));
+        Some(format!(
+            "samples {kind} are of {event}{each}, and of no time: they are counted, and shares are of their number"
+        ))
     }
 
     /// At so many frames async-profiler ends a stack, by a chunk's settings.

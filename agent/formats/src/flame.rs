@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use inferno::flamegraph::{Options, from_lines};
 use vouch_recording::Recording;
-use vouch_report::{float, plain};
+use vouch_report::plain;
 
 use crate::meta::Meta;
 use crate::tree::{Names, Tree};
@@ -33,8 +33,8 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
         format!("{} {}", frames.join(";"), weights[leaf])
     };
     let lines: Vec<String> = (0..rows.len()).filter(|node| weights[*node] > 0).map(line).collect();
-    let interval_ms = float(meta.report.run.interval_ns) / 1e6;
-    let mut options = options(format!("{} of {}", meta.report.time(), plain(&meta.product)), interval_ms);
+    let title = format!("{} of {}", meta.report.time(), plain(&meta.product));
+    let mut options = options(title, meta.report.interval_ms());
     options.subtitle = Some(meta.report.fates());
     let mut out = BufWriter::with_capacity(64 << 10, out);
     draw(&mut options, &lines, &mut out)?;
@@ -68,12 +68,12 @@ pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, long: i
     }
 }
 
-/// How it is drawn; a sample stands for so many milliseconds.
-pub fn options(title: String, interval_ms: f64) -> Options<'static> {
+/// How it is drawn; a sample stands for so many milliseconds, or is counted.
+pub fn options(title: String, interval_ms: Option<f64>) -> Options<'static> {
     let mut options = Options::default();
     options.title = title;
-    "ms".clone_into(&mut options.count_name);
-    options.factor = interval_ms;
+    interval_ms.map_or("samples", |_| "ms").clone_into(&mut options.count_name);
+    options.factor = interval_ms.unwrap_or(1.0);
     // The same run has the same picture.
     options.deterministic = true;
     options

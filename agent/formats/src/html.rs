@@ -61,7 +61,8 @@ struct Data<'a> {
 struct About<'a> {
     product: &'a str,
     command: &'a str,
-    interval_ms: f64,
+    /// Null where samples count no time.
+    interval_ms: Option<f64>,
 }
 
 impl Serialize for Data<'_> {
@@ -71,7 +72,7 @@ impl Serialize for Data<'_> {
         let about = About {
             product: &meta.product,
             command: &meta.arguments,
-            interval_ms: std::time::Duration::from_nanos(run.interval_ns).as_secs_f64() * 1e3,
+            interval_ms: meta.report.interval_ms(),
         };
         let mut data = serializer.serialize_struct("data", 7)?;
         data.serialize_field("meta", &about)?;

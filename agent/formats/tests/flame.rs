@@ -73,6 +73,19 @@ fn its_title_says_of_what_time_it_is() {
 }
 
 #[test]
+fn what_counts_no_time_has_no_milliseconds() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    busy_thread(&mut recording, "main", stack, 8);
+    let (mut meta, mut text) = (meta(), Vec::new());
+    meta.report = meta.report.taken_by(None, Some("cache-misses".to_owned()));
+    Format::of(".svg").unwrap().write(&recording, &meta, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("samples of cache-misses of shop.Main"), "{text}");
+    assert!(text.contains("<title>main (8 samples, 100"), "{text}");
+}
+
+#[test]
 fn more_text_than_a_picture_should_have_is_fewer_frames() {
     let mut recording = Recording::new();
     for number in 0..600 {

@@ -26,9 +26,9 @@ const WIDEST: usize = 40;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextsReport {
-    /// CPU time of samples with a context, and of those without one whose thread ran Java.
+    /// CPU time of samples with a context, and of those without one whose thread ran Java; null where samples stand for no time.
     pub with_ms: f64,
-    pub without_ms: f64,
+    pub without_ms: Option<f64>,
     /// How many contexts samples have met.
     pub met: u64,
     /// How often the program named one that there was no room for.
@@ -114,7 +114,7 @@ impl ContextsReport {
         kinds.sort_by(|one, other| other.cpu_ms.total_cmp(&one.cpu_ms));
         Self {
             with_ms: intervals_ms(with.weight, interval_ns),
-            without_ms: intervals_ms(without.weight, interval_ns),
+            without_ms: Some(intervals_ms(without.weight, interval_ns)),
             met,
             left_out,
             kinds,

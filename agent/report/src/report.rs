@@ -24,8 +24,12 @@ pub struct TrustReport {
     /// By which another profiler has sampled, as far as that is told; none: Vouch's own, CPU time's, if it has no recorder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+    /// What its samples count where that is no time, by the recorder's own word; then there is no clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
     pub samples: Signals<u64>,
-    pub weight_ms: Signals<f64>,
+    /// Null where they stand for no time.
+    pub weight_ms: Option<Signals<f64>>,
     pub conservation: Conservation,
     /// Whose CPU time it was, as far as the program has told.
     #[serde(default)]
@@ -401,8 +405,8 @@ pub struct ThreadReport {
     pub tid: u64,
     /// What the kernel charged it; null if it was not asked in time.
     pub cpu_ms: Option<f64>,
-    /// What its samples stand for, whatever became of them.
-    pub sampled_ms: f64,
+    /// What its samples stand for, whatever became of them; null where that is no time.
+    pub sampled_ms: Option<f64>,
     /// Sampled of charged; null where nothing was charged.
     pub conserved: Option<f64>,
     pub samples: u64,
@@ -419,7 +423,7 @@ impl ThreadReport {
             name: thread.name().to_owned(),
             tid: thread.tid(),
             cpu_ms,
-            sampled_ms,
+            sampled_ms: Some(sampled_ms),
             conserved: cpu_ms.and_then(|cpu_ms| Conservation::of(cpu_ms, sampled_ms).ratio),
             samples: tally.samples.sum(),
             refuted: tally.samples.refuted,
@@ -437,20 +441,26 @@ impl TrustReport {
         let threads: Vec<_> =
             recording.threads().iter().map(|thread| ThreadReport::of(thread, interval_ns)).collect();
         // Those whose time the kernel told.
-        let charged = threads.iter().filter_map(|thread| Some((thread.cpu_ms?, thread.sampled_ms)));
+        let charged = threads.iter().filter_map(|thread| Some((thread.cpu_ms?, thread.sampled_ms?)));
         let (cpu, sampled) = charged.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
         let contexts = ContextsReport::of(recording, interval_ns, run.contexts_left_out);
         let Delivered { signals, weight } = run.delivered;
         Self {
             run,
             clock: None,
+            event: None,
             samples: Signals { signals, fates: tally.samples },
-            weight_ms: Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) },
+            weight_ms: Some(Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) }),
             conservation: Conservation::of(cpu, sampled),
             contexts,
             threads,
             bytes_recorded: recording.bytes(),
         }
+    }
+
+    /// What shares are of: the time that samples stand for, or else their number.
+    pub fn weights(&self) -> ByFate<f64> {
+        self.weight_ms.map_or_else(|| self.samples.fates.map(float), |weight| weight.fates)
     }
 
     /// Writes the report as JSON, for machines.

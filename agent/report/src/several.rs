@@ -365,9 +365,18 @@ impl Add for Run {
 
 impl Add for TrustReport {
     fn add(&mut self, more: Self) {
-        // What others have recorded is not put together, and so there is no other clock.
-        let Self { run, clock: _, samples, weight_ms, conservation, contexts, threads, bytes_recorded } =
-            more;
+        // What others have recorded is not put together, and so there is no other clock, and no event.
+        let Self {
+            run,
+            clock: _,
+            event: _,
+            samples,
+            weight_ms,
+            conservation,
+            contexts,
+            threads,
+            bytes_recorded,
+        } = more;
         self.run.add(run);
         self.samples.add(samples);
         self.weight_ms.add(weight_ms);

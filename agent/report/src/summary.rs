@@ -93,15 +93,16 @@ impl TrustReport {
         all.filter_map(|(label, value)| Some((label, value?)))
     }
 
-    /// `6,761 (30.6 %)`: its samples, and what share of the time they stand for; none if there are none.
+    /// `6,761 (30.6 %)`: its samples, and what share of the time they stand for, or of all samples; none if there are none.
     fn fate(&self, fate: Fate) -> Option<String> {
         let samples = self.samples.fates.get(fate);
-        let share = 100.0 * self.weight_ms.fates.get(fate) / self.weight_ms.fates.sum();
+        let weights = self.weights();
+        let share = 100.0 * weights.get(fate) / weights.sum();
         (samples > 0).then(|| format!("{} ({})", grouped(samples), percent(share)))
     }
 
     fn told_contexts(&self) -> Option<String> {
-        self.contexts.line(self.weight_ms.fates.sum())
+        self.contexts.line(self.weights().sum())
     }
 
     /// What held the program up.
@@ -112,7 +113,8 @@ impl TrustReport {
     fn size(&self) -> String {
         if let Some(recorder) = &self.run.recorder {
             let (signals, wall) = (grouped(self.samples.signals), duration(self.run.wall_ms));
-            return format!("{signals} samples in {wall} of wall time, by {recorder}; audited by Vouch");
+            let samples = if self.event.is_some() { self.time() } else { "samples".into() };
+            return format!("{signals} {samples} in {wall} of wall time, by {recorder}; audited by Vouch");
         }
         let rarer = self.run.sampled_interval_us.filter(|_| self.run.is_rarer());
         let stride = rarer.map_or_else(String::new, |sampled| format!(" every {sampled:.0} us"));
@@ -164,7 +166,7 @@ impl TrustReport {
     /// The time whose stacks recovery has found.
     fn recovered(&self) -> Option<String> {
         let weight: f64 = self.run.recovery.values().map(|strategy| strategy.weight_ms).sum();
-        let share = 100.0 * weight / self.weight_ms.fates.sum();
+        let share = 100.0 * weight / self.weights().sum();
         (weight > 0.0).then(|| format!("{} has its stack by recovery", percent(share)))
     }
 

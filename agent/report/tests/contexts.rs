@@ -36,7 +36,10 @@ fn a_sample_counts_once_for_the_innermost_of_each_kind() {
     // Of the VM's own threads nobody expects a context.
     recording.sample(thread, Sample { weight: 100, fate: Fate::Outside, ..sample(9, any) });
     let contexts = report(&recording, 0).contexts;
-    assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met, contexts.left_out), (15.0, 5.0, 4, 0));
+    assert_eq!(
+        (contexts.with_ms, contexts.without_ms, contexts.met, contexts.left_out),
+        (15.0, Some(5.0), 4, 0)
+    );
     let [request, step] = contexts.kinds.as_slice() else { panic!("two kinds: {contexts:?}") };
     assert_eq!((request.class.as_str(), request.samples, request.cpu_ms), ("shop.Request", 4, 15.0));
     assert_eq!((step.label.as_str(), step.samples, step.cpu_ms), ("Step", 2, 6.0));
@@ -80,7 +83,7 @@ fn a_program_that_tells_of_no_context_is_told_nothing_of_them() {
     common::busy_thread(&mut recording, "main", any, 3);
     let report = report(&recording, 0);
     assert!(report.contexts.kinds.is_empty() && !report.summary(Files::default()).contains("context"));
-    assert!((report.contexts.without_ms - 3.0).abs() < 1e-9);
+    assert!((report.contexts.without_ms.unwrap() - 3.0).abs() < 1e-9);
 }
 
 #[test]
@@ -104,7 +107,7 @@ fn virtual_threads_are_told_apart_from_what_the_program_has_named() {
     recording.sample(collector, Sample { weight: 10, fate: Fate::Outside, ..sample(1, any) });
     let report = report(&recording, 0);
     let contexts = &report.contexts;
-    assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met), (5.0, 5.0, 1));
+    assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met), (5.0, Some(5.0), 1));
     let line = "[vouch] 25.0 % in a context; Request USER: moe 25.0 %; 45.0 % on 2 virtual threads: worker 25.0 %, [unnamed] 15.0 %, [unknown] 5.0 %\n";
     let summary = report.summary(Files::default());
     assert!(summary.contains(line), "{summary}");

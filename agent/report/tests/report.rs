@@ -164,6 +164,7 @@ fn each_key_is_explained() {
     let mut report = proven_report();
     report.run.recorder = Some("another profiler".to_owned());
     report.clock = Some(Clock::Wall);
+    report.event = Some("cache-misses".to_owned());
     report.run.runs_ms = Some(1.0);
     report.run.recording_file = Some(RecordingFile::default());
     let [first] = report.run.refutations.as_mut_slice() else { panic!("one refutation") };
@@ -206,7 +207,8 @@ fn the_fates_add_up() {
     assert_eq!((tally.samples.sum(), tally.weight.sum()), (28, 56));
     let report = report();
     assert_eq!(report.samples.signals, report.samples.fates.sum());
-    assert_eq!((report.weight_ms.signals, report.weight_ms.fates.dropped), (56.0, 20.0));
+    let weight = report.weight_ms.unwrap();
+    assert_eq!((weight.signals, weight.fates.dropped), (56.0, 20.0));
 }
 
 #[test]
@@ -265,8 +267,8 @@ fn what_recovery_brought_back_is_told_as_a_share_of_the_time() {
 fn a_thread_has_its_own_figures() {
     let [main, other] = &report().threads[..] else { panic!("two threads were recorded") };
     assert_eq!((main.name.as_str(), main.tid, main.cpu_ms), ("main", 7, Some(29.5)));
-    assert_eq!((main.samples, main.refuted, main.unwalked, main.sampled_ms), (15, 3, 4, 30.0));
-    assert_eq!((other.samples, other.sampled_ms, other.cpu_ms), (3, 6.0, None));
+    assert_eq!((main.samples, main.refuted, main.unwalked, main.sampled_ms), (15, 3, 4, Some(30.0)));
+    assert_eq!((other.samples, other.sampled_ms, other.cpu_ms), (3, Some(6.0), None));
     assert_eq!((main.conserved, other.conserved), (Some(1.0169), None));
     // Only the thread whose time the kernel told can say whether time was conserved.
     let all = report().conservation;

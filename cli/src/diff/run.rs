@@ -9,7 +9,7 @@ use regex_lite::Regex;
 use vouch_report::{TrustReport, float, grouped, plain};
 
 use crate::flame;
-use crate::profile::{Profile, Recorded, Sample};
+use crate::profile::{Counted, Profile, Recorded, Sample};
 use crate::tally::{Rows, Time};
 
 /// So many blocks, if the run is long enough for that.
@@ -22,14 +22,14 @@ pub struct Run {
     name: String,
     samples: u64,
     /// What its samples count.
-    time: &'static str,
-    /// All of that time in milliseconds, by block.
+    pub counted: Counted,
+    /// All of that time in milliseconds, by block; where it is no time, as if it were, for shares.
     pub all: Vec<f64>,
     /// What one sample stands for, on the average.
     pub sample_ms: f64,
     /// That of each method.
     pub methods: HashMap<String, Vec<f64>>,
-    /// Its stacks, if they are to be drawn, in microseconds.
+    /// Its stacks, if they are to be drawn, in microseconds, or as counts of what is no time.
     pub folded: Vec<String>,
     report: Option<TrustReport>,
     began: Option<String>,
@@ -43,7 +43,7 @@ type Circumstance = (&'static str, fn(&Run) -> String);
 pub const CIRCUMSTANCES: [Circumstance; 7] = [
     ("the command line", |run| run.of_report(|report| report.run.command.clone())),
     ("the JDK", |run| run.of_report(|report| report.run.jdk.clone())),
-    ("what their time is", |run| run.time.to_owned()),
+    ("what their samples count", |run| run.counted.what.to_string()),
     ("the engine", |run| run.of_report(|report| report.run.engine.clone())),
     ("the interval", |run| run.of_report(|report| format!("{} µs", report.run.interval_ns / 1000))),
     ("the options", |run| {
@@ -79,18 +79,19 @@ impl Run {
         }
         let methods = rows.names.into_iter().zip(methods);
         let report = profile.report();
+        let counted = profile.counted(report.as_ref());
         Ok(Self {
             name: path.display().to_string(),
             samples: samples.len() as u64,
-            time: profile.counted(report.as_ref()),
             sample_ms: all.iter().sum::<f64>() / float(samples.len() as u64),
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
             folded: if drawn {
-                flame::folded(&profile, &samples, micros(profile.meta.interval), unnumbered)
+                flame::folded(&profile, &samples, counted.each_ms.map_or(1, micros), unnumbered)
             } else {
                 Vec::new()
             },
+            counted,
             report,
             began: profile.began(),
             recorded: profile.recorded(),
@@ -122,10 +123,10 @@ impl Run {
         self.report.as_ref().map(of).unwrap_or_default()
     }
 
-    /// Of all time of Java code, in percent, what has no stack that holds.
+    /// Of all time of Java code, or of its samples, in percent, what has no stack that holds.
     pub fn without_stack(&self) -> f64 {
         self.report.as_ref().map_or(0.0, |report| {
-            let fates = &report.weight_ms.fates;
+            let fates = report.weights();
             100.0 * (fates.refuted + fates.unwalked + fates.dropped) / (fates.sum() - fates.outside).max(1e-9)
         })
     }
@@ -140,14 +141,19 @@ pub fn line(runs: &[Run], whole: bool) -> String {
     let millis: f64 = runs.iter().flat_map(|run| &run.all).sum();
     let samples = grouped(runs.iter().map(|run| run.samples).sum());
     let name = runs.first().map(|run| plain(&run.name)).unwrap_or_default();
-    let mut times = runs.iter().map(|run| run.time);
-    let time = times.next().filter(|first| times.all(|time| time == *first)).unwrap_or("time");
+    let mut times = runs.iter().map(|run| &*run.counted.what);
+    let time = times.next().filter(|first| times.all(|time| time == *first));
+    let all = if runs.iter().all(|run| run.counted.is_time()) {
+        format!("{millis:.0} ms of {} in {samples} samples", time.unwrap_or("time"))
+    } else {
+        format!("{samples} {}", time.unwrap_or("samples"))
+    };
     let (more, fates) = match runs {
         [_] if !whole => (String::new(), String::new()),
         [run] => (String::new(), run.of_report(|report| format!("; {}", report.fates()))),
         _ => (format!(" and {} more", runs.len() - 1), String::new()),
     };
-    format!("{name}{more}: {millis:.0} ms of {time} in {samples} samples{fates}")
+    format!("{name}{more}: {all}{fates}")
 }
 
 #[expect(

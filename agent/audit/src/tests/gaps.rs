@@ -2,7 +2,7 @@
 
 use super::program::{
     COLLECTOR, CPU_SAMPLE, FIRST, LOAD, MAIN, MAIN_THREAD, OPEN, RUN, SAMPLE, SUM, Shown, WALL, WORKER, at,
-    audit_of, load, period, processors, shown, start,
+    audit_of, load, period, processors, setting, shown, start,
 };
 use crate::report::ThreadReport;
 
@@ -69,6 +69,15 @@ fn two_clocks_tell_of_one_time() {
     let report = audit_of("clocks", [told(), vec![period(CPU_SAMPLE, "20 ms")]].concat(), &all);
     let sampled = thread(&report, "main").sampled_ms.unwrap();
     assert!((sampled - 2_000.0).abs() < 0.01, "{sampled} of two clocks: the one that tells more");
+}
+
+#[test]
+fn samples_that_count_no_cpu_time_tell_of_none() {
+    for event in ["cache-misses", "wall"] {
+        let told = [told(), vec![setting("event", event)]].concat();
+        let threads = audit_of("no-cpu-time", told, &stacks()).threads;
+        assert!(threads.iter().all(|thread| thread.sampled_ms.is_none()), "{event}: {threads:?}");
+    }
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn a_profile_has_the_samples_of_one_clock() {
     };
     let (samples, told, remarks) = of(None).unwrap();
     // Flight Recorder has said nothing of CPU time.
-    assert_eq!((samples, told), (5, (5, "time")));
+    assert_eq!((samples, told), (5, (5, "time".into())));
     assert!(remarks.contains("--samples profiler.WallClockSample makes it of those"), "{remarks}");
     let (samples, told, remarks) = of(Some("profiler.WallClockSample")).unwrap();
     assert_eq!(told.1, "wall-clock time");
@@ -123,15 +123,52 @@ fn a_profile_has_the_samples_of_one_clock() {
 
 #[test]
 fn what_samples_count_is_what_their_recorder_says() {
-    for (event, time) in
-        [("cpu", "CPU time"), ("ctimer", "CPU time"), ("wall", "wall-clock time"), ("cache-misses", "time")]
-    {
-        let bytes = recording_of(vec![setting("event", event)], &[truth(5)], 0);
+    for (events, time) in [
+        (vec!["cpu"], "CPU time"),
+        (vec!["ctimer", "cpu"], "CPU time"),
+        (vec!["wall"], "wall-clock time"),
+        (vec!["wall", "cpu"], "time"),
+        (vec![""], "time"),
+        (vec!["cycles"], "samples of cycles"),
+        (vec!["cpu", "page-faults"], "samples of cpu and page-faults"),
+        (vec!["a", "b", "c", "d", "e"], "samples of a and b and c and others"),
+    ] {
+        let told = events.iter().map(|event| setting("event", event)).collect();
+        let bytes = recording_of(told, &[truth(5)], 0);
         let (_, meta) = profile(bytes, None, &Folder::of("clock-told", &CLASSES)).unwrap();
-        assert_eq!(meta.report.time(), time, "{event}");
+        assert_eq!(meta.report.time(), time, "{events:?}");
     }
     let by_cpu = Shown { kind: CPU_SAMPLE, ..truth(5) };
     assert_eq!(of("clock-own", &[by_cpu]).1.report.time(), "CPU time");
+}
+
+#[test]
+fn samples_of_another_event_are_counted_and_are_no_time() {
+    // The first file has an interval in nanoseconds, the second one in misses; and Flight Recorder has a period of its own.
+    let told = [("event", "cpu"), ("interval", "30000000"), ("event", "cache-misses"), ("interval", "1000")];
+    let settings = |told: &[(&str, &str)]| {
+        let all: Vec<_> = told.iter().map(|(name, value)| setting(name, value)).collect();
+        [vec![period(SAMPLE, "20 ms")], all].concat()
+    };
+    for told in [&told[..], &told[2..]] {
+        let bytes = recording_of(settings(told), &[truth(5)], 0);
+        let (recording, meta) = profile(bytes, None, &Folder::of("counted", &CLASSES)).unwrap();
+        assert_eq!(recording.threads()[0].weight(), 5);
+        let report = serde_json::to_value(&meta.report).unwrap();
+        assert_eq!((&report["weight_ms"], report.get("clock")), (&Value::Null, None));
+        assert_eq!(report["threads"][0]["sampled_ms"], Value::Null);
+        assert!(meta.report.fates().ends_with(" 5 (100.0 %)"), "{}", meta.report.fates());
+        let size = meta.report.panel().next().unwrap().1;
+        assert!(size.starts_with("5 samples of cache-misses"), "{size}");
+    }
+    // Whoever reads the audit alone, or the panel, is told as well.
+    let bytes = recording_of(settings(&told[2..]), &[truth(5)], 0);
+    let report = whole_audit(bytes, &Folder::of("counted-note", &CLASSES)).unwrap().report;
+    let note = "samples jdk.ExecutionSample are of cache-misses, one for each 1,000, and of no time";
+    assert!(report.notes[0].starts_with(note), "{:?}", report.notes);
+    let by_cpu = recording_of(settings(&told[..2]), &[truth(5)], 0);
+    let report = whole_audit(by_cpu, &Folder::of("counted-cpu", &CLASSES)).unwrap().report;
+    assert!(!report.notes.iter().any(|note| note.contains("of no time")), "{:?}", report.notes);
 }
 
 #[test]
