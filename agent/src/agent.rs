@@ -167,7 +167,7 @@ impl Agent {
 
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
-        self.program.get_or_init(|| Program::of(self.jvmti));
+        self.program.get_or_init(|| Program::of(self.jvmti, &self.hotspot));
         if let Some(data) = PerfData::of(&self.hotspot) {
             let is_g1 = flag(&self.hotspot, "UseG1GC").unwrap_or(false);
             events::told_by(&data, is_g1);
@@ -377,7 +377,7 @@ impl Agent {
     }
 
     fn program(&self) -> &Program {
-        self.program.get_or_init(|| Program::of(self.jvmti))
+        self.program.get_or_init(|| Program::of(self.jvmti, &self.hotspot))
     }
 
     /// Does what was asked of a running JVM.

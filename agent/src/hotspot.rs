@@ -2,6 +2,7 @@
 //!
 //! The only place that looks symbols up. A JVM that lacks one is told apart here, and never called.
 
+pub mod arguments;
 pub mod continuations;
 pub mod layout;
 pub mod monitors;

@@ -16,21 +16,26 @@ import java.util.stream.Collectors;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.Pace;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Skip;
+import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
 
 public class GivenUpOften {
     private static final String ROOT = "GivenUpOften$Program.main";
+    private static final long MS = 2_500;
 
     public static void main(String[] args) {
         // The trigger: AsyncGetCallTrace says that it was there, and gives up.
-        long met = unwalked(run("walker=asgct,recovery=off"));
+        Run bare = run(Vm.with("interval=1ms,walker=asgct,recovery=off"), MS);
+        long met = unwalked(bare);
         Skip.unless(met >= 40, "frames were being made in " + met + " samples alone");
 
-        Run run = run("walker=auto");
+        Pace pace = Pace.of(bare.report());
+        Run run = run(pace.with("walker=auto"), pace.millis(MS));
         Report report = run.report();
         Check.atMost(Check.mostOf(met, 0.01), unwalked(run), "samples without a stack in which frames were being made, of " + met + " without Vouch's own walker");
         List<Sample> wrong = run.profile().track("main").samples.stream()
@@ -41,10 +46,10 @@ public class GivenUpOften {
         Check.atLeast(met, whole, "whole stacks with the method that is given up");
     }
 
-    private static Run run(String options) {
+    private static Run run(Vm vm, long millis) {
         // Each of these exceptions is to be thrown where it is: else the JVM throws one that it has made before. (And many of them within an
         // interval: no sample is of the same one as the last.)
-        return Vm.with("interval=500us," + options).flags("-Xmx128m", "-XX:-OmitStackTraceInFastThrow").run(Program.class).ok();
+        return vm.flags("-Xmx128m", "-XX:-OmitStackTraceInFastThrow").run(Program.class, Long.toString(millis)).ok();
     }
 
     private static long unwalked(Run run) {
@@ -52,17 +57,15 @@ public class GivenUpOften {
     }
 
     static class Program {
-        private static final long MS = 1_250;
-
         public static void main(String[] args) {
             int[] four = {1, 2, 3, 4};
-            long end = Burn.cpuNanos() + MS * 1_000_000;
+            Stint stint = new Stint(Long.parseLong(args[0]));
             long sum = 0;
-            do {
+            while (stint.isOn()) {
                 for (int i = 0; i < 500; i++) {
                     sum += safely(four, i & 7);
                 }
-            } while (Burn.cpuNanos() < end);
+            }
             Burn.sink = sum;
         }
 

@@ -155,7 +155,7 @@ public class Witness {
     private static final long MS = 1_500;
     /** At 500 witnesses a second, less what each takes: some 250. */
     private static final long WALKS_MS = 750;
-    /** One walk of so many is broken, for so long: a prime, since witnesses come at a stride, too. */
+    /** One walk of so many is broken, for so long. */
     private static final int EVERY = Scale.pick(11, 101);
     private static final int SECONDS = Scale.pick(3, 120);
 

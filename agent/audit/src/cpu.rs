@@ -4,7 +4,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Type, Value};
-use vouch_report::{Clock, float, millis};
+use vouch_report::{float, millis};
 
 use crate::kinds;
 use crate::seen::{Seen, ThreadId, add};
@@ -127,8 +127,7 @@ impl Cpu {
     /// The CPU time of each thread of which both are told: by its events, and by its samples.
     pub fn times(&self, seen: &Seen, told: &Told) -> HashMap<ThreadId, Time> {
         let mut times: HashMap<ThreadId, Time> = HashMap::new();
-        // async-profiler's may be by the wall clock, or by what is no time at all.
-        let other = |name: &str| told.clock(name) == Some(Clock::Wall) || told.event_of(name).is_some();
+        let other = |name: &str| kinds::is_wall(name) || told.may_be_no_cpu_time(name);
         let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && !other(name));
         let cpu: Vec<_> = cpu.filter_map(|(name, _)| Some((name, told.periods.get(name)?))).collect();
         let Some(processors) = told.processors().filter(|_| !cpu.is_empty()) else { return times };

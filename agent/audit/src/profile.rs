@@ -136,7 +136,9 @@ impl Profile {
         let stack = self.stack(thread, stack, outcome);
         let mut weight = 0;
         if let Some(Shown::Samples(period_ns)) = self.plan.shown(kind) {
-            let each = self.plan.intervals(moment.period_ns.unwrap_or(period_ns));
+            // What counts no time weighs one, whatever it says.
+            let own_ns = moment.period_ns.filter(|_| self.plan.event.is_none());
+            let each = self.plan.intervals(own_ns.unwrap_or(period_ns));
             weight = u32::try_from(moment.events.max(1)).unwrap_or(u32::MAX).saturating_mul(each);
             let fate = outcome.fate;
             let sample = Sample { time_ns, cpu_ns: 0, stack, weight, fate, context: None };
@@ -337,6 +339,9 @@ impl Profile {
         let tally = recording.tally();
         let delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
         let told = &found.told;
+        // Of samples that are not in it there is nothing to say.
+        let other = told.counts_no_time(&found.seen).filter(|_| plan.event.is_none());
+        let notes = report.notes.into_iter().filter(|note| other.as_ref() != Some(note));
         let run = Run {
             vouch: report.vouch,
             recorder: Some(report.recorder.clone()),
@@ -344,7 +349,7 @@ impl Profile {
             vm_flags: told.flags.split_whitespace().map(str::to_owned).collect(),
             command: report.command.clone(),
             engine: report.recorder,
-            engine_notes: report.damage.into_iter().chain(report.notes).chain(plan.remarks).collect(),
+            engine_notes: report.damage.into_iter().chain(notes).chain(plan.remarks).collect(),
             interval_ns: plan.interval_ns,
             wall_ms: report.wall_ms,
             delivered,

@@ -25,7 +25,8 @@ impl AuditReport {
         lines.extend(self.hidden());
         lines.extend(self.lacking());
         lines.extend(self.noticed());
-        let remarks = more.iter().chain(self.damage.iter().skip(1)).chain(&self.notes);
+        // What is said of all samples comes before what one profile lacks.
+        let remarks = self.notes.iter().chain(more).chain(self.damage.iter().skip(1));
         let remarks = remarks.chain(&self.classes.unreadable);
         let mut remarks: Vec<String> = remarks.cloned().collect();
         let last = files.line();

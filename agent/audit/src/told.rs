@@ -34,6 +34,8 @@ pub struct Told {
     /// What async-profiler was to sample, in each of the files, and how often.
     events: BTreeSet<String>,
     interval: Option<u64>,
+    /// Not all of them as often.
+    is_uneven: bool,
     /// How often there is a sample, in nanoseconds, by its kind.
     pub periods: BTreeMap<String, Period>,
     pub changes: Changes,
@@ -87,18 +89,20 @@ const TELLERS: [&str; 7] = [
     "jdk.ContainerConfiguration",
     "jdk.JVMInformation",
     "jdk.InitialSystemProperty",
-    "jdk.ActiveRecording",
+    RECORDING,
     SETTING,
     "jdk.DataLoss",
 ];
 /// What tells that classes are not what they were.
 const REDEFINES: [&str; 3] = ["jdk.RedefineClasses", "jdk.RetransformClasses", "jdk.ClassRedefinition"];
+/// What a recording tells of itself, and whose settings async-profiler's own are.
+const RECORDING: &str = "jdk.ActiveRecording";
 /// The kind of the settings.
 const SETTING: &str = "jdk.ActiveSetting";
 /// async-profiler writes its own before all else; Flight Recorder has none of these, and many events.
 const SETTINGS_WITHIN: usize = 10_000;
 /// What async-profiler calls its clocks: those of CPU time,
-const BY_CPU_TIME: [&str; 3] = ["cpu", "itimer", "ctimer"];
+const BY_CPU_TIME: [&str; 4] = ["cpu", "cpu-clock", "itimer", "ctimer"];
 /// and the other one.
 const BY_WALL: &str = "wall";
 /// No more of an event's name is told: it may be that of a method.
@@ -147,7 +151,7 @@ impl Told {
             "jdk.InitialSystemProperty" => self.read(chunk, event, |told, text, _| {
                 told.properties.insert(text("key"), text("value"));
             }),
-            "jdk.ActiveRecording" => self.read(chunk, event, |told, text, _| {
+            RECORDING => self.read(chunk, event, |told, text, _| {
                 let name = text("name");
                 if !told.recordings.contains(&name) {
                     told.recordings.push(name);
@@ -179,15 +183,21 @@ impl Told {
 
     /// `of` is the kind of events that it is about; async-profiler has one for all that is its own.
     fn setting(&mut self, name: &str, value: &str, of: &str) {
+        // A kind of the program's own may have settings of these names, too.
+        let is_own = matches!(of, "" | RECORDING);
         match name {
             "period" => {
                 let period = humantime::parse_duration(value).ok().map(|period| period.as_nanos());
                 self.period(of, period.and_then(|ns| u64::try_from(ns).ok()));
             }
-            "event" if !value.is_empty() => {
+            "event" if is_own && !value.is_empty() => {
                 self.events.insert(value.to_owned());
             }
-            "interval" => self.interval = value.parse().ok(),
+            "interval" if is_own => {
+                let interval = value.parse().ok();
+                self.is_uneven |= self.interval.is_some() && self.interval != interval;
+                self.interval = interval;
+            }
             "wall" => self.period(kinds::WALL, value.parse().ok()),
             _ => {}
         }
@@ -213,6 +223,11 @@ impl Told {
         }
     }
 
+    /// True if samples of this kind may be by the wall clock, or by what is no time: async-profiler's, unless it says that they are by CPU time.
+    pub fn may_be_no_cpu_time(&self, kind: &str) -> bool {
+        kind == kinds::EXECUTION && !self.events.is_empty() && self.clock(kind) != Some(Clock::Cpu)
+    }
+
     /// What samples of this kind count, if it is no time: the event that they were taken by, or several of which nobody can tell which sample
     /// is by which.
     pub fn event_of(&self, kind: &str) -> Option<String> {
@@ -229,7 +244,8 @@ impl Told {
     pub fn counts_no_time(&self, seen: &Seen) -> Option<String> {
         let kind = kinds::EXECUTION;
         let event = self.event_of(kind).filter(|_| seen.kinds.contains_key(kind))?;
-        let each = self.interval.filter(|each| *each > 1 && self.events.len() == 1);
+        let is_one = self.events.len() == 1 && !self.is_uneven;
+        let each = self.interval.filter(|each| is_one && *each > 1);
         let each = each.map_or_else(String::new, |each| format!(", one for each {}", grouped(each)));
         Some(format!(
             "samples {kind} are of {event}{each}, and of no time: they are counted, and shares are of their number"

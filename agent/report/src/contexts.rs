@@ -26,7 +26,7 @@ const WIDEST: usize = 40;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextsReport {
-    /// CPU time of samples with a context, and of those without one whose thread ran Java; null where samples stand for no time.
+    /// CPU time of samples with a context, and of those without one whose thread ran Java, which is null where samples stand for no time.
     pub with_ms: f64,
     pub without_ms: Option<f64>,
     /// How many contexts samples have met.

@@ -1,10 +1,24 @@
-//! The JVM's own flags, out of the command line of its process. Pure.
+//! The JVM's own flags, out of the command line of its process, where it does not tell of them itself.
+
+use std::fs;
 
 use vouch_options::launcher::split;
 
+/// Those of this process, those of the environment first.
+pub fn given() -> Vec<String> {
+    let line = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let words: Vec<String> = line
+        .split(|b| *b == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    let picked_up = std::env::var("JAVA_TOOL_OPTIONS").unwrap_or_default();
+    picked_up.split_whitespace().map(str::to_owned).chain(vm_flags(&words)).collect()
+}
+
 /// The flags in `words`, the launcher first. The JDK's other tools hand to the JVM what stands behind `-J`, and
 /// nothing else.
-pub fn vm_flags(words: &[String]) -> Vec<String> {
+fn vm_flags(words: &[String]) -> Vec<String> {
     let Some((launcher, words)) = words.split_first() else { return Vec::new() };
     if !launcher.ends_with("java") {
         return words.iter().filter_map(|word| word.strip_prefix("-J").map(str::to_owned)).collect();

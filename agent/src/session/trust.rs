@@ -18,7 +18,7 @@ use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
-use crate::hotspot::virtual_threads;
+use crate::hotspot::{HotSpot, arguments, virtual_threads};
 use crate::markers::markers;
 use crate::record::Powers;
 use crate::worker;
@@ -33,22 +33,22 @@ pub struct Program {
 }
 
 impl Program {
-    /// Asks the JVM, and the kernel for the command line.
-    pub fn of(jvmti: Jvmti) -> Self {
+    /// Asks the JVM, and where that does not tell, the kernel for the command line.
+    pub fn of(jvmti: Jvmti, hotspot: &HotSpot) -> Self {
         let property = |name| jvmti.system_property(name).unwrap_or_default();
-        let line = fs::read("/proc/self/cmdline").unwrap_or_default();
-        let words: Vec<String> = line
-            .split(|b| *b == 0)
-            .filter(|word| !word.is_empty())
-            .map(|word| String::from_utf8_lossy(word).into_owned())
-            .collect();
-        let given = command_line::vm_flags(&words);
-        let picked_up = std::env::var("JAVA_TOOL_OPTIONS").unwrap_or_default();
-        let picked_up = picked_up.split_whitespace().map(str::to_owned);
+        let command = property(c"sun.java.command");
+        let told = arguments::of(hotspot).map(|mut all| {
+            let class_path = property(c"java.class.path");
+            // Not where it is the jar that was started.
+            if !class_path.is_empty() && !command.starts_with(&class_path) {
+                all.extend(["-cp".to_owned(), class_path]);
+            }
+            all
+        });
         Self {
             jdk: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
-            vm_flags: picked_up.chain(given).collect(),
-            command: property(c"sun.java.command"),
+            vm_flags: told.unwrap_or_else(command_line::given),
+            command,
         }
     }
 

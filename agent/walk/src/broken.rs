@@ -74,7 +74,7 @@ impl Broken {
     /// The number of this walk, if it is one of those to be broken.
     fn turn(&self) -> Option<u32> {
         let number = self.walks.fetch_add(1, Ordering::Relaxed);
-        (number.checked_rem(self.every) == Some(0)).then_some(number)
+        is_turn(number, self.every).then_some(number)
     }
 }
 
@@ -125,6 +125,13 @@ impl Broken {
             self.whole.walk(&damaged, room)
         }
     }
+}
+
+/// True for one in each so many, now this one of them and now that: at a stride of its own it would keep step with what else comes at one,
+/// as witnesses do.
+fn is_turn(number: u32, every: u32) -> bool {
+    let round = number.checked_div(every).unwrap_or(0);
+    number.checked_rem(every).map(u64::from) == (mixed(round) >> 33).checked_rem(every.into())
 }
 
 /// A number without a pattern: a step of a linear congruential generator is good enough.
@@ -191,5 +198,36 @@ fn spoil_frame(frame: &mut RawFrame, leaf: usize, how: Break, turn: u32) {
         Break::WrongBci => frame.bci = if frame.bci == 1 { 2 } else { 1 },
         Break::Nativeness => frame.bci = if frame.bci == NATIVE { 0 } else { NATIVE },
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_in_each_so_many_walks_is_broken_and_any_of_them() {
+        for every in [1_u32, 2, 5, 11, 101] {
+            let mut places = [0_u32; 101];
+            for round in 0..every * 20 {
+                let mut broken = (0..every).filter(|place| is_turn(round * every + place, every));
+                let one = broken.next().filter(|_| broken.next().is_none());
+                places[one.unwrap() as usize] += 1;
+            }
+            let places = &places[..every as usize];
+            assert!(places.iter().all(|times| (4..=45).contains(times)), "of {every}: {places:?}");
+        }
+    }
+
+    /// Who looks at every second walk, and once at the third when it has found a broken one, would find those at a fixed stride of eleven twice as often.
+    #[test]
+    fn who_is_delayed_by_what_is_broken_does_not_find_it_more_often() {
+        let (mut at, mut looks, mut found) = (0, 0, 0);
+        while looks < 100_000 {
+            let is_broken = is_turn(at, 11);
+            (looks, found) = (looks + 1, found + u32::from(is_broken));
+            at += if is_broken { 3 } else { 2 };
+        }
+        assert!((8_500..=9_700).contains(&found), "{found} of {looks}: one in eleven is 9,091");
     }
 }

@@ -73,10 +73,11 @@ fn two_clocks_tell_of_one_time() {
 
 #[test]
 fn samples_that_count_no_cpu_time_tell_of_none() {
-    for event in ["cache-misses", "wall"] {
-        let told = [told(), vec![setting("event", event)]].concat();
+    for events in [&["cache-misses"][..], &["wall"], &["cpu", "wall"]] {
+        let events: Vec<_> = events.iter().map(|event| setting("event", event)).collect();
+        let told = [told(), events].concat();
         let threads = audit_of("no-cpu-time", told, &stacks()).threads;
-        assert!(threads.iter().all(|thread| thread.sampled_ms.is_none()), "{event}: {threads:?}");
+        assert!(threads.iter().all(|thread| thread.sampled_ms.is_none()), "{threads:?}");
     }
 }
 

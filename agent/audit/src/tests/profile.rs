@@ -126,6 +126,7 @@ fn what_samples_count_is_what_their_recorder_says() {
     for (events, time) in [
         (vec!["cpu"], "CPU time"),
         (vec!["ctimer", "cpu"], "CPU time"),
+        (vec!["cpu-clock"], "CPU time"),
         (vec!["wall"], "wall-clock time"),
         (vec!["wall", "cpu"], "time"),
         (vec![""], "time"),

@@ -1,7 +1,5 @@
 //! What a person gets from `vouch explain`, for good files and bad ones: the real binary on real files.
 
-mod common;
-
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -9,6 +7,8 @@ use std::process::{Command, Output};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
+
+use crate::common;
 
 fn report(count: usize) -> Value {
     let refutation = |number: usize| {

@@ -1,11 +1,10 @@
 //! The picture: a frame for what can be seen, as wide as its time, and nothing that a name could break.
 
-mod common;
-
-use common::{busy_thread, meta, stack, write};
 use vouch_formats::Format;
 use vouch_recording::Recording;
 use vouch_report::Clock;
+
+use crate::common::{busy_thread, meta, stack, write};
 
 /// What it tells of each frame, as in `main (80 ms, 100%)`.
 fn titles(recording: &Recording) -> Vec<String> {

@@ -1,11 +1,10 @@
 //! The page: what stands in it is data, whatever a name holds, and a browser needs nothing else.
 //! (What it shows and does, scripts/lib/check-page asks in a browser.)
 
-mod common;
-
-use common::{busy_thread, stack, write};
 use serde_json::Value;
 use vouch_recording::Recording;
+
+use crate::common::{busy_thread, stack, write};
 
 const BEGIN: &str = "<script id=\"data\" type=\"application/json\">";
 

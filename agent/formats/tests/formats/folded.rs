@@ -1,12 +1,10 @@
 //! Folded stacks: merged over threads and lines, sorted, one to a line whatever the names hold.
 
-mod common;
-
 use std::ops::Range;
 
-use common::write;
-use common::{START_NS, busy_thread, sample, stack};
 use vouch_recording::{Category, Func, Recording, Sample};
+
+use crate::common::{START_NS, busy_thread, sample, stack, write};
 
 fn folded(recording: &Recording) -> String {
     let mut text = Vec::new();

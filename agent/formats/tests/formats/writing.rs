@@ -1,12 +1,11 @@
 //! Writing: a failure of the writer comes back as it was, and no big piece is ever held back.
 
-mod common;
-
 use std::io::{self, Write};
 
-use common::{busy_thread, stack, write};
 use vouch_recording::Recording;
 use vouch_report::{Run, TrustReport};
+
+use crate::common::{busy_thread, stack, write};
 
 /// A disk with room for so many bytes, that remembers the largest piece.
 struct Disk {

@@ -1,12 +1,12 @@
 //! What a person gets from `vouch diff`: the real binary on profiles whose differences are known.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+
+use crate::common;
 
 const METHODS: [&str; 6] = ["main", "A.hot", "B.warm", "C.sort", "D.map", "E$$Lambda$7.run"];
 

@@ -1,10 +1,9 @@
 //! Tracks: which threads get one, in which order, and that none of their samples is lost when there are many.
 
-mod common;
-
-use common::{START_NS, busy_thread, names, numbers, sample, stack, written};
 use serde_json::Value;
 use vouch_recording::{Fate, Recording, Sample};
+
+use crate::common::{START_NS, busy_thread, names, numbers, sample, stack, written};
 
 fn sample_count(profile: &Value) -> u64 {
     let tracks = profile["threads"].as_array().unwrap();

@@ -1,10 +1,9 @@
 //! Refuted stacks stand apart: a category, markers with what is against them, and fates as parts of categories.
 
-mod common;
-
-use common::{START_NS, sample, stack, written};
 use serde_json::{Value, json};
 use vouch_recording::{Category, Fate, Func, FuncId, Recording, Refutation, Refuted, Sample};
+
+use crate::common::{START_NS, sample, stack, written};
 
 fn func(recording: &mut Recording, category: Category) -> FuncId {
     recording.func(Func { name: "a.B.c", category, source: None, line: None, resource: None, java: true })

@@ -1,11 +1,11 @@
 //! What a person gets from `vouch top`, for good files and bad ones: the real binary on real files.
 
-mod common;
-
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+
+use crate::common;
 
 /// Strings: functions, then what the contexts say.
 const STRINGS: [&str; 11] =

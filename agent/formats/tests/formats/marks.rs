@@ -1,13 +1,12 @@
 //! What happened beside the samples: markers with their figures, which say themselves what they mean.
 
-mod common;
-
-use common::{START_NS, sample, stack, written};
 use serde_json::{Value, json};
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
 use vouch_recording::{
     Allocation, Category, Fate, Figure, Id, Mark, MarkKind, Recording, Sample, Unit, VmPart,
 };
+
+use crate::common::{START_NS, sample, stack, written};
 
 const PAUSE: MarkKind = MarkKind {
     key: "pause",

@@ -1,10 +1,9 @@
 //! The samples' columns: sorted, without drift, with the thread's own CPU time between two samples.
 
-mod common;
-
-use common::{START_NS, busy_thread, numbers, sample, stack, written};
 use serde_json::Value;
 use vouch_recording::{Recording, Sample};
+
+use crate::common::{START_NS, busy_thread, numbers, sample, stack, written};
 
 /// A column of milliseconds, in whole microseconds.
 fn micros(column: &Value) -> Vec<u64> {

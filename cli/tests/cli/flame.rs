@@ -1,12 +1,12 @@
 //! The pictures that `vouch flame` and `vouch diff --picture` draw: which frames are in them, and how wide.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+
+use crate::common;
 
 /// `main` calls `hot`, which is under it at two lines, and `cold`; names as no picture should take for its own.
 fn profile(weights: [u32; 3]) -> Value {

@@ -1,6 +1,7 @@
 //! A written profile read back as JSON. It must never assert anything.
-#![allow(dead_code, unused_imports, reason = "each test file takes what it needs")]
 
+#[path = "../../../recording/tests/common/contexts.rs"]
+pub mod contexts;
 #[path = "../../../recording/tests/common/mod.rs"]
 mod recordings;
 

@@ -1,13 +1,10 @@
 //! Contexts in the timeline: markers that hold their own samples and nobody else's, and a column that says it exactly.
 
-mod common;
-#[path = "../../recording/tests/common/contexts.rs"]
-mod contexts;
-
-use common::{START_NS, sample, stack, written};
-use contexts::{context, kind};
 use serde_json::{Value, json};
 use vouch_recording::{ContextId, Recording, Sample};
+
+use crate::common::contexts::{context, kind};
+use crate::common::{START_NS, sample, stack, written};
 
 const MS: u64 = 1_000_000;
 

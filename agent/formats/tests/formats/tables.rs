@@ -1,10 +1,9 @@
 //! The shared tables: nothing stands twice, parents come first, and the columns are those of version 66.
 
-mod common;
-
-use common::{numbers, stack, written};
 use serde_json::Value;
 use vouch_recording::{Category, Func, Recording, VmPart, no_stack};
+
+use crate::common::{numbers, stack, written};
 
 fn lengths(profile: &Value) -> Vec<u64> {
     let tables = ["sources", "resourceTable", "funcTable", "frameTable", "stackTable"];

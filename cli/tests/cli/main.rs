@@ -1,0 +1,10 @@
+//! Verbs as their user meets them: all in one program, since each of its own would be linked anew.
+
+mod common;
+mod diff;
+mod events;
+mod explain;
+mod flame;
+mod recover;
+mod top;
+mod view;
