@@ -1,13 +1,21 @@
 //! Virtual threads' stacks: the frames that lie in chunks, and where a stack ends.
 
+extern crate std;
+
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
+use std::vec::Vec;
+
+use vouch_sample::{Answer, ENTRY, NATIVE, Reason};
 
 use super::super::Own;
 use super::super::continuation::{ChunkLayout, ContinuationLayout, End};
+use super::super::frames::Frames;
 use super::super::heap::{Classes, HeapLayout, Moves, Pointers};
-use super::*;
-use crate::walker::{Part, Walker};
+use super::super::stack::{Interrupted, walk};
+use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, OUTER, SIZE, Thread, WORD, layout, thread};
+use crate::context::Registers;
+use crate::walker::{Outset, Part, RawFrame, Room, Walker};
 
 /// Where the oldest frame on the stack returns to; the entry behind it; the continuation, and its class.
 const BARRIER: usize = 0x70_0000;

@@ -1,6 +1,12 @@
 //! Frames that are being made of one whose code was given up: the leaf's, which had another method in it.
 
-use super::*;
+extern crate std;
+
+use vouch_sample::Reason;
+
+use super::super::layout::UnpackLayout;
+use super::super::stack::Interrupted;
+use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, Made, OUTER, Thread, WORD, thread};
 
 /// What the frames are filled in from, and where in that is what.
 const FROM: usize = 0xb0_0000;

@@ -1,16 +1,12 @@
 //! Whose CPU time it was, as the report adds it up.
 
-#[path = "../../recording/tests/common/mod.rs"]
-mod common;
-#[path = "../../recording/tests/common/contexts.rs"]
-mod contexts;
-
-use common::{START_NS, sample, stack};
-use contexts::{context, kind};
 use vouch_recording::{
     ContextField, ContextKind, ContextKindId, Fate, Recording, Sample, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
 };
 use vouch_report::{Files, Run, TrustReport};
+
+use crate::common::contexts::{context, kind};
+use crate::common::{START_NS, busy_thread, sample, stack};
 
 fn report(recording: &Recording, contexts_left_out: u64) -> TrustReport {
     TrustReport::of(recording, Run { interval_ns: 1_000_000, contexts_left_out, ..Run::default() })
@@ -80,7 +76,7 @@ fn the_dearest_values_are_told_and_the_others_summed_up() {
 fn a_program_that_tells_of_no_context_is_told_nothing_of_them() {
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["main"]);
-    common::busy_thread(&mut recording, "main", any, 3);
+    busy_thread(&mut recording, "main", any, 3);
     let report = report(&recording, 0);
     assert!(report.contexts.kinds.is_empty() && !report.summary(Files::default()).contains("context"));
     assert!((report.contexts.without_ms.unwrap() - 3.0).abs() < 1e-9);

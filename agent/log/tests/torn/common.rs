@@ -1,0 +1,180 @@
+//! A run of which there is something of everything, as it is written, and as it is read again.
+
+#[path = "../../../recording/tests/common/contexts.rs"]
+mod contexts;
+#[path = "../../../recording/tests/common/mod.rs"]
+mod recordings;
+
+use std::fs;
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use vouch_formats::{Format, Meta};
+use vouch_log::{Recovered, State, Writer, read};
+use vouch_recording::{
+    Allocation, Category, Fate, Func, Mark, Recording, Refutation, Refuted, Sample, ThreadId, Unit, VmPart,
+    kinds,
+};
+use vouch_report::{Rate, Run};
+
+use contexts::{context, kind};
+pub use recordings::{START_NS, sample, stack};
+
+pub const MS: u64 = 1_000_000;
+
+pub fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("log").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn meta(ended_ns: u64) -> Meta {
+    Meta {
+        product: "Shop (Vouch)".to_owned(),
+        started_ns: START_NS,
+        ended_ns,
+        pid: 7,
+        anchors: vec![[START_NS + 5, START_NS + 9]],
+        ..Meta::default()
+    }
+}
+
+pub fn state(recording: &Recording, ended_ns: u64, is_last: bool) -> State {
+    let run = Run {
+        interval_ns: MS,
+        command: "Shop ✗".to_owned(),
+        rate: Some(Rate::default()),
+        cpu_ms: Some(0.0),
+        agent_cpu_ms: Some(0.0),
+        ..Run::default()
+    };
+    let mut state = State::new(meta(ended_ns), run, is_last);
+    let tally = recording.tally();
+    state.delivered.signals = tally.samples.sum();
+    state.delivered.weight = tally.weight.sum();
+    state
+}
+
+/// One round of a run: something of everything, each time of another thread and stack.
+fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
+    let at = number * 10 * MS;
+    let name = format!("shop.Cart.add{}", number % 7);
+    let source = recording.source("shop/Cart.java");
+    let resource = recording.resource("shop.jar");
+    let func = recording.func(Func {
+        name: &name,
+        category: Category::Library,
+        source: Some(source),
+        line: Some(3),
+        resource: Some(resource),
+        java: true,
+    });
+    let root = stack(recording, &["main", &format!("work{}", number % 3)]);
+    let leaf = recording.leaf_frame(func, Some(17), Fate::Proven);
+    let proven = recording.stack(Some(root), leaf);
+    let special = |recording: &mut Recording, name: &str, category| {
+        let func =
+            recording.func(Func { name, category, source: None, line: None, resource: None, java: false });
+        let frame = recording.frame(func, None);
+        recording.stack(None, frame)
+    };
+    let outside = special(recording, "GC", Category::Vm(VmPart::Gc));
+    let none = special(recording, "[no stack: in Java, nobody knows where]", Category::NoStack);
+    if number.is_multiple_of(4) {
+        threads.push(recording.add_thread(&format!("worker {number}"), 100 + number, START_NS + at));
+    }
+    let thread = threads[threads.len() / 2];
+    let request = kind(recording, "Request", &["user"]);
+    let user = context(recording, None, request, &[&format!("moe {number}")]);
+    let step = context(recording, Some(user), request, &["larry"]);
+    for (n, (stack, fate, context)) in (1..).zip([
+        (proven, Fate::Proven, Some(user)),
+        (proven, Fate::Proven, Some(step)),
+        (outside, Fate::Outside, None),
+        (none, Fate::Unwalked, None),
+    ]) {
+        // Slightly out of order, as they may come.
+        let time = at + if n == 3 { 0 } else { n * MS };
+        recording.sample(thread, Sample { fate, context, weight: 2, ..sample(time, stack) });
+    }
+    let refutation = recording.refutation(Refutation {
+        kind: "other_callee",
+        words: "calls another",
+        caller: &name,
+        bci: -1,
+        expected: "a",
+        found: "b",
+    });
+    recording.refuted(thread, Refuted { time_ns: START_NS + at, stack: proven, weight: 2, how: refutation });
+    for kind in kinds::EVENTS {
+        let id = recording.mark_kind(kind.mark);
+        let text = recording.string("because");
+        let values = [Mark::of_text(Some(text)), number, Mark::of_text(None), 0];
+        let mut mark = Mark {
+            kind: id,
+            began_ns: START_NS + at,
+            ended_ns: START_NS + at + 5,
+            values: [0; _],
+            stack: Some(proven),
+        };
+        for (value, told) in mark.values.iter_mut().zip(values) {
+            *value = told;
+        }
+        for (value, figure) in mark.values.iter_mut().zip(kind.mark.figures) {
+            if figure.unit == vouch_recording::Unit::Text {
+                *value = Mark::of_text(Some(text));
+            }
+        }
+        recording.mark((number.is_multiple_of(2)).then_some(thread), mark);
+    }
+    let class = recording.string("byte[]");
+    let allocation =
+        Allocation { time_ns: START_NS + at, stack: Some(proven), class, bytes: 24, stands_for: 4096 };
+    recording.allocation(thread, allocation);
+    recording.dropped(number % 2, 3 * (number % 2));
+    if number % 5 == 3 {
+        recording.end_thread(thread, START_NS + at + MS);
+        recording.set_thread_cpu(thread, 17 * MS);
+        recording.set_thread_name(thread, &format!("renamed {number}"));
+    }
+}
+
+/// A recording of so many rounds, as it is written, and what it is.
+pub fn recorded(name: &str, rounds: u64, ended: bool) -> (Vec<u8>, Recording) {
+    let folder = folder(name);
+    let (mut writer, _) = Writer::create(&folder.join("a"), u64::MAX).unwrap();
+    let mut recording = Recording::new();
+    let heap = recording.counter("Heap", "Java objects", Unit::Bytes);
+    let mut threads = Vec::new();
+    writer.append(&mut recording, START_NS, Some(&state(&Recording::new(), START_NS, false))).unwrap();
+    for number in 0..rounds {
+        round(&mut recording, number, &mut threads);
+        recording.count(heap, START_NS + number * MS, number << 20);
+        writer.append(&mut recording, START_NS + number * 10 * MS, None).unwrap();
+    }
+    let end = START_NS + rounds * 10 * MS;
+    if ended {
+        let last = state(&recording, end, true);
+        writer.append(&mut recording, end, Some(&last)).unwrap();
+        writer.finish().unwrap();
+    }
+    let bytes = fs::read(writer.path()).unwrap();
+    assert_eq!(bytes.len() as u64, writer.length());
+    writer.remove().unwrap();
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+    (bytes, recording)
+}
+
+pub fn profile(recording: &Recording, meta: &Meta) -> String {
+    let mut bytes = Vec::new();
+    Format::of("a.json").unwrap().write(recording, meta, &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    // What the tables take in memory, which depends on how they have grown.
+    let (before, after) = text.split_once("\"bytes_recorded\":").unwrap();
+    format!("{before}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
+pub fn reread(bytes: &[u8]) -> Result<Recovered, String> {
+    read(Cursor::new(bytes))
+}

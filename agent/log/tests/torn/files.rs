@@ -1,0 +1,134 @@
+//! The files of recordings: which name is free, what others have left there, and what is given up where there is a limit.
+
+use std::fs;
+
+use vouch_log::{Beside, Recovered, Writer, is_left};
+use vouch_recording::{Fate, Recording, Sample};
+
+use crate::common::{MS, START_NS, folder, reread, sample, stack, state};
+
+#[test]
+fn what_another_process_left_is_told_and_kept() {
+    let folder = folder("beside");
+    let stem = folder.join("a");
+    let (first, beside) = Writer::create(&stem, u64::MAX).unwrap();
+    assert_eq!((first.path(), beside), (folder.join("a.vouch").as_path(), Beside::default()));
+    assert!(!is_left(first.path()), "its process lives");
+    let (second, beside) = Writer::create(&stem, u64::MAX).unwrap();
+    assert_eq!((second.path(), beside), (folder.join("a.2.vouch").as_path(), Beside::default()));
+    drop(first);
+    assert!(is_left(&folder.join("a.vouch")));
+    // One that was ended, and kept, is not told of, and is not replaced.
+    let (mut kept, _) = Writer::create(&folder.join("kept"), u64::MAX).unwrap();
+    let mut recording = Recording::new();
+    let last = state(&recording, START_NS, true);
+    kept.append(&mut recording, START_NS, Some(&last)).unwrap();
+    kept.finish().unwrap();
+    drop(kept);
+    assert!(!is_left(&folder.join("kept.vouch")));
+    // What only has such a name is nobody's recording.
+    fs::write(folder.join("other.vouch"), "an essay").unwrap();
+    let (after, beside) = Writer::create(&folder.join("other"), u64::MAX).unwrap();
+    assert_eq!((after.path(), beside), (folder.join("other.2.vouch").as_path(), Beside::default()));
+    // What was left where a file was begun again is taken away, and nothing that is in use.
+    let part = folder.join("a.vouch.part");
+    fs::write(&part, "half").unwrap();
+    drop(Writer::create(&stem, u64::MAX).unwrap().0.remove());
+    assert!(!part.exists());
+    // A name that somebody has planted is not followed, and none of ours.
+    let victim = folder.join("victim");
+    fs::write(&victim, "precious").unwrap();
+    std::os::unix::fs::symlink(&victim, folder.join("a.3.vouch")).unwrap();
+    let (fourth, beside) = Writer::create(&stem, u64::MAX).unwrap();
+    assert_eq!(fourth.path(), folder.join("a.4.vouch"));
+    assert_eq!(beside.left, [folder.join("a.vouch")]);
+    drop(fourth);
+    for _ in 5..=9 {
+        Writer::create(&stem, u64::MAX).unwrap();
+    }
+    let (instead, beside) = Writer::create(&stem, u64::MAX).unwrap();
+    assert_eq!(instead.path(), folder.join("a.vouch"), "the oldest makes room");
+    assert_eq!((beside.replaced.as_deref(), beside.left.len()), (Some(instead.path()), 6));
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    // Another file that has its name is not taken away with it.
+    let path = second.path().to_owned();
+    fs::remove_file(&path).unwrap();
+    assert!(!second.is_there());
+    fs::write(&path, "of somebody else").unwrap();
+    second.remove().unwrap();
+    assert_eq!(fs::read_to_string(path).unwrap(), "of somebody else");
+}
+
+#[test]
+fn a_limit_costs_the_oldest_time_and_is_counted() {
+    let folder = folder("limit");
+    let (mut writer, _) = Writer::create(&folder.join("a"), 60_000).unwrap();
+    let mut recording = Recording::new();
+    let mut threads = Vec::new();
+    let mut since = START_NS;
+    writer.append(&mut recording, START_NS, Some(&state(&Recording::new(), START_NS, false))).unwrap();
+    let (mut number, mut over) = (0_u64, 0);
+    while over < 3 {
+        let stack = stack(&mut recording, &["main", &format!("work{}", number % 3)]);
+        if number.is_multiple_of(500) {
+            threads.push(recording.add_thread(&format!("worker {number}"), 100 + number, START_NS));
+        }
+        for thread in &threads {
+            recording
+                .sample(*thread, Sample { fate: Fate::Outside, weight: 2, ..sample(number * MS, stack) });
+        }
+        number += 1;
+        let now = START_NS + number * MS;
+        writer.append(&mut recording, now, None).unwrap();
+        if writer.is_full(now) {
+            let state = state(&recording, now, false);
+            let newer = writer.start_over(&mut recording, now, &state).unwrap().unwrap();
+            assert!(newer > since && newer < now && !writer.is_full(now));
+            (since, over) = (newer, over + 1);
+        }
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    let Recovered { recording: again, found, .. } = reread(&fs::read(writer.path()).unwrap()).unwrap();
+    assert!(found.damage().is_none(), "{found:?}");
+    assert_eq!(again.tally().samples.sum(), recording.tally().samples.sum(), "each has a fate");
+    assert_eq!(again.tally().weight.sum(), recording.tally().weight.sum());
+    for (now, then) in again.threads().iter().zip(recording.threads()) {
+        let times = |samples: &[vouch_recording::Stored]| {
+            samples.iter().map(|sample| sample.time_ns).collect::<Vec<_>>()
+        };
+        let later: Vec<_> = times(then.samples()).into_iter().filter(|time| *time >= since).collect();
+        assert_eq!(times(now.samples()), later);
+    }
+    // Where names and stacks alone fill it, there is nothing to gain. Names without order, so that they fill it though they are packed.
+    for number in 0..6_000_u64 {
+        recording.string(&format!("a method {:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    }
+    let now = START_NS + number * MS;
+    writer.append(&mut recording, now, None).unwrap();
+    let state = state(&recording, now, false);
+    let before = fs::read(writer.path()).unwrap();
+    assert_eq!(writer.start_over(&mut recording, now, &state).unwrap(), None);
+    assert_eq!(fs::read(writer.path()).unwrap(), before, "it keeps the samples that it has");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+/// States of the run that are old news are all that it has to lose where they are what fills it.
+#[test]
+fn a_file_full_of_states_is_begun_again_with_all_its_samples() {
+    let folder = folder("states");
+    let (mut writer, _) = Writer::create(&folder.join("a"), 60_000).unwrap();
+    let mut recording = Recording::new();
+    let thread = recording.add_thread("worker", 100, START_NS);
+    let stack = stack(&mut recording, &["main"]);
+    recording.sample(thread, Sample { fate: Fate::Outside, ..sample(0, stack) });
+    let mut now = START_NS + 100 * MS;
+    while !writer.is_full(now) {
+        let state = state(&recording, now, false);
+        writer.append(&mut recording, now, Some(&state)).unwrap();
+        now += MS;
+    }
+    let state = state(&recording, now, false);
+    assert_eq!(writer.start_over(&mut recording, now, &state).unwrap(), Some(0), "from the beginning");
+    let Recovered { recording: again, .. } = reread(&fs::read(writer.path()).unwrap()).unwrap();
+    assert_eq!(again.tally(), recording.tally(), "what was sampled before the first block, too");
+}

@@ -1,0 +1,233 @@
+//! What a person is told: what matters of a run, in eight lines at most.
+
+use vouch_proof::Refutation;
+use vouch_recording::{Fate, Recording, Sample};
+use vouch_report::{
+    ClassReport, CompilerReport, EventReport, Files, GradeReport, LIMIT_REACHED, Rate, RecoveryReport,
+    RefutationReport, Run, SafepointReport, TrustReport, WitnessReport,
+};
+
+use crate::common::{START_NS, proven_report, report, run, sample, stack};
+
+#[test]
+fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
+    let mut report = report();
+    report.run.wall_ms = 1_000.0;
+    let events = |count, took_ms, longest_ms| EventReport { count, shown: count, took_ms, longest_ms };
+    report.run.events =
+        [("gc".to_owned(), events(4, 9.9, 5.0)), ("monitor".to_owned(), events(7, 3.0, 2.0))].into();
+    assert!(!report.summary(Files::default()).contains("meanwhile"), "a hundredth is nothing to speak of");
+    let panel = |report: &TrustReport| report.panel().find(|(label, _)| *label == "Meanwhile");
+    let all = "it stood still for the collector 4 times, 10 ms (1.0 % of the time), 5 ms the longest; \
+               threads waited 7 times for a lock, 3 ms in all, 2 ms the longest";
+    assert_eq!(panel(&report), Some(("Meanwhile", all.to_owned())));
+    report.run.events =
+        [("gc".to_owned(), events(1, 250.0, 250.0)), ("jit".to_owned(), events(9, 0.0, 0.0))].into();
+    let line = "[vouch] meanwhile it stood still for the collector once, 250 ms (25.0 % of the time), 250 ms the longest\n";
+    assert!(report.summary(Files::default()).contains(line), "{}", report.summary(Files::default()));
+    report.run.events.clear();
+    assert_eq!(panel(&report), None);
+    report.run.safepoints = Some(SafepointReport { count: 3, stopped_ms: 20.0, reaching_ms: 1.0 });
+    let stood = "for whatever reason it stood 3 times, 20 ms, and took 1 ms to stop";
+    assert_eq!(panel(&report), Some(("Meanwhile", stood.to_owned())));
+    report.run.safepoints = None;
+    let classes = |initializing_ms| ClassReport {
+        loaded: 1_234,
+        initialized: 900,
+        loading_ms: 5.0,
+        linking_ms: 2.0,
+        initializing_ms,
+    };
+    let compilers = |took_ms| CompilerReport { compiled: 4_321, failed: 1, took_ms };
+    (report.run.classes, report.run.compilers) = (Some(classes(3.0)), Some(compilers(10.0)));
+    assert_eq!(panel(&report), None, "a hundredth is nothing to speak of");
+    (report.run.classes, report.run.compilers) = (Some(classes(4.0)), Some(compilers(11.0)));
+    let code = "threads spent 11 ms on 1,234 classes that were new: 5 ms to load, 2 ms to link, 4 ms to initialise them; \
+                the compilers worked for 11 ms, 4,321 times";
+    assert_eq!(panel(&report), Some(("Meanwhile", code.to_owned())));
+    assert!(!report.summary(Files::default()).contains("meanwhile"), "nobody who has not asked reads of it");
+}
+
+#[test]
+fn what_recovery_brought_back_is_told_as_a_share_of_the_time() {
+    let mut report = report();
+    let brought = |weight_ms| RecoveryReport { walked: 9, proven: 9, weight_ms, ..RecoveryReport::default() };
+    report.run.recovery = [("probe".to_owned(), brought(0.0)), ("top".to_owned(), brought(0.0))].into();
+    assert!(!report.summary(Files::default()).contains("recovery"));
+    report.run.recovery = [("probe".to_owned(), brought(4.0)), ("top".to_owned(), brought(10.0))].into();
+    assert!(report.summary(Files::default()).contains("[vouch] 25.0 % has its stack by recovery\n"));
+    report.run.unwalked = [("deopt".to_owned(), 4)].into();
+    let line = "[vouch] 25.0 % has its stack by recovery; unwalked because: deopt 4\n";
+    assert!(report.summary(Files::default()).contains(line));
+}
+
+#[test]
+fn the_worst_refutation_is_told_in_one_line() {
+    let summary = proven_report().summary(Files::default());
+    let line = "[vouch] refuted #4 (other_callee, 3 times): shop.Cart.add() at bci 17: invokevirtual \
+                shop.Cart.total(); the walk claimed shop.Item.price()";
+    assert!(summary.lines().any(|each| each == line), "{summary}");
+    let checks = "[vouch] proof notices 99.95 % of moved bcis; sampled 101.7 % of the CPU time that the kernel charged";
+    assert!(summary.lines().any(|each| each == checks), "{summary}");
+}
+
+#[test]
+fn a_share_is_one_of_the_time() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 7, START_NS);
+    recording.sample(main, Sample { fate: Fate::Proven, weight: 3, ..sample(1, stack) });
+    recording.sample(main, Sample { fate: Fate::Refuted, weight: 1, ..sample(2, stack) });
+    let summary = TrustReport::of(&recording, run(2, 4)).summary(Files::default());
+    assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
+}
+
+#[test]
+fn a_quiet_run_is_summed_up_in_what_matters() {
+    let mut recording = Recording::new();
+    let stack = stack(&mut recording, &["main"]);
+    let main = recording.add_thread("main", 7, START_NS);
+    for n in 0..2000 {
+        recording.sample(main, sample(n, stack));
+    }
+    let run = Run {
+        engine: "perf".into(),
+        rate: Some(Rate { asked_hz: 1000.0, reached_hz: 951.2 }),
+        cpu_ms: Some(2100.0),
+        wall_ms: 61_000.0,
+        ..run(2000, 2000)
+    };
+    let report = TrustReport::of(&recording, run);
+    let expected = "\
+[vouch] 2,000 signals in 2.10 s of CPU, 1.0 min of wall time; perf, 951 of 1000 samples per CPU-second
+[vouch] plausible 2,000 (100.0 %)
+[vouch] wrote vouch-1.json.gz; open it at https://profiler.firefox.com
+";
+    assert_eq!(report.summary(Files { all: &["vouch-1.json.gz"], opens: Some("vouch-1.json.gz") }), expected);
+}
+
+#[test]
+fn the_summary_of_the_worst_run_has_eight_lines() {
+    let mut report = report();
+    report.samples.signals += 1;
+    report.run.unwalked = [("unknown_Java", 3), ("GC_active", 1), ("deopt", 1), ("safepoint", 1)]
+        .map(|(code, count)| (code.to_owned(), count))
+        .into();
+    report.run.names_lost = 5;
+    report.run.stacks_cut = 1_234;
+    let grade = |asked, agreed| GradeReport { asked, agreed, frames: 5 * asked, frames_left_out: asked };
+    report.run.witness = WitnessReport {
+        exact: grade(9, 8),
+        all_but_top: grade(1_000, 997),
+        root_only: grade(7, 6),
+        contradicted: [("proven".to_owned(), 1), ("refuted".to_owned(), 3)].into(),
+        ..report.run.witness
+    };
+    report.run.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
+    let summary = report.summary(Files { all: &["a.folded", "b.json.gz"], opens: Some("b.json.gz") });
+    let lines: Vec<_> = summary.lines().collect();
+    assert_eq!(lines.len(), 8, "{summary}");
+    assert!(lines.iter().all(|line| line.starts_with("[vouch] ")), "{summary}");
+    for says in [
+        "add up to 28, not to 29",
+        "unknown_Java 3",
+        "10 samples found no room",
+        "5 methods",
+        "1,234 stacks were cut",
+        "of 1,009 whole stacks checked by the JVM itself 4 differed, 1 of which proof had called proven",
+        "9 more notes",
+        "wrote a.folded, b.json.gz; open b.json.gz",
+    ] {
+        assert!(summary.contains(says), "{says}: {summary}");
+    }
+}
+
+#[test]
+fn however_much_there_is_to_say_notes_are_told() {
+    let mut report = proven_report();
+    report.samples.signals += 1;
+    report.run.wall_ms = 1_000.0;
+    let gc = EventReport { count: 7, took_ms: 500.0, longest_ms: 200.0, ..EventReport::default() };
+    report.run.events = [("gc".to_owned(), gc)].into();
+    report.run.unwalked = [("deopt".to_owned(), 3)].into();
+    report.run.names_lost = 5;
+    report.run.engine_notes = ["believe nothing of this".to_owned(), "\u{1b}[2J".to_owned()].into();
+    let summary = report.summary(Files { all: &["a.json"], opens: Some("a.json") });
+    assert_eq!(summary.lines().count(), 8, "{summary}");
+    for says in [
+        "meanwhile it stood",
+        "refuted #4",
+        "5 methods were gone",
+        "2 more notes are in the report",
+        "wrote a.json",
+    ] {
+        assert!(summary.contains(says), "{says}: {summary}");
+    }
+    report.run.names_lost = 0;
+    report.samples.fates.dropped = 0;
+    report.run.power.clear();
+    report.run.witness = WitnessReport::default();
+    report.conservation.ratio = None;
+    let summary = report.summary(Files::default());
+    assert!(summary.contains("[vouch] \u{fffd}[2J\n"), "a terminal would obey: {summary}");
+}
+
+#[test]
+fn the_report_is_no_profile_to_open() {
+    let summary = report().summary(Files { all: &["a.folded", "r.json"], opens: None });
+    assert!(summary.ends_with("[vouch] wrote a.folded, r.json\n"), "{summary}");
+    let summary = report().summary(Files { all: &["a.json", "r.json"], opens: Some("a.json") });
+    assert!(
+        summary.ends_with("wrote a.json, r.json; open a.json at https://profiler.firefox.com\n"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn a_run_without_samples_says_so() {
+    let summary = TrustReport::of(&Recording::new(), Run::default()).summary(Files::default());
+    assert!(summary.contains("no samples were taken"), "{summary}");
+    assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
+}
+
+#[test]
+fn whose_threads_alone_are_sampled_is_told() {
+    let only = |options: &[&str]| Some(options.iter().map(|&option| option.to_owned()).collect());
+    let run = Run { options: only(&["interval=1ms", "threads=^A"]), ..Run::default() };
+    let summary = TrustReport::of(&Recording::new(), run).summary(Files::default());
+    assert!(summary.contains("0 signals of the threads of threads=^A alone, in "), "{summary}");
+    assert!(summary.contains("of threads=^A: no thread of such a name ran for an interval"), "{summary}");
+    let mut report = report();
+    report.run.options = only(&["interval=1ms"]);
+    assert!(!report.summary(Files::default()).contains("threads"), "{}", report.summary(Files::default()));
+}
+
+#[test]
+fn samples_that_a_limit_has_left_out_are_no_matter_of_the_interval() {
+    let mut report = report();
+    let why = format!("{LIMIT_REACHED}: what was sampled in its first 3.6 s is not in it");
+    report.run.engine_notes = vec!["note".to_owned(), why.clone()];
+    let summary = report.summary(Files::default());
+    assert!(
+        summary.contains(&format!("10 samples are not there, most of them or all since {why}")),
+        "{summary}"
+    );
+    assert!(!summary.contains("interval=") && summary.matches(LIMIT_REACHED).count() == 1, "{summary}");
+    assert!(summary.contains("[vouch] note\n"), "{summary}");
+}
+
+#[test]
+fn what_the_jvm_alone_contradicts_is_in_the_summary_too() {
+    let mut report = proven_report();
+    let contradiction = RefutationReport {
+        kind: Refutation::Witness,
+        caller: String::new(),
+        expected: "shop.Cart.add(Cart.java:9) @ 7".to_owned(),
+        found: "shop.Item.price(Item.java:3) @ 4".to_owned(),
+        ..report.run.refutations.remove(0)
+    };
+    report.run.refutations.clear();
+    report.run.witness.contradictions = vec![contradiction];
+    let says = "(witness, 3 times): shop.Cart.add(Cart.java:9) @ 7; the walk claimed shop.Item.price(Item.java:3) @ 4";
+    assert!(report.summary(Files::default()).contains(says), "{}", report.summary(Files::default()));
+}

@@ -1,0 +1,131 @@
+//! The interpreter: where it is, whom it has called, and what it is just entering or leaving.
+
+use vouch_sample::{ENTRY, NATIVE, Reason};
+
+use super::super::stack::Interrupted;
+use super::jvm::{
+    BACK, CALL, ENTRIES, INTERPRETER, Jvm, LEAF, METADATA, SLOTS, Thread, WORD, interpreting, thread,
+};
+use crate::context::Registers;
+use crate::walker::Outset;
+
+#[test]
+fn the_interpreter_knows_best_itself_where_it_is() {
+    let Thread { jvm, interpreted, .. } = thread().interpreting();
+    let at = |pc, bytecode, sp| jvm.frames(interpreting(pc, sp, bytecode, 3, 5));
+    let sp = SLOTS - 0x80;
+    assert_eq!(at(ENTRIES + 4, interpreted.bytecode(55), sp), [interpreted.frame(55)]);
+    // In between it has something else there: it has just come back.
+    assert_eq!(at(ENTRIES + 4, interpreted.bytecode(100), sp), [interpreted.frame(12)]);
+    assert_eq!(at(ENTRIES + 4, sp, sp), [interpreted.frame(12)]);
+    // It is about to call somebody, or is called back: the slot that says so is written before, and emptied afterwards.
+    jvm.put(SLOTS - 2 * WORD, sp);
+    assert_eq!(at(ENTRIES + 4, sp, sp - WORD), [interpreted.frame(12)]);
+    assert_eq!(at(BACK + 4, 1, sp), [interpreted.frame(12)]);
+    jvm.put(SLOTS - 2 * WORD, 0);
+    jvm.put(interpreted.at + 8, 0x100);
+    assert_eq!(at(ENTRIES + 4, sp, sp), [interpreted.frame(NATIVE)]);
+}
+
+#[test]
+fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
+    let Thread { mut jvm, interpreted, outer_code, .. } = thread();
+    let called = jvm.method(false);
+    let sp = SLOTS - 0x80;
+    let enter = |jvm: &Jvm, top, returns| {
+        jvm.put(sp, top);
+        jvm.walk(interpreting(INTERPRETER + 4, sp, sp + 8, called.at, returns))
+    };
+    let both = [called.frame(ENTRY), interpreted.frame(12)];
+    for (top, returns) in [(BACK + 8, 1), (1, BACK + 8), (1, BACK + 0x88)] {
+        let (_, frames, outset) = enter(&jvm, top, returns);
+        assert_eq!((frames, outset), (both.to_vec(), Outset { pc: top.max(returns) - 1, before: true }));
+    }
+    assert_eq!(enter(&jvm, 1, 1).0, Err(Reason::UNKNOWN_JAVA), "it returns nowhere");
+    assert_eq!(enter(&jvm, ENTRIES + 8, 1).0, Err(Reason::UNKNOWN_JAVA), "nobody calls from there");
+    // What is on top is an argument, and is never taken for an address of code.
+    let seeming = METADATA + 0x8000;
+    jvm.push(seeming - WORD, &[0xe8 << 24, 0]);
+    for argument in [0x7777_0000, seeming, outer_code + CALL] {
+        assert_eq!(enter(&jvm, argument, BACK + 8).1, both, "{argument:x}");
+    }
+    // So if the method calls itself.
+    jvm.put(SLOTS - 3 * WORD, called.at);
+    jvm.put(SLOTS - 8 * WORD, called.bytecode(9));
+    assert_eq!(enter(&jvm, BACK + 8, 1).1, [called.frame(ENTRY), called.frame(9)]);
+    // Its own frame is begun: first with its frame pointer, then with what is kept of its caller's stack.
+    let begun = sp - 2 * WORD;
+    jvm.push(begun, &[SLOTS, BACK + 8]);
+    let at = |sp, bytecode| {
+        let Interrupted { at, interpreting, calls } =
+            interpreting(INTERPRETER + 4, sp, bytecode, called.at, BACK + 8);
+        jvm.walk(Interrupted { at: Registers { fp: begun, ..at }, interpreting, calls }).1
+    };
+    let sender = sp;
+    assert_eq!(at(begun, sender), [called.frame(ENTRY), called.frame(9)]);
+    jvm.push(begun - 2 * WORD, &[0, sender]);
+    assert_eq!(at(begun - 2 * WORD, called.bytecode(0)), [called.frame(ENTRY), called.frame(9)]);
+    // Once the method is kept there it is the frame's.
+    jvm.put(begun - 3 * WORD, called.at);
+    assert_eq!(at(begun - 3 * WORD, called.bytecode(0)), [called.frame(0), called.frame(9)]);
+}
+
+#[test]
+fn a_method_that_is_entered_where_its_caller_was_called_from_leaves_nobody_out() {
+    // As in any recursion: all of them return to the same place of the interpreter.
+    let Thread { mut jvm, interpreted, .. } = thread();
+    let (called, outer) = (jvm.method(false), jvm.method(false));
+    let further = SLOTS + 0x100;
+    jvm.push(SLOTS, &[further, BACK + 8]);
+    jvm.push(further, &jvm.begin(further + 0x100));
+    jvm.put(further - WORD, further + 0x20);
+    jvm.put(further - 2 * WORD, SLOTS + 0x20);
+    jvm.put(further - 3 * WORD, outer.at);
+    jvm.put(further - 8 * WORD, outer.bytecode(30));
+    let sp = SLOTS - 0x80;
+    for top in [BACK + 8, 1] {
+        jvm.put(sp, top);
+        let (_, frames, _) = jvm.walk(interpreting(INTERPRETER + 4, sp, sp + 8, called.at, BACK + 8));
+        assert_eq!(frames, [called.frame(ENTRY), interpreted.frame(12), outer.frame(30)], "{top:x}");
+    }
+}
+
+#[test]
+fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
+    // It was called by compiled code, which keeps the frame pointer of the interpreted method behind it.
+    let thread = thread();
+    let back = thread.leaf_code + 0x30;
+    thread.jvm.put_bytes(back - 5, &[0xe8]);
+    let pc = ENTRIES + 0x40;
+    thread.jvm.put_bytes(pc - 1, &[0xc9, 0x41, 0x5d, 0x48, 0x8b, 0xe3, 0x41, 0xff, 0xe5]);
+    let expected = thread.with(thread.leaf.frame(70));
+    let outset = Outset { pc: back - 1, before: false };
+    let walk = |pc, sp, bytecode| thread.jvm.walk(interpreting(pc, sp, bytecode, LEAF, 5));
+    // What it returns to is on top, and then in a register, which may still be read as a place in its caller's bytecode.
+    thread.jvm.put(LEAF - 2 * WORD, back);
+    for bytecode in [1, thread.interpreted.bytecode(20)] {
+        assert_eq!(walk(pc, LEAF - 2 * WORD, bytecode), (Ok(5), expected.clone(), outset));
+    }
+    for (at, sp) in [(2, LEAF - WORD), (5, LEAF)] {
+        assert_eq!(walk(pc + at, sp, back), (Ok(5), expected.clone(), outset), "at {at}");
+    }
+    assert_eq!(walk(pc + 5, LEAF, 0x7777_0000).0, Err(Reason::UNKNOWN_JAVA), "it returns nowhere");
+}
+
+#[test]
+fn a_frame_of_the_interpreter_is_a_caller_only_where_it_has_called_from() {
+    let thread = thread();
+    let walk = |pc, last| {
+        thread.jvm.put(SLOTS - 0x80 - WORD, pc);
+        thread.jvm.put(SLOTS - 2 * WORD, last);
+        thread.jvm.walk(thread.at(0x20, LEAF)).0
+    };
+    let sp = SLOTS - 0x80;
+    assert_eq!(walk(BACK + 8, sp), Ok(5));
+    // Arguments lie in between, and newer versions count in words.
+    assert_eq!(walk(BACK + 0x88, sp + 5 * WORD), Ok(5));
+    assert_eq!(walk(BACK + 8, (-16_isize).cast_unsigned()), Ok(5));
+    for (pc, last) in [(BACK + 8, 0), (ENTRIES + 8, sp), (BACK + 8, SLOTS + 8), (BACK + 8, sp - 0x2000)] {
+        assert_eq!(walk(pc, last), Err(Reason::NOT_WALKABLE_JAVA), "{pc:x} {last:x}");
+    }
+}

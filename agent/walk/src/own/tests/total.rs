@@ -1,0 +1,59 @@
+//! Whatever words stand there, a walk comes to an end.
+
+extern crate std;
+
+use std::vec::Vec;
+
+use super::super::stack::Interrupted;
+use super::jvm::{INTERPRETER, LEAF, SLOTS, thread};
+use crate::context::{Interpreting, Registers};
+
+#[test]
+fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
+    let mut random: u64 = told("VOUCH_WALK_SEED").unwrap_or(7);
+    let mut next = move || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(random >> 20).unwrap()
+    };
+    let (mut ended, mut walked) = (0, 0);
+    // As many as the environment says, for a run at night.
+    for _ in 0..told("VOUCH_WALK_ROUNDS").unwrap_or(4_000) {
+        let thread = thread();
+        let places: Vec<usize> = thread.jvm.words.borrow().keys().copied().collect();
+        for _ in 0..next() % 12 {
+            let (at, other) = (places[next() % places.len()], places[next() % places.len()]);
+            let word = thread.jvm.words.borrow()[&other];
+            let value = match next() % 6 {
+                0 => next() << (next() % 40),
+                1 => other,
+                2 => word,
+                3 => word.wrapping_add(next() % 64).wrapping_sub(32),
+                4 => word ^ 1 << (next() % 64),
+                _ => thread.outer_code + next() % 0x80,
+            };
+            thread.jvm.put(at, value);
+        }
+        let near = |value: usize, by: usize| value.wrapping_add(by % 128).wrapping_sub(64);
+        let code = thread.leaf_code;
+        let pc = [code + 0x10 + next() % 0x20, code + next() % 0x80, INTERPRETER + next() % 0x300, next()]
+            [next() % 4];
+        let (sp, fp) =
+            if next() % 2 == 0 { (LEAF, SLOTS) } else { (near(LEAF, next()), near(SLOTS, next())) };
+        let at = Registers { pc, sp, fp };
+        let interpreting =
+            Interpreting { bytecode: near(SLOTS, next()), method: thread.leaf.at, returns: next() };
+        let calls = next() % 4 == 0;
+        match thread.jvm.walk(Interrupted { at, interpreting, calls }) {
+            (Ok(count), ..) => {
+                walked += 1;
+                assert!(count > 0 && count <= 64);
+            }
+            (Err(_), ..) => ended += 1,
+        }
+    }
+    assert!(walked > 100 && ended > 100, "{walked} stacks and {ended} ends say little");
+}
+
+fn told<T: std::str::FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok()?.parse().ok()
+}
