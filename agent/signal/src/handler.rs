@@ -332,7 +332,7 @@ fn walk(
             return (false, 0);
         }
     };
-    let mut carried = carried(sampler, &subject, sample);
+    let mut carried = carried(sampler.own, &subject, sample);
     let compared = number.checked_rem(sampler.compare.into()) == Some(0);
     let (mut walked, mut curable) = (false, None);
     let mut origin = Origin { compared, ..Origin::FIRST };
@@ -350,11 +350,11 @@ fn walk(
             // room for depth + 1 frames in each account; the context is the kernel's.
             unsafe { guard::walk(*walker, &subject, sample.room()) }
         };
-        let (answer, cut, torn) = own_part(sampler, *walker, sample, (answer, told.get().cut), walked);
+        let (answer, cut, torn) = own_part(sampler.parts, *walker, sample, (answer, told.get().cut), walked);
         let Outset { pc: called, before } = told.get().outset;
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
         // A torn stack has a virtual thread's frames, too, though none of it is kept.
-        if carried == 0 && (torn || is_virtual(sampler, sample, answer)) {
+        if carried == 0 && (torn || is_virtual(sampler.own, sample, answer)) {
             carried = Head::UNKNOWN;
         }
         sample.add(answer, cut, Origin { begun, ..origin }, at);
@@ -365,7 +365,8 @@ fn walk(
         }
         walked |= answer.is_ok();
         if !walked {
-            curable = curable.or(cure(sampler, *walker, answer, torn));
+            curable =
+                curable.or(cure((sampler.walkers.first().copied(), sampler.parts), *walker, answer, torn));
         }
         origin.walker = origin.walker.wrapping_add(1);
     }
@@ -394,7 +395,7 @@ unsafe fn recover(
         // SAFETY: as of its walk; the claim has room for so many more accounts.
         let Some(it) = (unsafe { attempts.next(walker, subject, sample.room()) }) else { break };
         let (answer, cut, torn) =
-            own_part(sampler, walker, sample, (it.answer, subject.told.get().cut), false);
+            own_part(sampler.parts, walker, sample, (it.answer, subject.told.get().cut), false);
         if torn {
             continue;
         }

@@ -5,15 +5,15 @@
 //! stack for a whole one.
 
 use vouch_sample::{Answer, Cut, Head, Reason};
+use vouch_walk::own::Own;
 use vouch_walk::own::carried::{Name, Whom};
 use vouch_walk::walker::{Part, Subject, Walker};
 
-use crate::handler::Sampler;
 use crate::record::Sample;
 
 /// The id of the virtual thread that the thread carries, as a head has it; what it is called is written into the sample.
-pub fn carried(sampler: &Sampler, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> u64 {
-    let Some(own) = sampler.own else { return 0 };
+pub fn carried(own: Option<&Own>, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> u64 {
+    let Some(own) = own else { return 0 };
     let mut name = Name::default();
     // SAFETY: the subject is the calling thread, as its signal's handler was given it.
     match unsafe { own.whom(subject, &mut name) } {
@@ -28,8 +28,8 @@ pub fn carried(sampler: &Sampler, subject: &Subject<'_>, sample: &mut Sample<'_,
 
 /// True if the stack that was written is a virtual thread's. While the JDK does something as the carrier in the midst of it the thread runs as
 /// that, and nobody can tell whose the frames are.
-pub fn is_virtual(sampler: &Sampler, sample: &Sample<'_, '_>, answer: Answer) -> bool {
-    let (Some(own), Ok(count)) = (sampler.own, answer) else { return false };
+pub fn is_virtual(own: Option<&Own>, sample: &Sample<'_, '_>, answer: Answer) -> bool {
+    let (Some(own), Ok(count)) = (own, answer) else { return false };
     // SAFETY: the walker has written so many, where there was room for them.
     own.is_virtual(unsafe { sample.written(count) })
 }
@@ -38,14 +38,14 @@ pub fn is_virtual(sampler: &Sampler, sample: &Sample<'_, '_>, answer: Answer) ->
 /// that lacks frames before that is none, but torn, unless another one has been taken already, with which it is to be compared; and then it is our own that may find
 /// them, though it may have taken the thread for one that runs no Java.
 pub fn own_part(
-    sampler: &Sampler,
+    parts: Option<&Own>,
     walker: &dyn Walker,
     sample: &Sample<'_, '_>,
     (answer, cut): (Answer, Option<Cut>),
     walked: bool,
 ) -> (Answer, Option<Cut>, bool) {
     let Ok(count) = answer else { return (answer, None, false) };
-    let Some(own) = sampler.parts.filter(|own| !core::ptr::addr_eq(walker, *own)) else {
+    let Some(own) = parts.filter(|own| !core::ptr::addr_eq(walker, *own)) else {
         return (answer, cut, false);
     };
     // SAFETY: the walker has written so many, where there was room for them.
@@ -56,18 +56,17 @@ pub fn own_part(
     }
 }
 
-/// Who may find a stack where this walker has none. A torn one AsyncGetCallTrace would only tear again, or take the carrier's for it; and of a thread outside of
+/// Who may find a stack where this walker has none: itself, or the first of all, if that is our own. A torn one AsyncGetCallTrace would only tear again, or take the carrier's for it; and of a thread outside of
 /// Java it does not look at the context, so that there is nothing to repair.
 pub fn cure(
-    sampler: &Sampler,
+    (first, parts): (Option<&'static dyn Walker>, Option<&Own>),
     walker: &'static dyn Walker,
     answer: Answer,
     torn: bool,
 ) -> Option<&'static dyn Walker> {
     if torn {
-        let first = *sampler.walkers.first()?;
-        let own = sampler.parts.filter(|own| !own.is_stopped())?;
-        return core::ptr::addr_eq(first, own).then_some(first);
+        let own = parts.filter(|own| !own.is_stopped())?;
+        return first.filter(|first| core::ptr::addr_eq(*first, own));
     }
     answer.err().filter(|why| why.is_in_java()).map(|_| walker)
 }

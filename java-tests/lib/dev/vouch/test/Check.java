@@ -3,11 +3,15 @@ package dev.vouch.test;
 import java.util.Collection;
 
 /**
- * Assertions that say what was expected and what came. A test must never catch what they throw.
+ * Assertions that say what was expected and what came. A test must never catch what they throw. What held by little is
+ * printed, too: it may fail next time, and `scripts/flakes` tells of it.
  */
 public final class Check {
     /** In standard deviations: what is further off by chance comes once in a million times. */
     public static final double FAR = 4.9;
+
+    /** Of a bound, and of the distance of two of them. */
+    private static final double CLOSE = 0.02;
 
     private Check() {}
 
@@ -30,28 +34,29 @@ public final class Check {
     }
 
     public static void atLeast(double least, double actual, String what) {
-        if (!(actual >= least)) {
-            fail(what + ": expected at least " + number(least) + ", came " + number(actual));
-        }
+        held(actual - least, least, what + ": expected at least " + number(least) + ", came " + number(actual));
     }
 
     public static void atMost(double most, double actual, String what) {
-        if (!(actual <= most)) {
-            fail(what + ": expected at most " + number(most) + ", came " + number(actual));
-        }
+        held(most - actual, most, what + ": expected at most " + number(most) + ", came " + number(actual));
     }
 
     public static void between(double least, double actual, double most, String what) {
-        if (!(actual >= least && actual <= most)) {
-            fail(what + ": expected " + number(least) + " to " + number(most) + ", came " + number(actual));
+        String told = what + ": expected " + number(least) + " to " + number(most) + ", came " + number(actual);
+        held(Math.min(actual - least, most - actual), most - least, told);
+    }
+
+    /** What is counted from 0 and is one of so many. */
+    public static void index(long size, long actual, String what) {
+        if (actual < 0 || actual >= size) {
+            fail(what + ": expected one of " + size + " from 0 on, came " + actual);
         }
     }
 
     /** Equal but for the tolerance, which has the unit of the values. */
     public static void near(double expected, double actual, double tolerance, String what) {
-        if (!(Math.abs(expected - actual) <= tolerance)) {
-            fail(what + ": expected " + number(expected) + " ± " + number(tolerance) + ", came " + number(actual));
-        }
+        String told = what + ": expected " + number(expected) + " ± " + number(tolerance) + ", came " + number(actual);
+        held(tolerance - Math.abs(expected - actual), tolerance, told);
     }
 
     /** How many of `trials` must succeed if each does so with this probability: fewer come once in a million times. */
@@ -79,6 +84,16 @@ public final class Check {
     public static void empty(Collection<?> all, String what) {
         if (!all.isEmpty()) {
             fail(what + ": expected none, came " + all.size() + ": " + first(all));
+        }
+    }
+
+    /** Fails unless there was room left, beside so much. */
+    private static void held(double room, double all, String told) {
+        if (!(room >= 0)) {
+            fail(told);
+        }
+        if (all > 0 && room < CLOSE * all) {
+            System.out.println("close: " + told);
         }
     }
 

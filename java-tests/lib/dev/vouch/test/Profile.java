@@ -52,8 +52,8 @@ public final class Profile {
         stackParent = new int[count];
         stackDepth = new int[count];
         for (int stack = 0; stack < count; stack++) {
-            Check.between(0, offset[stack], stack, "offset of the parent of stack " + stack);
-            Check.between(0, stackFrame[stack], frames.size() - 1, "frame of stack " + stack);
+            Check.index(stack + 1, offset[stack], "offset of the parent of stack " + stack);
+            Check.index(frames.size(), stackFrame[stack], "frame of stack " + stack);
             stackParent[stack] = offset[stack] == 0 ? -1 : stack - offset[stack];
             stackDepth[stack] = offset[stack] == 0 ? 1 : 1 + stackDepth[stackParent[stack]];
         }

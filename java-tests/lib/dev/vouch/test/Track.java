@@ -57,7 +57,7 @@ public final class Track {
                 continue;
             }
             int stack = stacks.get(row).getAsInt();
-            Check.between(0, stack, profile.stacks() - 1, "stack of a sample");
+            Check.index(profile.stacks(), stack, "stack of a sample");
             boolean none = contexts == null || contexts.get(row).isJsonNull();
             samples.add(new Sample(profile, stack, time, weight, cpu[row], none ? -1 : contexts.get(row).getAsInt()));
         }
