@@ -105,6 +105,8 @@ const SETTINGS_WITHIN: usize = 10_000;
 const BY_CPU_TIME: [&str; 4] = ["cpu", "cpu-clock", "itimer", "ctimer"];
 /// and the other one.
 const BY_WALL: &str = "wall";
+/// Its interval by that one, unless it says another.
+const WALL_NS: u64 = 50_000_000;
 /// No more of an event's name is told: it may be that of a method.
 const NAME: usize = 60;
 /// Nor of more events.
@@ -119,6 +121,11 @@ fn clock_of(event: &str) -> Option<Clock> {
         event if BY_CPU_TIME.contains(&event) => Some(Clock::Cpu),
         _ => None,
     }
+}
+
+/// What it says of its interval by the wall clock: 0 is the usual one.
+fn of_wall(ns: u64) -> u64 {
+    if ns == 0 { WALL_NS } else { ns }
 }
 
 impl Told {
@@ -193,17 +200,25 @@ impl Told {
             "event" if is_own && !value.is_empty() => {
                 self.events.insert(value.to_owned());
             }
-            "interval" if is_own => {
+            "interval" if is_own || of == kinds::EXECUTION => {
                 let interval = value.parse().ok();
                 self.is_uneven |= self.interval.is_some() && self.interval != interval;
                 self.interval = interval;
             }
-            "wall" => self.period(kinds::WALL, value.parse().ok()),
+            // Then those by the wall clock are among the others.
+            "nobatch" if value == "true" => {
+                self.events.insert(BY_WALL.to_owned());
+            }
+            "wall" => self.period(kinds::WALL, value.parse().ok().map(of_wall)),
             _ => {}
         }
         // Of other events it says how many of them there are to a sample.
         if !self.events.is_empty() && self.event_of(kinds::EXECUTION).is_none() {
-            self.period(kinds::EXECUTION, self.interval);
+            let is_wall = self.clock(kinds::EXECUTION) == Some(Clock::Wall);
+            let interval = if is_wall { self.interval.map(of_wall) } else { self.interval };
+            self.period(kinds::EXECUTION, interval);
+            // It may have some of them in events of their own.
+            self.period(kinds::WALL, interval.filter(|_| is_wall));
         }
     }
 

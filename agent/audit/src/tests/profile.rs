@@ -139,8 +139,28 @@ fn what_samples_count_is_what_their_recorder_says() {
         let (_, meta) = profile(bytes, None, &Folder::of("clock-told", &CLASSES)).unwrap();
         assert_eq!(meta.report.time(), time, "{events:?}");
     }
+    let mixed = vec![setting("event", "cpu"), setting("wall", "30000000"), setting("nobatch", "true")];
+    let (_, meta) =
+        profile(recording_of(mixed, &[truth(5)], 0), None, &Folder::of("clock-mixed", &CLASSES)).unwrap();
+    assert_eq!(meta.report.time(), "time");
     let by_cpu = Shown { kind: CPU_SAMPLE, ..truth(5) };
     assert_eq!(of("clock-own", &[by_cpu]).1.report.time(), "CPU time");
+}
+
+#[test]
+fn how_often_there_is_a_sample_by_the_wall_clock_is_what_async_profiler_says() {
+    for (settings, ms) in [
+        (&[("event", "wall"), ("interval", "0")][..], 50),
+        (&[("event", "wall"), ("interval", "20000000")], 20),
+        (&[("event", "cpu"), ("interval", "10000000"), ("wall", "30000000")], 30),
+        (&[("wall", "0")], 50),
+    ] {
+        let told = settings.iter().map(|(name, value)| setting(name, value)).collect();
+        let bytes = recording_of(told, &[Shown { kind: WALL, ..truth(5) }], 0);
+        let (recording, meta) = profile(bytes, None, &Folder::of("wall-told", &CLASSES)).unwrap();
+        let weighed = recording.threads()[0].weight() * meta.report.run.interval_ns;
+        assert_eq!(weighed, 5 * ms * 1_000_000, "{settings:?}");
+    }
 }
 
 #[test]

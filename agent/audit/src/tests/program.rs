@@ -324,7 +324,9 @@ pub fn depth(frames: &str) -> Vec<u8> {
 
 /// A setting that is of no kind of events.
 pub fn setting(name: &str, value: &str) -> Vec<u8> {
-    event(SETTING, &[long(1), text(name), text(value), long(0), long(0)])
+    // async-profiler tells of the interval as that of its samples.
+    let of = if name == "interval" { SAMPLE } else { 0 };
+    event(SETTING, &[long(1), text(name), text(value), long(of), long(0)])
 }
 
 /// When something was, by the chunk's own clock.
