@@ -22,6 +22,7 @@ mod profile;
 mod read;
 mod readings;
 mod report;
+mod sampled;
 mod seen;
 mod stacks;
 mod summary;

@@ -6,11 +6,10 @@ use vouch_report::{Clock, grouped};
 
 use crate::kinds::{CPU_TIME, EXECUTION, WALL, clock};
 use crate::report::AuditReport;
+use crate::sampled::CPU_NS;
 use crate::seen::{KindId, Seen};
 use crate::told::{Period, Told};
 
-/// Where nobody says how often there was a sample.
-const INTERVAL_NS: u64 = 10_000_000;
 /// A weight may be off by one in so many, where periods have no common measure.
 const FINE: u64 = 20;
 /// Nobody samples more often.
@@ -85,7 +84,7 @@ impl Plan {
             true if Some(clock(name)) == shown => {
                 // What counts no time has one length in the timeline, whatever else is told.
                 let period = told.periods.get(name).copied().filter(|_| event.is_none());
-                let period = period.unwrap_or(Period::of(INTERVAL_NS));
+                let period = period.unwrap_or(Period::of(told.usual_ns(name)));
                 interval = Some(interval.map_or(period, |known| known.and(period)));
                 Shown::Samples(period.least_ns)
             }
@@ -120,8 +119,7 @@ impl Plan {
                 grouped(MOST_MARKS)
             ));
         }
-        let interval_ns =
-            interval.map_or(INTERVAL_NS, |all| all.common_ns.max(all.least_ns / FINE)).max(LEAST_NS);
+        let interval_ns = interval.map_or(CPU_NS, |all| all.common_ns.max(all.least_ns / FINE)).max(LEAST_NS);
         let clock = shown.and_then(|shown| told.clock(shown));
         Ok(Self { kinds, interval_ns, clock, event, remarks })
     }

@@ -5,11 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vouch_jfr::{Chunk, Event, Value};
-use vouch_report::{Clock, grouped, shortened};
+use vouch_report::Clock;
 
 use crate::Whose;
 use crate::kinds;
 use crate::names;
+use crate::sampled::{self, Sampled};
 use crate::seen::{Seen, add};
 
 /// What was told.
@@ -31,11 +32,7 @@ pub struct Told {
     pub recordings: Vec<String>,
     /// What tells one run from another.
     runs: BTreeSet<String>,
-    /// What async-profiler was to sample, in each of the files, and how often.
-    events: BTreeSet<String>,
-    interval: Option<u64>,
-    /// Not all of them as often.
-    is_uneven: bool,
+    sampled: Sampled,
     /// How often there is a sample, in nanoseconds, by its kind.
     pub periods: BTreeMap<String, Period>,
     pub changes: Changes,
@@ -95,38 +92,16 @@ const TELLERS: [&str; 7] = [
 ];
 /// What tells that classes are not what they were.
 const REDEFINES: [&str; 3] = ["jdk.RedefineClasses", "jdk.RetransformClasses", "jdk.ClassRedefinition"];
-/// What a recording tells of itself, and whose settings async-profiler's own are.
+/// What a recording tells of itself.
 const RECORDING: &str = "jdk.ActiveRecording";
+/// Whose settings async-profiler's own are.
+const ASYNC_PROFILERS: [&str; 3] = ["", RECORDING, kinds::EXECUTION];
 /// The kind of the settings.
 const SETTING: &str = "jdk.ActiveSetting";
 /// async-profiler writes its own before all else; Flight Recorder has none of these, and many events.
 const SETTINGS_WITHIN: usize = 10_000;
-/// What async-profiler calls its clocks: those of CPU time,
-const BY_CPU_TIME: [&str; 4] = ["cpu", "cpu-clock", "itimer", "ctimer"];
-/// and the other one.
-const BY_WALL: &str = "wall";
-/// Its interval by that one, unless it says another.
-const WALL_NS: u64 = 50_000_000;
-/// No more of an event's name is told: it may be that of a method.
-const NAME: usize = 60;
-/// Nor of more events.
-const NAMES: usize = 3;
 /// async-profiler's limit, unless it says another one.
 const DEPTH: usize = 2_048;
-
-/// The clock that async-profiler samples by, if this event of its is one: all others have nothing to do with time.
-fn clock_of(event: &str) -> Option<Clock> {
-    match event {
-        BY_WALL => Some(Clock::Wall),
-        event if BY_CPU_TIME.contains(&event) => Some(Clock::Cpu),
-        _ => None,
-    }
-}
-
-/// What it says of its interval by the wall clock: 0 is the usual one.
-fn of_wall(ns: u64) -> u64 {
-    if ns == 0 { WALL_NS } else { ns }
-}
 
 impl Told {
     /// True if events of this kind say something of the run.
@@ -143,6 +118,7 @@ impl Told {
         let first = self.from_ns == 0 && self.until_ns == 0;
         self.from_ns = if first { header.start_unix_ns } else { self.from_ns.min(header.start_unix_ns) };
         self.until_ns = self.until_ns.max(until);
+        self.sampled.chunk();
     }
 
     /// Takes in what an event tells, if it is one of those. False: it cannot be read.
@@ -166,7 +142,8 @@ impl Told {
             }),
             SETTING => self.read(chunk, event, |told, text, number| {
                 let of = i64::try_from(number("id")).ok().and_then(|id| chunk.type_of(id));
-                told.setting(&text("name"), &text("value"), of.map_or("", |of| &of.name));
+                let apart = || chunk.types().any(|kind| kind.name == kinds::WALL);
+                told.setting(&text("name"), &text("value"), of.map_or("", |of| &of.name), apart);
             }),
             name if REDEFINES.contains(&name) => {
                 self.changes = Changes::Meanwhile;
@@ -188,37 +165,16 @@ impl Told {
         }
     }
 
-    /// `of` is the kind of events that it is about; async-profiler has one for all that is its own.
-    fn setting(&mut self, name: &str, value: &str, of: &str) {
-        // A kind of the program's own may have settings of these names, too.
-        let is_own = matches!(of, "" | RECORDING);
-        match name {
-            "period" => {
-                let period = humantime::parse_duration(value).ok().map(|period| period.as_nanos());
-                self.period(of, period.and_then(|ns| u64::try_from(ns).ok()));
+    /// `of` is the kind of events that it is about; `apart` tells whether samples by the wall clock are events of their own.
+    fn setting(&mut self, name: &str, value: &str, of: &str, apart: impl Fn() -> bool) {
+        if name == "period" {
+            let period = humantime::parse_duration(value).ok().map(|period| period.as_nanos());
+            self.period(of, period.and_then(|ns| u64::try_from(ns).ok()));
+        // A kind of the program's own may have settings of the same names.
+        } else if ASYNC_PROFILERS.contains(&of) {
+            for (kind, ns) in self.sampled.setting(name, value, apart) {
+                self.period(kind, Some(ns));
             }
-            "event" if is_own && !value.is_empty() => {
-                self.events.insert(value.to_owned());
-            }
-            "interval" if is_own || of == kinds::EXECUTION => {
-                let interval = value.parse().ok();
-                self.is_uneven |= self.interval.is_some() && self.interval != interval;
-                self.interval = interval;
-            }
-            // Then those by the wall clock are among the others.
-            "nobatch" if value == "true" => {
-                self.events.insert(BY_WALL.to_owned());
-            }
-            "wall" => self.period(kinds::WALL, value.parse().ok().map(of_wall)),
-            _ => {}
-        }
-        // Of other events it says how many of them there are to a sample.
-        if !self.events.is_empty() && self.event_of(kinds::EXECUTION).is_none() {
-            let is_wall = self.clock(kinds::EXECUTION) == Some(Clock::Wall);
-            let interval = if is_wall { self.interval.map(of_wall) } else { self.interval };
-            self.period(kinds::EXECUTION, interval);
-            // It may have some of them in events of their own.
-            self.period(kinds::WALL, interval.filter(|_| is_wall));
         }
     }
 
@@ -228,43 +184,31 @@ impl Told {
             kind if kinds::is_cpu_time(kind) => Some(Clock::Cpu),
             kind if kinds::is_wall(kind) => Some(Clock::Wall),
             // async-profiler's, by whatever it samples; Flight Recorder looks at a few threads in Java now and then, which is neither.
-            kinds::EXECUTION => {
-                let mut clocks = self.events.iter().map(|event| clock_of(event));
-                let first = clocks.next()??;
-                // Of two clocks nobody can tell which sample is by which.
-                clocks.all(|clock| clock == Some(first)).then_some(first)
-            }
+            kinds::EXECUTION => self.sampled.clock(),
             _ => None,
         }
     }
 
-    /// True if samples of this kind may be by the wall clock, or by what is no time: async-profiler's, unless it says that they are by CPU time.
-    pub fn may_be_no_cpu_time(&self, kind: &str) -> bool {
-        kind == kinds::EXECUTION && !self.events.is_empty() && self.clock(kind) != Some(Clock::Cpu)
+    /// How often there is one of them where nobody says.
+    pub fn usual_ns(&self, kind: &str) -> u64 {
+        let by_wall =
+            kind == kinds::WALL || kind == kinds::EXECUTION && self.clock(kind) == Some(Clock::Wall);
+        if by_wall { sampled::WALL_NS } else { sampled::CPU_NS }
     }
 
-    /// What samples of this kind count, if it is no time: the event that they were taken by, or several of which nobody can tell which sample
-    /// is by which.
+    /// True if samples of this kind may be by the wall clock, or by what is no time: async-profiler's, unless it says that they are by CPU time.
+    pub fn may_be_no_cpu_time(&self, kind: &str) -> bool {
+        kind == kinds::EXECUTION && self.sampled.is_told() && self.clock(kind) != Some(Clock::Cpu)
+    }
+
+    /// What samples of this kind count, if it is no time.
     pub fn event_of(&self, kind: &str) -> Option<String> {
-        let counts = kind == kinds::EXECUTION && self.events.iter().any(|event| clock_of(event).is_none());
-        counts.then(|| {
-            let mut names: Vec<String> =
-                self.events.iter().take(NAMES).map(|event| shortened(event, NAME)).collect();
-            names.extend((self.events.len() > NAMES).then(|| "others".to_owned()));
-            names.join(" and ")
-        })
+        self.sampled.event().filter(|_| kind == kinds::EXECUTION)
     }
 
     /// That samples count no time, for a reader who would take them for it.
     pub fn counts_no_time(&self, seen: &Seen) -> Option<String> {
-        let kind = kinds::EXECUTION;
-        let event = self.event_of(kind).filter(|_| seen.kinds.contains_key(kind))?;
-        let is_one = self.events.len() == 1 && !self.is_uneven;
-        let each = self.interval.filter(|each| is_one && *each > 1);
-        let each = each.map_or_else(String::new, |each| format!(", one for each {}", grouped(each)));
-        Some(format!(
-            "samples {kind} are of {event}{each}, and of no time: they are counted, and shares are of their number"
-        ))
+        self.sampled.counts_no_time().filter(|_| seen.kinds.contains_key(kinds::EXECUTION))
     }
 
     /// At so many frames async-profiler ends a stack, by a chunk's settings.

@@ -26,9 +26,19 @@ fn vm_flags(words: &[String]) -> Vec<String> {
     split(words).0.to_vec()
 }
 
+/// The one that gives a class path, and its value, which the JVM does not count among its own.
+pub fn class_path(flags: &[String]) -> &[String] {
+    let names = ["-cp", "-classpath", "--class-path"];
+    let at = |wanted: &dyn Fn(&str) -> bool| flags.iter().rposition(|flag| wanted(flag));
+    if let Some(at) = at(&|flag| names.contains(&flag)) {
+        return flags.get(at..at + 2).unwrap_or_default();
+    }
+    at(&|flag| flag.starts_with("--class-path=")).map_or(&[], |at| &flags[at..=at])
+}
+
 #[cfg(test)]
 mod tests {
-    use super::vm_flags;
+    use super::{class_path, vm_flags};
 
     fn flags(line: &str) -> String {
         vm_flags(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).join(" ")
@@ -44,5 +54,19 @@ mod tests {
         assert_eq!(flags("java -Da=b -m mod/Main -v"), "-Da=b");
         assert_eq!(flags("javac -J-Xmx1g -nowarn -J-Da=b A.java"), "-Xmx1g -Da=b");
         assert_eq!(flags("java"), "");
+    }
+
+    #[test]
+    fn a_class_path_is_as_it_was_given() {
+        for (line, path) in [
+            ("-Xint -cp app -Da=b", "-cp app"),
+            ("-cp a -classpath b", "-classpath b"),
+            ("-Xint --class-path=a:b -Da=b", "--class-path=a:b"),
+            ("-Xint -cp", ""),
+            ("-Xint", ""),
+        ] {
+            let flags: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(class_path(&flags).join(" "), path, "{line}");
+        }
     }
 }

@@ -36,19 +36,15 @@ impl Program {
     /// Asks the JVM, and where that does not tell, the kernel for the command line.
     pub fn of(jvmti: Jvmti, hotspot: &HotSpot) -> Self {
         let property = |name| jvmti.system_property(name).unwrap_or_default();
-        let command = property(c"sun.java.command");
+        let given = command_line::given();
         let told = arguments::of(hotspot).map(|mut all| {
-            let class_path = property(c"java.class.path");
-            // Not where it is the jar that was started.
-            if !class_path.is_empty() && !command.starts_with(&class_path) {
-                all.extend(["-cp".to_owned(), class_path]);
-            }
+            all.extend_from_slice(command_line::class_path(&given));
             all
         });
         Self {
             jdk: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
-            vm_flags: told.unwrap_or_else(command_line::given),
-            command,
+            vm_flags: told.unwrap_or(given),
+            command: property(c"sun.java.command"),
         }
     }
 

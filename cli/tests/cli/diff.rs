@@ -234,15 +234,18 @@ fn runs_with_a_time_in_common_are_compared_and_it_is_said() {
     assert!(!in_common(&merged("apart", 6, "6")));
 }
 
+/// A profile of async-profiler's samples, of which its report tells this.
+fn audited(key: &str, at: u64, value: &str) -> PathBuf {
+    let mut profile = profile(&mut Chance(at), 2000, EVEN);
+    let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
+    (report["recorder"], report[key]) = (json!("async-profiler 4.5"), json!(value));
+    profile["meta"]["vouch"] = report;
+    file(&format!("{key}-{at}.json"), &profile)
+}
+
 #[test]
 fn another_clocks_time_is_not_called_cpu_time() {
-    let audited = |at: u64, clock: &str| {
-        let mut profile = profile(&mut Chance(at), 2000, EVEN);
-        let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
-        (report["recorder"], report["clock"]) = (json!("async-profiler 4.5"), json!(clock));
-        profile["meta"]["vouch"] = report;
-        file(&format!("clock-{at}.json"), &profile)
-    };
+    let audited = |at: u64, clock: &str| audited("clock", at, clock);
     let (wall, other, cpu) = (audited(1, "wall"), audited(2, "wall"), audited(3, "cpu"));
     let told = text(&[wall.clone(), other.clone()], &[]);
     assert_eq!(told.matches("2000 ms of wall-clock time in 2,000 samples").count(), 2, "{told}");
@@ -258,13 +261,7 @@ fn another_clocks_time_is_not_called_cpu_time() {
 
 #[test]
 fn what_counts_no_time_is_compared_by_its_samples() {
-    let counted = |at: u64, event: &str| {
-        let mut profile = profile(&mut Chance(at), 2000, EVEN);
-        let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
-        (report["recorder"], report["event"]) = (json!("async-profiler 4.5"), json!(event));
-        profile["meta"]["vouch"] = report;
-        file(&format!("counted-{at}.json"), &profile)
-    };
+    let counted = |at: u64, event: &str| audited("event", at, event);
     let (one, other, faults) =
         (counted(1, "cache-misses"), counted(2, "cache-misses"), counted(3, "page-faults"));
     let told = text(&[one.clone(), other.clone()], &["--all"]);
@@ -273,6 +270,8 @@ fn what_counts_no_time_is_compared_by_its_samples() {
     let told = text(&[one.clone(), faults.clone()], &[]);
     let mind = "mind: the runs differ in what their samples count: samples of cache-misses and samples of page-faults";
     assert!(told.contains(mind), "{told}");
+    let told = text(&[one.clone(), audited("clock", 4, "cpu")], &["--all"]);
+    assert!(told.contains("self share of") && told.contains("2000 ms of CPU time"), "{told}");
     let refused = run_diff(&[one, other], &["--time", "--before", faults.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--time compares times"), "{refused:?}");
 }
