@@ -122,6 +122,7 @@ public class Recorded {
         Profile profile = run.profile();
         orders(profile);
         Check.equal(0L, clock(profile).get("pauses").getAsLong(), "pauses that relate the clocks");
+        System.out.println("the clocks: " + clock(profile));
         Check.atLeast(1, clock(profile).get("waits").getAsLong(), "waits that relate the clocks");
         Check.that(profile.tracks.stream().noneMatch(track -> track.name.equals("Vouch")), "no track of Vouch's own");
         // What is counted and not shown took less than a millisecond each.

@@ -33,18 +33,19 @@ public class ParkedThreads {
     private static final String CARRIER = "ForkJoinPool-1-worker-";
     private static final String FEW = "8";
     /** Of arithmetic, all together; and of so many threads that each would have next to none of it. */
-    private static final String STEPS = "250000000";
+    private static final String STEPS = "400000000";
     private static final String STEPS_OF_MANY = "500000000";
-    private static final String INTERPRETED = "20000000";
+    private static final String INTERPRETED = "32000000";
     private static final String MANY = Integer.toString(Scale.pick(10_000, 100_000));
 
     public static void main(String[] args) {
         // AsyncGetCallTrace alone has next to none of them: else nothing of a stack was in the heap, and all this shows nothing.
-        Check.atMost(0.5, whole("AsyncGetCallTrace", Vm.with("interval=1ms,walker=asgct"), FEW), "of its stacks whole");
+        Whole bare = whole("AsyncGetCallTrace", Vm.with("interval=1ms,walker=asgct"), FEW);
+        Check.atMost(0.5 * bare.all, bare.whole, "of its stacks whole");
         // Now and then a thread is somewhere between two stacks, while the JVM fetches frames back: the more often it parks, the more of its time.
-        Check.atLeast(0.98, whole("few", Vm.with("interval=1ms"), FEW), "of a few threads' stacks whole");
-        Check.atLeast(0.95, whole("many", Vm.with("interval=1ms"), MANY, STEPS_OF_MANY), "of many threads' stacks whole");
-        Check.atLeast(0.98, whole("interpreted", Vm.with("interval=1ms").flags("-Xint"), FEW, INTERPRETED), "of interpreted threads' stacks whole");
+        whole("few", Vm.with("interval=1ms"), FEW).atLeast(0.98, "of a few threads' stacks whole");
+        whole("many", Vm.with("interval=1ms"), MANY, STEPS_OF_MANY).atLeast(0.95, "of many threads' stacks whole");
+        whole("interpreted", Vm.with("interval=1ms").flags("-Xint"), FEW, INTERPRETED).atLeast(0.98, "of interpreted threads' stacks whole");
         under(0.98, "-XX:+UseSerialGC");
         under(0.98, "-XX:+UseParallelGC");
         under(0.98, "-XX:-UseCompressedOops");
@@ -67,19 +68,19 @@ public class ParkedThreads {
             System.out.println("not known here: " + String.join(" ", flags));
             return;
         }
-        Check.atLeast(least, whole(String.join(" ", flags), run.ok()), "of the stacks whole under " + String.join(" ", flags));
+        whole(String.join(" ", flags), run.ok()).atLeast(least, "of the stacks whole under " + String.join(" ", flags));
     }
 
-    private static double whole(String what, Vm vm, String threads) {
+    private static Whole whole(String what, Vm vm, String threads) {
         return whole(what, vm, threads, STEPS);
     }
 
-    private static double whole(String what, Vm vm, String threads, String steps) {
+    private static Whole whole(String what, Vm vm, String threads, String steps) {
         return whole(what, vm.flags("-Xmx1g").run(Program.class, threads, steps).ok());
     }
 
-    /** Which share of the samples of the threads' work has all of their frames, and no other. */
-    private static double whole(String what, Run run) {
+    /** How many of the samples of the threads' work have all of their frames, and no other. */
+    private static Whole whole(String what, Run run) {
         Check.atLeast(100, run.number("parked"), "times that a virtual thread parked");
         Check.atLeast(1, run.number("collected"), "collections while there were virtual threads");
         long all = 0;
@@ -99,7 +100,21 @@ public class ParkedThreads {
         }
         System.out.println(what + ": " + whole + " of " + all + " whole");
         Check.atLeast(200, all, "samples of the virtual threads' work: " + what);
-        return (double) whole / all;
+        return new Whole(whole, all);
+    }
+
+    private static final class Whole {
+        final long whole;
+        final long all;
+
+        Whole(long whole, long all) {
+            this.whole = whole;
+            this.all = all;
+        }
+
+        void atLeast(double share, String what) {
+            Check.atLeast(Check.leastOf(all, share), whole, what);
+        }
     }
 
     static class Program {
