@@ -80,19 +80,18 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
             return Err(format!("{} and {} are the same run: give each once", same.path(), run.path()));
         }
     }
-    let other = runs.iter().find(|run| !run.counted.is_time());
-    if let Some(run) = other.filter(|_| how.measure.time) {
-        return Err(format!("--time compares times, and {} has {}", run.path(), run.counted.what));
-    }
-    let counted = runs.iter().filter(|run| !run.counted.is_time()).count();
-    let whole = match runs.len() - counted {
-        0 => "samples",
-        times if times == runs.len() => "time",
-        _ => "share",
+    let counted: Vec<&&Run> = runs.iter().filter(|run| !run.counted.is_time()).collect();
+    let whole = match counted[..] {
+        [] => "time",
+        [run, ..] if how.measure.time => {
+            return Err(format!("--time compares times, and {} has {}", run.path(), run.counted.what));
+        }
+        _ if counted.len() == runs.len() => "samples",
+        _ => "weight",
     };
     let comparison = Comparison::of(&sides, how.measure.time);
     let drawn = how.picture.as_deref().map_or(Ok(String::new()), |picture| draw(picture, &sides))?;
-    let warnings = warnings(&sides, how.thread.is_none());
+    let warnings = warnings(&sides, how.thread.is_none(), whole);
     if how.json {
         let changes: Vec<_> = comparison.changes.iter().map(|change| change.json(&comparison)).collect();
         let told = json!({
@@ -205,7 +204,7 @@ impl Unit {
 }
 
 /// In what the runs differ beside their methods, and how far they can be trusted.
-fn warnings(sides: &[Vec<Run>; 2], whole: bool) -> Vec<String> {
+fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     for (what, of) in run::CIRCUMSTANCES {
         // As they come, so that before stands before after. A report that cannot be read tells nothing.
@@ -233,9 +232,9 @@ fn warnings(sides: &[Vec<Run>; 2], whole: bool) -> Vec<String> {
         |runs: &Vec<Run>| runs.iter().map(Run::without_stack).sum::<f64>() / float(runs.len() as u64);
     let [before, after] = [lacking(&sides[0]), lacking(&sides[1])];
     // Of some threads alone nobody has counted it.
-    if whole && (before - after).abs() > LESS_TRUE {
+    if all_threads && (before - after).abs() > LESS_TRUE {
         warnings.push(format!(
-            "{} before and {} after has no stack that holds: what it would be shown as is not known",
+            "of the {whole} {} before and {} after has no stack that holds: what it would be shown as is not known",
             percent(before),
             percent(after)
         ));

@@ -24,7 +24,7 @@ import dev.vouch.test.Run;
 import dev.vouch.test.Running;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Skip;
-import dev.vouch.test.Stint;
+import dev.vouch.test.UntilTold;
 import dev.vouch.test.Vm;
 
 public class Budget {
@@ -80,31 +80,10 @@ public class Budget {
         return note.startsWith(SAID) && note.contains(" of the program's time, and without interval= ");
     }
 
-    /** Burns until somebody writes a line, and for a while more. */
     static class Program {
-        private static volatile boolean over;
-
         public static void main(String[] args) throws Exception {
             Files.createFile(Paths.get(BEGUN));
-            Thread[] threads = new Thread[THREADS];
-            for (int i = 0; i < THREADS; i++) {
-                threads[i] = new Thread(null, Program::burn, "deep-" + i, 16 << 20);
-                threads[i].start();
-            }
-            System.in.read();
-            over = true;
-            for (Thread thread : threads) {
-                thread.join();
-            }
-        }
-
-        private static void burn() {
-            while (!over) {
-                Burn.sink += down(DEEP);
-            }
-            for (Stint stint = new Stint(AFTER_MS); stint.isOn();) {
-                Burn.sink += down(DEEP);
-            }
+            UntilTold.burn(THREADS, AFTER_MS, () -> Burn.sink += down(DEEP));
         }
 
         private static long down(int left) {

@@ -25,6 +25,7 @@ import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
 import dev.vouch.test.Scale;
+import dev.vouch.test.UntilTold;
 import dev.vouch.test.Vm;
 
 public class CrashedWalks {
@@ -129,29 +130,9 @@ public class CrashedWalks {
         throw new AssertionError("this JDK has no libjsig.so");
     }
 
-    /** Two threads burn until somebody writes a line, or nobody can, and so many milliseconds more. */
     static class Burning {
-        private static volatile boolean over;
-
         public static void main(String[] args) throws Exception {
-            int millis = Integer.parseInt(args[0]);
-            Thread[] threads = new Thread[2];
-            for (int at = 0; at < threads.length; at++) {
-                threads[at] = new Thread(() -> burn(millis));
-                threads[at].start();
-            }
-            System.in.read();
-            over = true;
-            for (Thread thread : threads) {
-                thread.join();
-            }
-        }
-
-        private static void burn(int millis) {
-            while (!over) {
-                Burn.millis(1);
-            }
-            Burn.millis(millis);
+            UntilTold.burn(2, Long.parseLong(args[0]), () -> Burn.millis(1));
         }
     }
 

@@ -271,7 +271,7 @@ fn what_counts_no_time_is_compared_by_its_samples() {
     let mind = "mind: the runs differ in what their samples count: samples of cache-misses and samples of page-faults";
     assert!(told.contains(mind), "{told}");
     let told = text(&[one.clone(), audited("clock", 4, "cpu")], &["--all"]);
-    assert!(told.contains("self share of") && told.contains("2000 ms of CPU time"), "{told}");
+    assert!(told.contains("self weight of") && told.contains("2000 ms of CPU time"), "{told}");
     let refused = run_diff(&[one, other], &["--time", "--before", faults.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--time compares times"), "{refused:?}");
 }
