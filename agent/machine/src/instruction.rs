@@ -1,0 +1,179 @@
+//! Instructions, as far as control flow needs them.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
+
+/// Where the processor goes on after an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Next,
+    /// Perhaps there, perhaps at the next instruction.
+    Branch(usize),
+    /// There, or anywhere if the target is not known.
+    Jump(Option<usize>),
+    /// At the next instruction, after a call.
+    Call(Option<usize>),
+    /// Nowhere in this method.
+    Stop,
+}
+
+impl Flow {
+    /// True if the next instruction is reached only by a jump.
+    pub fn never_falls_through(self) -> bool {
+        matches!(self, Self::Jump(_) | Self::Stop)
+    }
+
+    /// True if a basic block ends here.
+    pub fn ends_block(self) -> bool {
+        matches!(self, Self::Branch(_) | Self::Jump(_) | Self::Stop)
+    }
+}
+
+/// An instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instruction {
+    pub start: usize,
+    pub end: usize,
+    pub flow: Flow,
+    /// It does nothing.
+    pub is_padding: bool,
+    /// It may be a safepoint poll: it reads memory and drops what it read.
+    pub is_poll: bool,
+}
+
+/// The instructions that these bytes are, as far as they are any.
+pub fn decode(bytes: &[u8], address: usize) -> Vec<Instruction> {
+    if cfg!(target_arch = "aarch64") { aarch64(bytes, address) } else { x86_64(bytes, address) }
+}
+
+pub fn x86_64(bytes: &[u8], address: usize) -> Vec<Instruction> {
+    let mut decoder = Decoder::with_ip(64, bytes, address as u64, DecoderOptions::NONE);
+    let mut found = Vec::with_capacity(bytes.len() / 4);
+    let mut instruction = iced_x86::Instruction::default();
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        if instruction.is_invalid() {
+            break;
+        }
+        let target = || {
+            let is_near = matches!(instruction.op0_kind(), OpKind::NearBranch64);
+            is_near.then(|| usize::try_from(instruction.near_branch_target()).ok()).flatten()
+        };
+        let flow = match instruction.flow_control() {
+            FlowControl::ConditionalBranch => target().map_or(Flow::Next, Flow::Branch),
+            FlowControl::UnconditionalBranch => Flow::Jump(target()),
+            FlowControl::IndirectBranch => Flow::Jump(None),
+            FlowControl::Call => Flow::Call(target()),
+            FlowControl::IndirectCall => Flow::Call(None),
+            FlowControl::Return | FlowControl::Exception => Flow::Stop,
+            _ => Flow::Next,
+        };
+        let mnemonic = instruction.mnemonic();
+        found.push(Instruction {
+            start: usize::try_from(instruction.ip()).unwrap_or(0),
+            end: usize::try_from(instruction.next_ip()).unwrap_or(0),
+            flow,
+            is_padding: mnemonic == Mnemonic::Nop,
+            is_poll: mnemonic == Mnemonic::Test && instruction.op0_kind() == OpKind::Memory,
+        });
+    }
+    found
+}
+
+/// Each instruction has four bytes.
+pub fn aarch64(bytes: &[u8], address: usize) -> Vec<Instruction> {
+    let words = bytes.chunks_exact(4).map(|word| word.try_into().map_or(0, u32::from_le_bytes));
+    let starts = (address..).step_by(4);
+    starts
+        .zip(words)
+        .map(|(start, word)| {
+            // A distance in words, of so many bits from this one on.
+            let target = |low: u32, bits: u32| {
+                let distance = (word << (32 - low - bits)).cast_signed() >> (32 - bits);
+                start.wrapping_add_signed(isize::try_from(distance).unwrap_or(0) * 4)
+            };
+            let flow = match word {
+                _ if word >> 26 == 0b00_0101 => Flow::Jump(Some(target(0, 26))),
+                _ if word >> 26 == 0b10_0101 => Flow::Call(Some(target(0, 26))),
+                // b.cond, cbz and cbnz; tbz and tbnz.
+                _ if word >> 24 == 0x54 || word >> 25 & 0x3f == 0b01_1010 => Flow::Branch(target(5, 19)),
+                _ if word >> 25 & 0x3f == 0b01_1011 => Flow::Branch(target(5, 14)),
+                _ if word & 0xffff_fc1f == 0xd61f_0000 => Flow::Jump(None),
+                _ if word & 0xffff_fc1f == 0xd63f_0000 => Flow::Call(None),
+                // ret; udf and brk.
+                _ if word & 0xffff_fc1f == 0xd65f_0000 => Flow::Stop,
+                _ if word >> 16 == 0 || word & 0xffe0_001f == 0xd420_0000 => Flow::Stop,
+                _ => Flow::Next,
+            };
+            Instruction {
+                start,
+                end: start + 4,
+                flow,
+                is_padding: word == 0xd503_201f,
+                // ldr wzr, [register]
+                is_poll: word & 0xffff_fc1f == 0xb940_001f,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_flow_of_x86_64() {
+        // test rax,[r11] poll as C2 writes it; jl -5; jmp +2; nop; call +0; ret; ud2
+        let code =
+            [0x41, 0x85, 0x03, 0x7c, 0xfb, 0xeb, 0x02, 0x90, 0xe8, 0, 0, 0, 0, 0xc3, 0xff, 0xe0, 0x0f, 0x0b];
+        let found = x86_64(&code, 0x1000);
+        let flows: Vec<Flow> = found.iter().map(|instruction| instruction.flow).collect();
+        assert_eq!(
+            flows,
+            [
+                Flow::Next,
+                Flow::Branch(0x1000),
+                Flow::Jump(Some(0x1009)),
+                Flow::Next,
+                Flow::Call(Some(0x100d)),
+                Flow::Stop,
+                Flow::Jump(None),
+                Flow::Stop
+            ]
+        );
+        assert!(found[0].is_poll && !found[1].is_poll && found[3].is_padding && !found[0].is_padding);
+        assert_eq!((found[1].start, found[1].end), (0x1003, 0x1005));
+    }
+
+    #[test]
+    fn control_flow_of_aarch64() {
+        let words = [
+            0xb940_011f_u32, // ldr wzr, [x8]
+            0x54ff_ffe1,     // b.ne -4
+            0x1400_0002,     // b +8
+            0xd503_201f,     // nop
+            0x9400_0001,     // bl +4
+            0x3400_0040,     // cbz w0, +8
+            0x3707_ffe0,     // tbnz w0, 0, -4
+            0xd61f_0100,     // br x8
+            0xd65f_03c0,     // ret
+        ];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let found = aarch64(&bytes, 0x1000);
+        let flows: Vec<Flow> = found.iter().map(|instruction| instruction.flow).collect();
+        assert_eq!(
+            flows,
+            [
+                Flow::Next,
+                Flow::Branch(0x1000),
+                Flow::Jump(Some(0x1010)),
+                Flow::Next,
+                Flow::Call(Some(0x1014)),
+                Flow::Branch(0x101c),
+                Flow::Branch(0x1014),
+                Flow::Jump(None),
+                Flow::Stop
+            ]
+        );
+        assert!(found[0].is_poll && found[3].is_padding && !found[2].is_poll);
+    }
+}

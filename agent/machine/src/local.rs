@@ -1,0 +1,219 @@
+//! The run that an instruction belongs to, by what stands around it.
+
+use crate::instruction::{Flow, Instruction, decode};
+use crate::nmethod::Nmethod;
+
+/// The longest stretch of code that is read, in bytes.
+const MAX_WINDOW: usize = 4096;
+/// How much is read behind the charged instruction where the run has no end.
+const OPEN_WINDOW: usize = 1024;
+/// The most instructions that are followed out of line.
+const MAX_STEPS: usize = 256;
+
+/// The PcDesc of the instruction that ends at `charged_end`; `None` if it cannot be known.
+///
+/// For an interrupted thread that is its pc, since the instruction before is the one that took the time. For a call it is the
+/// return address. The answer is exact where a run ends there; else the machine code decides between the run before the
+/// instruction and the run after.
+pub fn local(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
+    let index = nmethod.index_at(charged_end)?;
+    let is_end = nmethod.end(index) == Some(charged_end);
+    // Where the instruction before never falls through, control came from elsewhere, and the next instruction is charged.
+    let is_charged =
+        !is_end || Stretch::before(nmethod, index, charged_end).is_none_or(|it| it.falls_through(nmethod));
+    if is_end && is_charged {
+        return Some(index);
+    }
+    let index = index + usize::from(is_end);
+    let after = nmethod.end(index).map(|_| index);
+    let gap = Gap::read(nmethod, index, charged_end);
+    gap.map_or(after, |gap| gap.choose(nmethod, index, is_charged).or(after))
+}
+
+/// Instructions in front of an address.
+struct Stretch(Vec<Instruction>);
+
+impl Stretch {
+    /// From the run before that of a PcDesc to an address in its own.
+    fn before(nmethod: &impl Nmethod, index: usize, address: usize) -> Option<Self> {
+        let code = nmethod.code();
+        let begin =
+            index.checked_sub(1).and_then(|before| nmethod.end(before)).unwrap_or(code.start).max(code.start);
+        read(nmethod, begin, address).map(Self)
+    }
+
+    /// True if control gets from the last of them to the address.
+    fn falls_through(&self, nmethod: &impl Nmethod) -> bool {
+        self.0.last().is_none_or(|last| falls_through(nmethod, *last))
+    }
+}
+
+/// The instructions from one address to another.
+fn read(nmethod: &impl Nmethod, begin: usize, end: usize) -> Option<Vec<Instruction>> {
+    let mut bytes = vec![0; end.checked_sub(begin).filter(|length| *length <= MAX_WINDOW)?];
+    nmethod.read(begin, &mut bytes)?;
+    Some(decode(&bytes, begin))
+}
+
+/// True if the next instruction is executed after this one.
+fn falls_through(nmethod: &impl Nmethod, instruction: Instruction) -> bool {
+    match instruction.flow {
+        Flow::Call(Some(target)) => !nmethod.is_last_call(target),
+        flow => !flow.never_falls_through(),
+    }
+}
+
+/// The code between the end of the run before and that of the run after.
+struct Gap {
+    begin: usize,
+    end: usize,
+    instructions: Vec<Instruction>,
+    /// The index of the instruction behind the charged one.
+    next: usize,
+}
+
+impl Gap {
+    fn read(nmethod: &impl Nmethod, index: usize, charged_end: usize) -> Option<Self> {
+        let code = nmethod.code();
+        let before = index.checked_sub(1).and_then(|before| nmethod.end(before));
+        let begin = before.unwrap_or(code.start).max(code.start);
+        let end = nmethod.end(index).unwrap_or_else(|| code.end.min(charged_end.saturating_add(OPEN_WINDOW)));
+        let instructions = read(nmethod, begin, end)?;
+        let next = instructions.iter().position(|instruction| instruction.start == charged_end)?;
+        Some(Self { begin, end, instructions, next })
+    }
+
+    fn choose(&self, nmethod: &impl Nmethod, index: usize, is_charged: bool) -> Option<usize> {
+        let end = nmethod.end(index);
+        let charged = self.next.checked_sub(1).filter(|at| falls_through(nmethod, self.instructions[*at]));
+        let from = charged.unwrap_or(self.next);
+        // What describes the run after is its last instruction. It is of the same block if nothing before that ends one.
+        let until = self.instructions.len() - usize::from(end.is_some());
+        let leaves = self.instructions.get(from..until)?.iter().any(|it| it.flow.ends_block());
+        if !leaves {
+            return end.map(|_| index);
+        }
+        let before = index.checked_sub(1).filter(|before| nmethod.end(*before).is_some());
+        let is_reached = is_charged
+            && charged.is_some_and(|charged| {
+                self.instructions[..charged].iter().all(|it| falls_through(nmethod, *it))
+            });
+        let falls_in = || {
+            let stretch = before.and_then(|before| Stretch::before(nmethod, before, self.begin));
+            stretch.is_none_or(|stretch| stretch.falls_through(nmethod))
+        };
+        if is_reached && falls_in() { before } else { self.follow(nmethod) }
+    }
+
+    /// Where code out of line goes back to: what stands there is what it was called away from.
+    fn follow(&self, nmethod: &impl Nmethod) -> Option<usize> {
+        let code = nmethod.code();
+        let mut at = self.next;
+        for _ in 0..MAX_STEPS {
+            let instruction = self.instructions.get(at)?;
+            match instruction.flow {
+                Flow::Branch(target) | Flow::Jump(Some(target))
+                    if !(self.begin..self.end).contains(&target) =>
+                {
+                    let found = code.contains(&target).then(|| nmethod.index_at(target))??;
+                    return nmethod.end(found).map(|_| found);
+                }
+                Flow::Jump(Some(target)) => {
+                    at = self.instructions.iter().position(|it| it.start == target)?;
+                }
+                Flow::Jump(None) | Flow::Stop => return None,
+                Flow::Branch(_) | Flow::Call(_) | Flow::Next => at += 1,
+            }
+        }
+        None
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::testing::{CMP, INC, JL, JMP, LOCK_ADD, Method, NOP, RET};
+
+    const WORK: &[(usize, i32)] = &[(1, 26), (9, 0)];
+    const OTHER: &[(usize, i32)] = &[(2, 3), (9, 5)];
+
+    #[test]
+    fn an_instruction_that_ends_a_run_is_of_that_run() {
+        let mut method = Method::default();
+        let end = method.add(&[LOCK_ADD]);
+        let work = method.describe(WORK);
+        method.add(&[INC]);
+        method.describe(OTHER);
+        // An interrupt that waited for the slow instruction finds the pc behind it.
+        assert_eq!(local(&method, end), Some(work));
+    }
+
+    #[test]
+    fn what_has_no_state_before_a_branch_is_of_the_run_before() {
+        let mut method = Method::default();
+        let begin = method.add(&[LOCK_ADD]);
+        let work = method.describe(WORK);
+        let inc = method.add(&[INC]);
+        let cmp = method.add(&[CMP]);
+        let branch = method.jump(JL, begin);
+        let load = method.add(&[INC]);
+        let last = method.add(&[INC]);
+        let other = method.describe(OTHER);
+        method.add(&[RET]);
+        assert_eq!([inc, cmp, branch].map(|end| local(&method, end)), [Some(work); 3]);
+        assert_eq!([load, last].map(|end| local(&method, end)), [Some(other); 2]);
+    }
+
+    #[test]
+    fn what_has_no_state_and_no_branch_behind_it_is_of_the_run_after() {
+        let mut method = Method::default();
+        method.add(&[LOCK_ADD]);
+        method.describe(WORK);
+        let first = method.add(&[INC]);
+        method.add(&[INC]);
+        let other = method.describe(OTHER);
+        assert_eq!(local(&method, first), Some(other));
+    }
+
+    #[test]
+    fn code_out_of_line_is_of_the_place_that_it_goes_back_to() {
+        let mut method = Method::default();
+        let to_barrier = method.jump(JL, 0);
+        let back = method.here();
+        let work = method.describe(WORK);
+        method.add(&[RET]);
+        method.describe(OTHER);
+        let barrier = method.here();
+        let slow = method.add(&[LOCK_ADD]);
+        let cmp = method.add(&[CMP]);
+        method.jump(JMP, back);
+        method.patch(to_barrier, barrier);
+        // Of one that does not say where it goes back to nothing is known.
+        let lost = method.add(&[LOCK_ADD]);
+        method.add(&[RET, NOP]);
+        method.finish();
+        assert_eq!([barrier, slow, cmp].map(|end| local(&method, end)), [Some(work); 3]);
+        assert_eq!(local(&method, lost), None);
+    }
+
+    #[test]
+    fn what_only_a_jump_leads_to_is_not_of_the_instruction_before() {
+        let mut method = Method::default();
+        method.add(&[INC]);
+        method.describe(WORK);
+        let target = method.jump(JMP, 0);
+        method.patch(target, target);
+        method.add(&[INC, INC]);
+        let other = method.describe(OTHER);
+        assert_eq!(local(&method, target), Some(other));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_as_it_is() {
+        let mut method = Method::default();
+        method.add(&[INC, INC]);
+        let work = method.describe(WORK);
+        assert_eq!(local(&method, method.here() - 1), Some(work), "within an instruction");
+        assert_eq!(local(&method, method.here() + 9), None);
+    }
+}

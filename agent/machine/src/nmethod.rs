@@ -1,0 +1,47 @@
+//! What this crate asks of a compiled method.
+
+use std::ops::{Range, RangeInclusive};
+
+/// A method that was inlined, and where in its bytecode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Inlined {
+    /// Any number that stands for the method.
+    pub method: usize,
+    pub bci: i32,
+}
+
+/// What a PcDesc says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DebugPoint {
+    /// Innermost first, never empty.
+    pub chain: Vec<Inlined>,
+    /// It describes a safepoint: the JVM itself depends on it, so it is right.
+    pub at_safepoint: bool,
+}
+
+/// A compiled method's code and debug information.
+pub trait Nmethod {
+    /// The addresses of its code.
+    fn code(&self) -> Range<usize>;
+
+    /// Copies code from an address on; `None` if so much cannot be read.
+    fn read(&self, at: usize, into: &mut [u8]) -> Option<()>;
+
+    /// How many PcDescs there are.
+    fn count(&self) -> usize;
+
+    /// The index of the first PcDesc whose run ends at this address or later.
+    fn index_at(&self, address: usize) -> Option<usize>;
+
+    /// Where the run of a PcDesc ends; `None` if it describes nothing, like the first and the last one.
+    fn end(&self, index: usize) -> Option<usize>;
+
+    /// What a PcDesc says.
+    fn point(&self, index: usize) -> Option<DebugPoint>;
+
+    /// The loops of a method's bytecode: from the target of each backward branch to the branch.
+    fn bytecode_loops(&mut self, method: usize) -> Vec<RangeInclusive<i32>>;
+
+    /// True if a call of this address never returns, such as one of the uncommon trap.
+    fn is_last_call(&self, target: usize) -> bool;
+}
