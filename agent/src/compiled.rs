@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use vouch_sample::MethodId;
 
 /// All of them, by where their code begins.
-static COMPILED: Mutex<Compiled> = Mutex::new(Compiled { code: BTreeMap::new(), changes: None });
+static COMPILED: Mutex<Compiled> = Mutex::new(Compiled { newest: 0, code: BTreeMap::new(), changes: None });
 
 /// What was compiled before the agent came is known, or there was nothing.
 static IS_COMPLETE: AtomicBool = AtomicBool::new(false);
@@ -24,6 +24,8 @@ thread_local! {
 
 #[derive(Debug, Default)]
 struct Compiled {
+    /// The serial number of the newest code.
+    newest: u64,
     code: BTreeMap<usize, Code>,
     /// What has come and gone since somebody who watches has last asked.
     changes: Option<Vec<Change>>,
@@ -39,6 +41,8 @@ pub enum Change {
 /// The code of one.
 #[derive(Debug)]
 struct Code {
+    /// No other code has it, wherever it lies.
+    serial: u64,
     end: usize,
     method: MethodId,
     /// Runs of places with as many frames: the last place of each, from the code's beginning, and the number. Nobody tells them of code that is older
@@ -77,7 +81,12 @@ pub fn loaded(
     places: impl Iterator<Item = (usize, usize)>,
 ) -> bool {
     let is_new = !LEARNS.get();
-    let code = Code { end: begin.saturating_add(size), method, runs: is_new.then(|| runs(begin, places)) };
+    let code = Code {
+        serial: 0,
+        end: begin.saturating_add(size),
+        method,
+        runs: is_new.then(|| runs(begin, places)),
+    };
     let mut compiled = COMPILED.lock();
     if is_new || !compiled.knows(begin, &code) {
         compiled.add(begin, code);
@@ -125,6 +134,11 @@ pub fn place(pc: usize, stands: Stands) -> Option<Place> {
     COMPILED.lock().place(pc, stands)
 }
 
+/// The serial number of the code that an address lies in, and the method that was compiled.
+pub fn code(pc: usize) -> Option<(u64, MethodId)> {
+    COMPILED.lock().around(pc).map(|(_, code)| (code.serial, code.method))
+}
+
 /// The method in whose code an address lies.
 pub fn method(pc: usize) -> Option<MethodId> {
     COMPILED.lock().around(pc).map(|(_, code)| code.method)
@@ -163,7 +177,8 @@ impl Compiled {
             self.remove(begin);
         }
         self.tell(code.coming(begin));
-        self.code.insert(begin, code);
+        self.newest += 1;
+        self.code.insert(begin, Code { serial: self.newest, ..code });
     }
 
     fn remove(&mut self, begin: usize) {
@@ -206,7 +221,7 @@ mod tests {
 
     fn code(method: usize, begin: usize, size: usize, places: &[(usize, usize)]) -> (usize, Code) {
         let runs = Some(runs(begin, places.iter().copied()));
-        (begin, Code { end: begin + size, method: MethodId(method), runs })
+        (begin, Code { serial: 0, end: begin + size, method: MethodId(method), runs })
     }
 
     fn of(all: impl IntoIterator<Item = (usize, Code)>) -> Compiled {

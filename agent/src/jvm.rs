@@ -9,6 +9,7 @@ pub mod pretend;
 mod relations;
 mod stacks;
 mod top;
+mod top_frames;
 
 use vouch_proof::{Body, Pool, Relation};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
@@ -72,8 +73,36 @@ pub trait Jvm {
     /// What of a stack is one with the frame that calls from an address; the address is within the call.
     fn top_at(&mut self, pc: usize) -> Option<TopFrame>;
 
+    /// The inlined frames at a place in compiled code, of a walk that has these frames from there on; `None` where nothing can be decided.
+    fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<Inlined>;
+
     /// What stands on top of the stack of a thread that stays in its handler.
     fn top(&mut self, post: &Post) -> Top;
+}
+
+/// Where in compiled code the innermost frames of a walk were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// The instruction that was interrupted, or an address within the call.
+    pub pc: usize,
+    pub calls: bool,
+}
+
+impl Site {
+    /// Where the instruction ends that the sample's time is charged to: the one before the interrupted one, since an interrupt
+    /// waits for a slow instruction; or the call, which ends behind the address within it.
+    pub fn charged_end(self) -> usize {
+        self.pc.wrapping_add(usize::from(self.calls))
+    }
+}
+
+/// The inlined frames at a place in compiled code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inlined {
+    /// How many frames of the walk they are.
+    pub found: usize,
+    /// What the machine code has there, if it is something else.
+    pub right: Option<Box<[Frame]>>,
 }
 
 /// Whose code it is.

@@ -17,6 +17,7 @@ mod shared;
 mod show;
 #[cfg(test)]
 mod tests;
+mod top_frames;
 mod traces;
 mod tracks;
 mod tree;
@@ -41,7 +42,7 @@ use vouch_walk::recover::Recovery;
 use crate::clock::nanos;
 use crate::contexts::Contexts;
 use crate::events::Rows;
-use crate::jvm::Jvm;
+use crate::jvm::{Jvm, Site};
 use crate::options::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
@@ -282,10 +283,12 @@ impl Recorder {
         }
         let mut frames = take(&mut self.frames);
         match self.of_walkers(&head, entry, &mut frames, jvm) {
-            Ok(Taken { walker, began, cut, refuted }) => {
-                if !(refuted && self.recovered_instead(&head, entry, &frames, jvm)) {
+            Ok(Taken { walker, began, cut, refuted, site }) => {
+                let is_recovered = refuted && self.recovered_instead(&head, entry, &frames, jvm)
+                    || self.recovered_at_leaf_call(&head, entry, walker, &frames, jvm);
+                if !is_recovered {
                     self.agreement.taken(walker);
-                    self.take_frames(&head, Stack { frames: &frames, cut }, began, jvm);
+                    self.take_frames(&head, (&mut frames, cut), began, site, jvm);
                 }
             }
             Err((why, interrupted)) => {
@@ -321,23 +324,37 @@ impl Recorder {
     /// Takes in a sample with its walk.
     pub fn take_walk(&mut self, head: &Head, walk: Walk<'_>, jvm: &mut dyn Jvm) {
         match walk {
-            Walk::Stack(stack) => self.take_frames(head, stack, Began::Here, jvm),
+            Walk::Stack(Stack { frames, cut }) => {
+                self.take_frames(head, (&mut frames.to_vec(), cut), Began::Here, None, jvm);
+            }
             Walk::None(why) => self.take_none(head, why),
         }
     }
 
-    /// Takes in a sample that has a stack.
-    fn take_frames(&mut self, head: &Head, walk: Stack<'_>, began: Began, jvm: &mut dyn Jvm) {
+    /// Takes in a sample that has a stack, and says where its innermost frames were found, if that is in compiled code.
+    fn take_frames(
+        &mut self,
+        head: &Head,
+        (frames, mut cut): (&mut Vec<Frame>, Option<Cut>),
+        began: Began,
+        site: Option<Site>,
+        jvm: &mut dyn Jvm,
+    ) {
         let (track, _) = self.tracks.of(head, &mut self.recording);
+        let walk = Stack { frames, cut };
         // Before all else: the thread runs on.
         let account = head.witnessed.then(|| self.witness.take(head, walk, began, jvm));
         if !head.witnessed && walk.frames.iter().any(|frame| frame.method().is_none()) {
             self.witness.make_ids(head, jvm);
         }
+        let mut account = account.flatten();
+        if let Some(site) = site {
+            top_frames::correct((frames, &mut cut), 0, account.as_mut(), site, jvm);
+        }
         self.meant.clear();
-        jvm.meant(walk.frames, head.time, &mut self.meant);
-        let judged = self.judge(head, began, walk.cut, jvm);
-        let (fate, stack) = self.java_stack(head, judged, account.flatten(), track, jvm);
+        jvm.meant(frames, head.time, &mut self.meant);
+        let judged = self.judge(head, began, cut, jvm);
+        let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
         self.add(head, track, stack, fate);
     }
 

@@ -129,7 +129,7 @@ impl Session {
             options.interval,
         );
         let anchors = Anchors::of(&hotspot);
-        let questions = Questions::new(jvmti, hotspot, registry(), places.code);
+        let questions = Questions::new(jvmti, hotspot, registry(), places);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, &plan);

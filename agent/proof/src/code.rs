@@ -1,5 +1,7 @@
 //! A method's bytecode: where its instructions begin, and what the one at a bci does.
 
+use std::ops::RangeInclusive;
+
 use crate::opcode::{self, Operands};
 
 /// The bytes of a method's code, as a class file has them.
@@ -52,6 +54,16 @@ impl Code {
         }
     }
 
+    /// The loops: from the target of each backward branch to the branch.
+    pub fn loops(&self) -> Vec<RangeInclusive<i32>> {
+        let backward = self.instructions().filter_map(|instruction| {
+            let bci = i32::try_from(instruction.bci).ok()?;
+            let distance = instruction.jump().filter(|distance| *distance <= 0)?;
+            Some(bci.checked_add(distance)?..=bci)
+        });
+        backward.collect()
+    }
+
     /// Memory taken.
     pub fn bytes(&self) -> usize {
         self.0.len()
@@ -59,6 +71,15 @@ impl Code {
 }
 
 impl Instruction<'_> {
+    /// How far it may jump; `None` if it does not, or as a switch to several places.
+    fn jump(&self) -> Option<i32> {
+        match opcode::operands(self.opcode)? {
+            Operands::Jump => Some(i16::from_be_bytes(self.bytes.get(1..3)?.try_into().ok()?).into()),
+            Operands::FarJump => Some(i32::from_be_bytes(self.bytes.get(1..5)?.try_into().ok()?)),
+            _ => None,
+        }
+    }
+
     /// The number of the constant that it names.
     pub fn constant(&self) -> Option<u16> {
         match opcode::operands(self.opcode)? {
@@ -88,5 +109,12 @@ mod tests {
         assert_eq!((code.at(1), code.at(5), code.at(7)), (At::Inside, At::Inside, At::Inside));
         assert_eq!((code.at(9), code.at(usize::MAX)), (At::PastEnd, At::PastEnd));
         assert_eq!(Code::default().at(0), At::PastEnd);
+    }
+
+    #[test]
+    fn a_loop_goes_from_a_backward_branch_s_target_to_the_branch() {
+        // nop; iload_0; ifeq +3; goto -5; goto_w -9; goto +3; return
+        let code = vec![0, 26, 153, 0, 3, 167, 255, 252, 200, 255, 255, 255, 248, 167, 0, 3, 177];
+        assert_eq!(Code::new(code).loops(), [1..=5, 0..=8]);
     }
 }

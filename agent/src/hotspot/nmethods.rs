@@ -4,9 +4,9 @@
 //! Code may go while it is looked at, and other code come into its place. What is read once is read through the kernel; what is read of
 //! thousands four times a second is not, which would take a hundredth of a core.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use vouch_walk::blobs::{Blob, Blobs};
 use vouch_walk::kernel::peek;
@@ -17,21 +17,64 @@ use super::vmstructs::{CodeLayout, Table, read};
 
 /// Memory that is asked for many words close to each other: each block is read once. For one question: what was read does not change any more.
 #[derive(Debug, Default)]
-struct Blocks(RefCell<Vec<(usize, Block)>>);
+pub struct Blocks {
+    read: RefCell<Vec<(usize, Block)>>,
+    /// The number of the block that was asked for last.
+    last: Cell<usize>,
+}
 
 /// No page cuts it.
-type Block = [usize; 64];
+type Block = [usize; 512];
 
 impl Memory for Blocks {
     fn word(&self, at: usize) -> Option<usize> {
         let begin = at - at % size_of::<Block>();
-        let mut blocks = self.0.borrow_mut();
-        if !blocks.iter().any(|(known, _)| *known == begin) {
-            blocks.push((begin, peek(begin)?));
+        let mut read = self.read.borrow_mut();
+        if read.get(self.last.get()).is_none_or(|(last, _)| *last != begin) {
+            let known = read.iter().rposition(|(known, _)| *known == begin);
+            if known.is_none() {
+                read.push((begin, peek(begin)?));
+            }
+            self.last.set(known.unwrap_or(read.len() - 1));
         }
-        let (_, block) = blocks.iter().find(|(known, _)| *known == begin)?;
+        let (_, block) = read.get(self.last.get())?;
         block.get((at - begin) / size_of::<usize>()).copied()
     }
+}
+
+/// Memory of the code cache, which is read as it is, and any other, of which the kernel is asked. For one question, like [`Blocks`].
+#[derive(Debug)]
+pub struct CodeMemory<'h> {
+    heaps: &'h [Range<usize>],
+    rest: Blocks,
+}
+
+impl<'h> CodeMemory<'h> {
+    /// With what [`heaps`] has told of this JVM.
+    pub fn new(heaps: &'h [Range<usize>]) -> Self {
+        Self { heaps, rest: Blocks::default() }
+    }
+}
+
+impl Memory for CodeMemory<'_> {
+    fn word(&self, at: usize) -> Option<usize> {
+        let is_in_heap = self.heaps.iter().any(|heap| heap.contains(&at));
+        if !is_in_heap || !at.is_multiple_of(size_of::<usize>()) {
+            return self.rest.word(at);
+        }
+        // SAFETY: a whole word of a heap of the code cache, as in `given_up`. HotSpot writes it at any time, which an atomic read allows.
+        Some(unsafe { AtomicUsize::from_ptr(at as *mut usize) }.load(Relaxed))
+    }
+}
+
+/// The memory that the JVM has taken for its code cache so far. It may take more, and gives none back.
+pub fn heaps(blobs: &Blobs) -> impl Iterator<Item = Range<usize>> {
+    let Blobs { heaps, low, high, .. } = *blobs;
+    let field = |heap: usize, offset: usize| read(heap.checked_add(offset)?);
+    heaps
+        .into_iter()
+        .take_while(|heap| *heap != 0)
+        .filter_map(move |heap| Some(field(heap, low)?..field(heap, high)?))
 }
 
 /// Where such things lie.
@@ -76,7 +119,7 @@ impl Nmethods {
 
     /// Which of these states are of code that threads no more enter, and may still be in. (What died with its class is dead at once.)
     pub fn given_up(&self, states: &[usize]) -> Vec<bool> {
-        let heaps: Vec<Range<usize>> = self.heaps().collect();
+        let heaps: Vec<Range<usize>> = heaps(&self.blobs).collect();
         let state = |at: usize| {
             let inside = heaps.iter().any(|heap| heap.contains(&at));
             // SAFETY: it lies in a heap of the code cache, between the ends of the memory that the JVM has taken for it. HotSpot has no way to give
@@ -85,15 +128,5 @@ impl Nmethods {
         };
         let given_up = |state: u8| state > 0 && state < self.blobs.dead;
         states.iter().map(|at| state(*at).is_some_and(given_up)).collect()
-    }
-
-    /// The memory of the code cache.
-    fn heaps(&self) -> impl Iterator<Item = Range<usize>> {
-        let Blobs { heaps, low, high, .. } = self.blobs;
-        let field = |heap: usize, offset: usize| read(heap.checked_add(offset)?);
-        heaps
-            .into_iter()
-            .take_while(|heap| *heap != 0)
-            .filter_map(move |heap| Some(field(heap, low)?..field(heap, high)?))
     }
 }

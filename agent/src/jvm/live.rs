@@ -3,17 +3,22 @@
 //! A method is asked about only while a reference to its class is held: the class is of a loader that is never collected, or
 //! taken from a weak reference first.
 
+use std::mem::take;
+
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
+use vouch_walk::own::Own;
 
 use super::stacks::{Stacks, Wants};
-use super::{CodeAt, Jvm, Top, TopFrame, Wanted, Witnessed, relations, top};
+use super::top_frames::TopFrames;
+use super::{CodeAt, Inlined, Jvm, Site, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
+use crate::hotspot::places::Places;
 use crate::hotspot::virtual_threads;
 use crate::hotspot::vmstructs::CodeLayout;
 use crate::java;
@@ -33,19 +38,27 @@ pub struct Questions {
     registry: &'static Registry,
     /// `None`: this JVM's VMStructs are not as expected.
     code: Option<CodeLayout>,
+    /// It can read debug information; `None` if this JVM's is not as expected.
+    own: Option<&'static Own>,
+    top_frames: TopFrames,
 }
 
 impl Questions {
-    pub fn new(
-        jvmti: Jvmti,
-        hotspot: HotSpot,
-        registry: &'static Registry,
-        code: Option<CodeLayout>,
-    ) -> Self {
+    pub fn new(jvmti: Jvmti, hotspot: HotSpot, registry: &'static Registry, places: &Places) -> Self {
         let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
         // That, the JDK's own launcher says of itself, and no other program does.
         let launched = jvmti.system_property(c"sun.java.launcher").is_some_and(|who| who == "SUN_STANDARD");
-        Self { jvmti, hotspot, patches, launched, stacks: Stacks::new(jvmti, registry), registry, code }
+        Self {
+            jvmti,
+            hotspot,
+            patches,
+            launched,
+            stacks: Stacks::new(jvmti, registry),
+            registry,
+            code: places.code,
+            own: places.own.as_ref().ok().copied(),
+            top_frames: TopFrames::default(),
+        }
     }
 
     /// On the calling thread.
@@ -192,6 +205,26 @@ impl Jvm for Live<'_, '_> {
 
     fn top_at(&mut self, pc: usize) -> Option<TopFrame> {
         self.questions.code.as_ref().and_then(|code| top::top_at(pc, code))
+    }
+
+    fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<Inlined> {
+        let (own, blobs) = (self.questions.own?, self.questions.code?.blobs?);
+        let mut top_frames = take(&mut self.questions.top_frames);
+        let mut loops = |id: MethodId| {
+            let meaning = self.meaning(id, u64::MAX);
+            let body = self.method(meaning).map(|method| self.body(&method).1);
+            match body {
+                Some(Body::Code(code)) => code.loops(),
+                _ => Vec::new(),
+            }
+        };
+        let top = top_frames.at((own, &blobs), site, walked, &mut loops);
+        let inlined = top.map(|top| Inlined {
+            found: top.found.len(),
+            right: (top.found != top.right).then(|| top.right.into()),
+        });
+        self.questions.top_frames = top_frames;
+        inlined
     }
 
     fn top(&mut self, post: &Post) -> Top {

@@ -8,7 +8,7 @@ use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
-use super::{CodeAt, Jvm, Top, TopFrame, Wanted, Witnessed};
+use super::{CodeAt, Inlined, Jvm, Site, Top, TopFrame, Wanted, Witnessed};
 use crate::facade::LineEntry;
 use crate::resolve::{Class, Handle, Method, Origin};
 
@@ -26,6 +26,8 @@ pub struct Pretend {
     pub top: Top,
     /// Whose code lies where.
     pub code: HashMap<usize, CodeAt>,
+    /// The inlined frames at places in compiled code.
+    pub inlined: HashMap<Site, Inlined>,
     /// How often it was asked.
     pub asked: u32,
     /// All classes have been redefined, as often as nobody knows.
@@ -165,6 +167,10 @@ impl Jvm for Pretend {
 
     fn code_at(&mut self, pc: usize) -> CodeAt {
         self.code.get(&pc).copied().unwrap_or_default()
+    }
+
+    fn inlined_at(&mut self, site: Site, _: &[Frame]) -> Option<Inlined> {
+        self.inlined.get(&site).cloned()
     }
 
     fn top_at(&mut self, _: usize) -> Option<TopFrame> {

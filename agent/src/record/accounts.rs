@@ -8,12 +8,13 @@ use vouch_proof::Verdict;
 use vouch_recording::Fate;
 use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
-use vouch_signal::record::{Account, accounts};
+use vouch_signal::record::{Account, Origin, accounts};
 
 use super::Recorder;
 use super::agreement::Difference;
 use super::recovered::{Began, Leaf, Repair};
-use crate::jvm::Jvm;
+use super::top_frames;
+use crate::jvm::{CodeAt, Jvm, Site};
 
 /// The walker's account that is to be taken.
 pub(super) struct Taken {
@@ -22,6 +23,8 @@ pub(super) struct Taken {
     pub cut: Option<Cut>,
     /// It differs from the other walker's, and proof speaks against it.
     pub refuted: bool,
+    /// Where its innermost frames were found, if that may be in compiled code.
+    pub site: Option<Site>,
 }
 
 impl Recorder {
@@ -63,7 +66,11 @@ impl Recorder {
             self.other = other;
         }
         taken.answer.map_err(|why| (why, taken.pc))?;
-        Ok(Taken { walker: taken.origin.walker, began: Began::of(&taken, jvm), cut: taken.cut, refuted })
+        let Origin { walker, begun, .. } = taken.origin;
+        // Behind a frame that is being made or taken down a call is described exactly.
+        let site = Site { pc: taken.pc, calls: begun.is_some() };
+        let site = (begun != Some(true)).then_some(site);
+        Ok(Taken { walker, began: Began::of(&taken, jvm), cut: taken.cut, refuted, site })
     }
 
     /// True if proof speaks against this walk of a sample.
@@ -89,6 +96,41 @@ impl Recorder {
         holds
     }
 
+    /// Takes in a sample with what was recovered of it where the thread was interrupted in what compiled code calls without debug information, such
+    /// as a routine of the VM's: true if that holds. AsyncGetCallTrace looks there for the instruction behind the call, which
+    /// may be another method's. Both must agree on the frames outside of that compiled code.
+    pub(super) fn recovered_at_leaf_call(
+        &mut self,
+        head: &Head,
+        entry: &Entry<'_>,
+        walker: u8,
+        found: &[Frame],
+        jvm: &mut dyn Jvm,
+    ) -> bool {
+        let Some(first) = accounts(entry).next().filter(|first| first.answer.is_err_and(Reason::is_in_java))
+        else {
+            return false;
+        };
+        if walker == first.origin.walker || jvm.code_at(first.pc) != CodeAt::Other {
+            return false;
+        }
+        let mut frames = take(&mut self.other);
+        let agrees = |account: &Account<'_>, jvm: &mut dyn Jvm| {
+            let walked: Vec<Frame> = account.frames().collect();
+            let site = Site { pc: account.pc, calls: true };
+            let Some(inlined) = jvm.inlined_at(site, &walked).map(|inlined| inlined.found) else {
+                return false;
+            };
+            let Some((inner, outer)) = walked.split_at_checked(inlined) else { return false };
+            let compiled = found.len().checked_sub(outer.len() + 1).and_then(|at| found.get(at));
+            found.ends_with(outer)
+                && compiled.zip(inner.last()).is_some_and(|(one, other)| one.method() == other.method())
+        };
+        let holds = self.recovered_where(head, entry, first.pc, agrees, &mut frames, jvm);
+        self.other = frames;
+        holds
+    }
+
     /// Takes in a sample with the first stack recovered of it that begins with these methods and is not refuted: true if there is one.
     pub(super) fn any_recovered(
         &mut self,
@@ -98,13 +140,28 @@ impl Recorder {
         frames: &mut Vec<Frame>,
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let begins = |account: &Account<'_>| {
+        let begins = |account: &Account<'_>, _: &mut dyn Jvm| {
             let mut frames = account.frames().map(Frame::method);
             inner.iter().all(|frame| frames.next() == Some(frame.method()))
         };
-        let mut recovered =
-            accounts(entry).filter(begins).filter_map(|account| Some((account.origin.strategy?, account)));
+        self.recovered_where(head, entry, interrupted, begins, frames, jvm)
+    }
+
+    /// Takes in a sample with the first stack recovered of it that is as asked for and is not refuted: true if there is one.
+    fn recovered_where(
+        &mut self,
+        head: &Head,
+        entry: &Entry<'_>,
+        interrupted: usize,
+        is_wanted: impl Fn(&Account<'_>, &mut dyn Jvm) -> bool,
+        frames: &mut Vec<Frame>,
+        jvm: &mut dyn Jvm,
+    ) -> bool {
+        let mut recovered = accounts(entry).filter_map(|account| Some((account.origin.strategy?, account)));
         recovered.any(|(strategy, account)| {
+            if !is_wanted(&account, jvm) {
+                return false;
+            }
             frames.clear();
             frames.extend(account.frames());
             let repair = Repair { strategy, interrupted, caller: account.pc };
@@ -131,9 +188,15 @@ impl Recorder {
             self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
             return false;
         }
+        let mut account =
+            head.witnessed.then(|| self.witness.take(head, Stack { frames, cut }, began, jvm)).flatten();
+        let site = Site { pc: repair.caller, calls: true };
+        let put_back = usize::from(began.leaf() == Leaf::PutBack);
+        if top_frames::correct((frames, &mut cut), put_back, account.as_mut(), site, jvm) {
+            self.meant.clear();
+            jvm.meant(frames, head.time, &mut self.meant);
+        }
         let judged = self.judge(head, began, cut, jvm);
-        let walk = Stack { frames, cut };
-        let account = head.witnessed.then(|| self.witness.take(head, walk, began, jvm)).flatten();
         let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
         self.recovered.count(repair.strategy, fate, head.weight);
         self.add(head, track, stack, fate);

@@ -20,6 +20,7 @@ mod again;
 pub mod carried;
 mod compiled;
 pub mod continuation;
+pub mod debug_info;
 mod frames;
 pub mod heap;
 mod interpreted;

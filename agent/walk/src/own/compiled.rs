@@ -122,7 +122,7 @@ impl Compiled {
 }
 
 /// A number of one to five bytes: of each but the last the low six bits count, and it is no less than 192.
-fn number(memory: &impl Memory, at: &mut usize, zeroless: bool) -> Option<u32> {
+pub fn number(memory: &impl Memory, at: &mut usize, zeroless: bool) -> Option<u32> {
     const LOW: u32 = 6;
     const HIGH: u32 = 192;
     let less = u32::from(zeroless);

@@ -1,0 +1,252 @@
+//! The inlined frames on top of a stack, by the machine code. Walkers find them by the pc alone, which names a wrong method
+//! where an instruction has no debug information.
+//!
+//! Each place in the code is decided once. A decision holds while the code lies there and walkers find the same frames there.
+//! The loops of a method are analysed when it has had enough samples to be worth it. Code may go, and other code may come to
+//! its address: a decision must never be made from debug information that does not say what the walker found.
+
+use std::ops::{Range, RangeInclusive};
+
+use foldhash::HashMap;
+use vouch_machine::{DebugPoint, Inlined, Loops, Nmethod, local};
+use vouch_sample::{Frame, MethodId};
+use vouch_walk::blobs::Blobs;
+use vouch_walk::memory::Memory;
+use vouch_walk::own::Own;
+use vouch_walk::own::debug_info::{DebugInfo, PcDesc, ScopeFrame};
+
+use super::Site;
+use crate::compiled;
+use crate::hotspot::nmethods::{CodeMemory, heaps};
+
+/// How many samples make a method worth an analysis of its loops.
+const WORTHWHILE: u32 = 16;
+/// How many places are remembered, and the loops of how many methods.
+const MAX_PLACES: usize = 1 << 15;
+const MAX_ANALYSES: usize = 1 << 8;
+
+/// Tells the loops of a method's bytecode, from the target of each backward branch to the branch.
+pub type BytecodeLoops<'l> = &'l mut dyn FnMut(MethodId) -> Vec<RangeInclusive<i32>>;
+
+/// Frames, innermost first.
+type Frames = Box<[Frame]>;
+
+/// What was decided so far.
+#[derive(Debug, Default)]
+pub struct TopFrames {
+    decisions: HashMap<Site, Decision>,
+    methods: HashMap<u64, Method>,
+    analyses: usize,
+    /// The memory of the code cache, as far as it was there when it was looked at.
+    heaps: Vec<Range<usize>>,
+}
+
+/// What was decided of a place in the code.
+#[derive(Debug)]
+struct Decision {
+    /// The serial number of the code.
+    code: u64,
+    found: Frames,
+    /// `None`: what walkers find is right.
+    right: Option<Frames>,
+    /// The method's loops were regarded.
+    with_loops: bool,
+}
+
+/// A compiled method that has samples.
+#[derive(Debug)]
+struct Method {
+    id: MethodId,
+    /// Where its code blob begins, which is looked for once; `None`: there is no debug information.
+    nmethod: Option<usize>,
+    samples: u32,
+    loops: Analysis,
+}
+
+/// The loops of a compiled method.
+#[derive(Debug)]
+enum Analysis {
+    Pending,
+    /// They could not be read.
+    Failed,
+    Done(Loops),
+}
+
+impl Analysis {
+    /// The loops, which are looked for once.
+    fn of(&mut self, nmethod: &mut Compiled<'_>) -> Option<&Loops> {
+        if let Self::Pending = self {
+            *self = Loops::new(nmethod).map_or(Self::Failed, Self::Done);
+        }
+        if let Self::Done(loops) = self { Some(loops) } else { None }
+    }
+}
+
+/// The frames of a place that are one compiled frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Top<'t> {
+    /// What walkers find.
+    pub found: &'t [Frame],
+    /// What the machine code says.
+    pub right: &'t [Frame],
+}
+
+impl TopFrames {
+    /// The frames of a place, where a walker found these on top; `None` if nothing can be decided.
+    pub fn at(
+        &mut self,
+        (own, blobs): (&Own, &Blobs),
+        site: Site,
+        walked: &[Frame],
+        loops: BytecodeLoops<'_>,
+    ) -> Option<Top<'_>> {
+        // Code that the JVM has not told of yet may go before it does.
+        let (code, id) = compiled::code(site.pc)?;
+        if self.decisions.len() >= MAX_PLACES || self.analyses >= MAX_ANALYSES {
+            *self = Self::default();
+        }
+        if !self.heaps.iter().any(|heap| heap.contains(&site.pc)) {
+            self.heaps = heaps(blobs).collect();
+        }
+        let memory = CodeMemory::new(&self.heaps);
+        let method = self.methods.entry(code).or_insert_with(|| {
+            let nmethod = own.nmethod_at(&memory, site.pc);
+            Method { id, nmethod, samples: 0, loops: Analysis::Pending }
+        });
+        method.samples = method.samples.saturating_add(1);
+        let with_loops = method.samples >= WORTHWHILE;
+        let holds = |decision: &Decision| {
+            decision.code == code
+                && walked.starts_with(&decision.found)
+                && (decision.with_loops || !with_loops)
+        };
+        if !self.decisions.get(&site).is_some_and(holds) {
+            let info = own.debug_info(&memory, method.nmethod?)?;
+            let mut nmethod = Compiled { info, method: method.id, loops };
+            let is_pending = matches!(method.loops, Analysis::Pending);
+            self.analyses += usize::from(with_loops && is_pending);
+            let loops = if with_loops { method.loops.of(&mut nmethod) } else { None };
+            let (found, right) = nmethod.decide(site, walked, loops)?;
+            self.decisions.insert(site, Decision { code, found, right, with_loops });
+        }
+        let decision = self.decisions.get(&site)?;
+        Some(Top { found: &decision.found, right: decision.right.as_deref().unwrap_or(&decision.found) })
+    }
+}
+
+/// A compiled method as it lies in memory.
+struct Compiled<'n> {
+    info: DebugInfo<'n, CodeMemory<'n>>,
+    method: MethodId,
+    loops: BytecodeLoops<'n>,
+}
+
+impl Compiled<'_> {
+    /// What walkers find at a place and what is right there, if that is something else; `None` if other code lies there by now.
+    fn decide(
+        &self,
+        site: Site,
+        walked: &[Frame],
+        loops: Option<&Loops>,
+    ) -> Option<(Frames, Option<Frames>)> {
+        let by_pc = self.index_at(site.pc.checked_add(1)?)?;
+        // Where nothing is described AsyncGetCallTrace names the compiled method itself.
+        let scope = self.scope(by_pc);
+        let found = walked.get(..scope.as_ref().map_or(1, Vec::len))?;
+        let is_same = scope.iter().flatten().zip(found).all(|(scope, frame)| scope.bci == frame.bci());
+        if !is_same || found.last()?.method() != self.method {
+            return None;
+        }
+        let right = self.right(site, by_pc, loops).and_then(|index| {
+            let scope = scope.unwrap_or_default();
+            let known: Vec<(ScopeFrame, Frame)> = scope.into_iter().zip(found.iter().copied()).collect();
+            self.frames(index, &known)
+        });
+        Some((found.into(), right))
+    }
+
+    /// The PcDesc that is right at a place; `None` if it is the one that walkers find.
+    fn right(&self, site: Site, by_pc: usize, loops: Option<&Loops>) -> Option<usize> {
+        let charged_end = site.charged_end();
+        let mut index = local(self, charged_end)?;
+        let is_certain = || {
+            self.end(index) == Some(charged_end) && self.point(index).is_some_and(|point| point.at_safepoint)
+        };
+        if let Some(loops) = loops.filter(|_| !is_certain()) {
+            index = loops.correct(charged_end, index);
+        }
+        (index != by_pc).then_some(index)
+    }
+
+    /// What a PcDesc describes, innermost first.
+    fn scope(&self, index: usize) -> Option<Vec<ScopeFrame>> {
+        let mut scope = Vec::new();
+        self.info.frames(self.desc(index)?, |frame| scope.push(frame))?;
+        Some(scope)
+    }
+
+    /// The frames that a PcDesc describes, by those that are known; `None` if a method has no id yet, which would be shown without
+    /// a name.
+    fn frames(&self, index: usize, known: &[(ScopeFrame, Frame)]) -> Option<Frames> {
+        let frame = |scope: ScopeFrame| {
+            let known = known.iter().find(|(known, _)| known.method == scope.method);
+            let frame = match known {
+                Some((_, frame)) => Frame::of(frame.method(), scope.bci),
+                None => Frame::from(self.info.raw(scope)?),
+            };
+            (!frame.method().is_none()).then_some(frame)
+        };
+        self.scope(index)?.into_iter().map(frame).collect()
+    }
+
+    fn desc(&self, index: usize) -> Option<PcDesc> {
+        self.info.desc(index).filter(|desc| desc.scope != 0)
+    }
+}
+
+impl Nmethod for Compiled<'_> {
+    fn code(&self) -> Range<usize> {
+        let begin = self.info.code();
+        begin..self.info.code_end().unwrap_or(begin)
+    }
+
+    fn read(&self, at: usize, into: &mut [u8]) -> Option<()> {
+        for (bytes, at) in into.chunks_mut(size_of::<usize>()).zip((at..).step_by(size_of::<usize>())) {
+            let word = self.info.memory().bytes(at, bytes.len())?.to_le_bytes();
+            bytes.copy_from_slice(word.get(..bytes.len())?);
+        }
+        Some(())
+    }
+
+    fn count(&self) -> usize {
+        self.info.count()
+    }
+
+    fn index_at(&self, address: usize) -> Option<usize> {
+        self.info.index_at(address)
+    }
+
+    fn end(&self, index: usize) -> Option<usize> {
+        self.desc(index).map(|desc| desc.end)
+    }
+
+    fn point(&self, index: usize) -> Option<DebugPoint> {
+        let desc = self.desc(index)?;
+        let (mut chain, mut at_safepoint) = (Vec::new(), desc.has_values);
+        self.info.frames(desc, |frame| {
+            chain.push(Inlined { method: frame.method, bci: frame.bci });
+            at_safepoint |= frame.has_values;
+        })?;
+        Some(DebugPoint { chain, at_safepoint })
+    }
+
+    fn bytecode_loops(&mut self, method: usize) -> Vec<RangeInclusive<i32>> {
+        let raw = self.info.raw(ScopeFrame { method, bci: 0, has_values: false });
+        let id = raw.map_or(MethodId::NONE, |raw| MethodId(raw.method));
+        if id.is_none() { Vec::new() } else { (self.loops)(id) }
+    }
+
+    fn is_last_call(&self, target: usize) -> bool {
+        self.info.is_uncommon_trap(target)
+    }
+}

@@ -1,0 +1,90 @@
+//! The innermost frames of a walk, put right by the machine code before anything is concluded from them.
+
+use vouch_sample::{Cut, Frame};
+
+use crate::jvm::{Jvm, Site};
+use crate::witness::Account;
+
+/// Puts the frames right that are inlined at a place in compiled code, behind so many others: true if any was wrong. What a witness
+/// said is of the walk as it was, and is shifted with it.
+pub fn correct(
+    (frames, cut): (&mut Vec<Frame>, &mut Option<Cut>),
+    first: usize,
+    account: Option<&mut Account>,
+    site: Site,
+    jvm: &mut dyn Jvm,
+) -> bool {
+    let Some(walked) = frames.get(first..) else { return false };
+    let Some(inlined) = jvm.inlined_at(site, walked) else { return false };
+    let (found, Some(right)) = (inlined.found, inlined.right) else { return false };
+    let end = first + found;
+    // Frames that are lacking among them, or a witness of all of them.
+    let is_cut = cut.is_some_and(|cut| (cut.at as usize) < end);
+    let is_witnessed = account.as_ref().is_some_and(|account| account.differs || account.top.is_none());
+    if is_cut || is_witnessed {
+        return false;
+    }
+    let shifted = |count: usize| (count + right.len()).saturating_sub(found);
+    if let Some(cut) = cut {
+        cut.at = u32::try_from(shifted(cut.at as usize)).unwrap_or(u32::MAX);
+    }
+    if let Some(top) = account.and_then(|account| account.top.as_mut()?.frame.as_mut()) {
+        top.frames = shifted(top.frames);
+    }
+    frames.splice(first..end, right);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jvm::pretend::Pretend;
+    use crate::jvm::{Inlined, Top, TopFrame};
+    use vouch_sample::MethodId;
+
+    const SITE: Site = Site { pc: 77, calls: false };
+
+    fn frame(method: usize) -> Frame {
+        Frame::of(MethodId(method), 0)
+    }
+
+    /// Four frames, of which the second and the third are one compiled frame, and what becomes of them where three others belong there.
+    fn corrected(cut: Option<Cut>, account: Option<&mut Account>) -> (bool, Vec<usize>, Option<Cut>) {
+        let mut jvm = Pretend::default();
+        let right = [7, 8, 9].map(frame);
+        jvm.inlined.insert(SITE, Inlined { found: 2, right: Some(right.into()) });
+        let (mut frames, mut cut) = ([1, 2, 3, 4].map(frame).to_vec(), cut);
+        let is_wrong = correct((&mut frames, &mut cut), 1, account, SITE, &mut jvm);
+        (is_wrong, frames.iter().map(|frame| frame.method().0).collect(), cut)
+    }
+
+    fn account(frames: Option<usize>, differs: bool) -> Account {
+        let frame = |frames| TopFrame { frames, outermost: None };
+        let top = frames.map(|frames| Top { frame: Some(frame(frames)), away: false });
+        Account { frames: Vec::new(), top, differs }
+    }
+
+    #[test]
+    fn the_frames_of_a_compiled_frame_are_replaced_and_those_around_it_stay() {
+        assert_eq!(corrected(None, None), (true, vec![1, 7, 8, 9, 4], None));
+    }
+
+    #[test]
+    fn what_is_said_of_a_place_in_the_walk_moves_with_it() {
+        let at = |at| Some(Cut { at, frames: 5 });
+        assert_eq!(corrected(at(3), None).2, at(4));
+        let mut witnessed = account(Some(3), false);
+        assert!(corrected(None, Some(&mut witnessed)).0);
+        assert_eq!(witnessed.top.and_then(|top| top.frame).map(|frame| frame.frames), Some(4));
+    }
+
+    #[test]
+    fn what_is_cut_there_or_was_seen_by_the_jvm_itself_stays_as_it_is() {
+        let same = vec![1, 2, 3, 4];
+        let cut = Some(Cut { at: 2, frames: 5 });
+        assert_eq!(corrected(cut, None), (false, same.clone(), cut));
+        for mut account in [account(None, false), account(Some(3), true)] {
+            assert_eq!(corrected(None, Some(&mut account)), (false, same.clone(), None));
+        }
+    }
+}

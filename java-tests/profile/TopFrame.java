@@ -1,0 +1,185 @@
+/*
+ * The method on top of a stack is the one that took the time, also where it was inlined. The compiler describes many
+ * instructions of a loop as another method's, and an interrupt is taken after the slow instruction. The truth is what the program's own clock
+ * says, or the same program with the method kept out of line, where it cannot be mistaken.
+ *
+ * @test
+ * @summary an inlined method has the share of the time that it has when it is not inlined
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=200 TopFrame
+ */
+
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
+import java.security.Signature;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Track;
+import dev.vouch.test.Vm;
+
+public class TopFrame {
+    private static final String MS = "2000";
+    /** In points of the share: by chance, and what a caller takes for the call that is not inlined. */
+    private static final double TOLERANCE = 0.05;
+
+    public static void main(String[] args) {
+        tasks();
+        barriers();
+        signatures();
+    }
+
+    /** A loop of volatile writes, inlined into a pool's worker: its instructions are described as the pool's own. */
+    private static void tasks() {
+        String apart = "-XX:CompileCommand=dontinline,TopFrame$Tasks::work";
+        double truth = share(Vm.with("interval=1ms").flags(apart).run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-");
+        double shown = share(Vm.with("interval=1ms").run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-");
+        Check.between(0.6, truth, 1, "share of the work that is not inlined");
+        Check.near(truth, shown, TOLERANCE, "share of the work that is inlined into a pool's worker");
+    }
+
+    /** Stores into old objects, whose barriers newer JDKs have out of line, where nothing is described. */
+    private static void barriers() {
+        Run run = Vm.with("interval=1ms").run(Stores.class, MS).ok();
+        double truth = (double) run.number("store") / (run.number("store") + run.number("cheap"));
+        double shown = share(run, "TopFrame$Stores.store", "main");
+        Check.between(0.3, truth, 0.95, "share of the stores by the program's own clock");
+        Check.near(truth, shown, TOLERANCE, "share of the stores that are inlined beside a cheap loop");
+    }
+
+    /** Time in a routine of the VM's that an intrinsic calls is that of the method that has the intrinsic. */
+    private static void signatures() {
+        if (Vm.major() < 11) {
+            // Its JDK computes these in Java.
+            return;
+        }
+        Run run = Vm.with("interval=1ms").run(Signatures.class, MS).ok();
+        long all = 0;
+        long montgomery = 0;
+        long equals = 0;
+        for (Track track : run.profile().tracks) {
+            if (track.name.equals("main")) {
+                all += track.weight();
+                montgomery += track.weightOf("java.math.BigInteger.montgomerySquare") + track.weightOf("java.math.BigInteger.montgomeryMultiply");
+                equals += track.weightOf("java.math.BigInteger.equals");
+            }
+        }
+        System.out.println("of " + all + " ms of signatures " + montgomery + " are in Montgomery's methods and " + equals + " in equals");
+        Check.atLeast(0.5 * all, montgomery, "ms in the methods whose intrinsics take the time");
+        Check.atMost(0.01 * all, equals, "ms in a method that is hardly called");
+    }
+
+    /** The share of a method, with all that it calls, in the time of some threads. */
+    private static double share(Run run, String method, String threads) {
+        long all = 0;
+        long part = 0;
+        for (Track track : run.profile().tracks) {
+            if (track.name.startsWith(threads)) {
+                all += track.weight();
+                part += track.weightOf(method);
+            }
+        }
+        Check.atLeast(1_000, all, "ms of " + threads);
+        System.out.println(method + " has " + part + " of " + all + " ms");
+        return (double) part / all;
+    }
+
+    static class Tasks {
+        private static volatile long sum;
+
+        private static void work() {
+            Random random = new Random();
+            for (int i = 0; i < 3_000; i++) {
+                sum += random.nextInt();
+            }
+        }
+
+        public static void main(String[] args) throws Exception {
+            long end = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000;
+            ExecutorService pool = Executors.newFixedThreadPool(2);
+            while (System.nanoTime() < end) {
+                List<Future<?>> tasks = new ArrayList<>();
+                for (int i = 0; i < 200; i++) {
+                    tasks.add(pool.submit(() -> {
+                        work();
+                        return 1;
+                    }));
+                }
+                for (Future<?> task : tasks) {
+                    task.get();
+                }
+            }
+            pool.shutdown();
+        }
+    }
+
+    static class Stores {
+        private static final Stores[] OLD = new Stores[4_096];
+        private static int sum = 7;
+        private static long stored;
+        private static long cheaply;
+        private Object field;
+
+        private static void store() {
+            Object young = new Object();
+            Stores[] old = OLD;
+            for (int i = 0; i < old.length; i++) {
+                old[i].field = young;
+            }
+        }
+
+        private static void cheap() {
+            int here = sum;
+            for (int i = 0; i < 4_000; i++) {
+                here = here * 31 + i;
+            }
+            sum = here;
+        }
+
+        private static void both() {
+            long begin = System.nanoTime();
+            store();
+            long between = System.nanoTime();
+            cheap();
+            stored += between - begin;
+            cheaply += System.nanoTime() - between;
+        }
+
+        public static void main(String[] args) {
+            for (int i = 0; i < OLD.length; i++) {
+                OLD[i] = new Stores();
+            }
+            System.gc();
+            long end = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000;
+            while (System.nanoTime() < end) {
+                for (int i = 0; i < 50; i++) {
+                    both();
+                }
+            }
+            System.out.println("store=" + stored);
+            System.out.println("cheap=" + cheaply);
+        }
+    }
+
+    static class Signatures {
+        public static void main(String[] args) throws Exception {
+            KeyPairGenerator generator = KeyPairGenerator.getInstance("RSA");
+            generator.initialize(2_048);
+            KeyPair pair = generator.generateKeyPair();
+            Signature signature = Signature.getInstance("SHA256withRSA");
+            long end = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000;
+            while (System.nanoTime() < end) {
+                signature.initSign(pair.getPrivate());
+                signature.update(new byte[100]);
+                signature.sign();
+            }
+        }
+    }
+}
