@@ -284,8 +284,11 @@ impl Recorder {
         let mut frames = take(&mut self.frames);
         match self.of_walkers(&head, entry, &mut frames, jvm) {
             Ok(Taken { walker, began, cut, refuted, site }) => {
-                let is_recovered = refuted && self.recovered_instead(&head, entry, &frames, jvm)
-                    || self.recovered_at_leaf_call(&head, entry, walker, &frames, jvm);
+                let is_recovered = if refuted {
+                    self.recovered_instead(&head, entry, &frames, jvm)
+                } else {
+                    self.recovered_at_leaf_call(&head, entry, walker, &frames, jvm)
+                };
                 if !is_recovered {
                     self.agreement.taken(walker);
                     self.take_frames(&head, (&mut frames, cut), began, site, jvm);

@@ -205,10 +205,7 @@ impl Session {
         }
         self.watch_signal();
         // The program may put its own handlers in front at any time.
-        let unguarded = guard::unguarded().is_some();
-        if let Some(own) = self.walkers.reads {
-            own.unguarded.store(unguarded, Relaxed);
-        }
+        let unguarded = self.look_for_guard();
         if unguarded && let Some(recovery) = self.rig.recovery() {
             recovery.stopped.store(true, Relaxed);
             self.unrecovered = Some(recovery::UNGUARDED);
@@ -248,7 +245,17 @@ impl Session {
         State::new(meta, run, is_last)
     }
 
+    /// True if a walk that faults would end the JVM. Then the own walker does not walk, and what it knows is asked of the kernel.
+    fn look_for_guard(&self) -> bool {
+        let unguarded = guard::unguarded().is_some();
+        if let Some(own) = self.walkers.reads {
+            own.unguarded.store(unguarded, Relaxed);
+        }
+        unguarded
+    }
+
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        self.look_for_guard();
         resolver.name_pending(env);
         let begun = clock::own_cpu();
         let has_come = clock::monotonic().saturating_sub(SETTLED);

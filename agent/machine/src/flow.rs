@@ -231,6 +231,9 @@ fn common(immediate: &[usize], mut one: usize, mut other: usize) -> usize {
     one
 }
 
+/// Code with more headers of loops, times blocks, is no compiler's.
+const MAX_BODIES: usize = 1 << 24;
+
 /// The natural loops: an edge back to a block that dominates its source closes one.
 fn loops(blocks: &[Block]) -> Vec<Loop> {
     let (order, is_entry) = reverse_postorder(blocks);
@@ -240,6 +243,9 @@ fn loops(blocks: &[Block]) -> Vec<Loop> {
         for header in &block.successors {
             if !dominators.dominates(*header, id) {
                 continue;
+            }
+            if (bodies.len() + 1) * blocks.len() > MAX_BODIES {
+                return Vec::new();
             }
             let body = bodies.entry(*header).or_insert_with(|| vec![false; blocks.len()]);
             body[*header] = true;

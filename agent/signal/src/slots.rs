@@ -10,6 +10,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use vouch_walk::guard;
+use vouch_walk::kernel::own_tid;
 
 use crate::dues::Dues;
 use crate::purpose::Purpose;
@@ -263,6 +264,13 @@ pub fn guard_walks_of(slots: &'static Slots<'static>) {
             slots?.find(tid).map(Slot::walking)
         });
     }
+}
+
+/// The calling thread's place for the guard; `None` if it has no slot.
+pub fn own_walking() -> Option<&'static AtomicUsize> {
+    // SAFETY: null, or the table that `guard_walks_of` was given, which lives for ever.
+    let slots = unsafe { GUARDED.load(Ordering::Acquire).as_ref() };
+    slots?.find(own_tid()).map(Slot::walking)
 }
 
 /// All slots. `insert` and `remove` must not run at the same time as another `insert` or `remove`.

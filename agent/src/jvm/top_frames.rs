@@ -6,6 +6,7 @@
 //! its address: a decision must never be made from debug information that does not say what the walker found.
 
 use std::ops::{Range, RangeInclusive};
+use std::sync::atomic::Ordering;
 
 use foldhash::HashMap;
 use vouch_machine::{DebugPoint, Inlined, Loops, Nmethod, local};
@@ -108,7 +109,7 @@ impl TopFrames {
         if !self.heaps.iter().any(|heap| heap.contains(&site.pc)) {
             self.heaps = heaps(blobs).collect();
         }
-        let memory = CodeMemory::new(&self.heaps);
+        let memory = CodeMemory::new(&self.heaps, !own.unguarded.load(Ordering::Relaxed));
         let method = self.methods.entry(code).or_insert_with(|| {
             let nmethod = own.nmethod_at(&memory, site.pc);
             Method { id, nmethod, samples: 0, loops: Analysis::Pending }
@@ -123,10 +124,15 @@ impl TopFrames {
         if !self.decisions.get(&site).is_some_and(holds) {
             let info = own.debug_info(&memory, method.nmethod?)?;
             let mut nmethod = Compiled { info, method: method.id, loops };
+            let (by_pc, found) = nmethod.find(site, walked)?;
             let is_pending = matches!(method.loops, Analysis::Pending);
             self.analyses += usize::from(with_loops && is_pending);
             let loops = if with_loops { method.loops.of(&mut nmethod) } else { None };
-            let (found, right) = nmethod.decide(site, walked, loops)?;
+            let right = match nmethod.right(site, by_pc, loops) {
+                // What cannot be told now may be told of the next sample.
+                Some(index) => Some(nmethod.frames(index, by_pc, &found)?),
+                None => None,
+            };
             self.decisions.insert(site, Decision { code, found, right, with_loops });
         }
         let decision = self.decisions.get(&site)?;
@@ -142,27 +148,14 @@ struct Compiled<'n> {
 }
 
 impl Compiled<'_> {
-    /// What walkers find at a place and what is right there, if that is something else; `None` if other code lies there by now.
-    fn decide(
-        &self,
-        site: Site,
-        walked: &[Frame],
-        loops: Option<&Loops>,
-    ) -> Option<(Frames, Option<Frames>)> {
+    /// The PcDesc that walkers find at a place, and the frames that they have there; `None` if other code lies there by now.
+    fn find(&self, site: Site, walked: &[Frame]) -> Option<(usize, Frames)> {
         let by_pc = self.index_at(site.pc.checked_add(1)?)?;
         // Where nothing is described AsyncGetCallTrace names the compiled method itself.
         let scope = self.scope(by_pc);
         let found = walked.get(..scope.as_ref().map_or(1, Vec::len))?;
         let is_same = scope.iter().flatten().zip(found).all(|(scope, frame)| scope.bci == frame.bci());
-        if !is_same || found.last()?.method() != self.method {
-            return None;
-        }
-        let right = self.right(site, by_pc, loops).and_then(|index| {
-            let scope = scope.unwrap_or_default();
-            let known: Vec<(ScopeFrame, Frame)> = scope.into_iter().zip(found.iter().copied()).collect();
-            self.frames(index, &known)
-        });
-        Some((found.into(), right))
+        (is_same && found.last()?.method() == self.method).then(|| (by_pc, found.into()))
     }
 
     /// The PcDesc that is right at a place; `None` if it is the one that walkers find.
@@ -185,9 +178,11 @@ impl Compiled<'_> {
         Some(scope)
     }
 
-    /// The frames that a PcDesc describes, by those that are known; `None` if a method has no id yet, which would be shown without
-    /// a name.
-    fn frames(&self, index: usize, known: &[(ScopeFrame, Frame)]) -> Option<Frames> {
+    /// The frames that a PcDesc describes, by those that walkers find at another one; `None` if a method has no id yet, which would be shown
+    /// without a name.
+    fn frames(&self, index: usize, by_pc: usize, found: &[Frame]) -> Option<Frames> {
+        let scope = self.scope(by_pc).unwrap_or_default();
+        let known: Vec<(ScopeFrame, Frame)> = scope.into_iter().zip(found.iter().copied()).collect();
         let frame = |scope: ScopeFrame| {
             let known = known.iter().find(|(known, _)| known.method == scope.method);
             let frame = match known {

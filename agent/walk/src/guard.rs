@@ -87,9 +87,37 @@ pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut done: F) {
     }
     // SAFETY: the context is the calling thread's ucontext, by the caller's promise.
     let _faults = unsafe { Unblocked::of(subject.context) };
-    // SAFETY: the place lives longer than this call, which the function gets as it wants it. By the caller's promise nothing of its
-    // frames has to be dropped.
-    unsafe { context::guarded(place, called::<F>, (&raw mut done).cast()) };
+    // SAFETY: by the caller's promise.
+    unsafe { guarded_by(place, &mut done) };
+}
+
+/// Copies words of this process's memory that may be gone; false where there is none. Some may have been copied then. It takes a fraction of
+/// what the kernel takes for [`crate::kernel::peek`].
+///
+/// # Safety
+/// The place must be the calling thread's own, as [`watch`] has been told of it; and the handler of faults must be in front of all others.
+pub unsafe fn copy(place: &AtomicUsize, from: usize, into: &mut [usize]) -> bool {
+    let mut done = false;
+    let mut words = || {
+        for (index, word) in into.iter_mut().enumerate() {
+            let address = from.wrapping_add(index.wrapping_mul(size_of::<usize>()));
+            // SAFETY: where there is no memory the guard ends the copy; others may write it at any time, which a volatile read allows.
+            *word = unsafe { (address as *const usize).read_volatile() };
+        }
+        done = true;
+    };
+    // SAFETY: by the caller's promise; nothing has to be dropped of what is left, and `done` is then still false.
+    unsafe { guarded_by(place, &mut words) };
+    done
+}
+
+/// Calls a function that a fault ends.
+///
+/// # Safety
+/// As for [`copy`]; and the function may be left anywhere.
+unsafe fn guarded_by<F: FnMut()>(place: &AtomicUsize, done: &mut F) {
+    // SAFETY: the place lives longer than this call, which the function gets as it wants it.
+    unsafe { context::guarded(place, called::<F>, core::ptr::from_mut(done).cast()) };
 }
 
 /// What is done inside of the guard.
@@ -185,6 +213,41 @@ impl Drop for Unblocked {
                     Self::SIZE,
                 );
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::zeroed;
+    use core::ptr::null_mut;
+    use core::sync::atomic::AtomicU32;
+
+    static PLACE: AtomicUsize = AtomicUsize::new(0);
+    static TID: AtomicU32 = AtomicU32::new(0);
+
+    #[test]
+    fn a_copy_of_memory_that_is_not_there_ends_and_nothing_else_does() {
+        TID.store(own_tid(), Ordering::Relaxed);
+        let copied = |from: usize, into: &mut [usize]| {
+            // SAFETY: the place is this thread's alone, and the handler is installed below.
+            unsafe { copy(&PLACE, from, into) }
+        };
+        // SAFETY: it only compares and looks at statics; the handler is called by the kernel, with what it asks for.
+        unsafe {
+            watch(|tid| (tid == TID.load(Ordering::Relaxed)).then_some(&PLACE));
+            let mut action: libc::sigaction = zeroed();
+            action.sa_sigaction = on_fault as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            assert_eq!(libc::sigaction(libc::SIGSEGV, &raw const action, null_mut()), 0);
+        }
+        let (words, mut into) = ([7, 8, 9], [0; 3]);
+        for _ in 0..3 {
+            assert!(!copied(0x1000, &mut into), "the first pages are nobody's");
+            assert!(copied((&raw const words).addr(), &mut into));
+            assert_eq!((into, PLACE.load(Ordering::Relaxed)), (words, 0));
+            into = [0; 3];
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::walker::RawFrame;
 /// Bytes of a PcDesc: the pc's offset, its scope, the objects in it, its flags.
 const PC_DESC: usize = 16;
 const SCOPE: usize = 4;
+/// A method with more is none: other code lies there by now.
+const MAX_PC_DESCS: usize = 1 << 16;
 /// No compiler inlines deeper.
 const MAX_INLINING: usize = 1 << 10;
 
@@ -67,7 +69,7 @@ impl Own {
         let descs = layout.compiled.pcs.of(memory, nmethod)?;
         let end = layout.compiled.pcs_end.of(memory, nmethod)?;
         let count = end.checked_sub(descs)?.wrapping_div(PC_DESC);
-        Some(DebugInfo { memory, layout, compiled, descs, count })
+        (count <= MAX_PC_DESCS).then_some(DebugInfo { memory, layout, compiled, descs, count })
     }
 }
 

@@ -20,6 +20,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
+import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Track;
@@ -27,8 +28,8 @@ import dev.vouch.test.Vm;
 
 public class TopFrame {
     private static final String MS = "2000";
-    /** In points of the share: by chance, and what a caller takes for the call that is not inlined. */
-    private static final double TOLERANCE = 0.05;
+    /** By chance, between two runs, and what a caller takes for the call that is not inlined. What this test is for is off by 0.3 and more. */
+    private static final double TOLERANCE = 0.08;
 
     public static void main(String[] args) {
         tasks();
@@ -39,17 +40,20 @@ public class TopFrame {
     /** A loop of volatile writes, inlined into a pool's worker: its instructions are described as the pool's own. */
     private static void tasks() {
         String apart = "-XX:CompileCommand=dontinline,TopFrame$Tasks::work";
-        double truth = share(Vm.with("interval=1ms").flags(apart).run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-");
-        double shown = share(Vm.with("interval=1ms").run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-");
+        double truth = share(Vm.with("interval=1ms").flags(apart).run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-", "java.lang.Thread.run");
+        double shown = share(Vm.with("interval=1ms").run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-", "java.lang.Thread.run");
         Check.between(0.6, truth, 1, "share of the work that is not inlined");
-        Check.near(truth, shown, TOLERANCE, "share of the work that is inlined into a pool's worker");
+        // The C2 of JDK 8 describes some unrolled loops as unrelated methods, and nothing in the code names the loop.
+        double below = Vm.major() == 8 ? 0.25 : TOLERANCE;
+        Check.between(truth - below, shown, truth + TOLERANCE, "share of the work that is inlined into a pool's worker");
     }
 
     /** Stores into old objects, whose barriers newer JDKs have out of line, where nothing is described. */
     private static void barriers() {
         Run run = Vm.with("interval=1ms").run(Stores.class, MS).ok();
         double truth = (double) run.number("store") / (run.number("store") + run.number("cheap"));
-        double shown = share(run, "TopFrame$Stores.store", "main");
+        // The rest of the loop's time is the clock's own.
+        double shown = share(run, "TopFrame$Stores.store", "main", "TopFrame$Stores.store", "TopFrame$Stores.cheap");
         Check.between(0.3, truth, 0.95, "share of the stores by the program's own clock");
         Check.near(truth, shown, TOLERANCE, "share of the stores that are inlined beside a cheap loop");
     }
@@ -76,17 +80,19 @@ public class TopFrame {
         Check.atMost(0.01 * all, equals, "ms in a method that is hardly called");
     }
 
-    /** The share of a method, with all that it calls, in the time of some threads. */
-    private static double share(Run run, String method, String threads) {
+    /** The share of a method in the time of others, each with all that it calls, in some threads. */
+    private static double share(Run run, String method, String threads, String... whole) {
         long all = 0;
         long part = 0;
         for (Track track : run.profile().tracks) {
             if (track.name.startsWith(threads)) {
-                all += track.weight();
+                for (String one : whole) {
+                    all += track.weightOf(one);
+                }
                 part += track.weightOf(method);
             }
         }
-        Check.atLeast(1_000, all, "ms of " + threads);
+        Check.atLeast(1_000, all, "ms of " + String.join(" and ", whole));
         System.out.println(method + " has " + part + " of " + all + " ms");
         return (double) part / all;
     }
@@ -144,12 +150,16 @@ public class TopFrame {
         }
 
         private static void both() {
-            long begin = System.nanoTime();
-            store();
-            long between = System.nanoTime();
-            cheap();
+            long begin = Burn.cpuNanos();
+            for (int i = 0; i < 5; i++) {
+                store();
+            }
+            long between = Burn.cpuNanos();
+            for (int i = 0; i < 5; i++) {
+                cheap();
+            }
             stored += between - begin;
-            cheaply += System.nanoTime() - between;
+            cheaply += Burn.cpuNanos() - between;
         }
 
         public static void main(String[] args) {
@@ -159,7 +169,7 @@ public class TopFrame {
             System.gc();
             long end = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000;
             while (System.nanoTime() < end) {
-                for (int i = 0; i < 50; i++) {
+                for (int i = 0; i < 10; i++) {
                     both();
                 }
             }
