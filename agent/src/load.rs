@@ -17,7 +17,7 @@ use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::{self, Options, Request, Verb};
 use crate::plan::{Plan, plan, request};
-use crate::say::{print, say};
+use crate::say::{self, print, say};
 use crate::sigprof;
 use crate::terminal;
 use crate::threads::hook;
@@ -27,6 +27,7 @@ use crate::threads::hook;
 /// # Safety
 /// `vm` must be the JVM that the agent was loaded into.
 pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
+    say::look();
     let (options, mistakes) = match request(text) {
         Request::Run(options, mistakes) => (*options, mistakes),
         Request::Help => leave_with(&options::help()),

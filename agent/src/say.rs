@@ -1,8 +1,10 @@
 //! What the agent says to a person: lines that begin with `[vouch]`, on stderr, or in the terminal of whoever asked.
 //!
-//! It must never fail: a program may have closed its stderr.
+//! It must never fail, nor wait: a program may have closed its stderr, and nobody may read it.
 
-use std::io::Write;
+mod stream;
+
+pub use stream::{dropped, look};
 
 use crate::terminal;
 
@@ -18,12 +20,11 @@ pub fn say(text: &str) {
     }
     // In one write, so that the program's own lines do not fall between.
     if !terminal::say(&marked) {
-        let _ = std::io::stderr().write_all(marked.as_bytes());
+        stream::write_stderr(&marked);
     }
 }
 
 /// Says a text as it is, on stdout: what `help` and `version` were asked for.
 pub fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    let _ = std::io::stdout().flush();
+    stream::write_stdout(text);
 }

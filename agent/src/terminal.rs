@@ -12,6 +12,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 pub use vouch_options::terminal::{BEGUN, ENDED};
 use vouch_options::terminal::{End, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
+use vouch_output::held::beyond_standard_streams;
 
 /// One that is open. All files are made at once: whoever takes the folder away then finds no new ones in it.
 #[derive(Debug)]
@@ -55,6 +56,7 @@ impl Terminal {
     fn try_open(path: &Path, follows: bool) -> io::Result<Self> {
         let folder =
             OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)?;
+        let folder = beyond_standard_streams(folder)?;
         let found = folder.metadata()?;
         // SAFETY: it only asks.
         let own = unsafe { libc::geteuid() };
@@ -149,6 +151,6 @@ fn followed(tell: impl FnOnce(&Followed)) {
 fn file(folder: &Path, name: &str, how: fn(&mut OpenOptions) -> &mut OpenOptions) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let file = how(&mut options).open(folder.join(name))?;
+    let file = beyond_standard_streams(how(&mut options).open(folder.join(name))?)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
@@ -15,6 +16,7 @@ const O_NONBLOCK: i32 = 0o4000;
 /// Creates a file for its user alone, which others see to be in use; on a file system that has no locks they take it for one that was left.
 pub fn create(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    let file = beyond_standard_streams(file)?;
     // Whoever asks whether it is in use has it locked for a moment.
     for _ in 0..20 {
         if file.try_lock().is_ok() {
@@ -23,6 +25,14 @@ pub fn create(path: &Path) -> io::Result<File> {
         thread::sleep(Duration::from_millis(1));
     }
     Ok(file)
+}
+
+/// The same file with a descriptor that is no standard stream's. In a process that was started without standard streams a file
+/// would become one, and whatever the process prints would land in it.
+pub fn beyond_standard_streams(file: File) -> io::Result<File> {
+    const STANDARD_STREAMS: i32 = 3;
+    // A clone never takes the descriptor of one.
+    if file.as_raw_fd() < STANDARD_STREAMS { file.try_clone() } else { Ok(file) }
 }
 
 /// Opens what is a file and no link, to read it.
@@ -34,7 +44,7 @@ fn opened(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let file = how.custom_flags(O_NONBLOCK).open(path)?;
+    let file = beyond_standard_streams(how.custom_flags(O_NONBLOCK).open(path)?)?;
     if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 

@@ -14,6 +14,8 @@ use sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
+use vouch_output::held::beyond_standard_streams;
+
 use crate::clock::nanos;
 
 /// An open event; closing it ends the signals.
@@ -74,7 +76,8 @@ impl Event {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: a fresh descriptor that nobody else owns.
-        let event = Self { file: unsafe { File::from_raw_fd(descriptor) }, user_only, stays };
+        let file = beyond_standard_streams(unsafe { File::from_raw_fd(descriptor) })?;
+        let event = Self { file, user_only, stays };
         OPEN.fetch_add(1, Ordering::Relaxed);
         Ok(event)
     }

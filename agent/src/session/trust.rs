@@ -21,6 +21,7 @@ use crate::groups::groups;
 use crate::hotspot::{HotSpot, arguments, virtual_threads};
 use crate::markers::markers;
 use crate::record::Powers;
+use crate::say;
 use crate::worker;
 
 /// What there is to know of the program that is profiled.
@@ -224,6 +225,10 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
         notes.push(format!(
             "bytecode speaks against {refuted} stacks of events, which the JVM itself has told: please report it"
         ));
+    }
+    let dropped = say::dropped();
+    if dropped > 0 {
+        notes.push(format!("dropped {dropped} lines on stderr: it was full, and nobody read it"));
     }
     let replaced = crate::engine::replaced();
     if replaced > 0 {
