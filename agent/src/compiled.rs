@@ -141,7 +141,7 @@ pub fn code(pc: usize) -> Option<(u64, MethodId)> {
 
 /// The method in whose code an address lies.
 pub fn method(pc: usize) -> Option<MethodId> {
-    COMPILED.lock().around(pc).map(|(_, code)| code.method)
+    code(pc).map(|(_, method)| method)
 }
 
 fn runs(begin: usize, places: impl Iterator<Item = (usize, usize)>) -> Box<[(u32, u32)]> {

@@ -74,7 +74,7 @@ pub trait Jvm {
     fn top_at(&mut self, pc: usize) -> Option<TopFrame>;
 
     /// The inlined frames at a place in compiled code, of a walk that has these frames from there on; `None` where nothing can be decided.
-    fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<Inlined>;
+    fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames>;
 
     /// What stands on top of the stack of a thread that stays in its handler.
     fn top(&mut self, post: &Post) -> Top;
@@ -98,7 +98,7 @@ impl Site {
 
 /// The inlined frames at a place in compiled code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inlined {
+pub struct InlinedFrames {
     /// How many frames of the walk they are.
     pub found: usize,
     /// What the machine code has there, if it is something else.

@@ -204,12 +204,6 @@ impl Session {
             self.rig.want_witness();
         }
         self.watch_signal();
-        // The program may put its own handlers in front at any time.
-        let unguarded = self.look_for_guard();
-        if unguarded && let Some(recovery) = self.rig.recovery() {
-            recovery.stopped.store(true, Relaxed);
-            self.unrecovered = Some(recovery::UNGUARDED);
-        }
         if !self.said_stopped && self.rig.counters().crashed.load(Relaxed) >= MOST_CRASHES {
             self.said_stopped = true;
             say(&format!(
@@ -245,13 +239,17 @@ impl Session {
         State::new(meta, run, is_last)
     }
 
-    /// True if a walk that faults would end the JVM. Then the own walker does not walk, and what it knows is asked of the kernel.
-    fn look_for_guard(&self) -> bool {
+    /// Sees whether walks are guarded: the program may put its own handlers in front at any time. Where they are not, nothing that may
+    /// fault is tried any more.
+    fn look_for_guard(&mut self) {
         let unguarded = guard::unguarded().is_some();
         if let Some(own) = self.walkers.reads {
             own.unguarded.store(unguarded, Relaxed);
         }
-        unguarded
+        if unguarded && let Some(recovery) = self.rig.recovery() {
+            recovery.stopped.store(true, Relaxed);
+            self.unrecovered = Some(recovery::UNGUARDED);
+        }
     }
 
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {

@@ -95,15 +95,13 @@ fn blocks(instructions: &[Instruction], is_last_call: impl Fn(usize) -> bool) ->
         let (block, others) = rest.split_at(length);
         rest = others;
         let Some(last) = block.last() else { break };
-        // The processor never gets to what stands behind a call that does not return.
+        // Padding after a call that does not return is not executed.
         let meaningful = block.iter().rfind(|it| !it.is_padding);
-        let never_returns =
-            meaningful.is_some_and(|it| matches!(it.flow, Flow::Call(Some(target)) if is_last_call(target)));
         let mut targets = Vec::new();
         if let Flow::Branch(target) | Flow::Jump(Some(target)) = last.flow {
             targets.push(target);
         }
-        if !last.flow.never_falls_through() && !never_returns {
+        if meaningful.is_none_or(|it| it.falls_through(&is_last_call)) {
             targets.push(last.end);
         }
         found.push(Block {

@@ -17,11 +17,6 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// True if the next instruction is reached only by a jump.
-    pub fn never_falls_through(self) -> bool {
-        matches!(self, Self::Jump(_) | Self::Stop)
-    }
-
     /// True if a basic block ends here.
     pub fn ends_block(self) -> bool {
         matches!(self, Self::Branch(_) | Self::Jump(_) | Self::Stop)
@@ -38,6 +33,17 @@ pub struct Instruction {
     pub is_padding: bool,
     /// It may be a safepoint poll: it reads memory and drops what it read.
     pub is_poll: bool,
+}
+
+impl Instruction {
+    /// True if the next instruction is executed after this one; `is_last_call` says of which addresses a call never returns.
+    pub fn falls_through(self, is_last_call: impl Fn(usize) -> bool) -> bool {
+        match self.flow {
+            Flow::Call(Some(target)) => !is_last_call(target),
+            Flow::Jump(_) | Flow::Stop => false,
+            Flow::Next | Flow::Branch(_) | Flow::Call(None) => true,
+        }
+    }
 }
 
 /// The instructions that these bytes are, as far as they are any.
@@ -86,7 +92,7 @@ pub fn aarch64(bytes: &[u8], address: usize) -> Vec<Instruction> {
     starts
         .zip(words)
         .map(|(start, word)| {
-            // A distance in words, of so many bits from this one on.
+            // A signed distance in words: `bits` bits of the instruction, from bit `low` up.
             let target = |low: u32, bits: u32| {
                 let distance = (word << (32 - low - bits)).cast_signed() >> (32 - bits);
                 start.wrapping_add_signed(isize::try_from(distance).unwrap_or(0) * 4)

@@ -18,34 +18,19 @@ const MAX_STEPS: usize = 256;
 pub fn local(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
     let index = nmethod.index_at(charged_end)?;
     let is_end = nmethod.end(index) == Some(charged_end);
-    // Where the instruction before never falls through, control came from elsewhere, and the next instruction is charged.
-    let is_charged =
-        !is_end || Stretch::before(nmethod, index, charged_end).is_none_or(|it| it.falls_through(nmethod));
-    if is_end && is_charged {
+    if is_end && falls_into(nmethod, index, charged_end) {
         return Some(index);
     }
+    // Where the instruction before never falls through, control came from elsewhere, and the next instruction is charged.
     let index = index + usize::from(is_end);
     let after = nmethod.end(index).map(|_| index);
-    let gap = Gap::read(nmethod, index, charged_end);
-    gap.map_or(after, |gap| gap.choose(nmethod, index, is_charged).or(after))
+    Gap::read(nmethod, index, charged_end).map_or(after, |gap| gap.choose(nmethod, index).or(after))
 }
 
-/// Instructions in front of an address.
-struct Stretch(Vec<Instruction>);
-
-impl Stretch {
-    /// From the run before that of a PcDesc to an address in its own.
-    fn before(nmethod: &impl Nmethod, index: usize, address: usize) -> Option<Self> {
-        let code = nmethod.code();
-        let begin =
-            index.checked_sub(1).and_then(|before| nmethod.end(before)).unwrap_or(code.start).max(code.start);
-        read(nmethod, begin, address).map(Self)
-    }
-
-    /// True if control gets from the last of them to the address.
-    fn falls_through(&self, nmethod: &impl Nmethod) -> bool {
-        self.0.last().is_none_or(|last| falls_through(nmethod, *last))
-    }
+/// Where the run of a PcDesc begins: at the end of the run before.
+fn begin_of(nmethod: &impl Nmethod, index: usize) -> usize {
+    let begin = nmethod.code().start;
+    index.checked_sub(1).and_then(|before| nmethod.end(before)).unwrap_or(begin).max(begin)
 }
 
 /// The instructions from one address to another.
@@ -57,10 +42,13 @@ fn read(nmethod: &impl Nmethod, begin: usize, end: usize) -> Option<Vec<Instruct
 
 /// True if the next instruction is executed after this one.
 fn falls_through(nmethod: &impl Nmethod, instruction: Instruction) -> bool {
-    match instruction.flow {
-        Flow::Call(Some(target)) => !nmethod.is_last_call(target),
-        flow => !flow.never_falls_through(),
-    }
+    instruction.falls_through(|target| nmethod.is_last_call(target))
+}
+
+/// True if control reaches an address in the run of a PcDesc from the instruction before it, or if that cannot be read.
+fn falls_into(nmethod: &impl Nmethod, index: usize, address: usize) -> bool {
+    let before = read(nmethod, begin_of(nmethod, index), address);
+    before.is_none_or(|before| before.last().is_none_or(|last| falls_through(nmethod, *last)))
 }
 
 /// The code between the end of the run before and that of the run after.
@@ -75,15 +63,14 @@ struct Gap {
 impl Gap {
     fn read(nmethod: &impl Nmethod, index: usize, charged_end: usize) -> Option<Self> {
         let code = nmethod.code();
-        let before = index.checked_sub(1).and_then(|before| nmethod.end(before));
-        let begin = before.unwrap_or(code.start).max(code.start);
+        let begin = begin_of(nmethod, index);
         let end = nmethod.end(index).unwrap_or_else(|| code.end.min(charged_end.saturating_add(OPEN_WINDOW)));
         let instructions = read(nmethod, begin, end)?;
         let next = instructions.iter().position(|instruction| instruction.start == charged_end)?;
         Some(Self { begin, end, instructions, next })
     }
 
-    fn choose(&self, nmethod: &impl Nmethod, index: usize, is_charged: bool) -> Option<usize> {
+    fn choose(&self, nmethod: &impl Nmethod, index: usize) -> Option<usize> {
         let end = nmethod.end(index);
         let charged = self.next.checked_sub(1).filter(|at| falls_through(nmethod, self.instructions[*at]));
         let from = charged.unwrap_or(self.next);
@@ -94,14 +81,10 @@ impl Gap {
             return end.map(|_| index);
         }
         let before = index.checked_sub(1).filter(|before| nmethod.end(*before).is_some());
-        let is_reached = is_charged
-            && charged.is_some_and(|charged| {
-                self.instructions[..charged].iter().all(|it| falls_through(nmethod, *it))
-            });
-        let falls_in = || {
-            let stretch = before.and_then(|before| Stretch::before(nmethod, before, self.begin));
-            stretch.is_none_or(|stretch| stretch.falls_through(nmethod))
-        };
+        // From the run before to the charged instruction.
+        let is_reached = charged
+            .is_some_and(|charged| self.instructions[..charged].iter().all(|it| falls_through(nmethod, *it)));
+        let falls_in = || before.is_none_or(|before| falls_into(nmethod, before, self.begin));
         if is_reached && falls_in() { before } else { self.follow(nmethod) }
     }
 

@@ -139,13 +139,15 @@ fn owned(nmethod: &mut impl Nmethod, flow: &ControlFlow, instructions: &[Instruc
         };
         joined(own).or_else(|| joined(polls.iter().filter(|(block, ..)| is_exit(*block))))
     };
+    // The block of each described instruction, which ends where its PcDesc says.
+    let block = |end: usize| flow.block_at(end.wrapping_sub(1));
+    let blocks: Vec<_> = points.iter().map(|point| point.as_ref().and_then(|(end, _)| block(*end))).collect();
     let all = flow.loops.iter().enumerate();
     all.map(|(number, body)| {
         let (poll, owner) = owner(number, body)?;
-        let is_inside = |end: usize| flow.block_at(end.wrapping_sub(1)).is_some_and(|at| body.contains(at));
         let fits = |index: &usize| {
-            let point = points[*index].as_ref();
-            point.is_some_and(|(end, point)| is_inside(*end) && owner.fits(&point.chain))
+            let is_inside = blocks[*index].is_some_and(|block| body.contains(block));
+            is_inside && points[*index].as_ref().is_some_and(|(_, point)| owner.fits(&point.chain))
         };
         let mut fitting: Vec<usize> = (0..points.len()).filter(fits).collect();
         if fitting.is_empty() {

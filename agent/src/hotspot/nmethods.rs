@@ -21,10 +21,10 @@ use super::vmstructs::{CodeLayout, Table, read};
 /// Memory that is asked for many words close to each other: each block is read once. For one question: what was read does not change any more.
 #[derive(Debug, Default)]
 pub struct Blocks {
-    /// The calling thread's place for the guard, by which memory is read that may be gone; `None`: the kernel is asked, which takes a
-    /// hundred times as long.
+    /// The calling thread's slot for the guard, under which memory can be read that may be gone. `None`: read through the kernel, which takes
+    /// a hundred times as long.
     place: Option<&'static AtomicUsize>,
-    /// The place is one thread's.
+    /// Keeps this on its thread, whose slot `place` is.
     stays: PhantomData<*const ()>,
     read: RefCell<Vec<(usize, Block)>>,
     /// The number of the block that was asked for last.
@@ -38,7 +38,8 @@ impl Blocks {
     fn block(&self, begin: usize) -> Option<Block> {
         let Some(place) = self.place else { return peek(begin) };
         let mut block = [0; _];
-        // SAFETY: the place is the calling thread's, since blocks cannot be sent to another one; whoever gave it knows that walks are guarded.
+        // SAFETY: the slot is the calling thread's: it was looked up there, and `Blocks` cannot be sent to another thread. `CodeMemory::new` sets it
+        // only while walks are guarded.
         unsafe { copy(place, begin, &mut block) }.then_some(block)
     }
 }
@@ -59,7 +60,7 @@ impl Memory for Blocks {
     }
 }
 
-/// Memory of the code cache, which is read as it is, and any other, of which the kernel is asked. For one question, like [`Blocks`].
+/// Reads the code cache directly and all other memory as [`Blocks`] does. For one question, like those.
 #[derive(Debug)]
 pub struct CodeMemory<'h> {
     heaps: &'h [Range<usize>],
@@ -67,7 +68,7 @@ pub struct CodeMemory<'h> {
 }
 
 impl<'h> CodeMemory<'h> {
-    /// With what [`heaps`] has told of this JVM; read under the guard if walks are guarded.
+    /// Takes the code heaps from [`heaps`]; reads other memory under the guard if walks are guarded.
     pub fn new(heaps: &'h [Range<usize>], is_guarded: bool) -> Self {
         let place = is_guarded.then(own_walking).flatten();
         Self { heaps, rest: Blocks { place, ..Blocks::default() } }

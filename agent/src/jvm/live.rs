@@ -15,7 +15,7 @@ use vouch_walk::own::Own;
 
 use super::stacks::{Stacks, Wants};
 use super::top_frames::TopFrames;
-use super::{CodeAt, Inlined, Jvm, Site, Top, TopFrame, Wanted, Witnessed, relations, top};
+use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
 use crate::hotspot::places::Places;
@@ -207,7 +207,7 @@ impl Jvm for Live<'_, '_> {
         self.questions.code.as_ref().and_then(|code| top::top_at(pc, code))
     }
 
-    fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<Inlined> {
+    fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames> {
         let (own, blobs) = (self.questions.own?, self.questions.code?.blobs?);
         let mut top_frames = take(&mut self.questions.top_frames);
         let mut loops = |id: MethodId| {
@@ -218,11 +218,7 @@ impl Jvm for Live<'_, '_> {
                 _ => Vec::new(),
             }
         };
-        let top = top_frames.at((own, &blobs), site, walked, &mut loops);
-        let inlined = top.map(|top| Inlined {
-            found: top.found.len(),
-            right: (top.found != top.right).then(|| top.right.into()),
-        });
+        let inlined = top_frames.at((own, &blobs), site, walked, &mut loops);
         self.questions.top_frames = top_frames;
         inlined
     }

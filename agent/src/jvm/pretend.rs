@@ -8,7 +8,7 @@ use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
-use super::{CodeAt, Inlined, Jvm, Site, Top, TopFrame, Wanted, Witnessed};
+use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed};
 use crate::facade::LineEntry;
 use crate::resolve::{Class, Handle, Method, Origin};
 
@@ -27,7 +27,7 @@ pub struct Pretend {
     /// Whose code lies where.
     pub code: HashMap<usize, CodeAt>,
     /// The inlined frames at places in compiled code.
-    pub inlined: HashMap<Site, Inlined>,
+    pub inlined: HashMap<Site, InlinedFrames>,
     /// How often it was asked.
     pub asked: u32,
     /// All classes have been redefined, as often as nobody knows.
@@ -169,7 +169,7 @@ impl Jvm for Pretend {
         self.code.get(&pc).copied().unwrap_or_default()
     }
 
-    fn inlined_at(&mut self, site: Site, _: &[Frame]) -> Option<Inlined> {
+    fn inlined_at(&mut self, site: Site, _: &[Frame]) -> Option<InlinedFrames> {
         self.inlined.get(&site).cloned()
     }
 

@@ -16,7 +16,7 @@ use vouch_walk::memory::Memory;
 use vouch_walk::own::Own;
 use vouch_walk::own::debug_info::{DebugInfo, PcDesc, ScopeFrame};
 
-use super::Site;
+use super::{InlinedFrames, Site};
 use crate::compiled;
 use crate::hotspot::nmethods::{CodeMemory, heaps};
 
@@ -26,7 +26,7 @@ const WORTHWHILE: u32 = 16;
 const MAX_PLACES: usize = 1 << 15;
 const MAX_ANALYSES: usize = 1 << 8;
 
-/// Tells the loops of a method's bytecode, from the target of each backward branch to the branch.
+/// Finds the loops of a method's bytecode, from the target of each backward branch to the branch.
 pub type BytecodeLoops<'l> = &'l mut dyn FnMut(MethodId) -> Vec<RangeInclusive<i32>>;
 
 /// Frames, innermost first.
@@ -57,7 +57,6 @@ struct Decision {
 /// A compiled method that has samples.
 #[derive(Debug)]
 struct Method {
-    id: MethodId,
     /// Where its code blob begins, which is looked for once; `None`: there is no debug information.
     nmethod: Option<usize>,
     samples: u32,
@@ -74,8 +73,8 @@ enum Analysis {
 }
 
 impl Analysis {
-    /// The loops, which are looked for once.
-    fn of(&mut self, nmethod: &mut Compiled<'_>) -> Option<&Loops> {
+    /// The loops. They are analysed once.
+    fn loops(&mut self, nmethod: &mut Compiled<'_>) -> Option<&Loops> {
         if let Self::Pending = self {
             *self = Loops::new(nmethod).map_or(Self::Failed, Self::Done);
         }
@@ -83,60 +82,68 @@ impl Analysis {
     }
 }
 
-/// The frames of a place that are one compiled frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Top<'t> {
-    /// What walkers find.
-    pub found: &'t [Frame],
-    /// What the machine code says.
-    pub right: &'t [Frame],
-}
-
 impl TopFrames {
-    /// The frames of a place, where a walker found these on top; `None` if nothing can be decided.
+    /// The inlined frames at a site, where a walker found these frames on top; `None` if nothing can be decided.
     pub fn at(
         &mut self,
-        (own, blobs): (&Own, &Blobs),
+        jvm: (&Own, &Blobs),
         site: Site,
         walked: &[Frame],
         loops: BytecodeLoops<'_>,
-    ) -> Option<Top<'_>> {
-        // Code that the JVM has not told of yet may go before it does.
-        let (code, id) = compiled::code(site.pc)?;
-        if self.decisions.len() >= MAX_PLACES || self.analyses >= MAX_ANALYSES {
+    ) -> Option<InlinedFrames> {
+        // Code that the JVM has not reported yet may be gone before it does.
+        let code = compiled::code(site.pc)?;
+        let sizes = [self.decisions.len(), self.methods.len()];
+        if sizes.into_iter().any(|size| size >= MAX_PLACES) || self.analyses >= MAX_ANALYSES {
             *self = Self::default();
         }
-        if !self.heaps.iter().any(|heap| heap.contains(&site.pc)) {
-            self.heaps = heaps(blobs).collect();
-        }
-        let memory = CodeMemory::new(&self.heaps, !own.unguarded.load(Ordering::Relaxed));
-        let method = self.methods.entry(code).or_insert_with(|| {
-            let nmethod = own.nmethod_at(&memory, site.pc);
-            Method { id, nmethod, samples: 0, loops: Analysis::Pending }
+        let with_loops = self.methods.get_mut(&code.0).is_some_and(|method| {
+            method.samples = method.samples.saturating_add(1);
+            method.samples >= WORTHWHILE
         });
-        method.samples = method.samples.saturating_add(1);
-        let with_loops = method.samples >= WORTHWHILE;
         let holds = |decision: &Decision| {
-            decision.code == code
+            decision.code == code.0
                 && walked.starts_with(&decision.found)
                 && (decision.with_loops || !with_loops)
         };
         if !self.decisions.get(&site).is_some_and(holds) {
-            let info = own.debug_info(&memory, method.nmethod?)?;
-            let mut nmethod = Compiled { info, method: method.id, loops };
-            let (by_pc, found) = nmethod.find(site, walked)?;
-            let is_pending = matches!(method.loops, Analysis::Pending);
-            self.analyses += usize::from(with_loops && is_pending);
-            let loops = if with_loops { method.loops.of(&mut nmethod) } else { None };
-            let right = match nmethod.right(site, by_pc, loops) {
-                // What cannot be told now may be told of the next sample.
-                Some(index) => Some(nmethod.frames(index, by_pc, &found)?),
-                None => None,
-            };
-            self.decisions.insert(site, Decision { code, found, right, with_loops });
+            let decision = self.decide(jvm, code, (site, walked), with_loops, loops)?;
+            self.decisions.insert(site, decision);
         }
-        let decision = self.decisions.get(&site)?;
-        Some(Top { found: &decision.found, right: decision.right.as_deref().unwrap_or(&decision.found) })
+        let Decision { found, right, .. } = self.decisions.get(&site)?;
+        Some(InlinedFrames { found: found.len(), right: right.clone() })
+    }
+
+    /// Decides by the compiled method's debug information and machine code; `None` if it has none, or other code lies there by now.
+    fn decide(
+        &mut self,
+        (own, blobs): (&Own, &Blobs),
+        (code, id): (u64, MethodId),
+        (site, walked): (Site, &[Frame]),
+        with_loops: bool,
+        loops: BytecodeLoops<'_>,
+    ) -> Option<Decision> {
+        let Self { methods, analyses, heaps: known, .. } = self;
+        if !known.iter().any(|heap| heap.contains(&site.pc)) {
+            *known = heaps(blobs).collect();
+        }
+        let memory = CodeMemory::new(known, !own.unguarded.load(Ordering::Relaxed));
+        let method = methods.entry(code).or_insert_with(|| Method {
+            nmethod: own.nmethod_at(&memory, site.pc),
+            samples: 1,
+            loops: Analysis::Pending,
+        });
+        let info = own.debug_info(&memory, method.nmethod?)?;
+        let mut nmethod = Compiled { info, method: id, loops };
+        let (by_pc, found) = nmethod.find(site, walked)?;
+        *analyses += usize::from(with_loops && matches!(method.loops, Analysis::Pending));
+        let loops = if with_loops { method.loops.loops(&mut nmethod) } else { None };
+        let right = match nmethod.right(site, by_pc, loops) {
+            // What cannot be read now may be readable at the next sample.
+            Some(index) => Some(nmethod.frames(index, by_pc, &found)?).filter(|right| *right != found),
+            None => None,
+        };
+        Some(Decision { code, found, right, with_loops })
     }
 }
 
@@ -187,7 +194,7 @@ impl Compiled<'_> {
             let known = known.iter().find(|(known, _)| known.method == scope.method);
             let frame = match known {
                 Some((_, frame)) => Frame::of(frame.method(), scope.bci),
-                None => Frame::from(self.info.raw(scope)?),
+                None => Frame::from(self.info.raw(scope.method, scope.bci)?),
             };
             (!frame.method().is_none()).then_some(frame)
         };
@@ -236,7 +243,7 @@ impl Nmethod for Compiled<'_> {
     }
 
     fn bytecode_loops(&mut self, method: usize) -> Vec<RangeInclusive<i32>> {
-        let raw = self.info.raw(ScopeFrame { method, bci: 0, has_values: false });
+        let raw = self.info.raw(method, 0);
         let id = raw.map_or(MethodId::NONE, |raw| MethodId(raw.method));
         if id.is_none() { Vec::new() } else { (self.loops)(id) }
     }

@@ -5,8 +5,8 @@ use vouch_sample::{Cut, Frame};
 use crate::jvm::{Jvm, Site};
 use crate::witness::Account;
 
-/// Puts the frames right that are inlined at a place in compiled code, behind so many others: true if any was wrong. What a witness
-/// said is of the walk as it was, and is shifted with it.
+/// Corrects the inlined frames of a site in compiled code, which follow the `first` innermost frames. True if any was wrong. The witness's
+/// account compared the walk as it was, so its count of top frames is adjusted.
 pub fn correct(
     (frames, cut): (&mut Vec<Frame>, &mut Option<Cut>),
     first: usize,
@@ -18,7 +18,7 @@ pub fn correct(
     let Some(inlined) = jvm.inlined_at(site, walked) else { return false };
     let (found, Some(right)) = (inlined.found, inlined.right) else { return false };
     let end = first + found;
-    // Frames that are lacking among them, or a witness of all of them.
+    // Frames are missing among them, or the witness compared every one of them.
     let is_cut = cut.is_some_and(|cut| (cut.at as usize) < end);
     let is_witnessed = account.as_ref().is_some_and(|account| account.differs || account.top.is_none());
     if is_cut || is_witnessed {
@@ -39,7 +39,7 @@ pub fn correct(
 mod tests {
     use super::*;
     use crate::jvm::pretend::Pretend;
-    use crate::jvm::{Inlined, Top, TopFrame};
+    use crate::jvm::{InlinedFrames, Top, TopFrame};
     use vouch_sample::MethodId;
 
     const SITE: Site = Site { pc: 77, calls: false };
@@ -52,7 +52,7 @@ mod tests {
     fn corrected(cut: Option<Cut>, account: Option<&mut Account>) -> (bool, Vec<usize>, Option<Cut>) {
         let mut jvm = Pretend::default();
         let right = [7, 8, 9].map(frame);
-        jvm.inlined.insert(SITE, Inlined { found: 2, right: Some(right.into()) });
+        jvm.inlined.insert(SITE, InlinedFrames { found: 2, right: Some(right.into()) });
         let (mut frames, mut cut) = ([1, 2, 3, 4].map(frame).to_vec(), cut);
         let is_wrong = correct((&mut frames, &mut cut), 1, account, SITE, &mut jvm);
         (is_wrong, frames.iter().map(|frame| frame.method().0).collect(), cut)

