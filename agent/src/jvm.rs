@@ -12,7 +12,8 @@ mod top;
 mod top_frames;
 
 use vouch_proof::{Body, Pool, Relation};
-use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_report::Power;
+use vouch_sample::{Certainty, Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
 use crate::resolve::Method;
@@ -76,6 +77,10 @@ pub trait Jvm {
     /// The inlined frames at a place in compiled code, of a walk that has these frames from there on; `None` where nothing can be decided.
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames>;
 
+    /// How many decided places have a neighbour in the code with other methods, and at how many of them the neighbour's methods
+    /// would be noticed if a walker took them.
+    fn neighbouring_runs(&self) -> Power;
+
     /// What stands on top of the stack of a thread that stays in its handler.
     fn top(&mut self, post: &Post) -> Top;
 }
@@ -103,6 +108,8 @@ pub struct InlinedFrames {
     pub found: usize,
     /// What the machine code has there, if it is something else.
     pub right: Option<Box<[Frame]>>,
+    /// How well that is known.
+    pub certainty: Certainty,
 }
 
 /// Whose code it is.

@@ -11,6 +11,7 @@ mod names;
 mod offences;
 mod own_kind;
 mod pairs;
+mod reasons;
 mod recovered;
 mod room;
 mod shared;
@@ -30,9 +31,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use vouch_proof::Verdict;
-use vouch_recording::{Category, Fate, Recording, Sample, StackId, ThreadId, no_stack};
-use vouch_report::{EdgeReport, Power, RecoveryReport, RefutationReport, WitnessPower};
-use vouch_sample::{Cut, Frame, Head, Meaning, Meant, Reason, Stack, Walk};
+use vouch_recording::{Category, Certainty, Fate, Recording, Sample, StackId, ThreadId, no_stack};
+use vouch_report::{EdgeReport, PlausibleReport, Power, RecoveryReport, RefutationReport, WitnessPower};
+use vouch_sample::{Cut, Frame, Head, Meaning, Meant, NATIVE, Reason, Stack, Walk};
 use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{head, name};
@@ -42,7 +43,7 @@ use vouch_walk::recover::Recovery;
 use crate::clock::nanos;
 use crate::contexts::Contexts;
 use crate::events::Rows;
-use crate::jvm::{Jvm, Site};
+use crate::jvm::{CodeAt, Jvm, Site};
 use crate::options::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::{Account, Witness};
@@ -51,6 +52,7 @@ use agreement::Agreement;
 use contexts::Met;
 use names::Names;
 use offences::{Contradiction, Disputed};
+use reasons::{ReasonCounts, Reasons};
 use recovered::{Leaf, Recovered};
 use room::Room;
 use show::{Judged, Shown};
@@ -60,6 +62,9 @@ use walks::{Placed, Walks, fate};
 
 pub use events::Still;
 pub use recovered::Began;
+
+/// The corruption that bytecode cannot notice: the top frames of the neighbour in the code.
+const NEIGHBOURING_RUN: &str = "neighbouring_run";
 
 /// How much of what is wrong would be noticed, by corruption.
 #[derive(Debug, Default, Clone)]
@@ -76,13 +81,34 @@ struct ByProof {
     placed: Placed,
     standing: Standing,
     leaf: Leaf,
+    /// How the top frame is known.
+    certainty: Certainty,
     /// Where the walk is cut.
     cut: Option<Cut>,
 }
 
 impl ByProof {
     fn fate(self) -> Fate {
-        self.leaf.limit(fate(self.standing))
+        self.limited(fate(self.standing))
+    }
+
+    /// What a stack is worth with this top frame, which all else makes worth so much.
+    fn limited(self, fate: Fate) -> Fate {
+        if fate == Fate::Proven && !self.top_reasons().is_empty() { Fate::Plausible } else { fate }
+    }
+
+    fn top_reasons(self) -> Reasons {
+        Reasons::top(self.leaf, self.certainty)
+    }
+
+    /// How the top frame is known, also where the walk did not begin with it.
+    fn top_certainty(self) -> Certainty {
+        match self.leaf {
+            Leaf::Walked => self.certainty,
+            // Where in it the thread was is not known.
+            Leaf::PutBack => self.certainty.min(Certainty::MethodCertain),
+            Leaf::Lost | Leaf::Unsure => Certainty::Approximate,
+        }
     }
 }
 
@@ -113,6 +139,10 @@ pub struct Recorder {
     shown: Shown,
     /// How many samples had no stack, for each reason.
     unwalked: BTreeMap<String, u64>,
+    /// Why samples are plausible.
+    plausible: ReasonCounts,
+    /// AsyncGetCallTrace is the only walker.
+    pub is_asgct_alone: bool,
     recovered: Recovered,
     agreement: Agreement,
     handler_ns: Histogram<u64>,
@@ -146,6 +176,8 @@ impl Recorder {
             events_refuted: 0,
             shown: Shown::new(showing.refuted),
             unwalked: BTreeMap::new(),
+            plausible: ReasonCounts::default(),
+            is_asgct_alone: false,
             recovered: Recovered::default(),
             agreement: Agreement::default(),
             handler_ns: Histogram::new_with_bounds(1, u32::MAX.into(), 2)
@@ -202,6 +234,11 @@ impl Recorder {
     /// Why samples had no stack, and how many.
     pub fn unwalked(&self) -> &BTreeMap<String, u64> {
         &self.unwalked
+    }
+
+    /// Why samples are plausible and not proven.
+    pub fn plausible(&self, interval: Duration) -> BTreeMap<String, PlausibleReport> {
+        self.plausible.report(interval.as_secs_f64() * 1_000.0)
     }
 
     /// What came of each strategy of recovery.
@@ -271,7 +308,12 @@ impl Recorder {
 
     /// How much of what is wrong would be noticed: by proof in all stacks, and by whom in those that were witnessed.
     pub fn power(&self, jvm: &mut dyn Jvm) -> Powers {
-        Powers { proof: self.walks.power(jvm), witness: self.walks.witness_power(jvm) }
+        let mut proof = self.walks.power(jvm);
+        let by_code = jvm.neighbouring_runs();
+        if by_code.tried > 0 {
+            proof.insert(NEIGHBOURING_RUN.to_owned(), by_code);
+        }
+        Powers { proof, witness: self.walks.witness_power(jvm) }
     }
 
     fn take(&mut self, entry: &Entry<'_>, jvm: &mut dyn Jvm) {
@@ -283,7 +325,7 @@ impl Recorder {
         }
         let mut frames = take(&mut self.frames);
         match self.of_walkers(&head, entry, &mut frames, jvm) {
-            Ok(Taken { walker, began, cut, refuted, site }) => {
+            Ok(Taken { walker, began, cut, refuted, site, is_asgct_alone }) => {
                 let is_recovered = if refuted {
                     self.recovered_instead(&head, entry, &frames, jvm)
                 } else {
@@ -291,6 +333,7 @@ impl Recorder {
                 };
                 if !is_recovered {
                     self.agreement.taken(walker);
+                    let site = (site, is_asgct_alone);
                     self.take_frames(&head, (&mut frames, cut), began, site, jvm);
                 }
             }
@@ -328,7 +371,7 @@ impl Recorder {
     pub fn take_walk(&mut self, head: &Head, walk: Walk<'_>, jvm: &mut dyn Jvm) {
         match walk {
             Walk::Stack(Stack { frames, cut }) => {
-                self.take_frames(head, (&mut frames.to_vec(), cut), Began::Here, None, jvm);
+                self.take_frames(head, (&mut frames.to_vec(), cut), Began::Here, (None, false), jvm);
             }
             Walk::None(why) => self.take_none(head, why),
         }
@@ -340,7 +383,7 @@ impl Recorder {
         head: &Head,
         (frames, mut cut): (&mut Vec<Frame>, Option<Cut>),
         began: Began,
-        site: Option<Site>,
+        (site, is_asgct_alone): (Option<Site>, bool),
         jvm: &mut dyn Jvm,
     ) {
         let (track, _) = self.tracks.of(head, &mut self.recording);
@@ -351,12 +394,16 @@ impl Recorder {
             self.witness.make_ids(head, jvm);
         }
         let mut account = account.flatten();
-        if let Some(site) = site {
-            top_frames::correct((frames, &mut cut), 0, account.as_mut(), site, jvm);
-        }
+        let certainty = site.map_or(Certainty::Exact, |site| {
+            let is_leaf_call = is_asgct_alone
+                && jvm.code_at(site.pc) == CodeAt::Other
+                && frames.first().is_some_and(|top| top.bci() != NATIVE);
+            let corrected = top_frames::correct((frames, &mut cut), 0, account.as_mut(), site, jvm);
+            if is_leaf_call { Certainty::Approximate } else { corrected.certainty }
+        });
         self.meant.clear();
         jvm.meant(frames, head.time, &mut self.meant);
-        let judged = self.judge(head, began, cut, jvm);
+        let judged = self.judge(head, (began, certainty), cut, jvm);
         let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
         self.add(head, track, stack, fate);
     }
@@ -388,13 +435,19 @@ impl Recorder {
     }
 
     /// How far the walk at hand stands by proof alone.
-    fn judge(&mut self, head: &Head, began: Began, cut: Option<Cut>, jvm: &mut dyn Jvm) -> ByProof {
+    fn judge(
+        &mut self,
+        head: &Head,
+        (began, certainty): (Began, Certainty),
+        cut: Option<Cut>,
+        jvm: &mut dyn Jvm,
+    ) -> ByProof {
         let Self { recording, witness, walks, names, meant, .. } = self;
         let walk = Stack { frames: meant, cut };
         let placed = walks.place(walk, head.time, recording, names, jvm);
         walks.count_edges(placed);
         let standing = walks.judge(placed, head.serial, jvm, asking_root(witness, head, walk));
-        ByProof { placed, standing, leaf: began.leaf(), cut }
+        ByProof { placed, standing, leaf: began.leaf(), certainty, cut }
     }
 
     /// Fate and stack of the walk at hand.
@@ -406,7 +459,7 @@ impl Recorder {
         track: ThreadId,
         jvm: &mut dyn Jvm,
     ) -> (Fate, StackId) {
-        let Self { recording, witness, walks, names, shown, meant, .. } = self;
+        let Self { recording, witness, walks, names, shown, plausible, meant, .. } = self;
         let ByProof { placed, leaf, cut, .. } = by_proof;
         let walk = meant.as_slice();
         if let Some(account) = &account {
@@ -431,15 +484,31 @@ impl Recorder {
                 let how = walks.offences.count(offence, track, stack, recording, &mut walks.prover, jvm);
                 Some((offence, how))
             }
-            Standing::Proven | Standing::Explained => None,
+            Standing::Proven | Standing::Explained(_) => None,
         };
-        let fate = leaf.limit(fate(standing));
+        let fate = by_proof.limited(fate(standing));
+        if let Standing::Proven | Standing::Explained(_) = standing
+            && fate == Fate::Plausible
+        {
+            let reasons = match standing {
+                Standing::Explained(reasons) => reasons,
+                Standing::Proven | Standing::Refuted(_) => Reasons::default(),
+            };
+            plausible.add(reasons.and(by_proof.top_reasons()), head.weight);
+        }
         let lost = leaf == Leaf::Lost;
         let stack = match placed.leaf {
             Some(leaf) => {
                 let parts = against.as_ref().and_then(|against| against.parts(walk));
                 let refuted = refuted.map(|(offence, _)| offence);
-                shown.stack(Judged { leaf, lost, fate, refuted, parts }, walks, recording, names, jvm)
+                let leaf_row = vouch_recording::Leaf { fate, top_frame: Some(by_proof.top_certainty()) };
+                shown.stack(
+                    Judged { leaf, lost, shown: leaf_row, refuted, parts },
+                    walks,
+                    recording,
+                    names,
+                    jvm,
+                )
             }
             None => recording.stand_in(None, "[no frames]", Category::NoStack),
         };

@@ -119,7 +119,7 @@ impl Session {
         let rig =
             Rig::new(&walkers, recovery, options.depth, options.interval, plan.choice.engine, places.polls);
         let witness = Witness::new(options.witness);
-        let recorder = Recorder::new(
+        let mut recorder = Recorder::new(
             options.depth,
             options.showing,
             witness,
@@ -128,6 +128,7 @@ impl Session {
             events::ROWS,
             options.interval,
         );
+        recorder.is_asgct_alone = walkers.own.is_none();
         let anchors = Anchors::of(&hotspot);
         let questions = Questions::new(jvmti, hotspot, registry(), places);
         let started = Moment::now();

@@ -24,6 +24,8 @@ struct Document {
     refutations: Option<Value>,
     witness: Option<Value>,
     groups: Option<Value>,
+    plausible_because: Option<Value>,
+    weight_ms: Option<Value>,
     meta: Option<Meta>,
 }
 
@@ -45,15 +47,21 @@ pub struct Against {
     pub refutations: Value,
     /// By the JVM itself; an older Vouch's report has none.
     pub contradictions: Value,
+    /// Why stacks are plausible and not proven; null in an older Vouch's report.
+    pub plausible_because: Value,
+    /// The time of all samples, by what became of them.
+    pub weight_ms: Value,
 }
 
 impl Against {
-    fn of(refutations: Option<Value>, witness: Option<Value>) -> Option<Self> {
+    fn of(document: Document) -> Option<Self> {
+        let Document { refutations, witness, plausible_because, weight_ms, .. } = document;
+        let [plausible_because, weight_ms] = [plausible_because, weight_ms].map(Option::unwrap_or_default);
         let refutations = refutations.filter(Value::is_array)?;
         let contradictions = witness.and_then(|mut witness| Some(witness.get_mut("contradictions")?.take()));
         let contradictions =
             contradictions.filter(Value::is_array).unwrap_or_else(|| Value::Array(Vec::new()));
-        Some(Self { refutations, contradictions })
+        Some(Self { refutations, contradictions, plausible_because, weight_ms })
     }
 }
 
@@ -130,8 +138,7 @@ pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
 
 /// What is against the stacks of the trust report that a file is, or carries.
 pub fn against(file: &Path) -> Result<Against, String> {
-    let Document { refutations, witness, .. } = report(file)?;
-    Against::of(refutations, witness).ok_or_else(|| {
+    Against::of(report(file)?).ok_or_else(|| {
         format!("{} has a trust report without refutations, an older Vouch's: record again", file.display())
     })
 }

@@ -1,12 +1,16 @@
 //! `vouch explain`: the refutations of a profile, or one of them with the place that refutes it.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
 
+use serde::Deserialize as _;
+use serde_json::Value;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 use vouch_proof::Refutation;
-use vouch_report::{LISTED, RefutationReport, plain, readable};
+use vouch_report::{LISTED, PlausibleReport, RefutationReport, percent, plain, readable, reason};
 use vouch_sample::NATIVE;
 
 use crate::document::{self, Against};
@@ -42,9 +46,13 @@ pub fn explain(file: &Path, which: Option<Which>) -> Result<String, String> {
             format!("{name} has refutations of a shape that this vouch does not know: {error}")
         })
     };
-    let Against { refutations, contradictions } = document::against(file)?;
+    let Against { refutations, contradictions, plausible_because, weight_ms } = document::against(file)?;
     let (refutations, contradictions) = (read(refutations)?, read(contradictions)?);
-    let Some(which) = which else { return Ok(list(&refutations, &contradictions)) };
+    let Some(which) = which else {
+        let all_ms = weight_ms.get("signals").and_then(Value::as_f64);
+        let reasons = plausible(&plausible_because, all_ms).unwrap_or_default();
+        return Ok(list(&refutations, &contradictions) + &reasons);
+    };
     let found = match which {
         Which::Witnessed(place) => place.checked_sub(1).and_then(|place| contradictions.get(place)),
         Which::Number(number) => {
@@ -100,6 +108,19 @@ fn list(refutations: &[RefutationReport], contradictions: &[RefutationReport]) -
         rows(&mut text, contradictions, |place, _| format!("w{}", place + 1));
     }
     text
+}
+
+/// Why stacks are plausible and not proven, the most frequent reason first; `None` if no stack is.
+fn plausible(reasons: &Value, all_ms: Option<f64>) -> Option<String> {
+    let reasons = BTreeMap::<String, PlausibleReport>::deserialize(reasons).ok()?;
+    let mut rows: Vec<(&String, &PlausibleReport)> = reasons.iter().collect();
+    rows.sort_by_key(|(_, row)| Reverse(row.samples));
+    let mut text = "\nplausible and not proven because of (a stack may have several reasons):\n".to_owned();
+    for (name, PlausibleReport { samples, weight_ms, .. }) in &rows {
+        let share = all_ms.map_or_else(String::new, |all| percent(100.0 * weight_ms / all));
+        let _ = writeln!(text, "{samples:>15}  {share:>7}  {} ({name})", plain(&reason(name)));
+    }
+    (!rows.is_empty()).then_some(text)
 }
 
 fn rows(

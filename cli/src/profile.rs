@@ -10,6 +10,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use vouch_formats::TOP_METHOD_UNCERTAIN;
 use vouch_join::is_overlapping;
 use vouch_report::{CPU_TIME, TrustReport, float, grouped};
 
@@ -47,6 +48,8 @@ pub struct Meta {
 #[derive(Deserialize)]
 struct Category {
     name: String,
+    #[serde(default)]
+    subcategories: Vec<String>,
 }
 
 /// One of the processes that a profile is merged of.
@@ -108,6 +111,8 @@ struct Funcs {
 struct Frames {
     func: Vec<usize>,
     category: Vec<Option<usize>>,
+    #[serde(default)]
+    subcategory: Vec<Option<usize>>,
     #[serde(default)]
     line: Vec<Option<u32>>,
 }
@@ -330,6 +335,18 @@ impl Profile {
     pub fn is_vm(&self, stack: usize) -> bool {
         let category = self.shared.frame_table.category[self.frame(stack)];
         category.and_then(|row| self.meta.categories.get(row)).is_some_and(|category| category.name == "VM")
+    }
+
+    /// True if the methods on top of a stack are the best guess.
+    pub fn is_top_uncertain(&self, stack: usize) -> bool {
+        let Frames { category, subcategory, .. } = &self.shared.frame_table;
+        let frame = self.frame(stack);
+        let category = category[frame].and_then(|row| self.meta.categories.get(row));
+        let part = subcategory.get(frame).copied().flatten();
+        category
+            .zip(part)
+            .and_then(|(category, part)| category.subcategories.get(part))
+            .is_some_and(|name| name == TOP_METHOD_UNCERTAIN)
     }
 
     fn text(&self, string: usize) -> &str {

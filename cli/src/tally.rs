@@ -13,6 +13,8 @@ pub struct Time {
     pub own: u64,
     /// It was anywhere in the stack.
     pub total: u64,
+    /// It was on top, and the methods on top are the best guess.
+    pub uncertain: u64,
 }
 
 /// What is told apart in a profile: its rows, by number.
@@ -60,7 +62,9 @@ impl Rows {
     pub fn count(&self, profile: &Profile, mut of_stack: Vec<u64>) -> Vec<Time> {
         let mut times = vec![Time::default(); self.names.len()];
         for (stack, weight) in of_stack.iter().enumerate() {
-            times[self.row[stack]].own += weight;
+            let time = &mut times[self.row[stack]];
+            time.own += weight;
+            time.uncertain += if profile.is_top_uncertain(stack) { *weight } else { 0 };
         }
         // Callers come before their callees: from the end, each stack has all that is above it.
         for stack in (0..of_stack.len()).rev() {

@@ -73,7 +73,11 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
             let methods = methods(&profile, &samples, question);
             told["rows"] = methods.iter().take(rows).map(|(name, time)| {
                 let [own, total] = [time.own, time.total].map(|weight| (counted.millis(weight), float(weight) / float(all.weight)));
-                json!({ "name": name, "self_ms": own.0, "self_share": own.1, "total_ms": total.0, "total_share": total.1 })
+                let uncertain = counted.millis(time.uncertain);
+                json!({
+                    "name": name, "self_ms": own.0, "self_share": own.1, "total_ms": total.0, "total_share": total.1,
+                    "self_uncertain_ms": uncertain,
+                })
             }).collect();
             told["rows_left_out"] = methods.len().saturating_sub(rows).into();
         }
@@ -223,16 +227,31 @@ fn print_methods(
 ) {
     let Question { rows, lines, .. } = *question;
     let widest = width(45);
-    text.push_str("       self    share      total    share\n");
+    let shown = &methods[..methods.len().min(rows)];
+    let is_uncertain = shown.iter().any(|(_, time)| time.uncertain > 0);
+    let widest = widest.saturating_sub(if is_uncertain { 11 } else { 0 }).max(NARROWEST);
+    text.push_str("       self    share");
+    text.push_str(if is_uncertain { "  uncertain      total    share\n" } else { "      total    share\n" });
     let share = |weight: u64| percent(100.0 * float(weight) / float(all.weight));
-    for (name, Time { own, total }) in methods.iter().take(rows) {
+    for (name, Time { own, total, uncertain }) in shown {
         let (own_time, total_time) = (counted.amount(*own), counted.amount(*total));
         let name = plain(&shortened(name, widest));
+        let of_own = percent(100.0 * float(*uncertain) / float(*own));
+        let uncertain = match *uncertain {
+            _ if !is_uncertain => String::new(),
+            0 => format!("{:11}", ""),
+            _ => format!("{of_own:>9}  "),
+        };
         let _ = writeln!(
             text,
-            "{own_time:>11}  {:>7}  {total_time:>9}  {:>7}  {name}",
+            "{own_time:>11}  {:>7}  {uncertain}{total_time:>9}  {:>7}  {name}",
             share(*own),
             share(*total)
+        );
+    }
+    if is_uncertain {
+        text.push_str(
+            "uncertain: the part of self for which the method on top is the best guess (docs/proof.md)\n",
         );
     }
     let left = methods.len().saturating_sub(rows);

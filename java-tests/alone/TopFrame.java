@@ -20,9 +20,12 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
+import com.google.gson.JsonObject;
+
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
+import dev.vouch.test.Sample;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
@@ -41,11 +44,17 @@ public class TopFrame {
     private static void tasks() {
         String apart = "-XX:CompileCommand=dontinline,TopFrame$Tasks::work";
         double truth = share(Vm.with("interval=1ms").flags(apart).run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-", "java.lang.Thread.run");
-        double shown = share(Vm.with("interval=1ms").run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-", "java.lang.Thread.run");
+        Run inlined = Vm.with("interval=1ms").run(Tasks.class, MS).ok();
+        double shown = share(inlined, "TopFrame$Tasks.work", "pool-1-thread-", "java.lang.Thread.run");
         Check.between(0.6, truth, 1, "share of the work that is not inlined");
         // The C2 of JDK 8 describes some unrolled loops as unrelated methods, and nothing in the code names the loop.
         double below = Vm.major() == 8 ? 0.25 : TOLERANCE;
         Check.between(truth - below, shown, truth + TOLERANCE, "share of the work that is inlined into a pool's worker");
+        certainty(inlined);
+        // With the wrong method on top these take a fifth of the time each. Of what is left by chance no stack may be called proven.
+        long wrong = weight(inlined, "proven", "pool-1-thread-", "java.util.concurrent.ThreadPoolExecutor$Worker.tryAcquire")
+                + weight(inlined, "proven", "pool-1-thread-", "java.util.concurrent.FutureTask.run");
+        Check.atMost(0.03 * weight(inlined, "", "pool-1-thread-", "java.lang.Thread.run"), wrong, "ms of proven stacks with a wrong method on top");
     }
 
     /** Stores into old objects, whose barriers newer JDKs have out of line, where nothing is described. */
@@ -56,6 +65,11 @@ public class TopFrame {
         double shown = share(run, "TopFrame$Stores.store", "main", "TopFrame$Stores.store", "TopFrame$Stores.cheap");
         Check.between(0.3, truth, 0.95, "share of the stores by the program's own clock");
         Check.near(truth, shown, TOLERANCE, "share of the stores that are inlined beside a cheap loop");
+        certainty(run);
+        if (Vm.major() > 8) {
+            // All of it is loops whose polls name them.
+            Check.atLeast(0.8, certain(run), "share of stacks whose method on top is certain");
+        }
     }
 
     /** Time in a routine of the VM's that an intrinsic calls is that of the method that has the intrinsic. */
@@ -78,6 +92,43 @@ public class TopFrame {
         System.out.println("of " + all + " ms of signatures " + montgomery + " are in Montgomery's methods and " + equals + " in equals");
         Check.atLeast(0.5 * all, montgomery, "ms in the methods whose intrinsics take the time");
         Check.atMost(0.01 * all, equals, "ms in a method that is hardly called");
+    }
+
+    /** The report's words on top frames are about all stacks that are not refuted, and no stack whose top method is a guess is proven. */
+    private static void certainty(Run run) {
+        JsonObject topFrame = run.report().json.getAsJsonObject("top_frame");
+        long judged = 0;
+        for (String certainty : new String[] {"exact", "method_certain", "approximate"}) {
+            judged += topFrame.getAsJsonObject(certainty).get("samples").getAsLong();
+        }
+        Check.equal(run.report().samples("proven") + run.report().samples("plausible"), judged, "samples whose top frame was judged");
+        long approximate = topFrame.getAsJsonObject("approximate").get("samples").getAsLong();
+        Check.atLeast(1, approximate, "samples whose method on top is a guess");
+        Check.atMost(run.report().samples("plausible"), approximate, "samples whose method on top is a guess, which are plausible");
+    }
+
+    private static double certain(Run run) {
+        JsonObject topFrame = run.report().json.getAsJsonObject("top_frame");
+        double guess = topFrame.getAsJsonObject("approximate").get("weight_ms").getAsDouble();
+        double sum = guess;
+        for (String certainty : new String[] {"exact", "method_certain"}) {
+            sum += topFrame.getAsJsonObject(certainty).get("weight_ms").getAsDouble();
+        }
+        return 1 - guess / sum;
+    }
+
+    /** The weight of samples of a fate with this method on top, in some threads; with "" of any fate, and with the method anywhere. */
+    private static long weight(Run run, String fate, String threads, String method) {
+        long sum = 0;
+        for (Track track : run.profile().tracks) {
+            for (Sample sample : track.samples) {
+                boolean isIn = fate.isEmpty() ? sample.has(method) : sample.leaf().function.equals(method) && sample.leaf().fate().equals(fate);
+                if (isIn && track.name.startsWith(threads)) {
+                    sum += sample.weight;
+                }
+            }
+        }
+        return sum;
     }
 
     /** The share of a method in the time of others, each with all that it calls, in some threads. */

@@ -112,7 +112,7 @@ public class Told {
             Check.that(mark.stack != null, "it has no stack: " + mark);
             String leaf = mark.stack.leaf().function;
             Check.that(leaf.equals("Told$Program." + mark.text("value")), "the leaf of " + mark + " is " + leaf);
-            Check.that(mark.stack.leaf().subcategory.equals("proven"), "its stack is " + mark.stack.leaf().subcategory);
+            Check.that(mark.stack.leaf().fate().equals("proven"), "its stack is " + mark.stack.leaf().subcategory);
             where.add(mark.text("value"));
         }
         Set<String> expected = new HashSet<>(Arrays.asList("outside", "inside"));

@@ -48,7 +48,7 @@ public class Proof {
         Check.atLeast(0.9 * walked, report.samples("proven"), "proven samples of a simple program");
         List<Sample> samples = run.profile().samples();
         for (String fate : new String[] {"proven", "plausible"}) {
-            long shown = samples.stream().filter(sample -> sample.leaf().subcategory.equals(fate)).count();
+            long shown = samples.stream().filter(sample -> sample.leaf().fate().equals(fate)).count();
             Check.equal(report.samples(fate), shown, fate + " samples, as the profile's categories have it");
         }
         Check.between(0.9, report.json.getAsJsonObject("conservation").get("ratio").getAsDouble(), 1.1, "sampled of charged time");
@@ -124,7 +124,7 @@ public class Proof {
         Run run = Vm.with("refuted=keep,break=gap/5").run(Program.class, "400").ok();
         Check.atLeast(0.1 * run.report().walked(), run.report().samples("refuted"), "refuted samples that are kept");
         Check.that(run.profile().functions().stream().noneMatch(function -> function.startsWith(ROOT)), "none of them is shown apart");
-        long marked = run.profile().samples().stream().filter(sample -> sample.leaf().subcategory.equals("refuted")).count();
+        long marked = run.profile().samples().stream().filter(sample -> sample.leaf().fate().equals("refuted")).count();
         Check.equal(run.report().samples("refuted"), marked, "refuted samples among the others");
     }
 

@@ -83,7 +83,7 @@ public class Recovery {
             if (sample.has(LOST)) {
                 lost++;
                 Check.equal(LOST, sample.leaf().function, "the frame on top of a stack that lost its own");
-                Check.equal("plausible", sample.leaf().subcategory, "the fate of a stack that lost its frame on top");
+                Check.equal("plausible", sample.leaf().fate(), "the fate of a stack that lost its frame on top");
                 Check.atLeast(3, sample.depth(), "frames of a stack that lost the one on top");
             }
         }

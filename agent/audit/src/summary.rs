@@ -83,7 +83,7 @@ impl AuditReport {
         let explained: u64 = edges.explained.values().sum();
         let unjudged: u64 = edges.unjudged.values().sum();
         format!(
-            "{} calls in these stacks, {} of them judged; of {} that are distinct {} are proven, {} explained, {} refuted, {} not judged",
+            "{} calls in these stacks, {} of them judged; of {} that are distinct {} are proven, {} explained, {} refuted, {} not judged; which inlined method was on top cannot be judged (no recording has the pc)",
             grouped(edges.checked),
             percent(of(edges.judged, edges.checked)),
             grouped(edges.distinct),

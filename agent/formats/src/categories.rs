@@ -4,7 +4,7 @@
 //! grey category as its default, and the first subcategory as the category itself.
 
 use serde::Serialize;
-use vouch_recording::{Category, Fate, VmPart, own_reasons, why_no_stack};
+use vouch_recording::{Category, Certainty, Fate, Leaf, VmPart, own_reasons, why_no_stack};
 
 #[derive(Serialize)]
 pub struct CategoryEntry {
@@ -13,8 +13,19 @@ pub struct CategoryEntry {
     subcategories: Vec<&'static str>,
 }
 
+/// The part of stacks whose top methods are the best guess.
+pub const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
+
 /// A stack's category is its leaf's, and how far it can be trusted is that category's part.
-const STANDINGS: [&str; 4] = ["Other", "proven", "plausible", "refuted"];
+const STANDINGS: [&str; 7] = [
+    "Other",
+    "proven",
+    "plausible",
+    "refuted",
+    "proven, line uncertain",
+    "plausible, line uncertain",
+    TOP_METHOD_UNCERTAIN,
+];
 
 /// Each with its colour and its parts; those of "No stack" are the reasons.
 const CATEGORIES: [(&str, &str, &[&str]); 8] = [
@@ -62,17 +73,20 @@ impl Parts {
         Self(own_reasons())
     }
 
-    /// The fate is that of the sample whose leaf it is, the name the function's.
-    pub fn of(&self, category: Category, fate: Option<Fate>, name: &str) -> usize {
-        match (category, fate) {
+    /// The part of a frame, by what is known of samples with this leaf and by the function's name.
+    pub fn of(&self, category: Category, leaf: Option<Leaf>, name: &str) -> usize {
+        match (category, leaf) {
             (Category::Vm(VmPart::Gc), _) => 1,
             (Category::Vm(VmPart::Jit), _) => 2,
-            (Category::Application | Category::Library | Category::Jdk | Category::Native, Some(fate)) => {
-                match fate {
-                    Fate::Proven => 1,
-                    Fate::Plausible => 2,
-                    Fate::Refuted => 3,
-                    Fate::Unwalked | Fate::Outside | Fate::Dropped => 0,
+            (Category::Application | Category::Library | Category::Jdk | Category::Native, Some(leaf)) => {
+                match (leaf.fate, leaf.top_frame) {
+                    (Fate::Proven, Some(Certainty::MethodCertain)) => 4,
+                    (Fate::Plausible, Some(Certainty::MethodCertain)) => 5,
+                    (Fate::Plausible, Some(Certainty::Approximate)) => 6,
+                    (Fate::Proven, _) => 1,
+                    (Fate::Plausible, _) => 2,
+                    (Fate::Refuted, _) => 3,
+                    (Fate::Unwalked | Fate::Outside | Fate::Dropped, _) => 0,
                 }
             }
             (Category::NoStack, _) => {

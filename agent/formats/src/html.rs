@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
-use vouch_recording::{Fate, Id, Recording, StackRow};
+use vouch_recording::{Certainty, Fate, Id, Recording, StackRow};
 use vouch_report::{RefutationReport, readable};
 
 use crate::categories::name;
@@ -144,11 +144,16 @@ impl Serialize for Stacks<'_> {
         let frame = |stack: &StackRow| self.0.frames().get(stack.frame);
         let parent =
             |stack: &StackRow| stack.parent.map_or(-1, |parent| i64::try_from(parent.row()).unwrap_or(-1));
-        let mut table = serializer.serialize_struct("stacks", 3)?;
+        let mut table = serializer.serialize_struct("stacks", 4)?;
         table.serialize_field("parent", &Column(|| rows.iter().map(parent)))?;
         table.serialize_field("function", &Column(|| rows.iter().map(|stack| Row(frame(stack).func))))?;
         let fates = || rows.iter().map(|stack| place(self.0.fate_of(frame(stack))));
         table.serialize_field("fate", &Column(fates))?;
+        let uncertain = |stack: &StackRow| {
+            let top_frame = frame(stack).leaf.and_then(|leaf| leaf.top_frame);
+            u8::from(top_frame == Some(Certainty::Approximate))
+        };
+        table.serialize_field("uncertain", &Column(|| rows.iter().map(uncertain)))?;
         table.end()
     }
 }

@@ -18,6 +18,7 @@ use std::io::{self, Write};
 
 use vouch_recording::Recording;
 
+pub use categories::TOP_METHOD_UNCERTAIN;
 pub use meta::{Identity, Meta, VirtualThreads};
 pub use tree::{INNER, OUTER};
 

@@ -212,7 +212,11 @@ impl Told {
             first,
             func: rows.iter().map(|frame| row(frame.func)).collect(),
             line: rows.iter().map(|frame| frame.line.map_or(0, Into::into)).collect(),
-            fate: rows.iter().map(|frame| wire::of_fate(frame.fate)).collect(),
+            fate: rows.iter().map(|frame| wire::of_fate(frame.leaf.map(|leaf| leaf.fate))).collect(),
+            top_frame: rows
+                .iter()
+                .map(|frame| wire::from_top_frame(frame.leaf.and_then(|leaf| leaf.top_frame)))
+                .collect(),
         })
     }
 

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 
 use vouch_recording::{
     Allocation, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, Figure, FrameId,
-    FuncId, FuncRow, Id, Mark, MarkKind, MarkKindId, Recording, RefutationId, RefutationRow, Refuted,
+    FuncId, FuncRow, Id, Leaf, Mark, MarkKind, MarkKindId, Recording, RefutationId, RefutationRow, Refuted,
     ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
 };
 
@@ -123,13 +123,17 @@ impl Replay {
             self.funcs(funcs);
         }
         let Self { recording, .. } = self;
-        if let Some(wire::Frames { first, func, line, fate }) = &tables.frames {
+        if let Some(wire::Frames { first, func, line, fate, top_frame }) = &tables.frames {
             let mut place = self.frames.begin(*first);
-            for ((func, line), fate) in func.iter().zip(line).zip(fate) {
+            let top_frames = top_frame.iter().copied().chain(std::iter::repeat(0));
+            for (((func, line), fate), top_frame) in func.iter().zip(line).zip(fate).zip(top_frames) {
                 self.frames.push(&mut place, || {
                     let func = self.funcs.get(*func)?;
                     Some(match wire::to_fate(*fate) {
-                        Some(fate) => recording.leaf_frame(func, Some(*line), fate),
+                        Some(fate) => {
+                            let top_frame = wire::to_top_frame(top_frame);
+                            recording.leaf_frame(func, Some(*line), Leaf { fate, top_frame })
+                        }
                         None => recording.frame(func, Some(*line)),
                     })
                 });

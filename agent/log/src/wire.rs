@@ -5,6 +5,7 @@
 
 use prost::Message;
 use vouch_recording::{Category as Whose, Fate as Became, Unit as Told, VmPart};
+use vouch_sample::Certainty;
 
 /// What a block holds. All parts but the first two may be missing.
 #[derive(Clone, PartialEq, Message)]
@@ -101,6 +102,9 @@ pub struct Frames {
     pub line: Vec<u32>,
     #[prost(enumeration = "Fate", repeated, tag = "4")]
     pub fate: Vec<i32>,
+    /// Empty in recordings of a Vouch that did not judge it.
+    #[prost(enumeration = "TopFrame", repeated, tag = "5")]
+    pub top_frame: Vec<i32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -371,6 +375,16 @@ pub enum Fate {
     Dropped = 6,
 }
 
+/// How the top frame of samples is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
+#[repr(i32)]
+pub enum TopFrame {
+    NotJudged = 0,
+    Exact = 1,
+    MethodCertain = 2,
+    Approximate = 3,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Unit {
@@ -414,6 +428,13 @@ const FATES: [(Option<Became>, Fate); 7] = [
     (Some(Became::Dropped), Fate::Dropped),
 ];
 
+const TOP_FRAMES: [(Option<Certainty>, TopFrame); 4] = [
+    (None, TopFrame::NotJudged),
+    (Some(Certainty::Exact), TopFrame::Exact),
+    (Some(Certainty::MethodCertain), TopFrame::MethodCertain),
+    (Some(Certainty::Approximate), TopFrame::Approximate),
+];
+
 pub fn of_category(category: Whose) -> i32 {
     number(&CATEGORIES, category)
 }
@@ -436,6 +457,14 @@ pub fn of_fate(fate: Option<Became>) -> i32 {
 
 pub fn to_fate(number: i32) -> Option<Became> {
     meaning(&FATES, number).flatten()
+}
+
+pub fn from_top_frame(certainty: Option<Certainty>) -> i32 {
+    number(&TOP_FRAMES, certainty)
+}
+
+pub fn to_top_frame(number: i32) -> Option<Certainty> {
+    meaning(&TOP_FRAMES, number).flatten()
 }
 
 fn number<M: Copy + PartialEq, N: Copy + Into<i32>>(table: &[(M, N)], meaning: M) -> i32 {

@@ -9,9 +9,12 @@
 //! * An instruction without a state belongs to its own basic block, and code out of line to the place that it returns to.
 //! * An instruction in a loop belongs to the method whose loop it is, which the loop's safepoint poll names ([`Loops`]).
 //!
+//! [`certainty`] says how well that is known.
+//!
 //! It reads an nmethod through the trait [`Nmethod`] and must never trust what it reads: the code may be gone.
 #![forbid(unsafe_code)]
 
+mod certainty;
 mod flow;
 mod instruction;
 mod local;
@@ -21,6 +24,7 @@ mod nmethod;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod testing;
 
+pub use certainty::certainty;
 pub use local::local;
 pub use loops::Loops;
 pub use nmethod::{DebugPoint, Inlined, Nmethod};

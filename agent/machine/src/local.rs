@@ -27,6 +27,20 @@ pub fn local(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
     Gap::read(nmethod, index, charged_end).map_or(after, |gap| gap.choose(nmethod, index).or(after))
 }
 
+/// The PcDescs whose runs an instruction may belong to: of the run before it and the run after, those of its own basic block.
+pub fn sides(nmethod: &impl Nmethod, charged_end: usize) -> [Option<usize>; 2] {
+    let Some(after) = nmethod.index_at(charged_end) else { return [None, None] };
+    let (before, is_end) = (after.checked_sub(1), nmethod.end(after) == Some(charged_end));
+    let (neighbours, [is_first, is_second]) = if is_end {
+        ([Some(after), after.checked_add(1)], [true, false])
+    } else {
+        let gap = Gap::read(nmethod, after, charged_end);
+        ([before, Some(after)], gap.map_or([true, true], |gap| gap.sides(nmethod, after)))
+    };
+    let [first, second] = neighbours;
+    [first.filter(|_| is_first), second.filter(|_| is_second)]
+}
+
 /// Where the run of a PcDesc begins: at the end of the run before.
 fn begin_of(nmethod: &impl Nmethod, index: usize) -> usize {
     let begin = nmethod.code().start;
@@ -68,6 +82,17 @@ impl Gap {
         let instructions = read(nmethod, begin, end)?;
         let next = instructions.iter().position(|instruction| instruction.start == charged_end)?;
         Some(Self { begin, end, instructions, next })
+    }
+
+    /// Of the run before the charged instruction and the run after, those that may be of the same basic block.
+    fn sides(&self, nmethod: &impl Nmethod, index: usize) -> [bool; 2] {
+        let Some(charged) = self.next.checked_sub(1) else { return [true, true] };
+        let until = self.instructions.len() - usize::from(nmethod.end(index).is_some());
+        let ends =
+            |part: Option<&[Instruction]>| part.is_none_or(|part| part.iter().any(|it| it.flow.ends_block()));
+        let is_of_before = !ends(self.instructions.get(..charged));
+        let is_of_after = !ends(self.instructions.get(charged..until));
+        if is_of_before == is_of_after { [true, true] } else { [is_of_before, is_of_after] }
     }
 
     fn choose(&self, nmethod: &impl Nmethod, index: usize) -> Option<usize> {

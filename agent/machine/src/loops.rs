@@ -20,6 +20,8 @@ pub struct Loops {
     flow: ControlFlow,
     /// By the number of a loop.
     owned: Vec<Option<Owned>>,
+    /// All descriptions in the loop name the same methods; by its number, too.
+    uniform: Vec<bool>,
 }
 
 /// A loop that a poll names.
@@ -74,28 +76,46 @@ impl Loops {
         nmethod.read(code.start, &mut bytes)?;
         let instructions = decode(&bytes, code.start);
         let flow = ControlFlow::new(&instructions, |target| nmethod.is_last_call(target));
-        let owned = if flow.loops.is_empty() { Vec::new() } else { owned(nmethod, &flow, &instructions) };
-        Some(Self { flow, owned })
+        if flow.loops.is_empty() {
+            return Some(Self { flow, owned: Vec::new(), uniform: Vec::new() });
+        }
+        let points: Vec<Point> =
+            (0..nmethod.count()).map(|index| Some((nmethod.end(index)?, nmethod.point(index)?))).collect();
+        // The block of each described instruction, which ends where its PcDesc says.
+        let block = |point: &Point| point.as_ref().and_then(|(end, _)| flow.block_at(end.wrapping_sub(1)));
+        let blocks: Vec<Option<usize>> = points.iter().map(block).collect();
+        let uniform = flow.loops.iter().map(|body| is_uniform(body, &points, &blocks)).collect();
+        let owned = owned(nmethod, &flow, &instructions, (&points, &blocks));
+        Some(Self { flow, owned, uniform })
     }
 
     /// The PcDesc of an instruction in a loop, by the one that is found without regard to that; `charged_end` is where the instruction
     /// ends.
     pub fn correct(&self, charged_end: usize, found: usize) -> usize {
-        let Some(block) = charged_end.checked_sub(1).and_then(|at| self.flow.block_at(at)) else {
-            return found;
-        };
-        let mut around = self.flow.loops.iter().zip(&self.owned).filter(|(it, _)| it.contains(block));
-        let Some(owned) = around.find_map(|(_, owned)| owned.as_ref()) else { return found };
-        let after = owned.fitting.partition_point(|index| *index < found);
-        let next = owned.fitting.get(after).copied();
-        let before = after.checked_sub(1).map(|before| owned.fitting[before]);
-        match (before, next) {
-            (_, Some(next)) if next == found => found,
-            (Some(before), Some(next)) if next - found < found - before => next,
-            (Some(before), _) => before,
-            (None, Some(next)) => next,
-            (None, None) => found,
+        match self.fitting(charged_end, found) {
+            Some((_, Some(next))) if next == found => found,
+            Some((Some(before), Some(next))) if next - found < found - before => next,
+            Some((Some(before), _)) => before,
+            Some((None, Some(next))) => next,
+            Some((None, None)) | None => found,
         }
+    }
+
+    /// Whether all descriptions in the innermost loop around an instruction name the same methods; `None` if it is in no loop.
+    pub(crate) fn is_uniform(&self, charged_end: usize) -> Option<bool> {
+        let block = charged_end.checked_sub(1).and_then(|at| self.flow.block_at(at))?;
+        self.flow.innermost(block).map(|number| self.uniform[number])
+    }
+
+    /// Of the loop around an instruction, the PcDescs that fit its owner: the last one before `found`, and the next one from there on.
+    /// `None` if the instruction is in no loop with a known owner.
+    pub(crate) fn fitting(&self, charged_end: usize, found: usize) -> Option<(Option<usize>, Option<usize>)> {
+        let block = self.flow.block_at(charged_end.checked_sub(1)?)?;
+        let mut around = self.flow.loops.iter().zip(&self.owned).filter(|(it, _)| it.contains(block));
+        let Owned { fitting } = around.find_map(|(_, owned)| owned.as_ref())?;
+        let after = fitting.partition_point(|index| *index < found);
+        let before = after.checked_sub(1).map(|before| fitting[before]);
+        Some((before, fitting.get(after).copied()))
     }
 }
 
@@ -109,10 +129,24 @@ fn joined<'p>(mut polls: impl Iterator<Item = &'p Poll>) -> Option<(usize, Owner
     Some((*index, owner))
 }
 
+/// What a PcDesc says, and where it ends; `None` if it describes nothing.
+type Point = Option<(usize, DebugPoint)>;
+
+/// True if all descriptions in a loop name the same methods.
+fn is_uniform(body: &Loop, points: &[Point], blocks: &[Option<usize>]) -> bool {
+    let inside =
+        points.iter().zip(blocks).filter(|(_, block)| block.is_some_and(|block| body.contains(block)));
+    let mut points = inside.filter_map(|(point, _)| point.as_ref().map(|(_, point)| point));
+    points.next().is_none_or(|first| points.all(|point| point.has_methods_of(first)))
+}
+
 /// The owners of loops.
-fn owned(nmethod: &mut impl Nmethod, flow: &ControlFlow, instructions: &[Instruction]) -> Vec<Option<Owned>> {
-    let points: Vec<Option<(usize, DebugPoint)>> =
-        (0..nmethod.count()).map(|index| Some((nmethod.end(index)?, nmethod.point(index)?))).collect();
+fn owned(
+    nmethod: &mut impl Nmethod,
+    flow: &ControlFlow,
+    instructions: &[Instruction],
+    (points, blocks): (&[Point], &[Option<usize>]),
+) -> Vec<Option<Owned>> {
     // A poll is described where it begins.
     let is_poll = |address: usize| {
         let at = instructions.binary_search_by_key(&address, |it| it.start);
@@ -139,9 +173,6 @@ fn owned(nmethod: &mut impl Nmethod, flow: &ControlFlow, instructions: &[Instruc
         };
         joined(own).or_else(|| joined(polls.iter().filter(|(block, ..)| is_exit(*block))))
     };
-    // The block of each described instruction, which ends where its PcDesc says.
-    let block = |end: usize| flow.block_at(end.wrapping_sub(1));
-    let blocks: Vec<_> = points.iter().map(|point| point.as_ref().and_then(|(end, _)| block(*end))).collect();
     let all = flow.loops.iter().enumerate();
     all.map(|(number, body)| {
         let (poll, owner) = owner(number, body)?;

@@ -19,6 +19,14 @@ pub struct DebugPoint {
     pub at_safepoint: bool,
 }
 
+impl DebugPoint {
+    /// True if both name the same methods, at whatever bytecodes.
+    pub(crate) fn has_methods_of(&self, other: &Self) -> bool {
+        let same = |(one, other): (&Inlined, &Inlined)| one.method == other.method;
+        self.chain.len() == other.chain.len() && self.chain.iter().zip(&other.chain).all(same)
+    }
+}
+
 /// A compiled method's code and debug information.
 pub trait Nmethod {
     /// The addresses of its code.
@@ -38,6 +46,9 @@ pub trait Nmethod {
 
     /// What a PcDesc says.
     fn point(&self, index: usize) -> Option<DebugPoint>;
+
+    /// How many separate runs have the state that a PcDesc describes.
+    fn repetitions(&self, index: usize) -> usize;
 
     /// The loops of a method's bytecode: from the target of each backward branch to the branch.
     fn bytecode_loops(&mut self, method: usize) -> Vec<RangeInclusive<i32>>;

@@ -113,6 +113,12 @@ impl Nmethod for Method {
         self.loops.get(&method).cloned().unwrap_or_default()
     }
 
+    fn repetitions(&self, index: usize) -> usize {
+        let own = self.point(index);
+        let same: Vec<usize> = (0..self.count()).filter(|other| self.point(*other) == own).collect();
+        same.windows(2).filter(|pair| pair[1] - pair[0] > 1).count() + 1
+    }
+
     fn is_last_call(&self, target: usize) -> bool {
         self.traps.contains(&target)
     }

@@ -46,8 +46,9 @@ pub use marks::{Figure, FigureRow, Mark, MarkKind, MarkKindRow, MarkKinds, Unit}
 pub use outside::{Outside, outside};
 pub use recording::Recording;
 pub use refutations::{Refutation, RefutationRow, RefutationTable};
-pub use rows::{FrameRow, Func, FuncRow, StackRow};
+pub use rows::{FrameRow, Func, FuncRow, Leaf, StackRow};
 pub use sources::source_path;
 pub use strings::StringTable;
 pub use table::Table;
 pub use thread::{Allocation, Refuted, Sample, Stored, Thread};
+pub use vouch_sample::Certainty;

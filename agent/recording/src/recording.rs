@@ -2,7 +2,10 @@
 //!
 //! It must never lose a sample: what it is given is in the tally of its fate, whatever else becomes of it.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+
+use vouch_sample::Certainty;
 
 use crate::category::Category;
 use crate::contexts::{ContextKind, ContextRow, Contexts, VIRTUAL_THREAD};
@@ -14,7 +17,7 @@ use crate::ids::{
 };
 use crate::marks::{Mark, MarkKind, MarkKinds, Unit};
 use crate::refutations::{Refutation, RefutationRow, RefutationTable};
-use crate::rows::{FrameRow, Func, FuncRow, StackRow};
+use crate::rows::{FrameRow, Func, FuncRow, Leaf, StackRow};
 use crate::strings::StringTable;
 use crate::table::Table;
 use crate::thread::{Allocation, Refuted, Sample, Thread};
@@ -84,13 +87,13 @@ impl Recording {
         self.intern_frame(func, line, None)
     }
 
-    /// The same as the leaf of a stack of this fate.
-    pub fn leaf_frame(&mut self, func: FuncId, line: Option<u32>, fate: Fate) -> FrameId {
-        self.intern_frame(func, line, Some(fate))
+    /// The same as the leaf of a stack.
+    pub fn leaf_frame(&mut self, func: FuncId, line: Option<u32>, leaf: impl Into<Leaf>) -> FrameId {
+        self.intern_frame(func, line, Some(leaf.into()))
     }
 
-    fn intern_frame(&mut self, func: FuncId, line: Option<u32>, fate: Option<Fate>) -> FrameId {
-        self.frames.intern(FrameRow { func, line: line.and_then(NonZeroU32::new), fate })
+    fn intern_frame(&mut self, func: FuncId, line: Option<u32>, leaf: Option<Leaf>) -> FrameId {
+        self.frames.intern(FrameRow { func, line: line.and_then(NonZeroU32::new), leaf })
     }
 
     /// Something that contradicts a stack. Each is to be told once.
@@ -237,11 +240,29 @@ impl Recording {
 
     /// The fate of the samples that have such a frame for a leaf.
     pub fn fate_of(&self, frame: FrameRow) -> Fate {
-        frame.fate.unwrap_or_else(|| match self.funcs.get(frame.func).category {
-            Category::Refuted => Fate::Refuted,
-            Category::NoStack => Fate::Unwalked,
-            _ => Fate::Outside,
-        })
+        frame.leaf.map_or_else(
+            || match self.funcs.get(frame.func).category {
+                Category::Refuted => Fate::Refuted,
+                Category::NoStack => Fate::Unwalked,
+                _ => Fate::Outside,
+            },
+            |leaf| leaf.fate,
+        )
+    }
+
+    /// How the top frames of all samples are known whose stacks are proven or plausible: how many samples, and their weight, of each
+    /// certainty. `None`: not judged.
+    pub fn top_frames(&self) -> BTreeMap<Option<Certainty>, (u64, u64)> {
+        let mut sums = BTreeMap::new();
+        for sample in self.threads.iter().flat_map(Thread::samples) {
+            let frame = self.frames.get(self.stacks.get(sample.stack).frame);
+            if let Some(Leaf { fate: Fate::Proven | Fate::Plausible, top_frame }) = frame.leaf {
+                let (samples, weight) = sums.entry(top_frame).or_insert((0, 0));
+                *samples += 1;
+                *weight += u64::from(sample.weight);
+            }
+        }
+        sums
     }
 
     /// What became of all samples.

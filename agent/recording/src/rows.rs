@@ -5,6 +5,8 @@
 
 use std::num::NonZeroU32;
 
+use vouch_sample::Certainty;
+
 use crate::category::Category;
 use crate::fate::Fate;
 use crate::ids::{FrameId, FuncId, ResourceId, SourceId, StackId, StringId};
@@ -38,8 +40,22 @@ pub struct FuncRow {
 pub struct FrameRow {
     pub func: FuncId,
     pub line: Option<NonZeroU32>,
-    /// Of a leaf: the fate of its samples.
-    pub fate: Option<Fate>,
+    /// What is known of its samples, if it is a leaf.
+    pub leaf: Option<Leaf>,
+}
+
+/// What samples with the same leaf have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Leaf {
+    pub fate: Fate,
+    /// How the top frame is known; `None` if that was not judged.
+    pub top_frame: Option<Certainty>,
+}
+
+impl From<Fate> for Leaf {
+    fn from(fate: Fate) -> Self {
+        Self { fate, top_frame: None }
+    }
 }
 
 /// A frame and the stack of its callers, which stands in an earlier row.

@@ -1,10 +1,9 @@
 //! What stands in a stack that is no method: in the place of a stack that nobody knows, of frames that are lacking, at a place that cannot be.
 
 use crate::category::Category;
-use crate::fate::Fate;
 use crate::ids::{FuncId, StackId};
 use crate::recording::Recording;
-use crate::rows::Func;
+use crate::rows::{Func, Leaf};
 
 impl Recording {
     /// A function that is no method.
@@ -20,12 +19,12 @@ impl Recording {
     }
 
     /// A stack with something other than a method on top, whose time counts as that of its caller's category.
-    pub fn under(&mut self, caller: StackId, name: &str, fate: Fate) -> StackId {
+    pub fn under(&mut self, caller: StackId, name: &str, leaf: impl Into<Leaf>) -> StackId {
         let frame = self.stacks().get(caller).frame;
         let func = self.frames().get(frame).func;
         let category = self.funcs().get(func).category;
         let func = self.special(name, category);
-        let frame = self.leaf_frame(func, None, fate);
+        let frame = self.leaf_frame(func, None, leaf);
         self.stack(Some(caller), frame)
     }
 }

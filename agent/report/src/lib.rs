@@ -11,17 +11,22 @@ mod contexts;
 mod events;
 mod groups;
 mod interval;
+mod plausible;
 mod proof;
 mod report;
 mod several;
 mod summary;
 mod text;
 mod time;
+mod top_frame;
 
 pub use clock::{CPU_TIME, Clock};
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use groups::{GroupReport, LIMITS};
 pub use interval::{effective, share, wilson};
+pub use plausible::{
+    APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, reason,
+};
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower, sign};
 pub use report::{
     AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, GradeReport, HandlerTime, Rate,
@@ -32,4 +37,5 @@ pub use several::{Renumbered, Several, add_groups};
 pub use summary::{FATES, Files, LIMIT_REACHED, most_frequent, noticed};
 pub use text::{duration, escaped, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};
+pub use top_frame::{Counted, TopFrameReport};
 pub use vouch_recording::Weighed;

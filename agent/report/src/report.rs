@@ -13,8 +13,10 @@ use vouch_recording::{ByFate, Recording, Thread};
 use crate::clock::Clock;
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
+use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport, WitnessPower};
 use crate::time::{float, millis};
+use crate::top_frame::TopFrameReport;
 
 /// The report.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -30,6 +32,9 @@ pub struct TrustReport {
     pub samples: Signals<u64>,
     /// Null where they stand for no time.
     pub weight_ms: Option<Signals<f64>>,
+    /// How the top frames of proven and plausible stacks are known.
+    #[serde(default)]
+    pub top_frame: TopFrameReport,
     pub conservation: Conservation,
     /// Whose CPU time it was, as far as the program has told.
     #[serde(default)]
@@ -76,6 +81,9 @@ pub struct Run {
     pub delivered: Delivered,
     /// Of the samples without a stack, how many ASGCT gave each of its codes for.
     pub unwalked: BTreeMap<String, u64>,
+    /// Why samples are plausible and not proven, by reason. A sample may have several.
+    #[serde(default)]
+    pub plausible_because: BTreeMap<String, PlausibleReport>,
     /// Of the samples whose stack is refuted, how many in which way.
     pub refuted: BTreeMap<String, u64>,
     /// By strategy.
@@ -451,6 +459,7 @@ impl TrustReport {
             event: None,
             samples: Signals { signals, fates: tally.samples },
             weight_ms: Some(Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) }),
+            top_frame: TopFrameReport::of(recording, interval_ns),
             conservation: Conservation::of(cpu, sampled),
             contexts,
             threads,

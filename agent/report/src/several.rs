@@ -12,11 +12,13 @@ use vouch_recording::ByFate;
 
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
+use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
     AgreementReport, ClassReport, CompilerReport, EventReport, GradeReport, HandlerTime, Rate, RecordingFile,
     RecoveryReport, Run, SafepointReport, Signals, THREADS, TrustReport, WitnessReport,
 };
+use crate::top_frame::{Counted, TopFrameReport};
 
 /// Reports that become one, and the numbers that their refutations get in it.
 #[derive(Debug, Default)]
@@ -151,6 +153,9 @@ macro_rules! add {
 }
 add! {
     RecoveryReport { tried, walked, proven, plausible, refuted, weight_ms }
+    PlausibleReport { samples, weight_ms, alone_ms }
+    TopFrameReport { exact, method_certain, approximate, not_judged }
+    Counted { samples, weight_ms }
     AgreementReport { samples, asgct_refuted, own_refuted }
     Power { tried, noticed }
     WitnessPower { tried, by_proof, by_witness, by_either }
@@ -284,6 +289,7 @@ impl Add for Run {
             agent_cpu_ms,
             delivered: _,
             unwalked,
+            plausible_because,
             refuted,
             recovery,
             walked_by,
@@ -340,6 +346,7 @@ impl Add for Run {
         add_if_known(&mut self.cpu_ms, cpu_ms);
         add_if_known(&mut self.agent_cpu_ms, agent_cpu_ms);
         self.unwalked.add(unwalked);
+        self.plausible_because.add(plausible_because);
         self.refuted.add(refuted);
         self.recovery.add(recovery);
         self.walked_by.add(walked_by);
@@ -372,6 +379,7 @@ impl Add for TrustReport {
             event: _,
             samples,
             weight_ms,
+            top_frame,
             conservation,
             contexts,
             threads,
@@ -380,6 +388,7 @@ impl Add for TrustReport {
         self.run.add(run);
         self.samples.add(samples);
         self.weight_ms.add(weight_ms);
+        self.top_frame.add(top_frame);
         self.conservation.add(conservation);
         self.contexts.add(contexts);
         self.threads.extend(threads);

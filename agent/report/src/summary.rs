@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 use vouch_recording::Fate;
 
 use crate::events;
+use crate::plausible::reason;
 use crate::proof::{LISTED, Power, RefutationReport};
 use crate::report::{GradeReport, Rate, TrustReport, WitnessReport};
 use crate::text::{duration, grouped, one_line, percent, plain, readable, times};
+use crate::time::float;
+use crate::top_frame::{Counted, TopFrameReport};
 
 const LINES: usize = 8;
 
@@ -51,6 +54,7 @@ impl TrustReport {
         lines.extend(
             self.meanwhile().filter(|_| events::matter(&self.run)).map(|what| format!("meanwhile {what}")),
         );
+        lines.extend(self.top_frames());
         lines.extend(self.without_stack());
         lines.extend(self.worst().map(|worst| format!("refuted {worst}")));
         lines.extend(self.checks());
@@ -79,6 +83,8 @@ impl TrustReport {
             ("Contexts", self.told_contexts()),
             ("Meanwhile", self.meanwhile()),
             ("Sum", self.sum_is_wrong()),
+            ("Top frame", self.top_frame_shares()),
+            ("Plausible because", self.plausible_because()),
             ("Unwalked because", self.reasons()),
             ("Recovered", self.recovered()),
             ("Most often refuted", self.worst()),
@@ -154,6 +160,52 @@ impl TrustReport {
             let (signals, sum) = (grouped(signals), grouped(sum));
             format!("these add up to {sum}, not to {signals}: a fault of Vouch's, please report it")
         })
+    }
+
+    /// How the top frames are known, and why stacks are plausible.
+    fn top_frames(&self) -> Option<String> {
+        let top_frame = self.top_frame_shares().map(|shares| format!("top frame {shares}"));
+        let because = self.plausible_because().map(|because| format!("plausible because of {because}"));
+        let parts: Vec<String> = [top_frame, because].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The shares of proven and plausible stacks whose top frame is known well and not so well.
+    fn top_frame_shares(&self) -> Option<String> {
+        let TopFrameReport { exact, method_certain, approximate, not_judged } = self.top_frame;
+        let amount = |counted: Counted| counted.weight_ms.unwrap_or_else(|| float(counted.samples));
+        let rows = [
+            ("exact", exact),
+            ("method certain", method_certain),
+            ("approximate", approximate),
+            ("not judged", not_judged),
+        ];
+        let sum: f64 = rows.iter().map(|(_, counted)| amount(*counted)).sum();
+        let shown = rows.iter().filter(|(_, counted)| counted.samples > 0);
+        let parts: Vec<String> = shown
+            .map(|(name, counted)| format!("{name} {}", percent(100.0 * amount(*counted) / sum)))
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(" + "))
+    }
+
+    /// The shares of all time that are plausible for one reason alone, and for several.
+    fn plausible_because(&self) -> Option<String> {
+        const SHOWN: usize = 3;
+        let all = self.weights().sum();
+        let mut alone: Vec<(String, f64)> =
+            self.run.plausible_because.iter().map(|(name, row)| (reason(name), row.alone_ms)).collect();
+        let several = self.weights().plausible - alone.iter().map(|(_, alone_ms)| alone_ms).sum::<f64>();
+        alone.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        let others: f64 = alone.iter().skip(SHOWN).map(|(_, alone_ms)| alone_ms).sum();
+        alone.truncate(SHOWN);
+        alone.extend([("other reasons".to_owned(), others), ("several reasons".to_owned(), several)]);
+        let is_shown = |share: f64| share >= 0.05;
+        let shares = alone.into_iter().map(|(words, ms)| (words, 100.0 * ms / all));
+        let parts: Vec<String> = shares
+            .filter(|(_, share)| is_shown(*share))
+            .map(|(words, share)| format!("{words} {}", percent(share)))
+            .collect();
+        (!self.run.plausible_because.is_empty() && !parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// What had no stack, or has one by recovery alone.
@@ -297,10 +349,15 @@ pub fn most_frequent(all: &[RefutationReport], claimed: &str) -> Option<String> 
 
 /// How much is noticed of what walks do wrong most often; the report has the others.
 pub fn noticed(power: &BTreeMap<String, Power>) -> Option<String> {
-    const SHOWN: [&str; 3] = ["dropped_frames", "foreign_frames", "moved_bcis"];
-    let noticed = SHOWN.iter().filter_map(|corruption| {
+    const SHOWN: [(&str, &str); 4] = [
+        ("dropped_frames", "dropped frames"),
+        ("foreign_frames", "foreign frames"),
+        ("moved_bcis", "moved bcis"),
+        ("neighbouring_run", "neighbouring runs"),
+    ];
+    let noticed = SHOWN.iter().filter_map(|(corruption, words)| {
         let power = power.get(*corruption)?;
-        Some(format!("{} of {}", percent(power.percent()?), corruption.replace('_', " ")))
+        Some(format!("{} of {words}", percent(power.percent()?)))
     });
     let noticed: Vec<String> = noticed.collect();
     (!noticed.is_empty()).then(|| noticed.join(", "))

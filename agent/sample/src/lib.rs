@@ -3,6 +3,7 @@
 //! * [`Frame`] is a method and where in it a thread stands, whoever says so; [`Meant`] the same, once it is known which.
 //! * [`Walk`] is what came of a walk: frames, or the [`Reason`] why not.
 //! * [`Stack`] is frames of which some may be lacking, and where: a [`Cut`].
+//! * [`Certainty`] is how the frames on top of a stack are known.
 //! * [`Head`] is all of a sample but its walks.
 //! * [`Event`] is something that happened meanwhile.
 //!
@@ -10,12 +11,14 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod certainty;
 mod event;
 mod frame;
 mod head;
 mod stack;
 mod walk;
 
+pub use certainty::Certainty;
 pub use event::{Event, VALUES, values};
 pub use frame::{Bci, ENTRY, Frame, Meaning, Meant, MethodId, NATIVE};
 pub use head::Head;

@@ -9,6 +9,7 @@ use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
+use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 use vouch_walk::own::Own;
@@ -221,6 +222,10 @@ impl Jvm for Live<'_, '_> {
         let inlined = top_frames.at((own, &blobs), site, walked, &mut loops);
         self.questions.top_frames = top_frames;
         inlined
+    }
+
+    fn neighbouring_runs(&self) -> Power {
+        self.questions.top_frames.neighbouring_runs()
     }
 
     fn top(&mut self, post: &Post) -> Top {

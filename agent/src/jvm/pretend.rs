@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use vouch_proof::testing::PoolBuilder;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
+use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
@@ -28,6 +29,7 @@ pub struct Pretend {
     pub code: HashMap<usize, CodeAt>,
     /// The inlined frames at places in compiled code.
     pub inlined: HashMap<Site, InlinedFrames>,
+    pub neighbouring_runs: Power,
     /// How often it was asked.
     pub asked: u32,
     /// All classes have been redefined, as often as nobody knows.
@@ -171,6 +173,10 @@ impl Jvm for Pretend {
 
     fn inlined_at(&mut self, site: Site, _: &[Frame]) -> Option<InlinedFrames> {
         self.inlined.get(&site).cloned()
+    }
+
+    fn neighbouring_runs(&self) -> Power {
+        self.neighbouring_runs
     }
 
     fn top_at(&mut self, _: usize) -> Option<TopFrame> {

@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 
 use foldhash::HashMap;
 use vouch_machine::{DebugPoint, Inlined, Loops, Nmethod, local};
-use vouch_sample::{Frame, MethodId};
+use vouch_report::Power;
+use vouch_sample::{Certainty, Frame, MethodId};
 use vouch_walk::blobs::Blobs;
 use vouch_walk::memory::Memory;
 use vouch_walk::own::Own;
@@ -50,6 +51,9 @@ struct Decision {
     found: Frames,
     /// `None`: what walkers find is right.
     right: Option<Frames>,
+    certainty: Certainty,
+    /// The run before or after has other methods.
+    neighbour_differs: bool,
     /// The method's loops were regarded.
     with_loops: bool,
 }
@@ -60,6 +64,8 @@ struct Method {
     /// Where its code blob begins, which is looked for once; `None`: there is no debug information.
     nmethod: Option<usize>,
     samples: u32,
+    /// The scopes that several separate runs of instructions have, and how many runs.
+    repeated: Option<Box<[(usize, usize)]>>,
     loops: Analysis,
 }
 
@@ -110,8 +116,8 @@ impl TopFrames {
             let decision = self.decide(jvm, code, (site, walked), with_loops, loops)?;
             self.decisions.insert(site, decision);
         }
-        let Decision { found, right, .. } = self.decisions.get(&site)?;
-        Some(InlinedFrames { found: found.len(), right: right.clone() })
+        let Decision { found, right, certainty, .. } = self.decisions.get(&site)?;
+        Some(InlinedFrames { found: found.len(), right: right.clone(), certainty: *certainty })
     }
 
     /// Decides by the compiled method's debug information and machine code; `None` if it has none, or other code lies there by now.
@@ -131,19 +137,34 @@ impl TopFrames {
         let method = methods.entry(code).or_insert_with(|| Method {
             nmethod: own.nmethod_at(&memory, site.pc),
             samples: 1,
+            repeated: None,
             loops: Analysis::Pending,
         });
         let info = own.debug_info(&memory, method.nmethod?)?;
-        let mut nmethod = Compiled { info, method: id, loops };
+        let repeated = method.repeated.get_or_insert_with(|| repeated(&info));
+        let mut nmethod = Compiled { info, method: id, repeated, loops };
         let (by_pc, found) = nmethod.find(site, walked)?;
         *analyses += usize::from(with_loops && matches!(method.loops, Analysis::Pending));
         let loops = if with_loops { method.loops.loops(&mut nmethod) } else { None };
-        let right = match nmethod.right(site, by_pc, loops) {
+        let index = nmethod.right(site, loops);
+        let right = match index.filter(|index| *index != by_pc) {
             // What cannot be read now may be readable at the next sample.
             Some(index) => Some(nmethod.frames(index, by_pc, &found)?).filter(|right| *right != found),
             None => None,
         };
-        Some(Decision { code, found, right, with_loops })
+        let certainty = index.map_or(Certainty::Approximate, |index| {
+            vouch_machine::certainty(&nmethod, site.charged_end(), index, loops)
+        });
+        let neighbour_differs = index.is_some_and(|index| nmethod.neighbour_differs(index));
+        Some(Decision { code, found, right, certainty, neighbour_differs, with_loops })
+    }
+
+    /// How many places have a neighbour in the code with other methods, and how many of them are certain all the same.
+    pub fn neighbouring_runs(&self) -> Power {
+        let tried = self.decisions.values().filter(|decision| decision.neighbour_differs);
+        let is_noticed = |decision: &&Decision| decision.certainty > Certainty::Approximate;
+        let count = |decisions: usize| u64::try_from(decisions).unwrap_or(u64::MAX);
+        Power { tried: count(tried.clone().count()), noticed: count(tried.filter(is_noticed).count()) }
     }
 }
 
@@ -151,7 +172,22 @@ impl TopFrames {
 struct Compiled<'n> {
     info: DebugInfo<'n, CodeMemory<'n>>,
     method: MethodId,
+    repeated: &'n [(usize, usize)],
     loops: BytecodeLoops<'n>,
+}
+
+/// The scopes of a compiled method that several separate runs of instructions have, and how many runs.
+fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> Box<[(usize, usize)]> {
+    let mut runs: HashMap<usize, usize> = HashMap::default();
+    let mut last = 0;
+    for scope in (0..info.count()).map_while(|index| info.scope(index)) {
+        // Sentinels have no scope.
+        if scope != last && scope != 0 {
+            *runs.entry(scope).or_default() += 1;
+        }
+        last = scope;
+    }
+    runs.into_iter().filter(|(_, runs)| *runs > 1).collect()
 }
 
 impl Compiled<'_> {
@@ -165,8 +201,8 @@ impl Compiled<'_> {
         (is_same && found.last()?.method() == self.method).then(|| (by_pc, found.into()))
     }
 
-    /// The PcDesc that is right at a place; `None` if it is the one that walkers find.
-    fn right(&self, site: Site, by_pc: usize, loops: Option<&Loops>) -> Option<usize> {
+    /// The PcDesc that is right at a place; `None` if that cannot be decided.
+    fn right(&self, site: Site, loops: Option<&Loops>) -> Option<usize> {
         let charged_end = site.charged_end();
         let mut index = local(self, charged_end)?;
         let is_certain = || {
@@ -175,7 +211,18 @@ impl Compiled<'_> {
         if let Some(loops) = loops.filter(|_| !is_certain()) {
             index = loops.correct(charged_end, index);
         }
-        (index != by_pc).then_some(index)
+        Some(index)
+    }
+
+    /// True if the run before or after that of a PcDesc has other methods.
+    fn neighbour_differs(&self, index: usize) -> bool {
+        let methods = |index: usize| {
+            let point = self.point(index)?;
+            Some(point.chain.iter().map(|inlined| inlined.method).collect::<Vec<_>>())
+        };
+        let own = methods(index);
+        let neighbours = [index.checked_sub(1), index.checked_add(1)].into_iter().flatten();
+        neighbours.filter_map(methods).any(|other| Some(other) != own)
     }
 
     /// What a PcDesc describes, innermost first.
@@ -240,6 +287,11 @@ impl Nmethod for Compiled<'_> {
             at_safepoint |= frame.has_values;
         })?;
         Some(DebugPoint { chain, at_safepoint })
+    }
+
+    fn repetitions(&self, index: usize) -> usize {
+        let scope = self.desc(index).map(|desc| desc.scope);
+        self.repeated.iter().find(|(repeated, _)| Some(*repeated) == scope).map_or(1, |(_, runs)| *runs)
     }
 
     fn bytecode_loops(&mut self, method: usize) -> Vec<RangeInclusive<i32>> {

@@ -25,6 +25,9 @@ pub(super) struct Taken {
     pub refuted: bool,
     /// Where its innermost frames were found, if that may be in compiled code.
     pub site: Option<Site>,
+    /// AsyncGetCallTrace found it where the own walker had none, or was not asked: at a leaf call that is not described it takes
+    /// the instruction behind the call.
+    pub is_asgct_alone: bool,
 }
 
 impl Recorder {
@@ -40,6 +43,7 @@ impl Recorder {
         frames.clear();
         let mut walkers = accounts(entry).filter(|account| account.origin.strategy.is_none());
         let Some(mut taken) = walkers.next() else { return Err((Reason::NO_JAVA_FRAME, 0)) };
+        let mut is_asgct_alone = self.is_asgct_alone;
         frames.extend(taken.frames());
         let mut refuted = false;
         if let Some(second) = walkers.next() {
@@ -61,6 +65,7 @@ impl Recorder {
                 && second.answer.is_err_and(|why| !why.is_in_java());
             if taken.answer.is_err() && !no_java || refuted && second.answer.is_ok() && !other_refuted {
                 swap(frames, &mut other);
+                is_asgct_alone = taken.answer.is_err_and(Reason::is_in_java);
                 (taken, refuted) = (second, other_refuted);
             }
             self.other = other;
@@ -70,7 +75,7 @@ impl Recorder {
         // Behind a frame that is being made or taken down a call is described exactly.
         let site = Site { pc: taken.pc, calls: begun.is_some() };
         let site = (begun != Some(true)).then_some(site);
-        Ok(Taken { walker, began: Began::of(&taken, jvm), cut: taken.cut, refuted, site })
+        Ok(Taken { walker, began: Began::of(&taken, jvm), cut: taken.cut, refuted, site, is_asgct_alone })
     }
 
     /// True if proof speaks against this walk of a sample.
@@ -192,11 +197,12 @@ impl Recorder {
             head.witnessed.then(|| self.witness.take(head, Stack { frames, cut }, began, jvm)).flatten();
         let site = Site { pc: repair.caller, calls: true };
         let put_back = usize::from(began.leaf() == Leaf::PutBack);
-        if top_frames::correct((frames, &mut cut), put_back, account.as_mut(), site, jvm) {
+        let corrected = top_frames::correct((frames, &mut cut), put_back, account.as_mut(), site, jvm);
+        if corrected.is_changed {
             self.meant.clear();
             jvm.meant(frames, head.time, &mut self.meant);
         }
-        let judged = self.judge(head, began, cut, jvm);
+        let judged = self.judge(head, (began, corrected.certainty), cut, jvm);
         let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
         self.recovered.count(repair.strategy, fate, head.weight);
         self.add(head, track, stack, fate);

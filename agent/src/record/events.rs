@@ -162,11 +162,12 @@ impl Recorder {
         let placed = walks.place(walk, event.ended, recording, names, jvm);
         let refuted = match placed.standing {
             Standing::Refuted(offence) => Some(offence),
-            Standing::Proven | Standing::Explained => None,
+            Standing::Proven | Standing::Explained(_) => None,
         };
         self.events_refuted += u64::from(refuted.is_some());
         let fate = fate(placed.standing);
-        let judged = Judged { leaf: placed.leaf?, lost: false, fate, refuted, parts: None };
+        let shown_leaf = fate.into();
+        let judged = Judged { leaf: placed.leaf?, lost: false, shown: shown_leaf, refuted, parts: None };
         Some(shown.stack(judged, walks, recording, names, jvm))
     }
 }

@@ -1,7 +1,7 @@
 //! From a walk's frame to a function and line of the recording.
 
 use foldhash::{HashMap, HashSet};
-use vouch_recording::{Category, Fate, FrameId, Func, FuncId, Recording};
+use vouch_recording::{Category, FrameId, Func, FuncId, Leaf, Recording};
 use vouch_sample::{Meaning, Meant, NATIVE};
 
 use crate::jvm::Jvm;
@@ -54,16 +54,16 @@ impl Names {
         recording.frame(func, method.line(frame.bci()))
     }
 
-    /// A frame that is the leaf of samples of this fate.
+    /// A frame as the leaf of samples.
     pub fn leaf(
         &mut self,
         recording: &mut Recording,
         frame: Meant,
-        fate: Fate,
+        leaf: Leaf,
         jvm: &mut dyn Jvm,
     ) -> FrameId {
         let (func, line) = self.func(recording, frame, jvm);
-        recording.leaf_frame(func, line, fate)
+        recording.leaf_frame(func, line, leaf)
     }
 
     fn func_of(&self, recording: &mut Recording, method: &Method, category: Category) -> FuncId {

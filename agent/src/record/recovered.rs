@@ -33,13 +33,6 @@ pub enum Leaf {
     Unsure,
 }
 
-impl Leaf {
-    /// What a stack is worth with this leaf, which all else makes worth so much.
-    pub fn limit(self, fate: Fate) -> Fate {
-        if self != Self::Walked && fate == Fate::Proven { Fate::Plausible } else { fate }
-    }
-}
-
 impl Recovered {
     /// A walk of this strategy has come to this, for so many intervals.
     pub fn count(&mut self, strategy: u16, fate: Fate, weight: u32) {

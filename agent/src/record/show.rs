@@ -4,7 +4,7 @@
 //! counts, may mix them with the true ones. Its time is never left out.
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_recording::{Category, Fate, LEFT_OUT, Recording, StackId, refuted_root};
+use vouch_recording::{Category, LEFT_OUT, Leaf, Recording, StackId, refuted_root};
 use vouch_sample::{Cut, Meant, Stack};
 
 use super::names::Names;
@@ -29,7 +29,8 @@ pub struct Judged {
     pub leaf: NodeId,
     /// There was a frame on top of it that nobody knows.
     pub lost: bool,
-    pub fate: Fate,
+    /// Its fate, and how its top frame is known.
+    pub shown: Leaf,
     /// What is against it.
     pub refuted: Option<OffenceId>,
     /// Where in it its witness begins to differ, counted from the leaf.
@@ -38,8 +39,8 @@ pub struct Judged {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum As {
-    Stack(Fate),
-    WithoutLeaf(Fate),
+    Stack(Leaf),
+    WithoutLeaf(Leaf),
     Refuted(OffenceId, Option<usize>),
 }
 
@@ -51,30 +52,30 @@ impl Shown {
     /// The stack of a walk.
     pub fn stack(
         &mut self,
-        Judged { leaf, lost, fate, refuted, parts }: Judged,
+        Judged { leaf, lost, shown, refuted, parts }: Judged,
         Walks { tree, offences, .. }: &Walks,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> StackId {
-        let shown = match refuted.filter(|_| self.wish != Refuted::Keep) {
+        let shown_as = match refuted.filter(|_| self.wish != Refuted::Keep) {
             Some(offence) => As::Refuted(offence, parts),
-            None if lost => As::WithoutLeaf(fate),
-            None => As::Stack(fate),
+            None if lost => As::WithoutLeaf(shown),
+            None => As::Stack(shown),
         };
-        *self.known.entry((leaf, shown)).or_insert_with(|| match shown {
-            As::Stack(fate) => {
+        *self.known.entry((leaf, shown_as)).or_insert_with(|| match shown_as {
+            As::Stack(shown) => {
                 let node = tree.get(leaf);
                 let above = node.parent.map(|parent| tree.get(parent).stack);
                 match node.frame {
                     Some(frame) => {
-                        let frame = names.leaf(recording, frame, fate, jvm);
+                        let frame = names.leaf(recording, frame, shown, jvm);
                         recording.stack(above, frame)
                     }
                     None => node.stack,
                 }
             }
-            As::WithoutLeaf(fate) => recording.under(tree.get(leaf).stack, LOST_LEAF, fate),
+            As::WithoutLeaf(shown) => recording.under(tree.get(leaf).stack, LOST_LEAF, shown),
             As::Refuted(offence, parts) => {
                 let root = refuted_root(offences.kind(offence).name());
                 let mut stack = recording.stand_in(None, &root, Category::Refuted);
@@ -87,12 +88,12 @@ impl Shown {
                     let mut left = frames.len();
                     for place in places.into_iter().rev() {
                         let Some(frame) = place else {
-                            stack = recording.under(stack, LEFT_OUT, fate);
+                            stack = recording.under(stack, LEFT_OUT, shown);
                             continue;
                         };
                         left -= 1;
                         if edge.below == left {
-                            stack = recording.under(stack, &edge.text, fate);
+                            stack = recording.under(stack, &edge.text, shown);
                         }
                         let frame = names.refuted_frame(recording, frame, jvm);
                         stack = recording.stack(Some(stack), frame);

@@ -1,28 +1,39 @@
 //! The innermost frames of a walk, put right by the machine code before anything is concluded from them.
 
-use vouch_sample::{Cut, Frame};
+use vouch_sample::{Certainty, Cut, Frame};
 
-use crate::jvm::{Jvm, Site};
+use crate::jvm::{CodeAt, Jvm, Site};
 use crate::witness::Account;
 
-/// Corrects the inlined frames of a site in compiled code, which follow the `first` innermost frames. True if any was wrong. The witness's
-/// account compared the walk as it was, so its count of top frames is adjusted.
+/// What was made of the inlined frames of a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Corrected {
+    pub is_changed: bool,
+    pub certainty: Certainty,
+}
+
+/// Corrects the inlined frames of a site in compiled code, which follow the `first` innermost frames, and says how well they are known. The
+/// witness's account compared the walk as it was, so its count of top frames is adjusted.
 pub fn correct(
     (frames, cut): (&mut Vec<Frame>, &mut Option<Cut>),
     first: usize,
     account: Option<&mut Account>,
     site: Site,
     jvm: &mut dyn Jvm,
-) -> bool {
-    let Some(walked) = frames.get(first..) else { return false };
-    let Some(inlined) = jvm.inlined_at(site, walked) else { return false };
-    let (found, Some(right)) = (inlined.found, inlined.right) else { return false };
+) -> Corrected {
+    let unchanged = |certainty| Corrected { is_changed: false, certainty };
+    let Some(inlined) = frames.get(first..).and_then(|walked| jvm.inlined_at(site, walked)) else {
+        let is_compiled = matches!(jvm.code_at(site.pc), CodeAt::Method(_) | CodeAt::Unknown);
+        return unchanged(if is_compiled { Certainty::Approximate } else { Certainty::Exact });
+    };
+    let (found, certainty) = (inlined.found, inlined.certainty);
+    let Some(right) = inlined.right else { return unchanged(certainty) };
     let end = first + found;
     // Frames are missing among them, or the witness compared every one of them.
     let is_cut = cut.is_some_and(|cut| (cut.at as usize) < end);
     let is_witnessed = account.as_ref().is_some_and(|account| account.differs || account.top.is_none());
     if is_cut || is_witnessed {
-        return false;
+        return unchanged(Certainty::Approximate);
     }
     let shifted = |count: usize| (count + right.len()).saturating_sub(found);
     if let Some(cut) = cut {
@@ -32,7 +43,7 @@ pub fn correct(
         top.frames = shifted(top.frames);
     }
     frames.splice(first..end, right);
-    true
+    Corrected { is_changed: true, certainty }
 }
 
 #[cfg(test)]
@@ -52,10 +63,13 @@ mod tests {
     fn corrected(cut: Option<Cut>, account: Option<&mut Account>) -> (bool, Vec<usize>, Option<Cut>) {
         let mut jvm = Pretend::default();
         let right = [7, 8, 9].map(frame);
-        jvm.inlined.insert(SITE, InlinedFrames { found: 2, right: Some(right.into()) });
+        jvm.inlined.insert(
+            SITE,
+            InlinedFrames { found: 2, right: Some(right.into()), certainty: Certainty::MethodCertain },
+        );
         let (mut frames, mut cut) = ([1, 2, 3, 4].map(frame).to_vec(), cut);
-        let is_wrong = correct((&mut frames, &mut cut), 1, account, SITE, &mut jvm);
-        (is_wrong, frames.iter().map(|frame| frame.method().0).collect(), cut)
+        let corrected = correct((&mut frames, &mut cut), 1, account, SITE, &mut jvm);
+        (corrected.is_changed, frames.iter().map(|frame| frame.method().0).collect(), cut)
     }
 
     fn account(frames: Option<usize>, differs: bool) -> Account {

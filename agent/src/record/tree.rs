@@ -7,6 +7,8 @@
 use vouch_recording::{Id, Index, StackId, Table, ids};
 use vouch_sample::Meant;
 
+use super::reasons::Reasons;
+
 ids! {
     /// A node.
     NodeId;
@@ -22,8 +24,8 @@ pub struct OffenceId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Proven,
-    /// Some edge rests on an explanation.
-    Explained,
+    /// Some edges rest on explanations, or frames are missing.
+    Explained(Reasons),
     /// By the outermost edge that is refuted.
     Refuted(OffenceId),
 }

@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::names::Names;
 use super::offences::{Against, Offences};
 use super::pairs::Pairs;
+use super::reasons::Reasons;
 use super::room::Room;
 use super::tree::{Node, NodeId, Standing, Tree};
 use crate::jvm::Jvm;
@@ -141,7 +142,7 @@ impl Walks {
                 let verdict = self.prover.leaf(*leaf, jvm);
                 self.and(self.tree.get(node).standing, verdict, Against::Leaf(*leaf))
             }
-            _ => Standing::Explained,
+            _ => Standing::Explained(Reasons::CUT),
         };
         let placed = Placed { leaf: node, root: walk.root(), standing };
         self.known.insert(hash, placed);
@@ -183,7 +184,8 @@ impl Walks {
             let stack = recording.stand_in(above.map(|above| above.stack), LEFT_OUT, Category::Other);
             let standing = match above.map(|above| above.standing) {
                 Some(refuted @ Standing::Refuted(_)) => refuted,
-                _ => Standing::Explained,
+                Some(Standing::Explained(reasons)) => Standing::Explained(reasons.and(Reasons::CUT)),
+                Some(Standing::Proven) | None => Standing::Explained(Reasons::CUT),
             };
             let depth = above.map_or(0, |above| above.depth);
             tree.add(Node { parent, frame: None, stack, standing, depth, cut: true })
@@ -219,10 +221,14 @@ impl Walks {
 
     fn and(&mut self, standing: Standing, verdict: Verdict, against: Against) -> Standing {
         match (standing, verdict) {
-            (Standing::Refuted(_), _) => standing,
+            (Standing::Refuted(_), _) | (_, Verdict::Proven) => standing,
             (_, Verdict::Refuted(kind)) => Standing::Refuted(self.offences.id(kind, against)),
-            (Standing::Explained, _) | (_, Verdict::Explained(_)) => Standing::Explained,
-            (Standing::Proven, Verdict::Proven) => Standing::Proven,
+            (Standing::Explained(reasons), Verdict::Explained(explanation)) => {
+                Standing::Explained(reasons.and(Reasons::explained(explanation)))
+            }
+            (Standing::Proven, Verdict::Explained(explanation)) => {
+                Standing::Explained(Reasons::explained(explanation))
+            }
         }
     }
 
@@ -357,7 +363,7 @@ fn shorten(walk: Stack<'_, Meaning>, kept: usize, frames: &mut Vec<Meant>) -> Cu
 pub fn fate(standing: Standing) -> Fate {
     match standing {
         Standing::Proven => Fate::Proven,
-        Standing::Explained => Fate::Plausible,
+        Standing::Explained(_) => Fate::Plausible,
         Standing::Refuted(_) => Fate::Refuted,
     }
 }

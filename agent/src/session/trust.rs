@@ -92,6 +92,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         cpu_ms: Some(seconds(cpu) * 1000.0),
         agent_cpu_ms: Some(seconds(agent_cpu) * 1000.0),
         unwalked: session.recorder.unwalked().clone(),
+        plausible_because: session.recorder.plausible(interval),
         recording_file: session.disk.report(),
         handler_ns: Some(HandlerTime {
             p50: histogram.value_at_quantile(0.5),

@@ -73,7 +73,7 @@ impl Run {
             }
             all.push(float(of_stack.iter().sum()) * profile.meta.interval);
             let times = rows.count(&profile, of_stack);
-            for (method, Time { own, total: with_callees }) in methods.iter_mut().zip(times) {
+            for (method, Time { own, total: with_callees, .. }) in methods.iter_mut().zip(times) {
                 method.push(float(if total { with_callees } else { own }) * profile.meta.interval);
             }
         }

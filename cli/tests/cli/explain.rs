@@ -53,6 +53,22 @@ fn refused(output: &Output) -> String {
 }
 
 #[test]
+fn the_list_also_says_why_stacks_are_plausible() {
+    let mut report = report(1);
+    report["weight_ms"] = json!({ "signals": 200.0 });
+    report["plausible_because"] = json!({
+        "class_loading": { "samples": 3, "weight_ms": 5.0, "alone_ms": 5.0 },
+        "approximate_top_frame": { "samples": 9, "weight_ms": 20.0, "alone_ms": 18.0 },
+    });
+    let text = good(&explain(&file("plausible", report.to_string().as_bytes()), None));
+    let (refutations, reasons) = text.split_once("\nplausible and not proven because of").unwrap();
+    assert!(refutations.contains("shop.Item.price"), "{text}");
+    let rows: Vec<Vec<&str>> = reasons.lines().skip(1).map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(rows[0].join(" "), "9 10.0 % an uncertain top method (approximate_top_frame)");
+    assert_eq!(rows[1].join(" "), "3 2.5 % class loading (class_loading)");
+}
+
+#[test]
 fn one_refutation_is_shown_with_its_place() {
     let path = file("one.json", report(2).to_string().as_bytes());
     let text = good(&explain(&path, Some("2")));

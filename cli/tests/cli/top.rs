@@ -67,6 +67,27 @@ fn refused(output: &Output) -> String {
 }
 
 #[test]
+fn time_whose_top_method_is_a_guess_is_shown_beside_self_time() {
+    let mut profile = profile();
+    profile["meta"]["categories"][0]["subcategories"] =
+        json!(["Other", "proven", "plausible, top method uncertain"]);
+    // `again` twice: once proven, once a guess.
+    let frames = &mut profile["shared"]["frameTable"];
+    frames["func"] = json!([0, 1, 2, 3, 2]);
+    frames["category"] = json!([0, 0, 0, 1, 0]);
+    frames["subcategory"] = json!([0, 0, 1, 0, 2]);
+    profile["shared"]["stackTable"]["frame"] = json!([0, 1, 2, 4, 1, 3]);
+    let path = file("uncertain", &profile);
+    let lines = good(&top(&path, &[]));
+    assert!(lines.contains(&"self share uncertain total share".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"10.0 ms 41.7 % 40.0 % 18.0 ms 75.0 % again".to_owned()), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("uncertain: the part of self")), "{lines:?}");
+    let told: Value = serde_json::from_slice(&top(&path, &["--json"]).stdout).unwrap();
+    let again = told["rows"].as_array().unwrap().iter().find(|row| row["name"] == "again").unwrap();
+    assert_eq!(again["self_uncertain_ms"], 4.0);
+}
+
+#[test]
 fn methods_are_listed_by_the_time_they_were_on_top_and_counted_once() {
     let rows = good(&top(&file("methods.json", &profile()), &[]));
     assert_eq!(

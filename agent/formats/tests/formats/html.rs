@@ -2,7 +2,7 @@
 //! (What it shows and does, scripts/lib/check-page asks in a browser.)
 
 use serde_json::Value;
-use vouch_recording::Recording;
+use vouch_recording::{Certainty, Fate, Leaf, Recording};
 
 use crate::common::{busy_thread, stack, write};
 
@@ -36,6 +36,18 @@ fn no_name_ends_the_data() {
     assert!(!page.contains("<b>") && !page.contains("alert(1)</script>"));
     // Nothing of it is fetched, and nothing may be.
     assert!(page.contains("default-src 'none'") && !page.contains("http:") && !page.contains("https:"));
+}
+
+#[test]
+fn a_stack_whose_top_method_is_a_guess_is_marked() {
+    let mut recording = Recording::new();
+    let plain = stack(&mut recording, &["main"]);
+    let func = recording.frames().get(recording.stacks().get(plain).frame).func;
+    for top_frame in Certainty::ALL.map(Some) {
+        let leaf = recording.leaf_frame(func, None, Leaf { fate: Fate::Plausible, top_frame });
+        recording.stack(None, leaf);
+    }
+    assert_eq!(data(&page(&recording))["stacks"]["uncertain"], serde_json::json!([0, 0, 0, 1]));
 }
 
 #[test]

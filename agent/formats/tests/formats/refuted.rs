@@ -1,7 +1,9 @@
 //! Refuted stacks stand apart: a category, markers with what is against them, and fates as parts of categories.
 
 use serde_json::{Value, json};
-use vouch_recording::{Category, Fate, Func, FuncId, Recording, Refutation, Refuted, Sample};
+use vouch_recording::{
+    Category, Certainty, Fate, Func, FuncId, Leaf, Recording, Refutation, Refuted, Sample,
+};
 
 use crate::common::{START_NS, sample, stack, written};
 
@@ -47,8 +49,38 @@ fn a_leafs_part_of_its_category_is_its_fate() {
     let profile = written(&recording);
     let parts = &profile["shared"]["frameTable"]["subcategory"];
     assert_eq!(parts, &json!([0, 1, 2, 3]));
+}
+
+#[test]
+fn a_leafs_part_also_says_how_its_top_frame_is_known() {
+    let mut recording = Recording::new();
+    let application = func(&mut recording, Category::Application);
+    for fate in [Fate::Proven, Fate::Plausible, Fate::Refuted] {
+        for top_frame in Certainty::ALL.map(Some) {
+            let leaf = recording.leaf_frame(application, Some(7), Leaf { fate, top_frame });
+            recording.stack(None, leaf);
+        }
+    }
+    let profile = written(&recording);
     let names = &profile["meta"]["categories"][1]["subcategories"];
-    assert_eq!(names, &json!(["Other", "proven", "plausible", "refuted"]));
+    let parts = profile["shared"]["frameTable"]["subcategory"].as_array().unwrap();
+    let shown: Vec<&str> = parts
+        .iter()
+        .map(|part| names[usize::try_from(part.as_u64().unwrap()).unwrap()].as_str().unwrap())
+        .collect();
+    let expected = [
+        "proven",
+        "proven, line uncertain",
+        // A stack whose top method is a guess is never proven.
+        "proven",
+        "plausible",
+        "plausible, line uncertain",
+        "plausible, top method uncertain",
+        "refuted",
+        "refuted",
+        "refuted",
+    ];
+    assert_eq!(shown, expected);
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use vouch_formats::{Format, Meta};
 use vouch_log::{Recovered, State, Writer, read};
 use vouch_recording::{
-    Allocation, Category, Fate, Func, Mark, Recording, Refutation, Refuted, Sample, ThreadId, Unit, VmPart,
-    kinds,
+    Allocation, Category, Certainty, Fate, Func, Leaf, Mark, Recording, Refutation, Refuted, Sample,
+    ThreadId, Unit, VmPart, kinds,
 };
 use vouch_report::{Rate, Run};
 
@@ -71,7 +71,10 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
         java: true,
     });
     let root = stack(recording, &["main", &format!("work{}", number % 3)]);
-    let leaf = recording.leaf_frame(func, Some(17), Fate::Proven);
+    let certainties =
+        [None, Some(Certainty::Exact), Some(Certainty::MethodCertain), Some(Certainty::Approximate)];
+    let top_frame = certainties[usize::try_from(number % 4).unwrap()];
+    let leaf = recording.leaf_frame(func, Some(17), Leaf { fate: Fate::Proven, top_frame });
     let proven = recording.stack(Some(root), leaf);
     let special = |recording: &mut Recording, name: &str, category| {
         let func =

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use vouch_recording::Recording;
 use vouch_report::{
-    Account, Clock, EventReport, FieldReport, GroupReport, KindReport, RecordingFile, Run, TrustReport,
-    ValueReport, WaitingReport, WitnessPower,
+    Account, Clock, EventReport, FieldReport, GroupReport, KindReport, PlausibleReport, RecordingFile, Run,
+    TrustReport, ValueReport, WaitingReport, WitnessPower,
 };
 
 use crate::common::proven_report;
@@ -22,7 +22,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
     let expected = "agent_cpu_ms agreement bytes_recorded classes command compilers conservation contexts cpu_ms edges engine engine_notes engine_stopped events groups \
-                    handler_ns interval_us jdk markers markers_left_out names_lost options power rate recording_file recovery refutations refuted safepoints sampled_interval_us samples stacks_cut threads unwalked vm_flags \
+                    handler_ns interval_us jdk markers markers_left_out names_lost options plausible_because power rate recording_file recovery refutations refuted safepoints sampled_interval_us samples stacks_cut threads top_frame unwalked vm_flags \
                     vouch waiting walked_by wall_ms weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
@@ -35,6 +35,11 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(keys(&report["recovery"]["top"]), strategy);
     assert_eq!(keys(&report["agreement"]["same"]), ["asgct_refuted", "own_refuted", "samples"]);
     assert_eq!(keys(&report["power"]["moved_bcis"]), ["noticed", "tried"]);
+    let top_frame = ["approximate", "exact", "method_certain", "not_judged"];
+    assert_eq!(keys(&report["top_frame"]), top_frame);
+    for certainty in top_frame {
+        assert_eq!(keys(&report["top_frame"][certainty]), ["samples", "weight_ms"]);
+    }
     assert_eq!(keys(&report["conservation"]), ["cpu_ms", "ratio", "sampled_ms"]);
     let thread = ["conserved", "cpu_ms", "name", "refuted", "sampled_ms", "samples", "tid", "unwalked"];
     assert_eq!(keys(&report["threads"][0]), thread);
@@ -56,7 +61,7 @@ fn the_keys_are_those_that_tools_read() {
 }
 
 /// Whose keys are words of the run's, and no contract.
-const BY_WORD: [&str; 14] = [
+const BY_WORD: [&str; 15] = [
     "agreement",
     "confirmed",
     "contradicted",
@@ -65,6 +70,7 @@ const BY_WORD: [&str; 14] = [
     "explained",
     "groups",
     "markers",
+    "plausible_because",
     "power",
     "recovery",
     "refuted",
@@ -101,6 +107,7 @@ fn each_key_is_explained() {
     report.event = Some("cache-misses".to_owned());
     report.run.runs_ms = Some(1.0);
     report.run.recording_file = Some(RecordingFile::default());
+    report.run.plausible_because = [("class_loading".to_owned(), PlausibleReport::default())].into();
     let [first] = report.run.refutations.as_mut_slice() else { panic!("one refutation") };
     first.line = Some(1);
     first.witness = Some(Account { grade: "exact".to_owned(), stack: Vec::new() });

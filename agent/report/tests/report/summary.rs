@@ -3,8 +3,8 @@
 use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
-    ClassReport, CompilerReport, EventReport, Files, GradeReport, LIMIT_REACHED, Rate, RecoveryReport,
-    RefutationReport, Run, SafepointReport, TrustReport, WitnessReport,
+    ClassReport, CompilerReport, Counted, EventReport, Files, GradeReport, LIMIT_REACHED, PlausibleReport,
+    Rate, RecoveryReport, RefutationReport, Run, SafepointReport, TopFrameReport, TrustReport, WitnessReport,
 };
 
 use crate::common::{START_NS, proven_report, report, run, sample, stack};
@@ -59,6 +59,33 @@ fn what_recovery_brought_back_is_told_as_a_share_of_the_time() {
     report.run.unwalked = [("deopt".to_owned(), 4)].into();
     let line = "[vouch] 25.0 % has its stack by recovery; unwalked because: deopt 4\n";
     assert!(report.summary(Files::default()).contains(line));
+}
+
+#[test]
+fn the_summary_says_how_top_frames_are_known_and_why_stacks_are_plausible() {
+    let mut report = report();
+    let counted = |samples, weight_ms| Counted { samples, weight_ms: Some(weight_ms) };
+    report.top_frame = TopFrameReport {
+        exact: counted(6, 60.0),
+        method_certain: counted(3, 30.0),
+        approximate: counted(1, 10.0),
+        not_judged: Counted::default(),
+    };
+    let line = "[vouch] top frame exact 60.0 % + method certain 30.0 % + approximate 10.0 %";
+    assert!(report.summary(Files::default()).lines().any(|each| each == line));
+    // Of 56 ms in all 8 are plausible.
+    let because = |alone_ms| PlausibleReport { samples: 1, weight_ms: 5.0, alone_ms };
+    report.run.plausible_because = [
+        ("approximate_top_frame".to_owned(), because(4.0)),
+        ("native_caller".to_owned(), because(2.0)),
+        ("class_loading".to_owned(), because(0.5)),
+        ("linkage".to_owned(), because(0.5)),
+    ]
+    .into();
+    let summary = report.summary(Files::default());
+    let expected = "; plausible because of an uncertain top method 7.1 %, a call by native code or reflection 3.6 %, \
+                    class loading 0.9 %, other reasons 0.9 %, several reasons 1.8 %\n";
+    assert!(summary.contains(expected), "{summary}");
 }
 
 #[test]

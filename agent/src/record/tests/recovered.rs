@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use vouch_recording::Fate;
-use vouch_report::RecoveryReport;
-use vouch_sample::{Head, NATIVE};
+use vouch_report::{Power, RecoveryReport};
+use vouch_sample::{Certainty, Head, NATIVE};
+use vouch_signal::record::Origin;
 use vouch_walk::recover::ALL;
 
 use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
@@ -242,7 +243,9 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
     let shown = |code: CodeAt, asgct: &[(usize, i32)], inlined: Option<usize>| {
         let mut bench = bench();
         bench.jvm.code.insert(STUB, code);
-        bench.jvm.inlined.extend(inlined.map(|found| (call, InlinedFrames { found, right: None })));
+        bench.jvm.inlined.extend(
+            inlined.map(|found| (call, InlinedFrames { found, right: None, certainty: Certainty::Exact })),
+        );
         let head = bench.head(10);
         bench.publish_recovered_beside(&head, STUB, Some(asgct), &[(strategy("top"), &WHOLE)]);
         bench.drain();
@@ -259,17 +262,126 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
 }
 
 #[test]
+fn a_stack_whose_top_methods_are_a_guess_is_plausible_and_says_so() {
+    let site = Site { pc: 0, calls: false };
+    for (certainty, fate) in [
+        (Certainty::Exact, Fate::Proven),
+        (Certainty::MethodCertain, Fate::Proven),
+        (Certainty::Approximate, Fate::Plausible),
+    ] {
+        let mut bench = bench();
+        bench.jvm.inlined.insert(site, InlinedFrames { found: 2, right: None, certainty });
+        bench.publish(&Head { weight: 3, ..bench.head(10) }, &[Ok(&WHOLE)]);
+        bench.drain();
+        assert_eq!(bench.tally().weight.get(fate), 3, "{certainty:?}");
+        assert_eq!(bench.recorder.recording.top_frames(), [(Some(certainty), (1, 3))].into());
+        let because = bench.recorder.plausible(Duration::from_millis(2));
+        let reasons: Vec<_> = because.iter().map(|(name, row)| (name.as_str(), row.alone_ms)).collect();
+        let expected = [("approximate_top_frame", 6.0)];
+        assert_eq!(reasons, if fate == Fate::Plausible { &expected[..] } else { &[] });
+    }
+}
+
+#[test]
+fn compiled_code_that_cannot_be_read_leaves_the_top_frame_uncertain() {
+    for (code, expected) in [
+        (CodeAt::Interpreter, Certainty::Exact),
+        (CodeAt::Other, Certainty::Exact),
+        (CodeAt::Method(id(STORE)), Certainty::Approximate),
+        (CodeAt::Unknown, Certainty::Approximate),
+    ] {
+        let mut bench = bench();
+        bench.jvm.code.insert(0, code);
+        bench.publish(&bench.head(10), &[Ok(&WHOLE)]);
+        bench.drain();
+        assert_eq!(bench.recorder.recording.top_frames(), [(Some(expected), (1, 1))].into(), "{code:?}");
+    }
+}
+
+#[test]
+fn what_asgct_alone_finds_in_a_routine_of_the_jvm_is_uncertain() {
+    // The own walker has no stack, as in a leaf call; AsyncGetCallTrace takes the instruction behind the call.
+    let found = |walk: &[(usize, i32)], code: CodeAt, is_asgct_alone: bool| {
+        let mut bench = bench();
+        bench.jvm.code.insert(STUB, code);
+        bench.recorder.is_asgct_alone = is_asgct_alone;
+        if is_asgct_alone {
+            let found = (Ok(walk), Origin::FIRST, STUB);
+            bench.publish_all(&bench.head(10), [found].into_iter());
+        } else {
+            bench.publish_recovered_beside(&bench.head(10), STUB, Some(walk), &[]);
+        }
+        bench.drain();
+        let top_frames = bench.recorder.recording.top_frames();
+        assert_eq!(top_frames.len(), 1);
+        top_frames.into_keys().next().flatten()
+    };
+    let native = [(READ, NATIVE), (STORE, STEP), (MAIN, 0)];
+    for alone in [false, true] {
+        assert_eq!(found(&WHOLE, CodeAt::Other, alone), Some(Certainty::Approximate));
+        assert_eq!(found(&WHOLE, CodeAt::Interpreter, alone), Some(Certainty::Exact));
+        assert_eq!(found(&native, CodeAt::Other, alone), Some(Certainty::Exact), "a native method is on top");
+    }
+}
+
+#[test]
+fn a_stack_with_several_reasons_counts_for_each_and_for_none_alone() {
+    let mut bench = bench();
+    let site = Site { pc: 0, calls: false };
+    let certainty = Certainty::Approximate;
+    bench.jvm.inlined.insert(site, InlinedFrames { found: 1, right: None, certainty });
+    // What `lost` called cannot be told any more.
+    bench.sample(10, &[(WRITE, 0), (LOST, 3), (MAIN, STEP)]);
+    bench.sample(20, &WHOLE);
+    let because = bench.recorder.plausible(Duration::from_millis(1));
+    let rows: Vec<_> =
+        because.iter().map(|(name, row)| (name.as_str(), row.samples, row.weight_ms, row.alone_ms)).collect();
+    assert_eq!(rows, [("approximate_top_frame", 2, 2.0, 1.0), ("class_unloaded", 1, 1.0, 0.0)]);
+}
+
+#[test]
+fn a_top_frame_that_recovery_put_back_or_lost_is_not_exact() {
+    let top_frames = |pc: usize| {
+        let mut bench = bench();
+        bench.publish_recovered(&bench.head(10), pc, &[(strategy("top"), &STORED)]);
+        bench.drain();
+        let because: Vec<String> = bench.recorder.plausible(Duration::from_millis(1)).into_keys().collect();
+        (bench.recorder.recording.top_frames().into_keys().next().flatten(), because)
+    };
+    let put_back = (Some(Certainty::MethodCertain), vec!["top_frame_put_back".to_owned()]);
+    assert_eq!(top_frames(IN_WRITE), put_back);
+    assert_eq!(top_frames(INTERPRETER), (Some(Certainty::Approximate), vec!["unknown_top_frame".to_owned()]));
+}
+
+#[test]
+fn the_power_of_the_machine_code_stands_beside_that_of_proof() {
+    let mut bench = bench();
+    bench.sample(10, &WHOLE);
+    assert!(
+        !bench.recorder.power(&mut bench.jvm).proof.contains_key("neighbouring_run"),
+        "nothing was tried"
+    );
+    bench.jvm.neighbouring_runs = Power { tried: 4, noticed: 3 };
+    let power = bench.recorder.power(&mut bench.jvm).proof;
+    assert_eq!(power["neighbouring_run"], Power { tried: 4, noticed: 3 });
+    assert!(power.len() > 1);
+}
+
+#[test]
 fn frames_that_the_machine_code_puts_right_are_recorded() {
     let mut bench = bench();
     let site = Site { pc: 0, calls: false };
     let right = vouch_sample::Frame::of(id(STORE), STEP);
-    bench.jvm.inlined.insert(site, InlinedFrames { found: 2, right: Some([right].into()) });
-    bench.sample(10, &WHOLE);
-    assert_eq!(bench.shown(), ["main: shop.Main.main:10;shop.Main.store:11 1"]);
     bench
         .jvm
         .inlined
-        .insert(Site { calls: true, ..site }, InlinedFrames { found: 2, right: Some([right].into()) });
+        .insert(site, InlinedFrames { found: 2, right: Some([right].into()), certainty: Certainty::Exact });
+    bench.sample(10, &WHOLE);
+    assert_eq!(bench.shown(), ["main: shop.Main.main:10;shop.Main.store:11 1"]);
+    bench.jvm.inlined.insert(
+        Site { calls: true, ..site },
+        InlinedFrames { found: 2, right: Some([right].into()), certainty: Certainty::Exact },
+    );
     let head = bench.head(20);
     bench.publish_recovered(&head, STUB, &[(strategy("top"), &WHOLE)]);
     bench.drain();

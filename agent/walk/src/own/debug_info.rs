@@ -101,6 +101,12 @@ impl<M: Memory> DebugInfo<'_, M> {
         (index < self.descs.count).then_some(PcDesc { end, scope, has_values })
     }
 
+    /// Where the innermost scope of a PcDesc is; 0 if it has none.
+    pub fn scope(&self, index: usize) -> Option<usize> {
+        let scope = self.memory.int(self.descs.address(index).wrapping_add(SCOPE))?;
+        usize::try_from(scope).ok()
+    }
+
     /// The index of the first PcDesc whose run ends at this address or later.
     pub fn index_at(&self, address: usize) -> Option<usize> {
         let offset = i32::try_from(address.wrapping_sub(self.compiled.code).cast_signed()).ok()?;

@@ -32,6 +32,11 @@ public final class Frame {
         this.java = java;
     }
 
+    /** The fate of samples with this leaf; a subcategory may say more behind a comma. */
+    public String fate() {
+        return subcategory.split(",")[0];
+    }
+
     /** A frame of a stack that stands apart: it has all that a frame has, but for its category. */
     public boolean isRefuted() {
         return category.equals("Refuted");

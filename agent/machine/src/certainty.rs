@@ -1,0 +1,186 @@
+//! How well it is known which inlined methods an instruction belongs to.
+
+use vouch_sample::Certainty;
+
+use crate::local::sides;
+use crate::loops::Loops;
+use crate::nmethod::{DebugPoint, Nmethod};
+
+/// The optimising compiler gives many instructions a state that is left over from parsing, and always the same. A state that so many separate
+/// runs have proves nothing.
+pub(crate) const REPEATED: usize = 3;
+
+/// How well it is known that the instruction that ends at `charged_end` belongs to this PcDesc. The candidates are the
+/// runs of PcDescs on both sides of the instruction. In a loop with a known owner they are those that fit the owner.
+pub fn certainty(
+    nmethod: &impl Nmethod,
+    charged_end: usize,
+    index: usize,
+    loops: Option<&Loops>,
+) -> Certainty {
+    let Some(chosen) = nmethod.point(index) else { return Certainty::Approximate };
+    let is_end = |at: usize| nmethod.end(at) == Some(charged_end);
+    if is_end(index) && chosen.at_safepoint {
+        return Certainty::Exact;
+    }
+    let Some(after) = nmethod.index_at(charged_end) else { return Certainty::Approximate };
+    let fitting = loops.and_then(|loops| loops.fitting(charged_end, after));
+    let in_loop = fitting.is_some();
+    let candidates = match fitting {
+        // Its own state fits the loop.
+        Some((_, next)) if next == Some(after) && is_end(after) => [next, None],
+        Some((before, next)) => [before, next],
+        None => sides(nmethod, charged_end),
+    };
+    let is_uniform = loops.and_then(|loops| loops.is_uniform(charged_end));
+    // In a loop with an owner, or with one method alone, a repeated state is that of an unrolled loop.
+    let is_known = in_loop || is_uniform == Some(true);
+    let is_repeated = |at: usize| !is_known && nmethod.repetitions(at) >= REPEATED;
+    if !in_loop && is_uniform == Some(false) || candidates.into_iter().flatten().any(is_repeated) {
+        return Certainty::Approximate;
+    }
+    let described = |at: usize| nmethod.point(at).map(|point| same(&chosen, &point));
+    let worst = candidates.into_iter().flatten().filter_map(described).min();
+    worst.unwrap_or(Certainty::Approximate)
+}
+
+/// What two descriptions have in common.
+fn same(one: &DebugPoint, other: &DebugPoint) -> Certainty {
+    if one.chain == other.chain {
+        Certainty::Exact
+    } else if one.has_methods_of(other) {
+        Certainty::MethodCertain
+    } else {
+        Certainty::Approximate
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::testing::{CMP, INC, JL, LOAD_POLL, LOCK_ADD, Method, RET, TEST_POLL};
+
+    const WORK: &[(usize, i32)] = &[(1, 26), (9, 0)];
+    const WORK_ELSEWHERE: &[(usize, i32)] = &[(1, 30), (9, 4)];
+    const OTHER: &[(usize, i32)] = &[(2, 3), (9, 5)];
+    const TASK: &[(usize, i32)] = &[(9, 7)];
+
+    /// The certainty at the end of the first instruction between a run of `before` and one of `after`, which is this PcDesc's.
+    fn between(before: &[(usize, i32)], after: &[(usize, i32)], chosen: usize) -> Certainty {
+        let mut method = Method::default();
+        method.add(&[LOCK_ADD]);
+        method.describe(before);
+        let end = method.add(&[INC]);
+        method.add(&[INC]);
+        method.describe(after);
+        certainty(&method, end, chosen, None)
+    }
+
+    #[test]
+    fn between_two_runs_the_methods_are_certain_if_both_name_them() {
+        for chosen in [0, 1] {
+            assert_eq!(between(WORK, WORK, chosen), Certainty::Exact);
+            assert_eq!(between(WORK, WORK_ELSEWHERE, chosen), Certainty::MethodCertain);
+            assert_eq!(between(WORK, OTHER, chosen), Certainty::Approximate);
+            assert_eq!(between(WORK, TASK, chosen), Certainty::Approximate, "one has fewer frames");
+        }
+    }
+
+    #[test]
+    fn what_a_branch_separates_from_one_run_is_the_other_runs() {
+        let mut method = Method::default();
+        let begin = method.add(&[LOCK_ADD]);
+        let work = method.describe(WORK);
+        let inc = method.add(&[INC]);
+        method.add(&[CMP]);
+        method.jump(JL, begin);
+        let load = method.add(&[INC]);
+        method.add(&[INC]);
+        let other = method.describe(OTHER);
+        assert_eq!(certainty(&method, inc, work, None), Certainty::Exact);
+        assert_eq!(certainty(&method, load, other, None), Certainty::Exact);
+        // Had the wrong one been chosen, the candidate would disagree.
+        assert_eq!(certainty(&method, load, work, None), Certainty::Approximate);
+    }
+
+    #[test]
+    fn a_described_instruction_is_exact_unless_its_state_is_described_again_and_again() {
+        let mut method = Method::default();
+        let end = method.add(&[LOCK_ADD]);
+        let work = method.describe(WORK);
+        method.add(&[INC]);
+        method.describe(OTHER);
+        for runs in 1..5 {
+            let expected = if runs < REPEATED { Certainty::Exact } else { Certainty::Approximate };
+            assert_eq!(certainty(&method, end, work, None), expected, "{runs} runs");
+            method.add(&[INC]);
+            method.describe(WORK);
+            method.add(&[INC]);
+            method.describe(OTHER);
+        }
+        method.add(&[LOAD_POLL]);
+        let poll = method.here();
+        let safepoint = method.safepoint(OTHER);
+        method.add(&[TEST_POLL, RET]);
+        assert_eq!(certainty(&method, poll, safepoint, None), Certainty::Exact, "the JVM depends on it");
+    }
+
+    #[test]
+    fn in_a_loop_with_an_owner_only_what_fits_the_owner_counts() {
+        let mut method = Method::default();
+        method.loops.insert(1, vec![8..=32]);
+        method.add(&[INC]);
+        method.describe(TASK);
+        let begin = method.here();
+        let first = method.add(&[LOCK_ADD]);
+        let own = method.describe(WORK);
+        let gap = method.add(&[INC]);
+        method.add(&[INC]);
+        method.describe(OTHER);
+        method.add(&[INC]);
+        method.describe(&[(1, 30), (9, 0)]);
+        method.add(&[LOAD_POLL]);
+        method.safepoint(&[(1, 32), (9, 0)]);
+        method.add(&[TEST_POLL, CMP]);
+        method.jump(JL, begin);
+        method.add(&[RET]);
+        assert_eq!(certainty(&method, gap, own, None), Certainty::Approximate);
+        let loops = Loops::new(&mut method).unwrap();
+        assert_eq!(certainty(&method, gap, own, Some(&loops)), Certainty::MethodCertain);
+        assert_eq!(certainty(&method, first, own, Some(&loops)), Certainty::Exact);
+    }
+
+    #[test]
+    fn in_a_loop_without_an_owner_the_methods_are_certain_if_all_of_it_names_them() {
+        for (second, expected) in [(WORK, Certainty::Exact), (OTHER, Certainty::Approximate)] {
+            let mut method = Method::default();
+            let begin = method.here();
+            let end = method.add(&[LOCK_ADD]);
+            let work = method.describe(WORK);
+            // Unrolled: the same state again and again.
+            for _ in 0..REPEATED {
+                method.add(&[CMP]);
+                method.jump(JL, begin);
+                method.add(&[INC]);
+                method.describe(second);
+                method.add(&[LOCK_ADD]);
+                method.describe(WORK);
+            }
+            method.jump(JL, begin);
+            let outside = method.add(&[INC]);
+            let after = method.describe(TASK);
+            method.add(&[RET]);
+            let loops = Loops::new(&mut method).unwrap();
+            assert_eq!(certainty(&method, end, work, Some(&loops)), expected);
+            assert_eq!(certainty(&method, outside, after, Some(&loops)), Certainty::Exact);
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_described_nothing_is_certain() {
+        let mut method = Method::default();
+        let end = method.add(&[INC, INC]);
+        method.finish();
+        assert_eq!(certainty(&method, end, 0, None), Certainty::Approximate);
+    }
+}

@@ -1,0 +1,47 @@
+//! Why stacks are plausible and not proven.
+
+use serde::{Deserialize, Serialize};
+use vouch_proof::Explanation;
+
+/// Reasons that explain no call, but concern the stack as a whole or its top frame. The report calls the others as proof
+/// calls its explanations.
+pub const FRAMES_LEFT_OUT: &str = "frames_left_out";
+pub const APPROXIMATE_TOP_FRAME: &str = "approximate_top_frame";
+pub const UNKNOWN_TOP_FRAME: &str = "unknown_top_frame";
+pub const TOP_FRAME_PUT_BACK: &str = "top_frame_put_back";
+
+/// Why samples are plausible and not proven: those with one reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlausibleReport {
+    pub samples: u64,
+    /// The time of these samples, and of those of them that have no other reason.
+    pub weight_ms: f64,
+    pub alone_ms: f64,
+}
+
+/// A reason in words that a person reads.
+pub fn reason(name: &str) -> String {
+    let words = match Explanation::of(name) {
+        Some(Explanation::NativeCaller) => "a call by native code or reflection",
+        Some(Explanation::MethodHandle | Explanation::HandleTarget) => {
+            "a call through a method handle or reflection"
+        }
+        Some(Explanation::Linkage) => "linkage of a call site",
+        Some(Explanation::ClassInit) => "a class initialiser",
+        Some(Explanation::ClassLoad) => "class loading",
+        Some(Explanation::JniEntry) => "a thread that native code started",
+        Some(Explanation::VmEntry) => "a call by the JVM itself",
+        Some(Explanation::Redefined) => "a redefined class",
+        Some(Explanation::Unloaded) => "an unloaded class",
+        Some(Explanation::NoId) => "a method without an id",
+        Some(_) => return name.replace('_', " "),
+        None => match name {
+            FRAMES_LEFT_OUT => "frames left out",
+            APPROXIMATE_TOP_FRAME => "an uncertain top method",
+            UNKNOWN_TOP_FRAME => "an unknown top frame",
+            TOP_FRAME_PUT_BACK => "a top frame that was put back",
+            _ => return name.replace('_', " "),
+        },
+    };
+    words.to_owned()
+}

@@ -1,0 +1,55 @@
+//! How the top frames of stacks are known.
+
+use serde::{Deserialize, Serialize};
+use vouch_recording::{Certainty, Recording};
+
+use crate::report::intervals_ms;
+
+/// How the top frames of proven and plausible stacks are known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct TopFrameReport {
+    pub exact: Counted,
+    /// The methods are certain, the line is not.
+    pub method_certain: Counted,
+    /// The methods on top are the best guess.
+    pub approximate: Counted,
+    /// Nothing is known of the code: it is another profiler's recording, or an old one.
+    pub not_judged: Counted,
+}
+
+/// Samples and their time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    pub samples: u64,
+    /// Null where samples stand for no time.
+    pub weight_ms: Option<f64>,
+}
+
+impl TopFrameReport {
+    pub(crate) fn of(recording: &Recording, interval_ns: u64) -> Self {
+        let sums = recording.top_frames();
+        let counted = |certainty| {
+            let (samples, weight) = sums.get(&certainty).copied().unwrap_or_default();
+            Counted { samples, weight_ms: Some(intervals_ms(weight, interval_ns)) }
+        };
+        Self {
+            exact: counted(Some(Certainty::Exact)),
+            method_certain: counted(Some(Certainty::MethodCertain)),
+            approximate: counted(Some(Certainty::Approximate)),
+            not_judged: counted(None),
+        }
+    }
+
+    /// The same where samples stand for no time.
+    #[must_use]
+    pub fn without_time(self) -> Self {
+        let counted = |Counted { samples, .. }| Counted { samples, weight_ms: None };
+        let Self { exact, method_certain, approximate, not_judged } = self;
+        Self {
+            exact: counted(exact),
+            method_certain: counted(method_certain),
+            approximate: counted(approximate),
+            not_judged: counted(not_judged),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Why stacks are plausible and not proven, by name.
+
+use std::collections::BTreeMap;
+
+use vouch_proof::Explanation;
+use vouch_recording::Certainty;
+use vouch_report::{
+    APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, float,
+};
+
+use super::recovered::Leaf;
+
+/// A set of reasons: a bit for each [`Explanation`] in its order, then one for each of the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Reasons(u32);
+
+/// The reasons that are no explanation of an edge, in the order of their bits.
+const OTHERS: [&str; 4] = [FRAMES_LEFT_OUT, APPROXIMATE_TOP_FRAME, UNKNOWN_TOP_FRAME, TOP_FRAME_PUT_BACK];
+
+impl Reasons {
+    /// Frames are missing in the stack.
+    pub const CUT: Self = Self::other(0);
+    const APPROXIMATE: Self = Self::other(1);
+    const UNKNOWN_TOP: Self = Self::other(2);
+    const PUT_BACK: Self = Self::other(3);
+
+    const fn other(at: usize) -> Self {
+        Self(1 << (Explanation::ALL.len() + at))
+    }
+
+    pub fn explained(explanation: Explanation) -> Self {
+        Self(Explanation::ALL.iter().position(|each| *each == explanation).map_or(0, |at| 1 << at))
+    }
+
+    /// What the top frame of a stack adds.
+    pub fn top(leaf: Leaf, certainty: Certainty) -> Self {
+        let by_leaf = match leaf {
+            Leaf::Lost | Leaf::Unsure => Self::UNKNOWN_TOP,
+            Leaf::PutBack => Self::PUT_BACK,
+            Leaf::Walked => Self::default(),
+        };
+        let is_guess = certainty == Certainty::Approximate && by_leaf != Self::UNKNOWN_TOP;
+        if is_guess { by_leaf.and(Self::APPROXIMATE) } else { by_leaf }
+    }
+
+    #[must_use]
+    pub fn and(self, more: Self) -> Self {
+        Self(self.0 | more.0)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn names(self) -> impl Iterator<Item = &'static str> {
+        let names = Explanation::ALL.iter().map(|explanation| explanation.name()).chain(OTHERS);
+        names.enumerate().filter(move |(at, _)| self.0 & (1 << at) != 0).map(|(_, name)| name)
+    }
+}
+
+/// The samples with each set of reasons, and their weight in intervals.
+#[derive(Debug, Default)]
+pub struct ReasonCounts(BTreeMap<u32, (u64, u64)>);
+
+impl ReasonCounts {
+    pub fn add(&mut self, reasons: Reasons, weight: u32) {
+        let (samples, sum) = self.0.entry(reasons.0).or_default();
+        *samples += 1;
+        *sum += u64::from(weight);
+    }
+
+    /// By name of the reason. A sample with several reasons counts for each of them, and for none of them alone.
+    pub fn report(&self, interval_ms: f64) -> BTreeMap<String, PlausibleReport> {
+        let mut report = BTreeMap::<String, PlausibleReport>::new();
+        for (reasons, (samples, weight)) in &self.0 {
+            let is_alone = reasons.is_power_of_two();
+            for name in Reasons(*reasons).names() {
+                let row = report.entry(name.to_owned()).or_default();
+                let weight_ms = float(*weight) * interval_ms;
+                row.samples += samples;
+                row.weight_ms += weight_ms;
+                row.alone_ms += if is_alone { weight_ms } else { 0.0 };
+            }
+        }
+        report
+    }
+}
