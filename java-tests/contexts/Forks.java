@@ -98,13 +98,13 @@ public class Forks {
             return Class.forName("java.lang.Thread$Builder").getMethod("factory").invoke(builder);
         }
 
-        /** The preview API changed its shape in JDK 25. */
+        /** The preview API changed its shape in JDK 25, and lost a method in JDK 27. */
         private static void structured(ThreadFactory threads, List<Callable<Long>> work) throws Exception {
             Class<?> type = Class.forName("java.util.concurrent.StructuredTaskScope");
             Object scope = null;
             for (Method open : type.getMethods()) {
                 if (open.getName().equals("open") && open.getParameterCount() == 2) {
-                    Object joiner = open.getParameterTypes()[0].getMethod("awaitAll").invoke(null);
+                    Object joiner = joiner(open.getParameterTypes()[0]);
                     Method with = Class.forName(type.getName() + "$Configuration").getMethod("withThreadFactory", ThreadFactory.class);
                     UnaryOperator<Object> configure = configuration -> invoked(with, configuration, threads);
                     scope = open.invoke(null, joiner, configure);
@@ -118,6 +118,14 @@ public class Forks {
             }
             type.getMethod("join").invoke(scope);
             type.getMethod("close").invoke(scope);
+        }
+
+        private static Object joiner(Class<?> type) throws Exception {
+            try {
+                return type.getMethod("awaitAll").invoke(null);
+            } catch (NoSuchMethodException e) {
+                return type.getMethod("awaitAllSuccessfulOrThrow").invoke(null);
+            }
         }
 
         private static Object invoked(Method method, Object of, Object argument) {

@@ -21,8 +21,9 @@ public class Compilers {
         Check.equal(0, weightOf(interpreted, "C2 "), "weight of C2 under -Xint");
         // Compiling all that a JVM's start needs takes seconds with C2.
         run("compiled mode", "-Xcomp", "-XX:TieredStopAtLevel=1");
-        // JDK 8 has the thread even so: its start is all that may be seen of it.
-        Check.atMost(10, weightOf(run("mode", "-XX:TieredStopAtLevel=1"), "C2 "), "weight of C2 where there is but C1");
+        // JDK 8 starts the thread of C2 all the same, which on a busy machine takes some milliseconds.
+        Run firstAlone = run("mode", "-XX:TieredStopAtLevel=1");
+        Check.atMost(0.2 * weightOf(firstAlone, "C1 "), weightOf(firstAlone, "C2 "), "weight of C2 where C1 alone compiles, beside C1's");
         run("mode", "-XX:-TieredCompilation");
     }
 

@@ -95,9 +95,15 @@ const leaves = parts.reduce((sum, over) => sum + millis(over.split('·')[1]), 0)
 check(leaves > 0.8 * hottest.self_ms && leaves <= hottest.self_ms + parts.length, `from the leaves, ${hottest.name} has ${leaves} of its own ${hottest.self_ms} ms in ${parts.length} boxes`);
 await page.uncheck('#invert');
 const first = await page.locator('#methods tbody tr').first().locator('td').allTextContents();
-check(first[2] === hottest.name, `the table begins with ${hottest.name}`);
+check(first[3] === hottest.name, `the table begins with ${hottest.name}`);
 near(first[0], hottest.self_ms, 'and its own time');
-near(first[1], hottest.total_ms, 'and its time with what it calls');
+near(first[2], hottest.total_ms, 'and its time with what it calls');
+for (const cells of await page.locator('#methods tbody tr').all()) {
+  const [, uncertain, , name] = await cells.locator('td').allTextContents();
+  const { self_ms: self, self_uncertain_ms: guess } = methods.find(method => method.name === name);
+  const expected = guess ? (100 * guess / self).toFixed(1) + ' %' : '';
+  check(uncertain === expected, `the part of ${name} that is a guess is "${expected}"`);
+}
 
 const track = await page.locator('.track canvas').nth(1).boundingBox();
 await page.mouse.move(track.x + track.width / 2, track.y + 5);
@@ -124,7 +130,7 @@ const big = JSON.parse(text.slice(from, to));
 const count = 100_000, depth = 20;
 big.names = ['<img src=x onerror=alert(1)>', ...Array.from({ length: 5000 }, (_, at) => `com.example.Class${at}.method`)];
 big.functions = { name: big.names.map((_, at) => at), kind: big.names.map(() => 'Application') };
-big.stacks = { parent: [], function: [], fate: [] };
+big.stacks = { parent: [], function: [], fate: [], uncertain: [] };
 const tops = [];
 for (let number = 0; number < count; number++) {
   // The first frames are shared, the last ones are not.
@@ -133,6 +139,7 @@ for (let number = 0; number < count; number++) {
     big.stacks.parent.push(parent);
     big.stacks.function.push(number === 0 && at === 0 ? 0 : 1 + (number * 31 + at * 7919) % 5000);
     big.stacks.fate.push(0);
+    big.stacks.uncertain.push(0);
     parent = big.stacks.parent.length - 1;
   }
   tops.push(parent);
