@@ -82,6 +82,15 @@ public class ShortThreads {
         double ofAll = run.report().threads().stream().mapToDouble(row -> row.cpuMs).sum();
         Check.atMost(run.report().cpuMs(), ofAll, "CPU time of all threads and of the process, in ms");
         lives.check("short threads");
+        // What no sample was taken of is never shown as time outside of Java. Outside they begin and end, and no more.
+        long outside = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
+            .mapToLong(track -> track.weightOf("[outside Java]")).sum();
+        Check.atMost(lives.cpuMs() - all + 0.05 * lives.cpuMs(), outside, "ms of the short threads outside of Java");
+        if (args[0].equals("timer")) {
+            long ended = run.report().unwalkedCodes().getOrDefault("thread_ended", 0L);
+            Check.atLeast(0.1 * THREADS, ended, "the trigger: threads that ended before their next sample");
+            Check.that(run.report().engineNotes().stream().anyMatch(note -> note.contains("(thread_ended)")), "a note says what has no stack");
+        }
         long inProfile = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
             .mapToLong(track -> track.samples.size()).sum();
         Check.equal(samples, inProfile, "samples of the short threads in the profile");

@@ -7,6 +7,8 @@ use crate::category::{Category, VmPart};
 pub struct Outside {
     pub name: &'static str,
     pub category: Category,
+    /// It is a Java thread, which runs Java at other times.
+    pub is_java: bool,
 }
 
 /// How the names of the garbage collectors' threads begin, on JDKs 8 to 27.
@@ -34,7 +36,7 @@ const VM: [&str; 6] =
 /// Where the time of a sample without Java frames goes.
 pub fn outside(java: bool, thread: &str) -> Outside {
     let is = |names: &[&str]| names.iter().any(|name| thread.starts_with(name));
-    let vm = |name, part| Outside { name, category: Category::Vm(part) };
+    let vm = |name, part| Outside { name, category: Category::Vm(part), is_java: java };
     if java {
         // Between its start and its first frame, or after its last.
         vm("[outside Java]", VmPart::Other)
@@ -45,7 +47,7 @@ pub fn outside(java: bool, thread: &str) -> Outside {
     } else if is(&VM) {
         vm("[VM]", VmPart::Other)
     } else {
-        Outside { name: "[native]", category: Category::Native }
+        Outside { name: "[native]", category: Category::Native, is_java: false }
     }
 }
 

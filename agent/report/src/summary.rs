@@ -54,8 +54,7 @@ impl TrustReport {
         lines.extend(
             self.meanwhile().filter(|_| events::matter(&self.run)).map(|what| format!("meanwhile {what}")),
         );
-        lines.extend(self.top_frames());
-        lines.extend(self.without_stack());
+        lines.extend(self.certainty());
         lines.extend(self.worst().map(|worst| format!("refuted {worst}")));
         lines.extend(self.checks());
         lines.extend(self.losses());
@@ -162,11 +161,14 @@ impl TrustReport {
         })
     }
 
-    /// How the top frames are known, and why stacks are plausible.
-    fn top_frames(&self) -> Option<String> {
+    /// How the top frames are known, why stacks are plausible, and what had no stack or has one by recovery alone. One line: the notes need
+    /// the others.
+    fn certainty(&self) -> Option<String> {
         let top_frame = self.top_frame_shares().map(|shares| format!("top frame {shares}"));
         let because = self.plausible_because().map(|because| format!("plausible because of {because}"));
-        let parts: Vec<String> = [top_frame, because].into_iter().flatten().collect();
+        let reasons = self.reasons().map(|reasons| format!("unwalked because: {reasons}"));
+        let parts: Vec<String> =
+            [top_frame, because, self.recovered(), reasons].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
@@ -206,13 +208,6 @@ impl TrustReport {
             .map(|(words, share)| format!("{words} {}", percent(share)))
             .collect();
         (!self.run.plausible_because.is_empty() && !parts.is_empty()).then(|| parts.join(", "))
-    }
-
-    /// What had no stack, or has one by recovery alone.
-    fn without_stack(&self) -> Option<String> {
-        let reasons = self.reasons().map(|reasons| format!("unwalked because: {reasons}"));
-        let parts: Vec<String> = [self.recovered(), reasons].into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// The time whose stacks recovery has found.

@@ -31,6 +31,8 @@ impl Reason {
     pub const UNKNOWN_STATE: Self = Self(-7);
     /// No signal came in which the stack could have been walked, and a sample was due.
     pub const NOT_SIGNALLED: Self = Self(i32::MIN + 1);
+    /// The thread ran this since its last sample, and ended or was renamed before the next one.
+    pub const THREAD_ENDED: Self = Self(i32::MIN + 5);
     /// The walk faulted, and was ended by the guard.
     pub const CRASHED: Self = Self(i32::MIN + 2);
     /// So many walks had crashed that there are to be no more.
@@ -67,6 +69,7 @@ impl Reason {
             Self(-10) => "safepoint",
             Self::NO_JAVA_THREAD => "no_Java_thread",
             Self::NOT_SIGNALLED => "not_signalled",
+            Self::THREAD_ENDED => "thread_ended",
             Self::CRASHED => "crashed",
             Self::STOPPED => "stopped",
             Self::NO_ROOM => "no_room",
@@ -90,6 +93,7 @@ impl Reason {
             Self(-10) => "at a safepoint",
             Self::UNKNOWN_STATE => "nobody knows what it did",
             Self::NOT_SIGNALLED => "it was due, and no signal came",
+            Self::THREAD_ENDED => "its thread ended before the next sample",
             Self::CRASHED => "the walk faulted",
             Self::STOPPED => "walking was stopped",
             Self::NO_ROOM => "its stack for signals has no room for a walk",
@@ -100,7 +104,7 @@ impl Reason {
 
 impl Reason {
     /// All that have a name of their own, and one of those that have none.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::NO_JAVA_THREAD,
         Self::NO_JAVA_FRAME,
         Self(-1),
@@ -114,6 +118,7 @@ impl Reason {
         Self(-9),
         Self(-10),
         Self::NOT_SIGNALLED,
+        Self::THREAD_ENDED,
         Self::CRASHED,
         Self::STOPPED,
         Self::NO_ROOM,

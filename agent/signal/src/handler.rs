@@ -170,7 +170,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     };
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
-    let (walked, carried) = walk(sampler, slot, &mut sample, number, (at.pc, context));
+    let (walked, carried) = walk(sampler, slot, &mut sample, number, (cause, at.pc, context));
     let serial = slot.map_or(0, Slot::serial);
     let (context, trace) = slot.map_or((0, [0; 3]), |slot| purpose_of(slot, carried));
     // By the CPU clock: a handler may be preempted like anything else.
@@ -183,9 +183,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         rest(sampler, slot, now, (took, sample.words()));
     }
     let took = u32::try_from(took).unwrap_or(u32::MAX);
-    // Who signals itself may hold what the witness' questions need.
-    let may_stay = walked && !matches!(cause, Cause::Own);
-    let asked = may_stay && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
+    let asked = walked && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
     let witnessed = slot.filter(|_| asked && take_wish(sampler));
     let head = Head {
         time,
@@ -257,13 +255,11 @@ fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u
     }
 }
 
-/// A sample to be written. One that a thread owes at its end cannot come later, and a thread that ends is not deep (one that leaves the filter by
-/// a new name may be, and its stack is cut): where there is no room for the longest it gets what a short one needs, which nearly always fits
-/// behind the long ones.
+/// A sample to be written. One that a thread owes at its end has no stack and cannot come later: it claims what a short one needs, for which there
+/// is nearly always room.
 fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, 'static>> {
-    let of_depth = |depth| Some(Sample::new(sampler.outlet.claim(tid, sampler.longest(depth))?, depth));
-    let sample = of_depth(sampler.depth);
-    if sample.is_none() && matches!(cause, Cause::Own) { of_depth(sampler.depth.min(SHORT)) } else { sample }
+    let depth = if matches!(cause, Cause::Own) { sampler.depth.min(SHORT) } else { sampler.depth };
+    Some(Sample::new(sampler.outlet.claim(tid, sampler.longest(depth))?, depth))
 }
 
 /// What the sample weighs; `None` if it comes before anything is due.
@@ -321,8 +317,13 @@ fn walk(
     slot: Option<&Slot>,
     sample: &mut Sample<'_, '_>,
     number: u64,
-    (pc, context): (usize, *mut c_void),
+    (cause, pc, context): (&Cause, usize, *mut c_void),
 ) -> (bool, u64) {
+    if matches!(cause, Cause::Own) {
+        // What it ran is over: the stack of this moment would be taken for it.
+        sample.add(Err(Reason::THREAD_ENDED), None, Origin::FIRST, pc);
+        return (false, 0);
+    }
     let told = Cell::default();
     // SAFETY: the context is the kernel's.
     let subject = match unsafe { subject(slot, context, &told) } {

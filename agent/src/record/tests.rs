@@ -215,6 +215,18 @@ fn what_was_due_without_a_signal_is_recorded_without_a_stack() {
 }
 
 #[test]
+fn what_a_thread_ran_before_its_end_is_unwalked_if_it_ran_java_and_outside_if_not() {
+    let mut bench = Bench::new();
+    bench.publish(&Head { weight: 3, ..bench.head(10) }, &[Err(Reason::THREAD_ENDED)]);
+    bench.publish(&Head { tid: 7, serial: 0, weight: 2, ..bench.head(20) }, &[Err(Reason::THREAD_ENDED)]);
+    bench.drain();
+    assert_eq!((bench.tally().weight.unwalked, bench.tally().weight.outside), (3, 2));
+    assert_eq!(bench.recorder.thread_ended(), (3, 5));
+    let ended = "main: [no stack: its thread ended before the next sample] 3";
+    assert_eq!(bench.shown(), [ended, "thread 7: [native] 2"]);
+}
+
+#[test]
 fn each_sample_goes_to_the_name_that_its_thread_had_then() {
     let mut bench = Bench::new();
     bench.registry.renamed((TID, bench.serial), "request", 100);

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use once_cell::sync::Lazy;
 use vouch_formats::{Identity, Meta};
-use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float, grouped};
+use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float, grouped, percent};
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_walk::recover;
 
 use super::{Moment, Session, command_line};
 use crate::clock::{nanos, seconds};
 use crate::contexts::{contexts, published};
-use crate::engine::Choice;
+use crate::engine::{Choice, Engine};
 use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
@@ -165,8 +165,22 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
     let rested = session.rig.counters().rested.load(Relaxed);
     if rested > 0 {
         notes.push(format!(
-            "walks were dear: {rested} signals were passed over, so that walking takes a tenth of a thread's time at most; later samples weigh \
-             more for it"
+            "stack walks were slow: skipped {rested} signals to keep walking below 10 % of a thread's CPU time (later samples \
+             carry their weight)"
+        ));
+    }
+    let (ended, all) = session.recorder.thread_ended();
+    // Of less nobody need read.
+    if ended * 100 > all {
+        let remedy = match session.plan.choice.engine {
+            Engine::Perf { .. } => "a shorter interval= loses less of them",
+            _ => {
+                "engine=perf loses less of them, where it is allowed (vouch doctor), and so does a shorter interval="
+            }
+        };
+        notes.push(format!(
+            "{} of the time has no stack, since its threads ended before their next sample (thread_ended): {remedy}",
+            percent(100.0 * float(ended) / float(all))
         ));
     }
     let sharing = session.recorder.threads_shared();
@@ -179,8 +193,8 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
     let crowded = session.rig.counters().crowded.load(Relaxed);
     if crowded > 0 {
         notes.push(format!(
-            "the agent could not read samples as fast as they came: {crowded} signals were passed over, later samples weigh more for it; a \
-             smaller depth= or a longer interval= makes it less to read"
+            "the agent could not read samples as fast as they came: skipped {crowded} signals (later samples carry their \
+             weight); a smaller depth= or a longer interval= leaves less to read"
         ));
     }
     if let Some((how, every)) = session.plan.options.break_walker {
