@@ -40,7 +40,9 @@ pub fn take() -> Result<(), String> {
         Owner::Nobody => {}
         Owner::Another => {
             return Err(
-                "SIGPROF is taken: another profiler, or the program, has a handler for it in this JVM; use one at a time".to_owned(),
+                "SIGPROF is taken: another profiler or the program has a handler for it in this JVM, and some profilers \
+                 leave theirs when they end; use one profiler at a time, and restart the JVM if the other one has ended"
+                    .to_owned(),
             );
         }
     }

@@ -115,7 +115,7 @@ fn plausible(reasons: &Value, all_ms: Option<f64>) -> Option<String> {
     let reasons = BTreeMap::<String, PlausibleReport>::deserialize(reasons).ok()?;
     let mut rows: Vec<(&String, &PlausibleReport)> = reasons.iter().collect();
     rows.sort_by_key(|(_, row)| Reverse(row.samples));
-    let mut text = "\nplausible and not proven because of (a stack may have several reasons):\n".to_owned();
+    let mut text = "\nwhy stacks are plausible, not proven (a stack may have several reasons):\n".to_owned();
     for (name, PlausibleReport { samples, weight_ms, .. }) in &rows {
         let share = all_ms.map_or_else(String::new, |all| percent(100.0 * weight_ms / all));
         let _ = writeln!(text, "{samples:>15}  {share:>7}  {} ({name})", plain(&reason(name)));

@@ -61,7 +61,7 @@ public class Attached {
                 // A name that was asked for before there was an agent is none.
                 continue;
             }
-            if (sample.leaf().fate().equals("proven")) {
+            if (sample.leaf().holds()) {
                 boolean byCopy = said.equals("copy of " + name);
                 Check.that(byCopy || said.equals(name), "context of " + sample + ": " + said);
                 Check.that(sample.has(byCopy ? "Attached$Copy.run" : "Attached$Service$Same.run"), "work in " + sample);

@@ -31,7 +31,7 @@ public class Loops {
         long inside = 0;
         long behind = 0;
         for (Sample sample : run.profile().samples()) {
-            if (!sample.leaf().fate().equals("proven")) {
+            if (!sample.leaf().holds()) {
                 continue;
             }
             if (sample.has("Loops$Program.inside")) {

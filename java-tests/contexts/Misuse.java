@@ -53,7 +53,7 @@ public class Misuse {
             String function = "Misuse$Program." + one.getKey();
             long seen = 0;
             for (Sample sample : run.profile().samples()) {
-                if (sample.leaf().fate().equals("proven") && sample.has(function)) {
+                if (sample.leaf().holds() && sample.has(function)) {
                     Check.equal(one.getValue(), sample.says("name"), one.getKey() + ": name in " + sample);
                     seen++;
                 }

@@ -39,7 +39,7 @@ public class OfThePage {
         long stores = 0;
         long fetches = 0;
         for (Sample sample : run.profile().samples()) {
-            if (sample.leaf().fate().equals("proven") && sample.has("FileServer.serve") && sample.says("user") != null) {
+            if (sample.leaf().holds() && sample.has("FileServer.serve") && sample.says("user") != null) {
                 stores += sample.says("action").equals("store") ? sample.weight : 0;
                 fetches += sample.says("action").equals("fetch") ? sample.weight : 0;
             }

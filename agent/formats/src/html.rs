@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
-use vouch_recording::{Certainty, Fate, Id, Recording, StackRow};
+use vouch_recording::{Certainty, Fate, Id, Leaf, Recording, StackRow};
 use vouch_report::{RefutationReport, readable};
 
 use crate::categories::name;
@@ -150,8 +150,9 @@ impl Serialize for Stacks<'_> {
         let fates = || rows.iter().map(|stack| place(self.0.fate_of(frame(stack))));
         table.serialize_field("fate", &Column(fates))?;
         let uncertain = |stack: &StackRow| {
-            let top_frame = frame(stack).leaf.and_then(|leaf| leaf.top_frame);
-            u8::from(top_frame == Some(Certainty::Approximate))
+            let is_guess =
+                |leaf: Leaf| leaf.fate == Fate::Plausible && leaf.top_frame == Some(Certainty::Approximate);
+            u8::from(frame(stack).leaf.is_some_and(is_guess))
         };
         table.serialize_field("uncertain", &Column(|| rows.iter().map(uncertain)))?;
         table.end()

@@ -107,6 +107,10 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     // What was counted may be of another moment, or of more than there is.
     run.unwalked = unwalked(&recording);
     run.refuted = refuted(&recording);
+    if !found.is_ended || found.damage().is_some() {
+        // Of what came later nothing says why.
+        run.plausible_because.clear();
+    }
     run.engine_notes.extend(found.damage());
     meta.report = TrustReport::of(&recording, run);
     Ok(Recovered { recording, meta, found })

@@ -32,6 +32,18 @@ pub fn certainty(
         Some((before, next)) => [before, next],
         None => sides(nmethod, charged_end),
     };
+    // Control may come from elsewhere between the run before and the instruction.
+    let is_joined =
+        |loops: &Loops| match (candidates, after.checked_sub(1).and_then(|before| nmethod.end(before))) {
+            ([Some(_), None], Some(end)) if !is_end(after) => {
+                !loops.is_one_block(end.wrapping_sub(1), charged_end.wrapping_sub(1))
+            }
+            _ => false,
+        };
+    let candidates = match loops {
+        Some(loops) if is_joined(loops) => [candidates[0], Some(after)],
+        _ => candidates,
+    };
     let is_uniform = loops.and_then(|loops| loops.is_uniform(charged_end));
     // In a loop with an owner, or with one method alone, a repeated state is that of an unrolled loop.
     let is_known = in_loop || is_uniform == Some(true);
@@ -174,6 +186,36 @@ mod tests {
             assert_eq!(certainty(&method, end, work, Some(&loops)), expected);
             assert_eq!(certainty(&method, outside, after, Some(&loops)), Certainty::Exact);
         }
+    }
+
+    #[test]
+    fn where_control_may_come_from_elsewhere_the_run_before_is_not_enough() {
+        let mut method = Method::default();
+        let over = method.jump(JL, 0);
+        method.add(&[LOCK_ADD]);
+        let work = method.describe(WORK);
+        let before = method.add(&[INC]);
+        method.patch(over, before);
+        let end = method.add(&[INC]);
+        method.add(&[RET, INC]);
+        method.describe(OTHER);
+        assert_eq!(certainty(&method, end, work, None), Certainty::Exact);
+        let loops = Loops::new(&mut method).unwrap();
+        assert_eq!(certainty(&method, before, work, Some(&loops)), Certainty::Exact);
+        assert_eq!(certainty(&method, end, work, Some(&loops)), Certainty::Approximate);
+    }
+
+    #[test]
+    fn a_loop_in_which_nothing_is_described_is_not_certain() {
+        let mut method = Method::default();
+        method.add(&[LOCK_ADD]);
+        let work = method.describe(WORK);
+        let begin = method.here();
+        let end = method.add(&[INC]);
+        method.jump(JL, begin);
+        method.add(&[RET]);
+        let loops = Loops::new(&mut method).unwrap();
+        assert_eq!(certainty(&method, end, work, Some(&loops)), Certainty::Approximate);
     }
 
     #[test]

@@ -101,6 +101,11 @@ impl Loops {
         }
     }
 
+    /// True if two instructions, by their addresses, are in one basic block.
+    pub(crate) fn is_one_block(&self, one: usize, other: usize) -> bool {
+        self.flow.block_at(one).is_some_and(|block| self.flow.block_at(other) == Some(block))
+    }
+
     /// Whether all descriptions in the innermost loop around an instruction name the same methods; `None` if it is in no loop.
     pub(crate) fn is_uniform(&self, charged_end: usize) -> Option<bool> {
         let block = charged_end.checked_sub(1).and_then(|at| self.flow.block_at(at))?;
@@ -132,12 +137,12 @@ fn joined<'p>(mut polls: impl Iterator<Item = &'p Poll>) -> Option<(usize, Owner
 /// What a PcDesc says, and where it ends; `None` if it describes nothing.
 type Point = Option<(usize, DebugPoint)>;
 
-/// True if all descriptions in a loop name the same methods.
+/// True if all descriptions in a loop name the same methods, and there are some.
 fn is_uniform(body: &Loop, points: &[Point], blocks: &[Option<usize>]) -> bool {
     let inside =
         points.iter().zip(blocks).filter(|(_, block)| block.is_some_and(|block| body.contains(block)));
     let mut points = inside.filter_map(|(point, _)| point.as_ref().map(|(_, point)| point));
-    points.next().is_none_or(|first| points.all(|point| point.has_methods_of(first)))
+    points.next().is_some_and(|first| points.all(|point| point.has_methods_of(first)))
 }
 
 /// The owners of loops.

@@ -28,6 +28,7 @@ impl TrustReport {
     pub fn taken_by(mut self, clock: Option<Clock>, event: Option<String>) -> Self {
         if event.is_some() {
             self.weight_ms = None;
+            self.top_frame = self.top_frame.without_time();
             self.contexts.without_ms = None;
             self.threads.iter_mut().for_each(|thread| thread.sampled_ms = None);
         }

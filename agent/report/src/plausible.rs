@@ -34,7 +34,11 @@ pub fn reason(name: &str) -> String {
         Some(Explanation::Redefined) => "a redefined class",
         Some(Explanation::Unloaded) => "an unloaded class",
         Some(Explanation::NoId) => "a method without an id",
-        Some(_) => return name.replace('_', " "),
+        Some(Explanation::Compilation) => "class loading by a compiler",
+        Some(Explanation::ImplicitException) => "an exception that the JVM threw",
+        Some(Explanation::Finaliser) => "registration of a finaliser",
+        Some(Explanation::Inherited) => "an inherited static method",
+        Some(Explanation::Unread) => "unread bytecode",
         None => match name {
             FRAMES_LEFT_OUT => "frames left out",
             APPROXIMATE_TOP_FRAME => "an uncertain top method",

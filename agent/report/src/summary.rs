@@ -165,7 +165,8 @@ impl TrustReport {
     /// the others.
     fn certainty(&self) -> Option<String> {
         let top_frame = self.top_frame_shares().map(|shares| format!("top frame {shares}"));
-        let because = self.plausible_because().map(|because| format!("plausible because of {because}"));
+        let because =
+            self.plausible_because().map(|because| format!("plausible (of all time) because of {because}"));
         let reasons = self.reasons().map(|reasons| format!("unwalked because: {reasons}"));
         let parts: Vec<String> =
             [top_frame, because, self.recovered(), reasons].into_iter().flatten().collect();
@@ -194,8 +195,12 @@ impl TrustReport {
     fn plausible_because(&self) -> Option<String> {
         const SHOWN: usize = 3;
         let all = self.weights().sum();
-        let mut alone: Vec<(String, f64)> =
-            self.run.plausible_because.iter().map(|(name, row)| (reason(name), row.alone_ms)).collect();
+        // Some reasons have the same words.
+        let mut by_words = BTreeMap::<String, f64>::new();
+        for (name, row) in &self.run.plausible_because {
+            *by_words.entry(reason(name)).or_default() += row.alone_ms;
+        }
+        let mut alone: Vec<(String, f64)> = by_words.into_iter().collect();
         let several = self.weights().plausible - alone.iter().map(|(_, alone_ms)| alone_ms).sum::<f64>();
         alone.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         let others: f64 = alone.iter().skip(SHOWN).map(|(_, alone_ms)| alone_ms).sum();

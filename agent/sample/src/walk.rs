@@ -31,7 +31,7 @@ impl Reason {
     pub const UNKNOWN_STATE: Self = Self(-7);
     /// No signal came in which the stack could have been walked, and a sample was due.
     pub const NOT_SIGNALLED: Self = Self(i32::MIN + 1);
-    /// The thread ran this since its last sample, and ended or was renamed before the next one.
+    /// The thread ran this since its last sample, and ended or left the recording before the next one.
     pub const THREAD_ENDED: Self = Self(i32::MIN + 5);
     /// The walk faulted, and was ended by the guard.
     pub const CRASHED: Self = Self(i32::MIN + 2);
@@ -93,7 +93,7 @@ impl Reason {
             Self(-10) => "at a safepoint",
             Self::UNKNOWN_STATE => "nobody knows what it did",
             Self::NOT_SIGNALLED => "it was due, and no signal came",
-            Self::THREAD_ENDED => "its thread ended before the next sample",
+            Self::THREAD_ENDED => "its thread ended, or left the recording, before the next sample",
             Self::CRASHED => "the walk faulted",
             Self::STOPPED => "walking was stopped",
             Self::NO_ROOM => "its stack for signals has no room for a walk",

@@ -155,7 +155,9 @@ impl TopFrames {
         let certainty = index.map_or(Certainty::Approximate, |index| {
             vouch_machine::certainty(&nmethod, site.charged_end(), index, loops)
         });
-        let neighbour_differs = index.is_some_and(|index| nmethod.neighbour_differs(index));
+        let is_ambiguous = |index: &usize| !nmethod.is_safepoint(*index, site.charged_end());
+        let neighbour_differs =
+            index.filter(is_ambiguous).is_some_and(|index| nmethod.neighbour_differs(index));
         Some(Decision { code, found, right, certainty, neighbour_differs, with_loops })
     }
 
@@ -205,13 +207,15 @@ impl Compiled<'_> {
     fn right(&self, site: Site, loops: Option<&Loops>) -> Option<usize> {
         let charged_end = site.charged_end();
         let mut index = local(self, charged_end)?;
-        let is_certain = || {
-            self.end(index) == Some(charged_end) && self.point(index).is_some_and(|point| point.at_safepoint)
-        };
-        if let Some(loops) = loops.filter(|_| !is_certain()) {
+        if let Some(loops) = loops.filter(|_| !self.is_safepoint(index, charged_end)) {
             index = loops.correct(charged_end, index);
         }
         Some(index)
+    }
+
+    /// True if a PcDesc describes a safepoint at this address.
+    fn is_safepoint(&self, index: usize, charged_end: usize) -> bool {
+        self.end(index) == Some(charged_end) && self.point(index).is_some_and(|point| point.at_safepoint)
     }
 
     /// True if the run before or after that of a PcDesc has other methods.

@@ -65,7 +65,7 @@ impl Recorder {
                 && second.answer.is_err_and(|why| !why.is_in_java());
             if taken.answer.is_err() && !no_java || refuted && second.answer.is_ok() && !other_refuted {
                 swap(frames, &mut other);
-                is_asgct_alone = taken.answer.is_err_and(Reason::is_in_java);
+                is_asgct_alone = taken.answer.is_ok() || taken.answer.is_err_and(Reason::is_in_java);
                 (taken, refuted) = (second, other_refuted);
             }
             self.other = other;

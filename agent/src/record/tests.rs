@@ -222,7 +222,7 @@ fn what_a_thread_ran_before_its_end_is_unwalked_if_it_ran_java_and_outside_if_no
     bench.drain();
     assert_eq!((bench.tally().weight.unwalked, bench.tally().weight.outside), (3, 2));
     assert_eq!(bench.recorder.thread_ended(), (3, 5));
-    let ended = "main: [no stack: its thread ended before the next sample] 3";
+    let ended = "main: [no stack: its thread ended, or left the recording, before the next sample] 3";
     assert_eq!(bench.shown(), [ended, "thread 7: [native] 2"]);
 }
 

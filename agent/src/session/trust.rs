@@ -173,13 +173,11 @@ fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
     // Of less nobody need read.
     if ended * 100 > all {
         let remedy = match session.plan.choice.engine {
-            Engine::Perf { .. } => "a shorter interval= loses less of them",
-            _ => {
-                "engine=perf loses less of them, where it is allowed (vouch doctor), and so does a shorter interval="
-            }
+            Engine::Perf { .. } => "a shorter interval= loses less of this time",
+            _ => "engine=perf loses less of this time, where it is allowed (vouch doctor)",
         };
         notes.push(format!(
-            "{} of the time has no stack, since its threads ended before their next sample (thread_ended): {remedy}",
+            "{} of the time has no stack, since its threads ended, or left the recording, before their next sample (thread_ended): {remedy}",
             percent(100.0 * float(ended) / float(all))
         ));
     }

@@ -249,8 +249,8 @@ impl Live {
         self.pay_what_is_due(tid, java, arming);
     }
 
-    /// The same of a thread whose engine goes on. Not for one that is in the midst of something: the stack would be of this moment, and the
-    /// weight of all that it has done since its last sample.
+    /// The same of a thread whose engine goes on. What it did since its last sample gets no stack, so this is not for a thread that is in the
+    /// midst of something.
     pub fn pay_so_far(&mut self, tid: u32, java: bool, arming: &mut Arming) {
         let Some(slot) = self.slot.filter(|slot| self.armed.is_some() && slot.beginning().is_none()) else {
             return;

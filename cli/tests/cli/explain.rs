@@ -61,7 +61,7 @@ fn the_list_also_says_why_stacks_are_plausible() {
         "approximate_top_frame": { "samples": 9, "weight_ms": 20.0, "alone_ms": 18.0 },
     });
     let text = good(&explain(&file("plausible", report.to_string().as_bytes()), None));
-    let (refutations, reasons) = text.split_once("\nplausible and not proven because of").unwrap();
+    let (refutations, reasons) = text.split_once("\nwhy stacks are plausible, not proven").unwrap();
     assert!(refutations.contains("shop.Item.price"), "{text}");
     let rows: Vec<Vec<&str>> = reasons.lines().skip(1).map(|row| row.split_whitespace().collect()).collect();
     assert_eq!(rows[0].join(" "), "9 10.0 % an uncertain top method (approximate_top_frame)");

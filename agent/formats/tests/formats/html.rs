@@ -43,11 +43,13 @@ fn a_stack_whose_top_method_is_a_guess_is_marked() {
     let mut recording = Recording::new();
     let plain = stack(&mut recording, &["main"]);
     let func = recording.frames().get(recording.stacks().get(plain).frame).func;
-    for top_frame in Certainty::ALL.map(Some) {
-        let leaf = recording.leaf_frame(func, None, Leaf { fate: Fate::Plausible, top_frame });
-        recording.stack(None, leaf);
+    for fate in [Fate::Plausible, Fate::Refuted] {
+        for top_frame in Certainty::ALL.map(Some) {
+            let leaf = recording.leaf_frame(func, None, Leaf { fate, top_frame });
+            recording.stack(None, leaf);
+        }
     }
-    assert_eq!(data(&page(&recording))["stacks"]["uncertain"], serde_json::json!([0, 0, 0, 1]));
+    assert_eq!(data(&page(&recording))["stacks"]["uncertain"], serde_json::json!([0, 0, 0, 1, 0, 0, 0]));
 }
 
 #[test]

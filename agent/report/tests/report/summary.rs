@@ -83,7 +83,7 @@ fn the_summary_says_how_top_frames_are_known_and_why_stacks_are_plausible() {
     ]
     .into();
     let summary = report.summary(Files::default());
-    let expected = "; plausible because of an uncertain top method 7.1 %, a call by native code or reflection 3.6 %, \
+    let expected = "; plausible (of all time) because of an uncertain top method 7.1 %, a call by native code or reflection 3.6 %, \
                     class loading 0.9 %, other reasons 0.9 %, several reasons 1.8 %\n";
     assert!(summary.contains(expected), "{summary}");
 }

@@ -37,6 +37,11 @@ public final class Frame {
         return subcategory.split(",")[0];
     }
 
+    /** The samples with this leaf are proven or plausible. Which inlined method is on top may be a guess, its callers are none. */
+    public boolean holds() {
+        return fate().equals("proven") || fate().equals("plausible");
+    }
+
     /** A frame of a stack that stands apart: it has all that a frame has, but for its category. */
     public boolean isRefuted() {
         return category.equals("Refuted");
