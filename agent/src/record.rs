@@ -4,6 +4,7 @@
 
 mod accounts;
 mod agreement;
+mod by_proof;
 mod carried;
 mod contexts;
 mod events;
@@ -46,19 +47,17 @@ use crate::events::Rows;
 use crate::jvm::{CodeAt, Jvm, Site};
 use crate::options::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
-use crate::witness::{Account, Witness};
+use crate::witness::Witness;
 use accounts::Taken;
 use agreement::Agreement;
 use contexts::Met;
 use names::Names;
-use offences::{Contradiction, Disputed};
-use reasons::{ReasonCounts, Reasons};
-use recovered::{Leaf, Recovered};
+use reasons::ReasonCounts;
+use recovered::Recovered;
 use room::Room;
-use show::{Judged, Shown};
+use show::Shown;
 use tracks::Tracks;
-use tree::Standing;
-use walks::{Placed, Walks, fate};
+use walks::Walks;
 
 pub use events::Still;
 pub use recovered::Began;
@@ -73,43 +72,6 @@ pub struct Powers {
     pub proof: BTreeMap<String, Power>,
     /// By whom, in those that were witnessed.
     pub witness: BTreeMap<String, WitnessPower>,
-}
-
-/// A walk in its place, and how far it stands by proof alone.
-#[derive(Debug, Clone, Copy)]
-struct ByProof {
-    placed: Placed,
-    standing: Standing,
-    leaf: Leaf,
-    /// How the top frame is known.
-    certainty: Certainty,
-    /// Where the walk is cut.
-    cut: Option<Cut>,
-}
-
-impl ByProof {
-    fn fate(self) -> Fate {
-        self.limited(fate(self.standing))
-    }
-
-    /// What a stack is worth with this top frame, which all else makes worth so much.
-    fn limited(self, fate: Fate) -> Fate {
-        if fate == Fate::Proven && !self.top_reasons().is_empty() { Fate::Plausible } else { fate }
-    }
-
-    fn top_reasons(self) -> Reasons {
-        Reasons::top(self.leaf, self.certainty)
-    }
-
-    /// How the top frame is known, also where the walk did not begin with it.
-    fn top_certainty(self) -> Certainty {
-        match self.leaf {
-            Leaf::Walked => self.certainty,
-            // Where in it the thread was is not known.
-            Leaf::PutBack => self.certainty.min(Certainty::MethodCertain),
-            Leaf::Lost | Leaf::Unsure => Certainty::Approximate,
-        }
-    }
 }
 
 /// How GetStackTrace is asked what the thread of a sample began with; `None` if it stands too deep to be asked about.
@@ -445,90 +407,5 @@ impl Recorder {
         let Self { walks, witness, meant, .. } = self;
         let walk = Stack { frames: meant, cut };
         walks.refutes(walk, head.serial, against, jvm, asking_root(witness, head, walk))
-    }
-
-    /// How far the walk at hand stands by proof alone.
-    fn judge(
-        &mut self,
-        head: &Head,
-        (began, certainty): (Began, Certainty),
-        cut: Option<Cut>,
-        jvm: &mut dyn Jvm,
-    ) -> ByProof {
-        let Self { recording, witness, walks, names, meant, .. } = self;
-        let walk = Stack { frames: meant, cut };
-        let placed = walks.place(walk, head.time, recording, names, jvm);
-        walks.count_edges(placed);
-        let standing = walks.judge(placed, head.serial, jvm, asking_root(witness, head, walk));
-        ByProof { placed, standing, leaf: began.leaf(), certainty, cut }
-    }
-
-    /// Fate and stack of the walk at hand.
-    fn java_stack(
-        &mut self,
-        head: &Head,
-        by_proof: ByProof,
-        account: Option<Account>,
-        track: ThreadId,
-        jvm: &mut dyn Jvm,
-    ) -> (Fate, StackId) {
-        let Self { recording, witness, walks, names, shown, plausible, meant, .. } = self;
-        let ByProof { placed, leaf, cut, .. } = by_proof;
-        let walk = meant.as_slice();
-        if let Some(account) = &account {
-            witness.compared(by_proof.fate(), account);
-        }
-        let against = match (account, placed.leaf) {
-            (Some(account), _) if account.differs => Some(Contradiction::new(&account, jvm)),
-            (Some(account), Some(node)) if !walks.tree.get(node).cut => {
-                walks.pairs.add(node, walk, &account, jvm);
-                None
-            }
-            _ => None,
-        };
-        // Whatever proof says: the JVM itself says otherwise.
-        let standing = match &against {
-            Some(against) => walks.offences.contradicted(walk, against),
-            None => by_proof.standing,
-        };
-        let refuted = match standing {
-            Standing::Refuted(offence) => {
-                let stack = Disputed { walk: Stack { frames: walk, cut }, witness: against.as_ref() };
-                let how = walks.offences.count(offence, track, stack, recording, &mut walks.prover, jvm);
-                Some((offence, how))
-            }
-            Standing::Proven | Standing::Explained(_) => None,
-        };
-        let fate = by_proof.limited(fate(standing));
-        if let Standing::Proven | Standing::Explained(_) = standing
-            && fate == Fate::Plausible
-        {
-            let reasons = match standing {
-                Standing::Explained(reasons) => reasons,
-                Standing::Proven | Standing::Refuted(_) => Reasons::default(),
-            };
-            plausible.add(reasons.and(by_proof.top_reasons()), head.weight);
-        }
-        let lost = leaf == Leaf::Lost;
-        let stack = match placed.leaf {
-            Some(leaf) => {
-                let parts = against.as_ref().and_then(|against| against.parts(walk));
-                let refuted = refuted.map(|(offence, _)| offence);
-                let leaf_row = vouch_recording::Leaf { fate, top_frame: Some(by_proof.top_certainty()) };
-                shown.stack(
-                    Judged { leaf, lost, shown: leaf_row, refuted, parts },
-                    walks,
-                    recording,
-                    names,
-                    jvm,
-                )
-            }
-            None => recording.stand_in(None, "[no frames]", Category::NoStack),
-        };
-        if let Some((_, how)) = refuted {
-            let Head { time: time_ns, weight, .. } = *head;
-            recording.refuted(track, vouch_recording::Refuted { time_ns, stack, weight, how });
-        }
-        (fate, stack)
     }
 }

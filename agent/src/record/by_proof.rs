@@ -1,0 +1,136 @@
+//! How far a sample's stack stands: by proof, by its top frame, and by its witness, which has the last word.
+
+use vouch_recording::{Category, Certainty, Fate, StackId, ThreadId};
+use vouch_sample::{Cut, Head, Stack};
+
+use super::offences::{Contradiction, Disputed};
+use super::reasons::Reasons;
+use super::recovered::{Began, Leaf};
+use super::show::Judged;
+use super::tree::Standing;
+use super::walks::{Placed, fate};
+use super::{Recorder, asking_root};
+use crate::jvm::Jvm;
+use crate::witness::Account;
+
+/// A walk in its place, and how far it stands by proof alone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByProof {
+    placed: Placed,
+    standing: Standing,
+    leaf: Leaf,
+    /// How the top frame is known.
+    certainty: Certainty,
+    /// Where the walk is cut.
+    cut: Option<Cut>,
+}
+
+impl ByProof {
+    fn fate(self) -> Fate {
+        self.limited(fate(self.standing))
+    }
+
+    /// What a stack is worth with this top frame, which all else makes worth so much.
+    fn limited(self, fate: Fate) -> Fate {
+        if fate == Fate::Proven && !self.top_reasons().is_empty() { Fate::Plausible } else { fate }
+    }
+
+    fn top_reasons(self) -> Reasons {
+        Reasons::top(self.leaf, self.certainty)
+    }
+
+    /// How the top frame is known, also where the walk did not begin with it.
+    fn top_certainty(self) -> Certainty {
+        match self.leaf {
+            Leaf::Walked => self.certainty,
+            // Where in it the thread was is not known.
+            Leaf::PutBack => self.certainty.min(Certainty::MethodCertain),
+            Leaf::Lost | Leaf::Unsure => Certainty::Approximate,
+        }
+    }
+}
+
+impl Recorder {
+    /// How far the walk at hand stands by proof alone.
+    pub(super) fn judge(
+        &mut self,
+        head: &Head,
+        (began, certainty): (Began, Certainty),
+        cut: Option<Cut>,
+        jvm: &mut dyn Jvm,
+    ) -> ByProof {
+        let Self { recording, witness, walks, names, meant, .. } = self;
+        let walk = Stack { frames: meant, cut };
+        let placed = walks.place(walk, head.time, recording, names, jvm);
+        walks.count_edges(placed);
+        let standing = walks.judge(placed, head.serial, jvm, asking_root(witness, head, walk));
+        ByProof { placed, standing, leaf: began.leaf(), certainty, cut }
+    }
+
+    /// Fate and stack of the walk at hand.
+    pub(super) fn java_stack(
+        &mut self,
+        head: &Head,
+        by_proof: ByProof,
+        account: Option<Account>,
+        track: ThreadId,
+        jvm: &mut dyn Jvm,
+    ) -> (Fate, StackId) {
+        let Self { recording, witness, walks, names, shown, plausible, meant, .. } = self;
+        let ByProof { placed, leaf, cut, .. } = by_proof;
+        let walk = meant.as_slice();
+        if let Some(account) = &account {
+            witness.compared(by_proof.fate(), account);
+        }
+        let against = match (account, placed.leaf) {
+            (Some(account), _) if account.differs => Some(Contradiction::new(&account, jvm)),
+            (Some(account), Some(node)) if !walks.tree.get(node).cut => {
+                walks.pairs.add(node, walk, &account, jvm);
+                None
+            }
+            _ => None,
+        };
+        // Whatever proof says: the JVM itself says otherwise.
+        let standing = match &against {
+            Some(against) => walks.offences.contradicted(walk, against),
+            None => by_proof.standing,
+        };
+        let refuted = match standing {
+            Standing::Refuted(offence) => {
+                let stack = Disputed { walk: Stack { frames: walk, cut }, witness: against.as_ref() };
+                let how = walks.offences.count(offence, track, stack, recording, &mut walks.prover, jvm);
+                Some((offence, how))
+            }
+            Standing::Proven | Standing::Explained(_) => None,
+        };
+        let fate = by_proof.limited(fate(standing));
+        if fate == Fate::Plausible {
+            let explained = match standing {
+                Standing::Explained(reasons) => reasons,
+                Standing::Proven | Standing::Refuted(_) => Reasons::default(),
+            };
+            plausible.add(explained.and(by_proof.top_reasons()), head.weight);
+        }
+        let lost = leaf == Leaf::Lost;
+        let stack = match placed.leaf {
+            Some(leaf) => {
+                let parts = against.as_ref().and_then(|against| against.parts(walk));
+                let refuted = refuted.map(|(offence, _)| offence);
+                let leaf_row = vouch_recording::Leaf { fate, top_frame: Some(by_proof.top_certainty()) };
+                shown.stack(
+                    Judged { leaf, lost, shown: leaf_row, refuted, parts },
+                    walks,
+                    recording,
+                    names,
+                    jvm,
+                )
+            }
+            None => recording.stand_in(None, "[no frames]", Category::NoStack),
+        };
+        if let Some((_, how)) = refuted {
+            let Head { time: time_ns, weight, .. } = *head;
+            recording.refuted(track, vouch_recording::Refuted { time_ns, stack, weight, how });
+        }
+        (fate, stack)
+    }
+}
