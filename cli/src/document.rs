@@ -54,7 +54,7 @@ pub struct Against {
 }
 
 impl Against {
-    fn of(document: Document) -> Option<Self> {
+    fn from_document(document: Document) -> Option<Self> {
         let Document { refutations, witness, plausible_because, weight_ms, .. } = document;
         let [plausible_because, weight_ms] = [plausible_because, weight_ms].map(Option::unwrap_or_default);
         let refutations = refutations.filter(Value::is_array)?;
@@ -138,7 +138,7 @@ pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
 
 /// What is against the stacks of the trust report that a file is, or carries.
 pub fn against(file: &Path) -> Result<Against, String> {
-    Against::of(report(file)?).ok_or_else(|| {
+    Against::from_document(report(file)?).ok_or_else(|| {
         format!("{} has a trust report without refutations, an older Vouch's: record again", file.display())
     })
 }

@@ -74,7 +74,7 @@ impl Parts {
     }
 
     /// The part of a frame, by what is known of samples with this leaf and by the function's name.
-    pub fn of(&self, category: Category, leaf: Option<Leaf>, name: &str) -> usize {
+    pub fn index(&self, category: Category, leaf: Option<Leaf>, name: &str) -> usize {
         match (category, leaf) {
             (Category::Vm(VmPart::Gc), _) => 1,
             (Category::Vm(VmPart::Jit), _) => 2,

@@ -2,12 +2,11 @@
 
 use vouch_sample::Certainty;
 
-use crate::local::sides;
+use crate::local::{Neighbours, sides};
 use crate::loops::Loops;
 use crate::nmethod::{DebugPoint, Nmethod};
 
-/// The optimising compiler gives many instructions a state that is left over from parsing, and always the same. A state that so many separate
-/// runs have proves nothing.
+/// C2 gives many instructions the same state, left over from parsing. A state that this many separate runs share proves nothing.
 pub(crate) const REPEATED: usize = 3;
 
 /// How well it is known that the instruction that ends at `charged_end` belongs to this PcDesc. The candidates are the
@@ -18,42 +17,54 @@ pub fn certainty(
     index: usize,
     loops: Option<&Loops>,
 ) -> Certainty {
-    let Some(chosen) = nmethod.point(index) else { return Certainty::Approximate };
-    let is_end = |at: usize| nmethod.end(at) == Some(charged_end);
-    if is_end(index) && chosen.at_safepoint {
+    if nmethod.is_safepoint(index, charged_end) {
         return Certainty::Exact;
     }
-    let Some(after) = nmethod.index_at(charged_end) else { return Certainty::Approximate };
+    let (Some(chosen), Some(after)) = (nmethod.point(index), nmethod.index_at(charged_end)) else {
+        return Certainty::Approximate;
+    };
     let fitting = loops.and_then(|loops| loops.fitting(charged_end, after));
-    let in_loop = fitting.is_some();
-    let candidates = match fitting {
-        // Its own state fits the loop.
-        Some((_, next)) if next == Some(after) && is_end(after) => [next, None],
-        Some((before, next)) => [before, next],
-        None => sides(nmethod, charged_end),
-    };
-    // Control may come from elsewhere between the run before and the instruction.
-    let is_joined =
-        |loops: &Loops| match (candidates, after.checked_sub(1).and_then(|before| nmethod.end(before))) {
-            ([Some(_), None], Some(end)) if !is_end(after) => {
-                !loops.is_one_block(end.wrapping_sub(1), charged_end.wrapping_sub(1))
-            }
-            _ => false,
-        };
-    let candidates = match loops {
-        Some(loops) if is_joined(loops) => [candidates[0], Some(after)],
-        _ => candidates,
-    };
     let is_uniform = loops.and_then(|loops| loops.is_uniform(charged_end));
-    // In a loop with an owner, or with one method alone, a repeated state is that of an unrolled loop.
-    let is_known = in_loop || is_uniform == Some(true);
-    let is_repeated = |at: usize| !is_known && nmethod.repetitions(at) >= REPEATED;
-    if !in_loop && is_uniform == Some(false) || candidates.into_iter().flatten().any(is_repeated) {
+    if fitting.is_none() && is_uniform == Some(false) {
         return Certainty::Approximate;
     }
-    let described = |at: usize| nmethod.point(at).map(|point| same(&chosen, &point));
-    let worst = candidates.into_iter().flatten().filter_map(described).min();
-    worst.unwrap_or(Certainty::Approximate)
+    // In a loop with an owner, or with one method alone, a repeated state is that of an unrolled loop.
+    let is_known = fitting.is_some() || is_uniform == Some(true);
+    let compared = |at: usize| {
+        if !is_known && nmethod.repetitions(at) >= REPEATED {
+            return Some(Certainty::Approximate);
+        }
+        nmethod.point(at).map(|point| same(&chosen, &point))
+    };
+    let candidates = candidates(nmethod, charged_end, after, (loops, fitting));
+    candidates.into_iter().flatten().filter_map(compared).min().unwrap_or(Certainty::Approximate)
+}
+
+/// The PcDescs whose runs an instruction may belong to, by the first one whose run ends there or later and by those that fit the owner of
+/// the loop.
+fn candidates(
+    nmethod: &impl Nmethod,
+    charged_end: usize,
+    after: usize,
+    (loops, fitting): (Option<&Loops>, Option<Neighbours>),
+) -> Neighbours {
+    let is_end = nmethod.end(after) == Some(charged_end);
+    let candidates = match fitting {
+        // Its own state fits the loop.
+        Some([_, next]) if next == Some(after) && is_end => [next, None],
+        Some(neighbours) => neighbours,
+        None => sides(nmethod, charged_end),
+    };
+    let end_before = after.checked_sub(1).and_then(|before| nmethod.end(before));
+    match (candidates, loops, end_before) {
+        // Control may come from elsewhere between the run before and the instruction.
+        ([first @ Some(_), None], Some(loops), Some(end))
+            if !is_end && !loops.is_one_block(end.wrapping_sub(1), charged_end.wrapping_sub(1)) =>
+        {
+            [first, Some(after)]
+        }
+        _ => candidates,
+    }
 }
 
 /// What two descriptions have in common.

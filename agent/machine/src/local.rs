@@ -27,18 +27,18 @@ pub fn local(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
     Gap::read(nmethod, index, charged_end).map_or(after, |gap| gap.choose(nmethod, index).or(after))
 }
 
-/// The PcDescs whose runs an instruction may belong to: of the run before it and the run after, those of its own basic block.
-pub fn sides(nmethod: &impl Nmethod, charged_end: usize) -> [Option<usize>; 2] {
+/// The PcDesc whose run is before an instruction, and the one whose run is after it.
+pub type Neighbours = [Option<usize>; 2];
+
+/// The PcDescs whose runs an instruction may belong to: of its neighbours those of its own basic block, or its own.
+pub fn sides(nmethod: &impl Nmethod, charged_end: usize) -> Neighbours {
     let Some(after) = nmethod.index_at(charged_end) else { return [None, None] };
-    let (before, is_end) = (after.checked_sub(1), nmethod.end(after) == Some(charged_end));
-    let (neighbours, [is_first, is_second]) = if is_end {
-        ([Some(after), after.checked_add(1)], [true, false])
-    } else {
-        let gap = Gap::read(nmethod, after, charged_end);
-        ([before, Some(after)], gap.map_or([true, true], |gap| gap.sides(nmethod, after)))
-    };
-    let [first, second] = neighbours;
-    [first.filter(|_| is_first), second.filter(|_| is_second)]
+    if nmethod.end(after) == Some(charged_end) {
+        return [Some(after), None];
+    }
+    let gap = Gap::read(nmethod, after, charged_end);
+    let [is_before, is_after] = gap.map_or([true, true], |gap| gap.sides(nmethod, after));
+    [after.checked_sub(1).filter(|_| is_before), Some(after).filter(|_| is_after)]
 }
 
 /// Where the run of a PcDesc begins: at the end of the run before.

@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 
 use crate::flow::{ControlFlow, Loop};
 use crate::instruction::{Instruction, decode};
+use crate::local::Neighbours;
 use crate::nmethod::{DebugPoint, Inlined, Nmethod};
 
 /// Larger methods are not analysed, in bytes of code.
@@ -93,11 +94,11 @@ impl Loops {
     /// ends.
     pub fn correct(&self, charged_end: usize, found: usize) -> usize {
         match self.fitting(charged_end, found) {
-            Some((_, Some(next))) if next == found => found,
-            Some((Some(before), Some(next))) if next - found < found - before => next,
-            Some((Some(before), _)) => before,
-            Some((None, Some(next))) => next,
-            Some((None, None)) | None => found,
+            Some([_, Some(next)]) if next == found => found,
+            Some([Some(before), Some(next)]) if next - found < found - before => next,
+            Some([Some(before), _]) => before,
+            Some([None, Some(next)]) => next,
+            Some([None, None]) | None => found,
         }
     }
 
@@ -114,13 +115,13 @@ impl Loops {
 
     /// Of the loop around an instruction, the PcDescs that fit its owner: the last one before `found`, and the next one from there on.
     /// `None` if the instruction is in no loop with a known owner.
-    pub(crate) fn fitting(&self, charged_end: usize, found: usize) -> Option<(Option<usize>, Option<usize>)> {
+    pub(crate) fn fitting(&self, charged_end: usize, found: usize) -> Option<Neighbours> {
         let block = self.flow.block_at(charged_end.checked_sub(1)?)?;
         let mut around = self.flow.loops.iter().zip(&self.owned).filter(|(it, _)| it.contains(block));
         let Owned { fitting } = around.find_map(|(_, owned)| owned.as_ref())?;
         let after = fitting.partition_point(|index| *index < found);
         let before = after.checked_sub(1).map(|before| fitting[before]);
-        Some((before, fitting.get(after).copied()))
+        Some([before, fitting.get(after).copied()])
     }
 }
 

@@ -21,7 +21,8 @@ pub struct DebugPoint {
 
 impl DebugPoint {
     /// True if both name the same methods, at whatever bytecodes.
-    pub(crate) fn has_methods_of(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn has_methods_of(&self, other: &Self) -> bool {
         let same = |(one, other): (&Inlined, &Inlined)| one.method == other.method;
         self.chain.len() == other.chain.len() && self.chain.iter().zip(&other.chain).all(same)
     }
@@ -46,6 +47,11 @@ pub trait Nmethod {
 
     /// What a PcDesc says.
     fn point(&self, index: usize) -> Option<DebugPoint>;
+
+    /// True if a PcDesc describes a safepoint at this address.
+    fn is_safepoint(&self, index: usize, address: usize) -> bool {
+        self.end(index) == Some(address) && self.point(index).is_some_and(|point| point.at_safepoint)
+    }
 
     /// How many separate runs have the state that a PcDesc describes.
     fn repetitions(&self, index: usize) -> usize;

@@ -459,7 +459,7 @@ impl TrustReport {
             event: None,
             samples: Signals { signals, fates: tally.samples },
             weight_ms: Some(Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) }),
-            top_frame: TopFrameReport::of(recording, interval_ns),
+            top_frame: TopFrameReport::from_recording(recording, interval_ns),
             conservation: Conservation::of(cpu, sampled),
             contexts,
             threads,

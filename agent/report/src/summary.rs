@@ -194,25 +194,24 @@ impl TrustReport {
     /// The shares of all time that are plausible for one reason alone, and for several.
     fn plausible_because(&self) -> Option<String> {
         const SHOWN: usize = 3;
-        let all = self.weights().sum();
+        if self.run.plausible_because.is_empty() {
+            return None;
+        }
         // Some reasons have the same words.
         let mut by_words = BTreeMap::<String, f64>::new();
         for (name, row) in &self.run.plausible_because {
             *by_words.entry(reason(name)).or_default() += row.alone_ms;
         }
-        let mut alone: Vec<(String, f64)> = by_words.into_iter().collect();
-        let several = self.weights().plausible - alone.iter().map(|(_, alone_ms)| alone_ms).sum::<f64>();
-        alone.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        let others: f64 = alone.iter().skip(SHOWN).map(|(_, alone_ms)| alone_ms).sum();
-        alone.truncate(SHOWN);
-        alone.extend([("other reasons".to_owned(), others), ("several reasons".to_owned(), several)]);
-        let is_shown = |share: f64| share >= 0.05;
-        let shares = alone.into_iter().map(|(words, ms)| (words, 100.0 * ms / all));
-        let parts: Vec<String> = shares
-            .filter(|(_, share)| is_shown(*share))
-            .map(|(words, share)| format!("{words} {}", percent(share)))
-            .collect();
-        (!self.run.plausible_because.is_empty() && !parts.is_empty()).then(|| parts.join(", "))
+        let several = self.weights().plausible - by_words.values().sum::<f64>();
+        let mut rows: Vec<(String, f64)> = by_words.into_iter().collect();
+        rows.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        let others: f64 = rows.drain(SHOWN.min(rows.len())..).map(|(_, alone_ms)| alone_ms).sum();
+        rows.extend([("other reasons".to_owned(), others), ("several reasons".to_owned(), several)]);
+        let all = self.weights().sum();
+        let shares = rows.into_iter().map(|(words, ms)| (words, 100.0 * ms / all));
+        let shown = shares.filter(|(_, share)| *share >= 0.05);
+        let parts: Vec<String> = shown.map(|(words, share)| format!("{words} {}", percent(share))).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// The time whose stacks recovery has found.

@@ -26,7 +26,7 @@ pub struct Counted {
 }
 
 impl TopFrameReport {
-    pub(crate) fn of(recording: &Recording, interval_ns: u64) -> Self {
+    pub(crate) fn from_recording(recording: &Recording, interval_ns: u64) -> Self {
         let sums = recording.top_frames();
         let counted = |certainty| {
             let (samples, weight) = sums.get(&certainty).copied().unwrap_or_default();

@@ -39,9 +39,6 @@ const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404;
 /// A thread does not rest for what the drain takes for so many words of a sample: most stacks are no longer.
 const FREE_WORDS: usize = 2_048;
 
-/// The most frames of a sample that has little room.
-const SHORT: usize = 128;
-
 /// How many intervals there are from one signal of a perf event to the next: threads take a longer stride up at their next
 /// signal. It only grows while a recording runs.
 pub static STRIDE: AtomicU32 = AtomicU32::new(1);
@@ -255,10 +252,9 @@ fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u
     }
 }
 
-/// A sample to be written. One that a thread owes at its end has no stack and cannot come later: it claims what a short one needs, for which there
-/// is nearly always room.
+/// A sample to be written. One that a thread owes at its end has no stack and cannot come later: it claims no room for frames.
 fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, 'static>> {
-    let depth = if matches!(cause, Cause::Own) { sampler.depth.min(SHORT) } else { sampler.depth };
+    let depth = if matches!(cause, Cause::Own) { 0 } else { sampler.depth };
     Some(Sample::new(sampler.outlet.claim(tid, sampler.longest(depth))?, depth))
 }
 

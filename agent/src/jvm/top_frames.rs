@@ -182,7 +182,7 @@ struct Compiled<'n> {
 fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> Box<[(usize, usize)]> {
     let mut runs: HashMap<usize, usize> = HashMap::default();
     let mut last = 0;
-    for scope in (0..info.count()).map_while(|index| info.scope(index)) {
+    for scope in (0..info.count()).map_while(|index| info.scope_offset(index)) {
         // Sentinels have no scope.
         if scope != last && scope != 0 {
             *runs.entry(scope).or_default() += 1;
@@ -213,20 +213,12 @@ impl Compiled<'_> {
         Some(index)
     }
 
-    /// True if a PcDesc describes a safepoint at this address.
-    fn is_safepoint(&self, index: usize, charged_end: usize) -> bool {
-        self.end(index) == Some(charged_end) && self.point(index).is_some_and(|point| point.at_safepoint)
-    }
-
     /// True if the run before or after that of a PcDesc has other methods.
     fn neighbour_differs(&self, index: usize) -> bool {
-        let methods = |index: usize| {
-            let point = self.point(index)?;
-            Some(point.chain.iter().map(|inlined| inlined.method).collect::<Vec<_>>())
-        };
-        let own = methods(index);
+        let own = self.point(index);
         let neighbours = [index.checked_sub(1), index.checked_add(1)].into_iter().flatten();
-        neighbours.filter_map(methods).any(|other| Some(other) != own)
+        let mut others = neighbours.filter_map(|neighbour| self.point(neighbour));
+        others.any(|other| own.as_ref().is_none_or(|own| !other.has_methods_of(own)))
     }
 
     /// What a PcDesc describes, innermost first.

@@ -11,7 +11,7 @@ use vouch_report::{
 use super::recovered::Leaf;
 
 /// A set of reasons: a bit for each [`Explanation`] in its order, then one for each of the others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reasons(u32);
 
 /// The reasons that are no explanation of an edge, in the order of their bits.
@@ -34,13 +34,12 @@ impl Reasons {
 
     /// What the top frame of a stack adds.
     pub fn top(leaf: Leaf, certainty: Certainty) -> Self {
-        let by_leaf = match leaf {
+        let by_code = if certainty == Certainty::Approximate { Self::APPROXIMATE } else { Self::default() };
+        match leaf {
             Leaf::Lost | Leaf::Unsure => Self::UNKNOWN_TOP,
-            Leaf::PutBack => Self::PUT_BACK,
-            Leaf::Walked => Self::default(),
-        };
-        let is_guess = certainty == Certainty::Approximate && by_leaf != Self::UNKNOWN_TOP;
-        if is_guess { by_leaf.and(Self::APPROXIMATE) } else { by_leaf }
+            Leaf::PutBack => Self::PUT_BACK.and(by_code),
+            Leaf::Walked => by_code,
+        }
     }
 
     #[must_use]
@@ -52,6 +51,10 @@ impl Reasons {
         self.0 == 0
     }
 
+    fn is_one(self) -> bool {
+        self.0.is_power_of_two()
+    }
+
     fn names(self) -> impl Iterator<Item = &'static str> {
         let names = Explanation::ALL.iter().map(|explanation| explanation.name()).chain(OTHERS);
         names.enumerate().filter(move |(at, _)| self.0 & (1 << at) != 0).map(|(_, name)| name)
@@ -60,11 +63,11 @@ impl Reasons {
 
 /// The samples with each set of reasons, and their weight in intervals.
 #[derive(Debug, Default)]
-pub struct ReasonCounts(BTreeMap<u32, (u64, u64)>);
+pub struct ReasonCounts(BTreeMap<Reasons, (u64, u64)>);
 
 impl ReasonCounts {
     pub fn add(&mut self, reasons: Reasons, weight: u32) {
-        let (samples, sum) = self.0.entry(reasons.0).or_default();
+        let (samples, sum) = self.0.entry(reasons).or_default();
         *samples += 1;
         *sum += u64::from(weight);
     }
@@ -73,13 +76,12 @@ impl ReasonCounts {
     pub fn report(&self, interval_ms: f64) -> BTreeMap<String, PlausibleReport> {
         let mut report = BTreeMap::<String, PlausibleReport>::new();
         for (reasons, (samples, weight)) in &self.0 {
-            let is_alone = reasons.is_power_of_two();
-            for name in Reasons(*reasons).names() {
+            for name in reasons.names() {
                 let row = report.entry(name.to_owned()).or_default();
                 let weight_ms = float(*weight) * interval_ms;
                 row.samples += samples;
                 row.weight_ms += weight_ms;
-                row.alone_ms += if is_alone { weight_ms } else { 0.0 };
+                row.alone_ms += if reasons.is_one() { weight_ms } else { 0.0 };
             }
         }
         report

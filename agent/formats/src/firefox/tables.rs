@@ -114,7 +114,7 @@ impl Frames<'_> {
     fn parts(&self, parts: &Parts) -> impl Iterator<Item = usize> {
         self.rows().iter().map(|frame| {
             let func = self.0.funcs().get(frame.func);
-            parts.of(func.category, frame.leaf, self.0.strings().get(func.name))
+            parts.index(func.category, frame.leaf, self.0.strings().get(func.name))
         })
     }
 }

@@ -96,13 +96,13 @@ impl<M: Memory> DebugInfo<'_, M> {
         let at = self.descs.address(index);
         let field = |offset: usize| self.memory.int(at.wrapping_add(offset));
         let end = self.compiled.code.wrapping_add_signed(isize::try_from(field(0)?).ok()?);
-        let scope = usize::try_from(field(SCOPE)?).ok()?;
+        let scope = self.scope_offset(index)?;
         let has_values = field(OBJECTS)? | field(FLAGS)? != 0;
         (index < self.descs.count).then_some(PcDesc { end, scope, has_values })
     }
 
     /// Where the innermost scope of a PcDesc is; 0 if it has none.
-    pub fn scope(&self, index: usize) -> Option<usize> {
+    pub fn scope_offset(&self, index: usize) -> Option<usize> {
         let scope = self.memory.int(self.descs.address(index).wrapping_add(SCOPE))?;
         usize::try_from(scope).ok()
     }
