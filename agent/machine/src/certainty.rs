@@ -3,7 +3,7 @@
 use vouch_sample::Certainty;
 
 use crate::local::{Neighbours, sides};
-use crate::loops::Loops;
+use crate::loops::{Fitting, Loops};
 use crate::nmethod::{DebugPoint, Nmethod};
 
 /// C2 gives many instructions the same state, left over from parsing. A state that this many separate runs share proves nothing.
@@ -24,14 +24,13 @@ pub fn certainty(
         return Certainty::Approximate;
     };
     let fitting = loops.and_then(|loops| loops.fitting(charged_end, after));
-    let is_uniform = loops.and_then(|loops| loops.is_uniform(charged_end));
-    if fitting.is_none() && is_uniform == Some(false) {
+    let is_known = loops.and_then(|loops| loops.is_known(charged_end));
+    if is_known == Some(false) {
         return Certainty::Approximate;
     }
-    // In a loop with an owner, or with one method alone, a repeated state is that of an unrolled loop.
-    let is_known = fitting.is_some() || is_uniform == Some(true);
     let compared = |at: usize| {
-        if !is_known && nmethod.repetitions(at) >= REPEATED {
+        // In a loop whose methods are known a repeated state is that of an unrolled loop.
+        if is_known.is_none() && nmethod.repetitions(at) >= REPEATED {
             return Some(Certainty::Approximate);
         }
         nmethod.point(at).map(|point| same(&chosen, &point))
@@ -46,13 +45,18 @@ fn candidates(
     nmethod: &impl Nmethod,
     charged_end: usize,
     after: usize,
-    (loops, fitting): (Option<&Loops>, Option<Neighbours>),
+    (loops, fitting): (Option<&Loops>, Option<Fitting>),
 ) -> Neighbours {
     let is_end = nmethod.end(after) == Some(charged_end);
     let candidates = match fitting {
         // Its own state fits the loop.
-        Some([_, next]) if next == Some(after) && is_end => [next, None],
-        Some(neighbours) => neighbours,
+        Some(Fitting { neighbours: [_, next], .. }) if next == Some(after) && is_end => [next, None],
+        Some(Fitting { neighbours, by_poll: true }) => neighbours,
+        Some(Fitting { neighbours: [before, next], .. }) => {
+            let [is_before, is_after] = sides(nmethod, charged_end);
+            let near = [before.filter(|_| before == is_before), next.filter(|_| next == is_after)];
+            if near == [None, None] { [before, next] } else { near }
+        }
         None => sides(nmethod, charged_end),
     };
     let end_before = after.checked_sub(1).and_then(|before| nmethod.end(before));
@@ -81,7 +85,7 @@ fn same(one: &DebugPoint, other: &DebugPoint) -> Certainty {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::testing::{CMP, INC, JL, LOAD_POLL, LOCK_ADD, Method, RET, TEST_POLL};
+    use crate::testing::{CALL, CMP, INC, JL, LOAD_POLL, LOCK_ADD, Method, RET, TEST_POLL};
 
     const WORK: &[(usize, i32)] = &[(1, 26), (9, 0)];
     const WORK_ELSEWHERE: &[(usize, i32)] = &[(1, 30), (9, 4)];
@@ -171,6 +175,27 @@ mod tests {
         let loops = Loops::new(&mut method).unwrap();
         assert_eq!(certainty(&method, gap, own, Some(&loops)), Certainty::MethodCertain);
         assert_eq!(certainty(&method, first, own, Some(&loops)), Certainty::Exact);
+    }
+
+    #[test]
+    fn in_a_loop_that_only_calls_what_cannot_be_in_it_does_not_count() {
+        let mut method = Method::default();
+        let begin = method.here();
+        method.add(&[LOCK_ADD]);
+        let work = method.describe(WORK);
+        let gap = method.add(&[INC]);
+        method.add(&[INC]);
+        method.describe(OTHER);
+        method.jump(CALL, 0x20_0000);
+        method.safepoint(&[(1, 31), (9, 0)]);
+        method.add(&[CMP]);
+        method.jump(JL, begin);
+        method.add(&[RET]);
+        let without = Loops::new(&mut method).unwrap();
+        assert_eq!(certainty(&method, gap, work, Some(&without)), Certainty::Approximate);
+        method.loops.insert(1, vec![8..=32]);
+        let loops = Loops::new(&mut method).unwrap();
+        assert_eq!(certainty(&method, gap, work, Some(&loops)), Certainty::Exact);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //!
 //! * An interrupt is taken after the slow instruction, so the instruction *before* the pc is charged ([`local`]).
 //! * An instruction without a state belongs to its own basic block, and code out of line to the place that it returns to.
-//! * An instruction in a loop belongs to the method whose loop it is, which the loop's safepoint poll names ([`Loops`]).
+//! * An instruction in a loop belongs to the method whose loop it is, which a safepoint in it names ([`Loops`]).
 //!
 //! [`certainty`] says how well that is known.
 //!
@@ -20,6 +20,7 @@ mod instruction;
 mod local;
 mod loops;
 mod nmethod;
+mod owner;
 // The instructions in tests are those of x86-64.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod testing;

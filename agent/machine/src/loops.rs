@@ -4,13 +4,15 @@
 //! So instructions in the midst of one method's loop can be described as another's. A safepoint poll is described for the JVM's
 //! own sake, and so rightly: at the loop's end it names the loop's method. What a loop executes again and again is of
 //! that method, between the two ends of that loop in its bytecode, or of what it calls there.
-
-use std::ops::RangeInclusive;
+//!
+//! A short loop has no poll. A call in it is described just as rightly, and it is in a loop of one of the methods that its
+//! description names. Which of them is not known, but what is outside of the outermost of these loops is not in this one.
 
 use crate::flow::{ControlFlow, Loop};
-use crate::instruction::{Instruction, decode};
+use crate::instruction::{Flow, Instruction, decode};
 use crate::local::Neighbours;
-use crate::nmethod::{DebugPoint, Inlined, Nmethod};
+use crate::nmethod::{DebugPoint, Nmethod};
+use crate::owner::{Owner, Safepoint, joined};
 
 /// Larger methods are not analysed, in bytes of code.
 const MAX_CODE: usize = 1 << 18;
@@ -21,52 +23,24 @@ pub struct Loops {
     flow: ControlFlow,
     /// By the number of a loop.
     owned: Vec<Option<Owned>>,
-    /// All descriptions in the loop name the same methods; by its number, too.
+    /// All descriptions in the loop that fit its owner name the same methods; by its number, too.
     uniform: Vec<bool>,
 }
 
-/// A loop that a poll names.
+/// The PcDescs around an instruction that fit the owner of its loop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fitting {
+    pub neighbours: Neighbours,
+    /// A poll names the owner. A call names only what it is inlined into.
+    pub by_poll: bool,
+}
+
+/// A loop that a poll or a call names.
 #[derive(Debug)]
 struct Owned {
     /// The PcDescs in it that fit its owner, in order; the poll's own if none does.
     fitting: Vec<usize>,
-}
-
-/// The loop in the bytecode.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Owner {
-    /// How the loop's method was called, outermost first.
-    callers: Vec<Inlined>,
-    method: usize,
-    bcis: RangeInclusive<i32>,
-}
-
-impl Owner {
-    /// The loop that a poll ends; `None` if there is no backward branch at its bci.
-    fn of_poll(chain: &[Inlined], nmethod: &mut impl Nmethod) -> Option<Self> {
-        let (innermost, callers) = chain.split_first()?;
-        let ends_here = |bcis: &RangeInclusive<i32>| *bcis.end() == innermost.bci;
-        let loops = nmethod.bytecode_loops(innermost.method);
-        // A `continue` may go back to the same place: the longest is the loop.
-        let bcis = loops.into_iter().filter(ends_here).min_by_key(|bcis| *bcis.start())?;
-        Some(Self { callers: callers.iter().rev().copied().collect(), method: innermost.method, bcis })
-    }
-
-    /// The owner of a loop that has both polls; `None` if they are not of one method.
-    fn with(self, other: &Self) -> Option<Self> {
-        let is_same = self.method == other.method && self.callers == other.callers;
-        let start = *self.bcis.start().min(other.bcis.start());
-        let end = *self.bcis.end().max(other.bcis.end());
-        is_same.then_some(Self { bcis: start..=end, ..self })
-    }
-
-    /// True if an instruction of this state may be in the loop.
-    fn fits(&self, chain: &[Inlined]) -> bool {
-        let mut outermost_first = chain.iter().rev();
-        let same_callers = self.callers.iter().all(|caller| outermost_first.next() == Some(caller));
-        let own = outermost_first.next();
-        same_callers && own.is_some_and(|own| own.method == self.method && self.bcis.contains(&own.bci))
-    }
+    by_poll: bool,
 }
 
 impl Loops {
@@ -85,15 +59,19 @@ impl Loops {
         // The block of each described instruction, which ends where its PcDesc says.
         let block = |point: &Point| point.as_ref().and_then(|(end, _)| flow.block_at(end.wrapping_sub(1)));
         let blocks: Vec<Option<usize>> = points.iter().map(block).collect();
-        let uniform = flow.loops.iter().map(|body| is_uniform(body, &points, &blocks)).collect();
         let owned = owned(nmethod, &flow, &instructions, (&points, &blocks));
+        let is_uniform = |(body, owned): (&Loop, &Option<Owned>)| match owned {
+            Some(owned) => has_same_methods(owned.fitting.iter().filter_map(|index| points[*index].as_ref())),
+            None => has_same_methods(inside(body, &points, &blocks)),
+        };
+        let uniform = flow.loops.iter().zip(&owned).map(is_uniform).collect();
         Some(Self { flow, owned, uniform })
     }
 
     /// The PcDesc of an instruction in a loop, by the one that is found without regard to that; `charged_end` is where the instruction
     /// ends.
     pub fn correct(&self, charged_end: usize, found: usize) -> usize {
-        match self.fitting(charged_end, found) {
+        match self.fitting(charged_end, found).map(|fitting| fitting.neighbours) {
             Some([_, Some(next)]) if next == found => found,
             Some([Some(before), Some(next)]) if next - found < found - before => next,
             Some([Some(before), _]) => before,
@@ -107,43 +85,50 @@ impl Loops {
         self.flow.block_at(one).is_some_and(|block| self.flow.block_at(other) == Some(block))
     }
 
-    /// Whether all descriptions in the innermost loop around an instruction name the same methods; `None` if it is in no loop.
-    pub(crate) fn is_uniform(&self, charged_end: usize) -> Option<bool> {
+    /// Whether the methods of an instruction in a loop can be known: a poll names the loop's method, or all descriptions in it name the
+    /// same methods. `None` if the instruction is in no loop.
+    pub(crate) fn is_known(&self, charged_end: usize) -> Option<bool> {
         let block = charged_end.checked_sub(1).and_then(|at| self.flow.block_at(at))?;
-        self.flow.innermost(block).map(|number| self.uniform[number])
+        let innermost = self.flow.innermost(block)?;
+        let owner = self.owner_around(block);
+        let is_owned = owner.is_some_and(|(number, owned)| owned.by_poll || self.uniform[number]);
+        Some(is_owned || self.uniform[innermost])
     }
 
     /// Of the loop around an instruction, the PcDescs that fit its owner: the last one before `found`, and the next one from there on.
     /// `None` if the instruction is in no loop with a known owner.
-    pub(crate) fn fitting(&self, charged_end: usize, found: usize) -> Option<Neighbours> {
+    pub(crate) fn fitting(&self, charged_end: usize, found: usize) -> Option<Fitting> {
         let block = self.flow.block_at(charged_end.checked_sub(1)?)?;
-        let mut around = self.flow.loops.iter().zip(&self.owned).filter(|(it, _)| it.contains(block));
-        let Owned { fitting } = around.find_map(|(_, owned)| owned.as_ref())?;
+        let (_, Owned { fitting, by_poll }) = self.owner_around(block)?;
         let after = fitting.partition_point(|index| *index < found);
         let before = after.checked_sub(1).map(|before| fitting[before]);
-        Some([before, fitting.get(after).copied()])
+        Some(Fitting { neighbours: [before, fitting.get(after).copied()], by_poll: *by_poll })
     }
-}
 
-/// A poll's block, its PcDesc, and the loop that it ends.
-type Poll = (usize, usize, Owner);
-
-/// The first of these polls and the owner that all of them name.
-fn joined<'p>(mut polls: impl Iterator<Item = &'p Poll>) -> Option<(usize, Owner)> {
-    let (_, index, first) = polls.next()?;
-    let owner = polls.try_fold(first.clone(), |owner, (.., other)| owner.with(other))?;
-    Some((*index, owner))
+    /// The innermost loop around a block that has an owner.
+    fn owner_around(&self, block: usize) -> Option<(usize, &Owned)> {
+        let around = self.flow.loops.iter().enumerate().filter(|(_, body)| body.contains(block));
+        around.into_iter().find_map(|(number, _)| Some((number, self.owned[number].as_ref()?)))
+    }
 }
 
 /// What a PcDesc says, and where it ends; `None` if it describes nothing.
 type Point = Option<(usize, DebugPoint)>;
 
-/// True if all descriptions in a loop name the same methods, and there are some.
-fn is_uniform(body: &Loop, points: &[Point], blocks: &[Option<usize>]) -> bool {
-    let inside =
-        points.iter().zip(blocks).filter(|(_, block)| block.is_some_and(|block| body.contains(block)));
-    let mut points = inside.filter_map(|(point, _)| point.as_ref().map(|(_, point)| point));
-    points.next().is_some_and(|first| points.all(|point| point.has_methods_of(first)))
+/// What is described in a loop.
+fn inside<'p>(
+    body: &Loop,
+    points: &'p [Point],
+    blocks: &[Option<usize>],
+) -> impl Iterator<Item = &'p (usize, DebugPoint)> {
+    let all = points.iter().zip(blocks);
+    all.filter(|(_, block)| block.is_some_and(|block| body.contains(block)))
+        .filter_map(|(point, _)| point.as_ref())
+}
+
+/// True if all of these name the same methods, and there are some.
+fn has_same_methods<'p>(mut points: impl Iterator<Item = &'p (usize, DebugPoint)>) -> bool {
+    points.next().is_some_and(|(_, first)| points.all(|(_, point)| point.has_methods_of(first)))
 }
 
 /// The owners of loops.
@@ -158,18 +143,28 @@ fn owned(
         let at = instructions.binary_search_by_key(&address, |it| it.start);
         at.is_ok_and(|at| instructions[at].is_poll)
     };
-    let mut polls: Vec<Poll> = Vec::new();
+    let is_call = |end: usize| {
+        let at = instructions.binary_search_by_key(&end, |it| it.end);
+        at.is_ok_and(|at| matches!(instructions[at].flow, Flow::Call(_)))
+    };
+    let mut polls: Vec<Safepoint> = Vec::new();
+    // Blocks and PcDescs.
+    let mut calls: Vec<(usize, usize)> = Vec::new();
     for (index, point) in points.iter().enumerate() {
-        let Some((end, point)) = point else { continue };
-        if point.at_safepoint
-            && is_poll(*end)
+        let Some((end, point)) = point.as_ref().filter(|(_, point)| point.at_safepoint) else { continue };
+        if is_poll(*end)
             && let Some(block) = flow.block_at(*end)
-            && let Some(owner) = Owner::of_poll(&point.chain, nmethod)
+            && let Some(owner) = Owner::ended_by(&point.chain, nmethod)
         {
             polls.push((block, index, owner));
         }
+        if is_call(*end)
+            && let Some(block) = blocks[index]
+        {
+            calls.push((block, index));
+        }
     }
-    let owner = |number: usize, body: &Loop| {
+    let by_poll = |number: usize, body: &Loop| {
         let own = polls.iter().filter(|(block, ..)| flow.innermost(*block) == Some(number));
         // A counted loop is cut into strips, and the poll stands behind each strip.
         let is_exit = |block: usize| {
@@ -181,16 +176,25 @@ fn owned(
     };
     let all = flow.loops.iter().enumerate();
     all.map(|(number, body)| {
-        let (poll, owner) = owner(number, body)?;
+        let polled = by_poll(number, body);
+        let by_poll = polled.is_some();
+        let (safepoint, owner) = polled.or_else(|| {
+            let inside = calls.iter().filter(|(block, _)| body.contains(*block));
+            let around = inside.map(|(block, index)| {
+                let (_, point) = points[*index].as_ref()?;
+                Some((*block, *index, Owner::around(&point.chain, nmethod)?))
+            });
+            joined(around.collect::<Option<Vec<Safepoint>>>()?.iter())
+        })?;
         let fits = |index: &usize| {
             let is_inside = blocks[*index].is_some_and(|block| body.contains(block));
             is_inside && points[*index].as_ref().is_some_and(|(_, point)| owner.fits(&point.chain))
         };
         let mut fitting: Vec<usize> = (0..points.len()).filter(fits).collect();
         if fitting.is_empty() {
-            fitting.push(poll);
+            fitting.push(safepoint);
         }
-        Some(Owned { fitting })
+        Some(Owned { fitting, by_poll })
     })
     .collect()
 }
@@ -288,6 +292,53 @@ mod tests {
         longer.jump(JMP, begin);
         longer.patch(end, second);
         assert_eq!(corrected(Looping { method: longer, ..it }), found);
+    }
+
+    /// A loop that calls and does not poll: first described as another's, then as its own.
+    fn calling() -> Looping {
+        let mut method = Method::default();
+        method.add(&[INC]);
+        method.describe(&[(OTHER, 1), (TASK, 7)]);
+        let begin = method.here();
+        let second = method.add(&[INC]);
+        let other = method.describe(&[(OTHER, 12), (TASK, 7)]);
+        let first = method.add(&[LOCK_ADD]);
+        let own = method.describe(&[(WORK, 26), (TASK, 0)]);
+        method.jump(CALL, 0x20_0000);
+        method.safepoint(&[(WORK, 30), (TASK, 0)]);
+        method.add(&[CMP]);
+        method.jump(JL, begin);
+        method.add(&[RET]);
+        Looping { method, own, other, ends: [first, second] }
+    }
+
+    #[test]
+    fn a_loop_without_a_poll_is_in_the_outermost_loop_around_its_call() {
+        for (work, task, is_moved) in [
+            (vec![8..=32], vec![], true),
+            (vec![8..=32, 28..=32], vec![], true),
+            (vec![8..=32], vec![0..=3], true),
+            // What is described as another's may be in this one.
+            (vec![8..=32], vec![0..=9], false),
+            (vec![], vec![], false),
+        ] {
+            let mut it = calling();
+            it.method.loops.extend([(WORK, work.clone()), (TASK, task.clone())]);
+            let expected = [it.own, if is_moved { it.own } else { it.other }];
+            assert_eq!(corrected(it), expected, "{work:?} {task:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_call_names_is_known_if_all_that_fits_it_names_the_same_methods() {
+        // In the second case the task's loop has both methods in it.
+        for (task, expected) in [(0..=3, true), (0..=9, false)] {
+            let mut it = calling();
+            it.method.loops.extend([(WORK, vec![8..=32]), (TASK, vec![task])]);
+            let loops = Loops::new(&mut it.method).unwrap();
+            assert_eq!(loops.is_known(it.ends[0]), Some(expected));
+            assert!(!loops.fitting(it.ends[0], it.own).unwrap().by_poll);
+        }
     }
 
     #[test]
