@@ -8,6 +8,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::phase::to_next_due;
 
+/// A signal that is late moves the time at which the next one is expected by this part of its lateness.
+const LATE_SHARE: u64 = 16;
+
 /// All zero: nothing is due until `begin`.
 #[derive(Debug, Default)]
 pub struct Dues {
@@ -17,6 +20,8 @@ pub struct Dues {
     answered: AtomicU64,
     /// Intervals from one due time to the next.
     stride: AtomicU32,
+    /// When a perf event's last period was over, by the thread's CPU clock; 0 if that is not known.
+    fired: AtomicU64,
 }
 
 impl Dues {
@@ -25,6 +30,7 @@ impl Dues {
         self.base.store(base, Ordering::Relaxed);
         self.answered.store(0, Ordering::Relaxed);
         self.stride.store(stride, Ordering::Relaxed);
+        self.fired.store(0, Ordering::Relaxed);
     }
 
     /// Intervals from one due time to the next.
@@ -70,6 +76,45 @@ impl Dues {
         self.base.store(next.wrapping_sub(new), Ordering::Relaxed);
         self.answered.store(ahead, Ordering::Relaxed);
         self.stride.store(stride, Ordering::Relaxed);
+        self.fired.store(0, Ordering::Relaxed);
+    }
+
+    /// The weight of a sample by a perf event's signal: how many periods were over since the last signal.
+    ///
+    /// Not how many due times have passed. A signal that finds the thread in the kernel is delivered when the kernel has
+    /// finished, and that much later than its period was over. If a due time passed meanwhile the kernel's work would have
+    /// the weight of what the thread does next. The event's timer and the thread's clock drift apart, though. So the
+    /// due times correct the weight where they are half a period off, which is seldom and at random times.
+    #[inline]
+    pub fn fired(&self, cpu: u64, interval: u64) -> u32 {
+        let period = interval.saturating_mul(self.stride().into());
+        let last = self.fired.load(Ordering::Relaxed);
+        if last == 0 || period == 0 {
+            self.fired.store(cpu, Ordering::Relaxed);
+            return self.due(cpu, interval);
+        }
+        let periods = cpu.saturating_sub(last).checked_div(period).unwrap_or(0).max(1);
+        let over = last.saturating_add(periods.saturating_mul(period));
+        // A signal is never too early. If it seems so, the last one was late, or the clock is slow.
+        let late = cpu.saturating_sub(over);
+        self.fired.store(cpu.min(over.saturating_add(late / LATE_SHARE)), Ordering::Relaxed);
+        let periods = periods.saturating_add_signed(self.drift(cpu, interval, (periods, period)));
+        u32::try_from(periods.saturating_mul(self.stride().into())).unwrap_or(u32::MAX)
+    }
+
+    /// How many periods more than these have to be answered, for the due times to be less than half a period off.
+    fn drift(&self, cpu: u64, interval: u64, (periods, period): (u64, u64)) -> i64 {
+        let ran = cpu.wrapping_sub(self.base.load(Ordering::Relaxed)).cast_signed();
+        let answered = self.answered.load(Ordering::Relaxed).saturating_mul(interval);
+        let answered = answered.saturating_add(periods.saturating_mul(period)).cast_signed();
+        let (left, period) = (ran.saturating_sub(answered), period.cast_signed());
+        let half = period / 2;
+        if left < half.saturating_neg() {
+            return -1;
+        }
+        // Less than a period is the lateness of this very signal.
+        let more = left.saturating_sub(half).checked_div(period).unwrap_or(0);
+        more.max(0)
     }
 
     /// Due times that the clock has passed.
@@ -82,8 +127,10 @@ impl Dues {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
     use crate::phase::Phase;
+    use std::vec::Vec;
 
     #[test]
     fn what_is_due_is_what_no_sample_stands_for() {
@@ -106,6 +153,64 @@ mod tests {
         let dues = Dues::default();
         dues.begin(0, 4);
         assert_eq!((dues.due(3_999, 1_000), dues.due(4_000, 1_000), dues.due(9_000, 1_000)), (0, 4, 8));
+    }
+
+    /// Signals of a perf event at the ends of its periods, by its own timer, to a thread whose clock is slower than that by
+    /// some nanoseconds a period; the kernel delivers each of them as late as `late` says of its time. Gives the
+    /// weights of the samples.
+    fn weights(slower: u64, late: impl Fn(u64) -> u64, signals: u64) -> Vec<u64> {
+        let (interval, dues) = (1_000_000, Dues::default());
+        dues.begin(400_000_u64.wrapping_sub(interval), 1);
+        let mut delivered = 0;
+        (0..signals)
+            .map(|number| 400_000 + number * (interval - slower))
+            .filter_map(|over| {
+                let cpu = over + late(over);
+                // It is pending once.
+                if over <= delivered {
+                    return None;
+                }
+                delivered = cpu;
+                let weight = dues.fired(cpu, interval);
+                dues.answer(weight);
+                Some(u64::from(weight))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_signal_that_the_kernel_delivers_late_weighs_no_more_for_it() {
+        // In each 3.7 ms the thread spends 0.7 ms in the kernel, and has a signal from there at its end.
+        let into = |over: u64| over % 3_700_000;
+        let late = |over: u64| 700_000_u64.saturating_sub(into(over));
+        for slower in [0, 300, 20_000] {
+            let all = weights(slower, late, 20_000);
+            let in_kernel: u64 = (0..)
+                .zip(&all)
+                .filter(|(number, _)| late(400_000 + number * (1_000_000 - slower)) > 0)
+                .map(|(_, weight)| weight)
+                .sum();
+            let total: u64 = all.iter().sum();
+            let expected = 20_000 * (1_000_000 - slower) / 1_000_000;
+            assert!(total.abs_diff(expected) <= 1, "{total} intervals for {expected}");
+            // 0.7 of 3.7 ms.
+            assert!(
+                (in_kernel * 1_000).abs_diff(total * 700 / 3_700 * 1_000) < total * 10,
+                "{in_kernel} of {total}, {slower} ns"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_lost_while_the_kernel_works_for_longer_is_its_own() {
+        // Of each 9.7 ms the last 3.5, in which three or four periods end.
+        let into = |over: u64| over % 9_700_000;
+        let late = |over: u64| if into(over) > 6_200_000 { 9_700_000 - into(over) } else { 0 };
+        let all = weights(0, late, 20_000);
+        let total: u64 = all.iter().sum();
+        let in_kernel: u64 = all.iter().filter(|weight| **weight > 1).sum();
+        assert!(total.abs_diff(20_000) <= 3, "{total}");
+        assert!(in_kernel.abs_diff(20_000 * 35 / 97) < 200, "{in_kernel} of {total}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use vouch_walk::walker::{FRAME_WORDS, Outset, Subject, Told, Walker};
 
 use crate::ask;
 use crate::cause::Cause;
+use crate::dues::Dues;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
 use crate::published::PUBLISHED;
@@ -262,7 +263,7 @@ fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, '
 ///
 /// It is what the thread ran since its last sample, by its CPU clock, whatever the signal says: one that comes while
 /// another is pending is lost, as when the kernel works for the thread for longer than the interval; and a perf event's
-/// timer also runs while the core serves others' interrupts, which the clock leaves out.
+/// timer also runs while the core serves others' interrupts, which the clock leaves out. ([`Dues::fired`] regards both.)
 fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Option<u32> {
     let Some(slot) = slot else { return cause.weight_of_a_stranger() };
     if matches!(cause, Cause::Own) {
@@ -270,7 +271,9 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
         return Some(slot.take_owed()).filter(|weight| *weight > 0);
     }
     let weight = if !sampler.by_signals(cause) {
-        slot.dues.due(cpu, sampler.interval)
+        let is_regular = matches!(cause, Cause::Perf) && slot.beginning().is_none();
+        let weigh = if is_regular { Dues::fired } else { Dues::due };
+        weigh(&slot.dues, cpu, sampler.interval)
     } else if slot.beginning().is_none() {
         slot.take_signals()
     } else {
