@@ -37,6 +37,7 @@ public class TopFrame {
     public static void main(String[] args) {
         tasks();
         barriers();
+        compiledByC1();
         signatures();
     }
 
@@ -70,6 +71,23 @@ public class TopFrame {
             // All of it is loops whose polls name them.
             Check.atLeast(0.8, certain(run), "share of stacks whose method on top is certain");
         }
+    }
+
+    /**
+     * C1 calls barriers and 64-bit divisions out of line, behind all that it describes, and its code has no frame pointer:
+     * AsyncGetCallTrace leaves out the method that called.
+     */
+    private static void compiledByC1() {
+        Run stores = Vm.with("interval=1ms").flags("-XX:TieredStopAtLevel=1").run(Stores.class, MS).ok();
+        double truth = (double) stores.number("store") / (stores.number("store") + stores.number("cheap"));
+        double shown = share(stores, "TopFrame$Stores.store", "main", "TopFrame$Stores.both");
+        Check.near(truth, shown, TOLERANCE, "share of the stores in code of C1's");
+        long caller = stores.profile().selfByFunction().getOrDefault("TopFrame$Stores.both", 0L);
+        Check.atMost(0.03 * weight(stores, "", "main", "TopFrame$Stores.both"), caller, "ms that the caller of the stores has for itself");
+        Run divisions = Vm.with("interval=1ms").flags("-XX:TieredStopAtLevel=1").run(Divisions.class, MS).ok();
+        truth = divisions.number("divided") / 1e9;
+        shown = weight(divisions, "", "main", "TopFrame$Divisions.divide") / 1e3;
+        Check.near(1, shown / truth, TOLERANCE, "time of the divisions in code of C1's, by that of the program's own clock");
     }
 
     /** Time in a routine of the VM's that an intrinsic calls is that of the method that has the intrinsic. */
@@ -226,6 +244,39 @@ public class TopFrame {
             }
             System.out.println("store=" + stored);
             System.out.println("cheap=" + cheaply);
+        }
+    }
+
+    static class Divisions {
+        private static long sum = 7;
+
+        private static void divide() {
+            long here = sum;
+            for (int i = 0; i < 4_000; i++) {
+                here += (Long.MAX_VALUE - i) / (3 + (here & 7));
+            }
+            sum = here;
+        }
+
+        private static long turn() {
+            long begin = Burn.cpuNanos();
+            for (int i = 0; i < 10; i++) {
+                divide();
+            }
+            return Burn.cpuNanos() - begin;
+        }
+
+        private static long run(long ms) {
+            long divided = 0;
+            for (long end = System.nanoTime() + ms * 1_000_000; System.nanoTime() < end;) {
+                divided += turn();
+            }
+            return divided;
+        }
+
+        /** It is interpreted: AsyncGetCallTrace takes its frame for that of the routine that divides. */
+        public static void main(String[] args) {
+            System.out.println("divided=" + run(Long.parseLong(args[0])));
         }
     }
 

@@ -103,7 +103,7 @@ impl Recorder {
 
     /// Takes in a sample with what was recovered of it where the thread was interrupted in what compiled code calls without debug information, such
     /// as a routine of the VM's: true if that holds. AsyncGetCallTrace looks there for the instruction behind the call, which
-    /// may be another method's. Both must agree on the frames outside of that compiled code.
+    /// may be another method's, or leaves out the innermost frames. Both must agree on the frames outside of that compiled code.
     pub(super) fn recovered_at_leaf_call(
         &mut self,
         head: &Head,
@@ -122,6 +122,10 @@ impl Recorder {
         let mut frames = take(&mut self.other);
         let agrees = |account: &Account<'_>, jvm: &mut dyn Jvm| {
             let walked: Vec<Frame> = account.frames().collect();
+            // By the frame pointer, which C1's code leaves alone, AsyncGetCallTrace goes past the frames that called.
+            if walked.len() > found.len() && walked.ends_with(found) {
+                return true;
+            }
             let site = Site { pc: account.pc, calls: true };
             let Some(inlined) = jvm.inlined_at(site, &walked).map(|inlined| inlined.found) else {
                 return false;

@@ -343,9 +343,13 @@ impl<M: Memory> Walk<'_, M> {
                 Met::Calling => return None,
                 Met::Left | Met::Called => (here.pc, Which::Exact),
             };
-            let scope = method.scope(memory, &layout.compiled, pc, which)?;
             let first = frames.count();
-            method.add(memory, layout, scope, frames)?;
+            match method.scope(memory, &layout.compiled, pc, which) {
+                Some(scope) => method.add(memory, layout, scope, frames)?,
+                // Out of line, behind all that is described, such as a barrier's slow path. Where it goes back to is found later.
+                None if which == Which::Next => method.add_itself(memory, layout, frames)?,
+                None => return None,
+            }
             self.whole.set(true);
             if met == Met::Called {
                 let size = Number::int(layout.blob.frame_size).of(memory, method.blob)?;

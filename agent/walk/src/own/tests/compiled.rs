@@ -70,6 +70,17 @@ fn a_frame_that_is_made_at_once_and_then_may_not_be_entered_is_known_by_its_code
 }
 
 #[test]
+fn behind_all_that_is_described_it_is_the_compiled_method_itself() {
+    let thread = thread();
+    let (answer, frames, outset) = thread.jvm.walk(thread.at(0x78, LEAF));
+    assert_eq!((answer, frames), (Ok(5), thread.with(thread.leaf.frame(ENTRY))));
+    assert_eq!(outset, Outset::default(), "its frame is whole");
+    // A call needs a description of its own.
+    thread.jvm.put(OUTER - WORD, thread.outer_code + 0x78);
+    assert_eq!(thread.jvm.walk(thread.at(0x20, LEAF)).0, Err(Reason::NOT_WALKABLE_JAVA));
+}
+
+#[test]
 fn what_ends_like_a_frame_that_is_taken_down_is_none() {
     let thread = thread();
     let within = |code: &[u8], at: usize| {
