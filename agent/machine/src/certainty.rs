@@ -53,9 +53,10 @@ fn candidates(
         Some(Fitting { neighbours: [_, next], .. }) if next == Some(after) && is_end => [next, None],
         Some(Fitting { neighbours, by_poll: true }) => neighbours,
         Some(Fitting { neighbours: [before, next], .. }) => {
-            let [is_before, is_after] = sides(nmethod, charged_end);
-            let near = [before.filter(|_| before == is_before), next.filter(|_| next == is_after)];
-            if near == [None, None] { [before, next] } else { near }
+            let near = sides(nmethod, charged_end);
+            let fits = |(near, fitting): (&Option<usize>, Option<usize>)| near.is_none() || *near == fitting;
+            // Where one of them does not fit the instruction may belong to what lies behind it.
+            if near.iter().zip([before, next]).all(fits) { near } else { [before, next] }
         }
         None => sides(nmethod, charged_end),
     };
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(certainty(&method, gap, work, Some(&without)), Certainty::Approximate);
         method.loops.insert(1, vec![8..=32]);
         let loops = Loops::new(&mut method).unwrap();
-        assert_eq!(certainty(&method, gap, work, Some(&loops)), Certainty::Exact);
+        assert_eq!(certainty(&method, gap, work, Some(&loops)), Certainty::MethodCertain);
     }
 
     #[test]

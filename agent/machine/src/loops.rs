@@ -6,7 +6,8 @@
 //! that method, between the two ends of that loop in its bytecode, or of what it calls there.
 //!
 //! A short loop has no poll. A call in it is described just as rightly, and it is in a loop of one of the methods that its
-//! description names. Which of them is not known, but what is outside of the outermost of these loops is not in this one.
+//! description names. Which of them is not known, but what is outside of the outermost of these loops is not in this one. Polls
+//! that name no loop have a say in it.
 
 use crate::flow::{ControlFlow, Loop};
 use crate::instruction::{Flow, Instruction, decode};
@@ -148,20 +149,20 @@ fn owned(
         at.is_ok_and(|at| matches!(instructions[at].flow, Flow::Call(_)))
     };
     let mut polls: Vec<Safepoint> = Vec::new();
-    // Blocks and PcDescs.
-    let mut calls: Vec<(usize, usize)> = Vec::new();
+    // All that a thread can stop at in a loop: its block, if it is a call, and the outermost loop of the bytecode around it.
+    let mut stops: Vec<(usize, bool, Option<Safepoint>)> = Vec::new();
     for (index, point) in points.iter().enumerate() {
         let Some((end, point)) = point.as_ref().filter(|(_, point)| point.at_safepoint) else { continue };
-        if is_poll(*end)
-            && let Some(block) = flow.block_at(*end)
-            && let Some(owner) = Owner::ended_by(&point.chain, nmethod)
-        {
+        let (is_poll, is_call) = (is_poll(*end), is_call(*end));
+        // A call is described where it ends.
+        let at = if is_poll { flow.block_at(*end) } else { blocks[index] };
+        let Some(block) = at.filter(|_| is_poll || is_call) else { continue };
+        if is_poll && let Some(owner) = Owner::ended_by(&point.chain, nmethod) {
             polls.push((block, index, owner));
         }
-        if is_call(*end)
-            && let Some(block) = blocks[index]
-        {
-            calls.push((block, index));
+        if flow.innermost(block).is_some() {
+            let around = Owner::around(&point.chain, nmethod);
+            stops.push((block, is_call, around.map(|owner| (block, index, owner))));
         }
     }
     let by_poll = |number: usize, body: &Loop| {
@@ -179,12 +180,11 @@ fn owned(
         let polled = by_poll(number, body);
         let by_poll = polled.is_some();
         let (safepoint, owner) = polled.or_else(|| {
-            let inside = calls.iter().filter(|(block, _)| body.contains(*block));
-            let around = inside.map(|(block, index)| {
-                let (_, point) = points[*index].as_ref()?;
-                Some((*block, *index, Owner::around(&point.chain, nmethod)?))
-            });
-            joined(around.collect::<Option<Vec<Safepoint>>>()?.iter())
+            let mut inside = stops.iter().filter(|(block, ..)| body.contains(*block));
+            inside.clone().find(|(_, is_call, _)| *is_call)?;
+            let around: Option<Vec<&Safepoint>> =
+                inside.by_ref().map(|(.., around)| around.as_ref()).collect();
+            joined(around?.into_iter())
         })?;
         let fits = |index: &usize| {
             let is_inside = blocks[*index].is_some_and(|block| body.contains(block));
@@ -326,6 +326,32 @@ mod tests {
             it.method.loops.extend([(WORK, work.clone()), (TASK, task.clone())]);
             let expected = [it.own, if is_moved { it.own } else { it.other }];
             assert_eq!(corrected(it), expected, "{work:?} {task:?}");
+        }
+    }
+
+    #[test]
+    fn safepoints_that_name_no_loop_in_common_name_none() {
+        let unknown = |it: &mut Looping| it.method.unknown.push(TASK);
+        // A poll that ends no loop, but is in one of another method.
+        let polled = |it: &mut Looping| {
+            it.method.loops.insert(OTHER, vec![10..=14]);
+            let end = it.method.here() - RET.len();
+            let begin = it.ends[1] - INC.len();
+            let over = it.method.jump(JMP, begin);
+            it.method.patch(over, begin);
+            let second = it.method.here();
+            it.method.add(&[LOAD_POLL]);
+            it.method.safepoint(&[(OTHER, 12), (TASK, 7)]);
+            it.method.add(&[TEST_POLL]);
+            it.method.jump(JMP, begin);
+            it.method.patch(end, second);
+        };
+        for change in [&unknown as &dyn Fn(&mut Looping), &polled] {
+            let mut it = calling();
+            it.method.loops.insert(WORK, vec![8..=32]);
+            change(&mut it);
+            let found = [it.own, it.other];
+            assert_eq!(corrected(it), found);
         }
     }
 

@@ -57,7 +57,7 @@ pub trait Nmethod {
     fn repetitions(&self, index: usize) -> usize;
 
     /// The loops of a method's bytecode: from the target of each backward branch to the branch.
-    fn bytecode_loops(&mut self, method: usize) -> Vec<RangeInclusive<i32>>;
+    fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>>;
 
     /// True if a call of this address never returns, such as one of the uncommon trap.
     fn is_last_call(&self, target: usize) -> bool;

@@ -18,17 +18,17 @@ impl Owner {
     pub fn ended_by(chain: &[Inlined], nmethod: &mut impl Nmethod) -> Option<Self> {
         let (innermost, callers) = chain.split_first()?;
         let ends_here = |bcis: &RangeInclusive<i32>| *bcis.end() == innermost.bci;
-        let loops = nmethod.bytecode_loops(innermost.method);
+        let loops = nmethod.bytecode_loops(innermost.method)?;
         // A `continue` may go back to the same place: the longest is the loop.
         let bcis = loops.into_iter().filter(ends_here).min_by_key(|bcis| *bcis.start())?;
         Some(Self { callers: callers.iter().rev().copied().collect(), method: innermost.method, bcis })
     }
 
-    /// The outermost loop of the bytecode around what a safepoint describes; `None` if there is none.
+    /// The outermost loop of the bytecode around what a safepoint describes; `None` if there is none, or if that is not known.
     pub fn around(chain: &[Inlined], nmethod: &mut impl Nmethod) -> Option<Self> {
         let mut callers = Vec::new();
         for inlined in chain.iter().rev() {
-            let loops = nmethod.bytecode_loops(inlined.method);
+            let loops = nmethod.bytecode_loops(inlined.method)?;
             let around = loops.into_iter().filter(|bcis| bcis.contains(&inlined.bci));
             let widest =
                 around.reduce(|one, other| *one.start().min(other.start())..=*one.end().max(other.end()));

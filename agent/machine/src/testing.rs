@@ -22,6 +22,8 @@ pub struct Method {
     points: Vec<(usize, Option<DebugPoint>)>,
     /// The loops of methods' bytecode.
     pub loops: HashMap<usize, Vec<RangeInclusive<i32>>>,
+    /// Methods whose bytecode is not known.
+    pub unknown: Vec<usize>,
     /// Where calls do not return.
     pub traps: Vec<usize>,
 }
@@ -109,8 +111,8 @@ impl Nmethod for Method {
         self.points.get(index)?.1.clone()
     }
 
-    fn bytecode_loops(&mut self, method: usize) -> Vec<RangeInclusive<i32>> {
-        self.loops.get(&method).cloned().unwrap_or_default()
+    fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>> {
+        (!self.unknown.contains(&method)).then(|| self.loops.get(&method).cloned().unwrap_or_default())
     }
 
     fn repetitions(&self, index: usize) -> usize {

@@ -79,12 +79,20 @@ impl Dues {
         self.fired.store(0, Ordering::Relaxed);
     }
 
+    /// What is due is given to a sample that the handler does not take. A perf event's periods until now are over with it.
+    pub fn settle(&self, cpu: u64, interval: u64) -> u32 {
+        let due = self.due(cpu, interval);
+        self.answer(due);
+        self.fired.store(0, Ordering::Relaxed);
+        due
+    }
+
     /// The weight of a sample by a perf event's signal: how many periods were over since the last signal.
     ///
     /// Not how many due times have passed. A signal that finds the thread in the kernel is delivered when the kernel has
     /// finished, and that much later than its period was over. If a due time passed meanwhile the kernel's work would have
     /// the weight of what the thread does next. The event's timer and the thread's clock drift apart, though. So the
-    /// due times correct the weight where they are half a period off, which is seldom and at random times.
+    /// due times correct the weight where the ends of periods are far from them.
     #[inline]
     pub fn fired(&self, cpu: u64, interval: u64) -> u32 {
         let period = interval.saturating_mul(self.stride().into());
@@ -98,23 +106,25 @@ impl Dues {
         // A signal is never too early. If it seems so, the last one was late, or the clock is slow.
         let late = cpu.saturating_sub(over);
         self.fired.store(cpu.min(over.saturating_add(late / LATE_SHARE)), Ordering::Relaxed);
-        let periods = periods.saturating_add_signed(self.drift(cpu, interval, (periods, period)));
+        // By the period's end and not by the signal: a late one would be corrected more often than others.
+        let drift = self.drift(cpu.min(over), interval, (periods, period));
+        let periods = periods.saturating_add_signed(drift);
         u32::try_from(periods.saturating_mul(self.stride().into())).unwrap_or(u32::MAX)
     }
 
-    /// How many periods more than these have to be answered, for the due times to be less than half a period off.
-    fn drift(&self, cpu: u64, interval: u64, (periods, period): (u64, u64)) -> i64 {
-        let ran = cpu.wrapping_sub(self.base.load(Ordering::Relaxed)).cast_signed();
+    /// How many more of these periods have to be answered for the end of the last of them to be near its due time.
+    fn drift(&self, over: u64, interval: u64, (periods, period): (u64, u64)) -> i64 {
+        let ran = over.wrapping_sub(self.base.load(Ordering::Relaxed)).cast_signed();
         let answered = self.answered.load(Ordering::Relaxed).saturating_mul(interval);
         let answered = answered.saturating_add(periods.saturating_mul(period)).cast_signed();
         let (left, period) = (ran.saturating_sub(answered), period.cast_signed());
-        let half = period / 2;
-        if left < half.saturating_neg() {
-            return -1;
+        // So that it is not corrected to and fro.
+        let (half, most) = (period / 2, period.saturating_sub(period / 4));
+        if left.saturating_abs() < most {
+            return 0;
         }
-        // Less than a period is the lateness of this very signal.
-        let more = left.saturating_sub(half).checked_div(period).unwrap_or(0);
-        more.max(0)
+        let rounded = left.saturating_add(if left < 0 { half.saturating_neg() } else { half });
+        rounded.checked_div(period).unwrap_or(0)
     }
 
     /// Due times that the clock has passed.
@@ -183,7 +193,7 @@ mod tests {
         // In each 3.7 ms the thread spends 0.7 ms in the kernel, and has a signal from there at its end.
         let into = |over: u64| over % 3_700_000;
         let late = |over: u64| 700_000_u64.saturating_sub(into(over));
-        for slower in [0, 300, 20_000] {
+        for slower in [0, 300, 20_000, 50_000] {
             let all = weights(slower, late, 20_000);
             let in_kernel: u64 = (0..)
                 .zip(&all)
@@ -199,6 +209,23 @@ mod tests {
                 "{in_kernel} of {total}, {slower} ns"
             );
         }
+    }
+
+    #[test]
+    fn what_was_settled_is_not_counted_again() {
+        let (interval, dues) = (1_000, Dues::default());
+        dues.begin(0, 1);
+        assert_eq!((dues.fired(1_000, interval), dues.due(1_000, interval)), (1, 1));
+        dues.answer(1);
+        assert_eq!(dues.settle(500_400, interval), 499);
+        let weights: Vec<u32> = (501..511)
+            .map(|at| {
+                let weight = dues.fired(at * 1_000, interval);
+                dues.answer(weight);
+                weight
+            })
+            .collect();
+        assert_eq!(weights, [1; 10]);
     }
 
     #[test]

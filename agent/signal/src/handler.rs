@@ -271,7 +271,9 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
         return Some(slot.take_owed()).filter(|weight| *weight > 0);
     }
     let weight = if !sampler.by_signals(cause) {
-        let is_regular = matches!(cause, Cause::Perf) && slot.beginning().is_none();
+        // Before the stride changes all that is due has to be answered.
+        let stays = STRIDE.load(Ordering::Relaxed) <= slot.dues.stride();
+        let is_regular = matches!(cause, Cause::Perf) && slot.beginning().is_none() && stays;
         let weigh = if is_regular { Dues::fired } else { Dues::due };
         weigh(&slot.dues, cpu, sampler.interval)
     } else if slot.beginning().is_none() {

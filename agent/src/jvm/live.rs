@@ -215,8 +215,8 @@ impl Jvm for Live<'_, '_> {
             let meaning = self.meaning(id, u64::MAX);
             let body = self.method(meaning).map(|method| self.body(&method).1);
             match body {
-                Some(Body::Code(code)) => code.loops(),
-                _ => Vec::new(),
+                Some(Body::Code(code)) => Some(code.loops()),
+                _ => None,
             }
         };
         let inlined = top_frames.at((own, &blobs), site, walked, &mut loops);

@@ -27,8 +27,8 @@ const WORTHWHILE: u32 = 16;
 const MAX_PLACES: usize = 1 << 15;
 const MAX_ANALYSES: usize = 1 << 8;
 
-/// Finds the loops of a method's bytecode, from the target of each backward branch to the branch.
-pub type BytecodeLoops<'l> = &'l mut dyn FnMut(MethodId) -> Vec<RangeInclusive<i32>>;
+/// Finds the loops of a method's bytecode, from the target of each backward branch to the branch; `None` if its bytecode is not known.
+pub type BytecodeLoops<'l> = &'l mut dyn FnMut(MethodId) -> Option<Vec<RangeInclusive<i32>>>;
 
 /// Frames, innermost first.
 type Frames = Box<[Frame]>;
@@ -290,10 +290,10 @@ impl Nmethod for Compiled<'_> {
         self.repeated.iter().find(|(repeated, _)| Some(*repeated) == scope).map_or(1, |(_, runs)| *runs)
     }
 
-    fn bytecode_loops(&mut self, method: usize) -> Vec<RangeInclusive<i32>> {
+    fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>> {
         let raw = self.info.raw(method, 0);
         let id = raw.map_or(MethodId::NONE, |raw| MethodId(raw.method));
-        if id.is_none() { Vec::new() } else { (self.loops)(id) }
+        if id.is_none() { None } else { (self.loops)(id) }
     }
 
     fn is_last_call(&self, target: usize) -> bool {

@@ -9,6 +9,7 @@ use vouch_recording::Fate;
 use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
 use vouch_signal::record::{Account, Origin, accounts};
+use vouch_walk::recover::ALL;
 
 use super::Recorder;
 use super::agreement::Difference;
@@ -103,7 +104,8 @@ impl Recorder {
 
     /// Takes in a sample with what was recovered of it where the thread was interrupted in what compiled code calls without debug information, such
     /// as a routine of the VM's: true if that holds. AsyncGetCallTrace looks there for the instruction behind the call, which
-    /// may be another method's, or leaves out the innermost frames. Both must agree on the frames outside of that compiled code.
+    /// may be another method's, or leaves out the innermost frames. Both must agree on the frames outside of that compiled code, or
+    /// the recovered stack must have all of AsyncGetCallTrace's frames, and be of a strategy that does not guess.
     pub(super) fn recovered_at_leaf_call(
         &mut self,
         head: &Head,
@@ -123,7 +125,8 @@ impl Recorder {
         let agrees = |account: &Account<'_>, jvm: &mut dyn Jvm| {
             let walked: Vec<Frame> = account.frames().collect();
             // By the frame pointer, which C1's code leaves alone, AsyncGetCallTrace goes past the frames that called.
-            if walked.len() > found.len() && walked.ends_with(found) {
+            let is_sure = account.origin.strategy.and_then(|strategy| ALL.get(usize::from(strategy)));
+            if is_sure.is_some_and(|it| it.sure) && walked.len() > found.len() && walked.ends_with(found) {
                 return true;
             }
             let site = Site { pc: account.pc, calls: true };

@@ -237,8 +237,13 @@ impl Live {
     /// twice.
     pub fn settle(&mut self, interval: Duration) -> Option<Debt> {
         let (Come { time, cpu, by_signals }, slot) = (self.come.take()?, self.slot?);
-        let weight = if by_signals { slot.take_signals() } else { slot.dues.due(cpu, nanos(interval)) };
-        slot.dues.answer(weight);
+        let weight = if by_signals {
+            let weight = slot.take_signals();
+            slot.dues.answer(weight);
+            weight
+        } else {
+            slot.dues.settle(cpu, nanos(interval))
+        };
         (weight > 0).then_some(Debt { weight, time, cpu })
     }
 

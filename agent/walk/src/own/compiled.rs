@@ -128,21 +128,23 @@ impl Compiled {
         }
     }
 
-    /// The scope that the description of a pc leads to.
+    /// The scope that the description of a pc leads to: `Some(None)` if nothing is described there, `None` if that cannot be read.
     pub fn scope(
         self,
         memory: &impl Memory,
         layout: &CompiledLayout,
         pc: usize,
         which: Which,
-    ) -> Option<usize> {
+    ) -> Option<Option<usize>> {
         let descs = PcDescs::of_nmethod(memory, layout, self.blob)?;
         let sought = i32::try_from(pc.checked_sub(self.code)?).ok()?;
         let index = descs.index_at(memory, sought)?;
         let found = descs.address(index);
-        let is = index < descs.count && (which == Which::Next || memory.int(found)? == sought);
+        if index >= descs.count || which == Which::Exact && memory.int(found)? != sought {
+            return Some(None);
+        }
         let scope = usize::try_from(memory.int(found.wrapping_add(SCOPE))?).ok()?;
-        (is && scope != 0).then_some(scope)
+        Some(Some(scope).filter(|scope| *scope != 0))
     }
 
     /// Adds the frames that are one there, innermost first.

@@ -344,7 +344,7 @@ impl<M: Memory> Walk<'_, M> {
                 Met::Left | Met::Called => (here.pc, Which::Exact),
             };
             let first = frames.count();
-            match method.scope(memory, &layout.compiled, pc, which) {
+            match method.scope(memory, &layout.compiled, pc, which)? {
                 Some(scope) => method.add(memory, layout, scope, frames)?,
                 // Out of line, behind all that is described, such as a barrier's slow path. Where it goes back to is found later.
                 None if which == Which::Next => method.add_itself(memory, layout, frames)?,
