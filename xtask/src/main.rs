@@ -18,6 +18,8 @@
 //!     xtask endurance-line MAJOR-COLLECTOR-PROGRAM.json what a long run recorded, and what its file took
 //!     xtask trial-line, trial-page MAJOR-RECORDER-PROGRAM.json… what became of the samples of other profilers, and of Vouch's
 //!     xtask trial-shortest FOLDER MAJOR-RECORDER-PROGRAM.json… the same of the shortest programs, which lie in that folder
+//!     xtask accuracy-twins|accuracy-sweep|accuracy-slowed MAJOR-PROFILER-PROGRAM.json…   how far profiles are from the programs' own clocks
+//!     xtask accuracy-timing TOP.json TIMED.json   the same of the Flight Recorder's method timing
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -25,6 +27,7 @@
 //! It must never write a figure that is in none of its files.
 #![forbid(unsafe_code)]
 
+mod accuracy;
 mod clock_page;
 mod depth_page;
 mod endurance;
@@ -76,6 +79,10 @@ fn main() -> ExitCode {
         },
         Some("jfr-settings") => jfr_kinds::settings,
         Some("jfr-kinds") => jfr_kinds::kinds,
+        Some("accuracy-twins") => accuracy::twins,
+        Some("accuracy-sweep") => accuracy::sweep,
+        Some("accuracy-slowed") => accuracy::slowed,
+        Some("accuracy-timing") => accuracy::timing,
         Some("trial-line") => trial_page::lines,
         Some("trial-page") => trial_page::page,
         Some("trial-shortest") => trial_page::shortest,
@@ -90,7 +97,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);

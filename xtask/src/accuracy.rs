@@ -1,0 +1,382 @@
+//! How far profiles are from what programs know of themselves (java-tests/workloads/Twins.java).
+//!
+//! A run is `MAJOR-PROFILER-PROGRAM.json`, what `vouch top --json` says, with `MAJOR-PROFILER-PROGRAM.known` beside it: lines
+//! `CLASS.METHOD MILLISECONDS`, the last of which is `all MILLISECONDS`. It must never judge a profile by another one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::report::table;
+
+/// The profilers, by their names in files, and what they are in tables.
+const PROFILERS: [(&str, &str); 6] = [
+    ("vouch", "Vouch"),
+    ("peer", "async-profiler"),
+    ("agct", "AsyncGetCallTrace (async-profiler, `cstack=no`)"),
+    ("jfr", "Flight Recorder"),
+    ("vouch_c1", "Vouch, code of C1's alone"),
+    ("peer_c1", "async-profiler, code of C1's alone"),
+];
+/// Farther off than this a share is wrong, in points.
+const LIMIT: f64 = 3.0;
+
+struct Run {
+    major: u32,
+    profiler: String,
+    program: String,
+    /// Shares of the whole by the program's clock, in per cent.
+    known: Vec<(String, f64)>,
+    /// Shares of the whole in the profile.
+    shown: HashMap<String, f64>,
+}
+
+/// The methods of a profile with the time that each has, with what it called; and the time of all Java.
+fn shown(file: &Path) -> Result<(HashMap<String, f64>, f64), String> {
+    let top = json(file)?;
+    let (mut methods, mut all) = (HashMap::new(), 0.0);
+    for row in top["rows"].as_array().into_iter().flatten() {
+        let name = row["name"].as_str().unwrap_or_default();
+        let name = name.split_once('(').map_or(name, |(name, _)| name);
+        let ms = |key: &str| row[key].as_f64().unwrap_or_default();
+        if name != "[outside Java]" {
+            all += ms("self_ms");
+        }
+        *methods.entry(name.to_owned()).or_default() += ms("total_ms");
+    }
+    if all > 0.0 { Ok((methods, all)) } else { Err(format!("{} has no sample of Java", file.display())) }
+}
+
+fn json(file: &Path) -> Result<Value, String> {
+    serde_json::from_str(&text(file)?).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn text(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+impl Run {
+    fn read(file: &Path) -> Result<Self, String> {
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let mut parts = stem.splitn(3, '-');
+        let (Some(Ok(major)), Some(profiler), Some(program)) =
+            (parts.next().map(str::parse), parts.next(), parts.next())
+        else {
+            return Err(format!("{} is not MAJOR-PROFILER-PROGRAM.json", file.display()));
+        };
+        let clock = text(&file.with_extension("known"))?;
+        let mut known: Vec<(String, f64)> = clock
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter_map(|(name, ms)| Some((name.to_owned(), ms.parse().ok()?)))
+            .collect();
+        let all = known.pop_if(|(name, ms)| name == "all" && *ms > 0.0);
+        let (_, all) = all.ok_or_else(|| format!("{stem}.known does not end with the time of all"))?;
+        if known.is_empty() {
+            return Err(format!("{stem}.known has no method"));
+        }
+        for (_, ms) in &mut known {
+            *ms *= 100.0 / all;
+        }
+        let (mut shown, all) = shown(file)?;
+        for ms in shown.values_mut() {
+            *ms *= 100.0 / all;
+        }
+        Ok(Self { major, profiler: profiler.to_owned(), program: program.to_owned(), known, shown })
+    }
+
+    fn share_of(&self, method: &str) -> f64 {
+        self.shown.get(method).copied().unwrap_or_default()
+    }
+
+    /// Too many points for a method, or too few.
+    fn error(&self, method: &str) -> Option<f64> {
+        let (_, known) = self.known.iter().find(|(name, _)| name == method)?;
+        Some(self.share_of(method) - known)
+    }
+
+    /// How many points the method is off that is farthest off.
+    fn worst(&self) -> f64 {
+        let errors = self.known.iter().filter_map(|(name, _)| self.error(name));
+        errors.map(f64::abs).fold(0.0, f64::max)
+    }
+}
+
+fn read(files: &[PathBuf]) -> Result<Vec<Run>, String> {
+    files.iter().map(|file| Run::read(file)).collect()
+}
+
+/// The profilers of these runs, in the order of the table.
+fn profilers(runs: &[Run]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROFILERS.into_iter().filter(|(name, _)| runs.iter().any(|run| run.profiler == *name))
+}
+
+/// Two tables: how far the profilers are off in the middle and at worst; and each program on each JDK.
+pub fn twins(files: &[PathBuf]) -> Result<String, String> {
+    let runs = read(files)?;
+    let rows = profilers(&runs).map(|(name, words)| {
+        let mut errors: Vec<f64> = runs.iter().filter(|run| run.profiler == name).map(Run::worst).collect();
+        errors.sort_by(f64::total_cmp);
+        let wrong = errors.iter().filter(|error| **error > LIMIT).count();
+        let at = |part: usize| {
+            errors.get(errors.len() * part / 100).or(errors.last()).copied().unwrap_or_default()
+        };
+        vec![
+            words.to_owned(),
+            errors.len().to_string(),
+            format!("{:.1}", at(50)),
+            format!("{:.1}", at(90)),
+            format!("{:.1}", at(100)),
+            wrong.to_string(),
+        ]
+    });
+    let head =
+        ["profiler", "runs", "median", "nine of ten are nearer than", "worst", "more than 3 points off"];
+    let mut text = table(&head, rows);
+    let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
+    let mut programs: Vec<&str> = Vec::new();
+    for run in &runs {
+        if !programs.contains(&&*run.program) {
+            programs.push(&run.program);
+        }
+    }
+    let cell = |program: &str, major: u32| {
+        let worst = |profiler: &str| {
+            let is_it = |run: &&Run| (run.major, &*run.program, &*run.profiler) == (major, program, profiler);
+            runs.iter().find(is_it).map(|run| format!("{:.1}", run.worst()))
+        };
+        match (worst("vouch"), worst("peer")) {
+            (Some(own), Some(peer)) => format!("{own} ({peer})"),
+            (Some(own), None) => own,
+            (None, _) => "-".to_owned(),
+        }
+    };
+    let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
+    let head: Vec<&str> = ["program"].into_iter().chain(head.iter().map(String::as_str)).collect();
+    let rows = programs.iter().map(|program| {
+        let cells = majors.iter().map(|major| cell(program, *major));
+        [format!("`{program}`")].into_iter().chain(cells).collect()
+    });
+    text.push('\n');
+    text.push_str(&table(&head, rows));
+    Ok(text)
+}
+
+/// How far the first of two methods of the same work is off, by its share and by how both are called. Programs are
+/// `Sweep.WAY.HUNDREDTHS`.
+pub fn sweep(files: &[PathBuf]) -> Result<String, String> {
+    let runs = read(files)?;
+    let mut rows: BTreeMap<(usize, String), BTreeMap<u32, String>> = BTreeMap::new();
+    for run in &runs {
+        let mut parts = run.program.split('.').skip(1);
+        let (Some(way), Some(Ok(hundredths))) = (parts.next(), parts.next().map(str::parse)) else {
+            return Err(format!("{} is not Sweep.WAY.HUNDREDTHS", run.program));
+        };
+        let error = run.error("Twins$Sweep.first").ok_or("the first method of a sweep is not known")?;
+        let order = PROFILERS.iter().position(|(name, _)| *name == run.profiler).unwrap_or_default();
+        rows.entry((order, way.to_owned())).or_default().insert(hundredths, format!("{error:+.1}"));
+    }
+    let shares: BTreeSet<u32> = rows.values().flat_map(BTreeMap::keys).copied().collect();
+    let head: Vec<String> = shares.iter().map(|share| format!("{share} %")).collect();
+    let head: Vec<&str> = ["profiler", "called"].into_iter().chain(head.iter().map(String::as_str)).collect();
+    let rows = rows.iter().map(|((order, way), cells)| {
+        let cells = shares.iter().map(|share| cells.get(share).cloned().unwrap_or_default());
+        let way = match way.split_once('-') {
+            Some((way, _)) => format!("{way}, not inlined"),
+            None => way.clone(),
+        };
+        [PROFILERS[*order].1.to_owned(), way].into_iter().chain(cells).collect()
+    });
+    Ok(table(&head, rows))
+}
+
+/// How far the shares of five methods are from what is expected of them when one does its work twice. Programs are `Slowed.METHOD`, and
+/// `Slowed.none`.
+pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
+    let runs = read(files)?;
+    let method = |run: &Run| run.program.split('.').nth(1).unwrap_or_default().to_owned();
+    // Among themselves: what reads the clock is left out.
+    let normalised = |shares: Vec<(String, f64)>| {
+        let all: f64 = shares.iter().map(|(_, share)| share).sum();
+        shares.into_iter().map(|(name, share)| (name, 100.0 * share / all)).collect::<Vec<_>>()
+    };
+    let methods = |run: &Run| -> Vec<String> {
+        let all = run.known.iter().map(|(name, _)| name.clone());
+        all.filter(|name| name.starts_with("Twins$Slowed.") && name != "Twins$Slowed.work").collect()
+    };
+    let by_profile = |run: &Run| {
+        normalised(methods(run).into_iter().map(|name| (name.clone(), run.share_of(&name))).collect())
+    };
+    let by_clock = |run: &Run| {
+        let known: HashMap<&str, f64> = run.known.iter().map(|(name, share)| (&**name, *share)).collect();
+        normalised(methods(run).into_iter().map(|name| (name.clone(), known[&*name])).collect())
+    };
+    let off = |shares: &dyn Fn(&Run) -> Vec<(String, f64)>, base: &Run, run: &Run| {
+        let slow = format!("Twins$Slowed.{}", method(run));
+        let expected = shares(base).into_iter().map(|(name, share)| {
+            let times = if name == slow { 2.0 } else { 1.0 };
+            (name, times * share)
+        });
+        let expected: HashMap<String, f64> = normalised(expected.collect()).into_iter().collect();
+        shares(run).iter().map(|(name, share)| (share - expected[name]).abs()).fold(0.0, f64::max)
+    };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (name, words) in profilers(&runs) {
+        let own = || runs.iter().filter(|run| run.profiler == name);
+        let base = own().find(|run| method(run) == "none").ok_or(format!("{words} has no run as it is"))?;
+        if let Some(run) = own().find(|run| methods(run).iter().all(|name| run.share_of(name) == 0.0)) {
+            return Err(format!("{words} has none of the methods of {}", run.program));
+        }
+        for run in own().filter(|run| method(run) != "none") {
+            let cell = |shares: &dyn Fn(&Run) -> Vec<(String, f64)>| format!("{:.1}", off(shares, base, run));
+            rows.push(vec![
+                words.to_owned(),
+                format!("`{}`", method(run)),
+                cell(&by_profile),
+                cell(&by_clock),
+            ]);
+        }
+    }
+    Ok(table(&["profiler", "slowed", "by the profile", "by the program's clock"], rows))
+}
+
+/// What the Flight Recorder's method timing measured, beside a profile of the same run: `vouch top --json`, and `jfr print --json --events
+/// jdk.MethodTiming`.
+pub fn timing(files: &[PathBuf]) -> Result<String, String> {
+    let [top, timed] = files else {
+        return Err("name what vouch top says, and what jfr print says".to_owned());
+    };
+    let (shown, _) = shown(top)?;
+    let timed = json(timed)?;
+    let mut rows = Vec::new();
+    for event in timed["recording"]["events"].as_array().into_iter().flatten() {
+        let values = &event["values"];
+        let class = values["method"]["type"]["name"].as_str().unwrap_or_default().replace('/', ".");
+        let name = format!("{class}.{}", values["method"]["name"].as_str().unwrap_or_default());
+        let count = values["invocations"].as_f64().unwrap_or_default();
+        let average = values["average"].as_str().and_then(seconds).ok_or("a timing has no average")?;
+        let elapsed = 1_000.0 * count * average;
+        let ms = shown.get(&name).copied().unwrap_or_default();
+        rows.push(vec![
+            format!("`{name}`"),
+            count.to_string(),
+            format!("{elapsed:.0}"),
+            format!("{ms:.0}"),
+            format!("{:+.1}", 100.0 * (ms - elapsed) / elapsed),
+        ]);
+    }
+    if rows.is_empty() {
+        return Err("no method was timed".to_owned());
+    }
+    rows.sort();
+    Ok(table(&["method", "calls", "elapsed, ms", "Vouch, ms of CPU time", "difference, %"], rows))
+}
+
+/// Seconds, as `jfr print` writes a duration: `PT1M0.5S`.
+fn seconds(duration: &str) -> Option<f64> {
+    let rest = duration.strip_prefix("PT")?.strip_suffix('S')?;
+    match rest.split_once('M') {
+        Some((minutes, rest)) => Some(60.0 * minutes.parse::<f64>().ok()? + rest.parse::<f64>().ok()?),
+        None => rest.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("vouch-accuracy-{name}-{}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+
+        /// A run of 1,000 ms, by what is known of methods and what is shown of them.
+        fn run(&self, name: &str, methods: &[(&str, u32, u32)]) -> PathBuf {
+            let mut known = String::new();
+            let mut rows = vec![r#"{"name": "[outside Java]", "self_ms": 400, "total_ms": 400}"#.to_owned()];
+            rows.push(r#"{"name": "Twins.main(String[])", "self_ms": 1000, "total_ms": 1000}"#.to_owned());
+            for (method, is, shown) in methods {
+                known += &format!("{method} {is}\n");
+                rows.push(format!(r#"{{"name": "{method}(int)", "self_ms": 0, "total_ms": {shown}}}"#));
+            }
+            fs::write(self.0.join(format!("{name}.known")), known + "all 1000\n").unwrap();
+            let file = self.0.join(format!("{name}.json"));
+            fs::write(&file, format!(r#"{{"rows": [{}]}}"#, rows.join(","))).unwrap();
+            file
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_profile_is_as_far_off_as_its_worst_method() {
+        let folder = Folder::new("twins");
+        let files = [
+            folder.run("17-vouch-Atomic", &[("A.work", 400, 411), ("A.rest", 600, 598)]),
+            folder.run("17-peer-Atomic", &[("A.work", 400, 100), ("A.rest", 600, 600)]),
+            folder.run("25-vouch-Atomic", &[("A.work", 400, 364)]),
+        ];
+        let text = twins(&files).unwrap();
+        assert!(text.contains("| Vouch | 2 | 3.6 | 3.6 | 3.6 | 1 |"), "{text}");
+        assert!(text.contains("| async-profiler | 1 | 30.0 | 30.0 | 30.0 | 1 |"), "{text}");
+        assert!(text.contains("| `Atomic` | 1.1 (30.0) | 3.6 |"), "{text}");
+        fs::write(folder.0.join("17-vouch-Atomic.known"), "A.work 400\n").unwrap();
+        assert!(twins(&files).unwrap_err().contains("time of all"));
+    }
+
+    #[test]
+    fn a_sweep_has_a_column_for_each_share() {
+        let folder = Folder::new("sweep");
+        let first = |is, shown| [("Twins$Sweep.first", is, shown), ("Twins$Sweep.second", 1_000 - is, 0)];
+        let files = [
+            folder.run("25-vouch-Sweep.direct.30", &first(300, 295)),
+            folder.run("25-vouch-Sweep.direct.10", &first(100, 100)),
+            folder.run("25-peer-Sweep.lambda-apart.30", &first(310, 340)),
+        ];
+        let text = sweep(&files).unwrap();
+        assert!(text.starts_with("| profiler | called | 10 % | 30 % |"), "{text}");
+        assert!(text.contains("| Vouch | direct | +0.0 | -0.5 |"), "{text}");
+        assert!(text.contains("| async-profiler | lambda, not inlined |  | +3.0 |"), "{text}");
+    }
+
+    #[test]
+    fn a_slowed_method_has_twice_its_time_and_the_others_have_theirs() {
+        let folder = Folder::new("slowed");
+        let run = |name, one: [u32; 2], other: [u32; 2]| {
+            let methods = [("Twins$Slowed.work", 900, 900), ("Twins$Slowed.one", one[0], one[1])];
+            folder.run(name, &[methods[0], methods[1], ("Twins$Slowed.other", other[0], other[1])])
+        };
+        let files = [
+            run("25-vouch-Slowed.none", [300, 300], [300, 300]),
+            // Two thirds and one third; the profile has three quarters.
+            run("25-vouch-Slowed.one", [400, 450], [200, 150]),
+        ];
+        let text = slowed(&files).unwrap();
+        assert!(text.contains("| Vouch | `one` | 8.3 | 0.0 |"), "{text}");
+        assert!(slowed(&files[1..]).is_err(), "there is nothing to compare with");
+    }
+
+    #[test]
+    fn a_timed_method_is_held_against_its_time_in_the_profile() {
+        let folder = Folder::new("timing");
+        let top = folder.run("25-vouch-timing", &[("a.B.c", 100, 90)]);
+        let timed = folder.0.join("timed.json");
+        let event = r#"{"values": {"method": {"type": {"name": "a/B"}, "name": "c"}, "invocations": 50, "average": "PT0.002S"}}"#;
+        fs::write(&timed, format!(r#"{{"recording": {{"events": [{event}]}}}}"#)).unwrap();
+        let text = timing(&[top.clone(), timed.clone()]).unwrap();
+        assert!(text.contains("| `a.B.c` | 50 | 100 | 90 | -10.0 |"), "{text}");
+        fs::write(&timed, r#"{"recording": {"events": []}}"#).unwrap();
+        assert!(timing(&[top, timed]).is_err());
+        assert_eq!(seconds("PT1M0.5S"), Some(60.5));
+    }
+}
