@@ -31,6 +31,9 @@ final class Page {
         line("AsyncGetCallTrace (the walk) against JVMTI GetStackTrace (the witness) of the same thread at the same moment. Made by");
         line("`scripts/jdk-matrix`; `java-tests/README.md` says what is asked and how. Every figure here is of one run.");
         line("");
+        line("The method on top of compiled code is not compared here, since both are asked at a call. Between calls AsyncGetCallTrace");
+        line("often names another inlined method: [a program that shows it](trial.md#topmethod-what-no-audit-can-see).");
+        line("");
         line("The kinds: `truncated` outermost frames are missing; `gap` frames are missing within or at the leaf; `extra` frames");
         line("that are not there; `wrong_method`, `wrong_bci`, `null_method` a frame that is another, elsewhere, or nothing;");
         line("`nativeness` native taken for Java or the reverse; `cut` the walk ended at the depth asked for; `unwalked` no frames.");
