@@ -105,7 +105,7 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
         let _ = writeln!(text, "{name:>6}  {}", run::line(side, how.thread.is_none()));
     }
     for warning in &warnings {
-        let _ = writeln!(text, "mind: {warning}");
+        let _ = writeln!(text, "note: {warning}");
     }
     text.push_str(&table(&comparison, how, whole));
     text.push_str(&drawn);
@@ -150,7 +150,7 @@ fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
     }
     if gained.is_empty() && lost.is_empty() {
         text.clear();
-        text.push_str("\nno method changed by more than chance alone would have it\n");
+        text.push_str("\nno method changed by more than chance explains\n");
     }
     let _ = writeln!(
         text,
@@ -158,17 +158,26 @@ fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
         grouped(comparison.changes.len() as u64)
     );
     if let Some(hottest) = comparison.hottest() {
-        let _ = writeln!(
-            text,
-            "a change of {} in {} ({}) would have been told in four of five cases",
-            unit.change(comparison.noticed(hottest)),
-            plain(&shortened(&hottest.name, widest)),
-            unit.plain(hottest.values[0]),
-        );
+        let (name, value) = (plain(&shortened(&hottest.name, widest)), hottest.values[0]);
+        let noticed = comparison.noticed(hottest);
+        let _ = if noticed < value {
+            writeln!(
+                text,
+                "a change of {} in {name} ({}) would be seen in four of five cases",
+                unit.change(noticed),
+                unit.plain(value),
+            )
+        } else {
+            writeln!(
+                text,
+                "these runs differ too much to see a change even in {name}, which takes the most ({}): take more of each (--before, --after)",
+                unit.plain(value),
+            )
+        };
     }
     if comparison.single {
         text.push_str(
-            "of one run each smaller changes cannot be told from what the JIT compiler does otherwise each time: take five of each (--before, --after)\n",
+            "with one run of each side smaller changes look like what the JIT compiler does differently in each run: take five of each (--before, --after)\n",
         );
     }
     text

@@ -89,12 +89,16 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     } else {
         format!("{number} {what}, and of no time\n")
     };
-    if let Some(report) = report {
+    if let Some(report) = &report {
         let what =
             if question.wanted.is_part() { "how far the whole of it holds" } else { "how far it holds" };
         let _ = writeln!(text, "{what}: {}", report.fates());
     }
     text.extend(few(all));
+    let whole = !question.wanted.is_part() && counted.what == CPU_TIME;
+    if let Some(line) = report.filter(|_| whole).and_then(|report| report.process_time()) {
+        let _ = writeln!(text, "{line}");
+    }
     match &by {
         Some(by) => shares(&profile, &samples, by).print(&mut text, &counted, by, all, rows),
         None => print_methods(&mut text, &counted, &methods(&profile, &samples, question), all, question),
@@ -108,7 +112,7 @@ fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
     sum
 }
 
-/// That shares of so few samples are not to be believed, if they are few.
+/// How uncertain shares are, if there are few samples.
 fn few(all: Weighed) -> Option<String> {
     // Of which one stands for most of the time they are as good as fewer.
     let (good_as, samples) = (effective(all), all.samples);
@@ -118,7 +122,7 @@ fn few(all: Weighed) -> Option<String> {
         let points = 50.0 * (most - least);
         let equal = (good_as - float(samples)).abs() < 0.5;
         let count = if equal { format!("{samples}") } else { format!("{samples}, as good as {good_as:.0}") };
-        format!("mind: so few samples ({count}) say little: a share may well be {points:.0} points off\n")
+        format!("note: only {count} samples, so shares are ± {points:.0} points\n")
     })
 }
 

@@ -12,6 +12,7 @@ mod events;
 mod groups;
 mod interval;
 mod plausible;
+mod process;
 mod proof;
 mod report;
 mod several;

@@ -1,8 +1,9 @@
 //! Two sides, method by method: by how much they differ, and how much of that may be chance.
 //!
 //! It must never take two runs for two programs. Runs of one program differ by more than by sampling: the JIT compiler makes other code
-//! of it each time, in which time moves from a method to its neighbours. How much, several runs of each side tell; of one run each it
-//! is taken to be as much as was measured of programs that do not differ.
+//! of it each time, in which time moves from a method to its neighbours. How much a method differs from run to run is estimated
+//! from its own runs, from those of all methods, and from what was measured of other programs, each by its degrees of freedom. So more
+//! runs never make an interval wider but by what they show.
 
 use std::collections::BTreeSet;
 
@@ -11,23 +12,22 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::run::Run;
 
-/// A method that took a smaller share than that in both is not looked at.
-const LEAST: f64 = 0.005;
-/// How sure all intervals together are.
-const SURE: f64 = 0.95;
-/// By so much the share of a method differs from run to run, as a standard deviation: docs/reading.md has the measurement.
-const OF_RUNS: f64 = 0.016;
-
-/// So many runs of each side tell by themselves how much runs differ.
-const ENOUGH: usize = 3;
+/// A method that took a smaller share than that in both is not compared.
+const MIN_SHARE: f64 = 0.005;
+/// The probability that all intervals together hold.
+const CONFIDENCE: f64 = 0.95;
+/// The variance of a method's share `p` from run to run, in units of `p (1 - p)`, as it was measured of other programs: 1.6 points for a method
+/// with a tenth of the time. docs/reading.md has the measurement.
+const USUAL_SPREAD: f64 = 0.016 * 0.016 / 0.1;
+/// How many degrees of freedom what is not measured of this very method counts for.
+const PRIOR_FREEDOM: f64 = 10.0;
 
 /// What a method took, before and after, as a share or in milliseconds.
 #[derive(Debug)]
 pub struct Change {
     pub name: String,
     pub values: [f64; 2],
-    /// By what is known of it: as these runs tell, and, of few, as was measured of others, as long as these do not contradict that.
-    errors: Vec<Error>,
+    error: Error,
 }
 
 /// A standard error, and its degrees of freedom.
@@ -38,7 +38,7 @@ struct Error {
 }
 
 impl Error {
-    /// So far from the middle lies what is met with this probability.
+    /// How far from the middle a value is that is not exceeded with this probability.
     fn quantile(self, probability: f64) -> f64 {
         let student = StudentsT::new(0.0, 1.0, self.freedom);
         student.map_or(f64::INFINITY, |student| student.inverse_cdf(probability) * self.error)
@@ -72,9 +72,12 @@ pub struct Comparison {
 impl Comparison {
     pub fn of(sides: &[Vec<Run>; 2], time: bool) -> Self {
         let names: BTreeSet<&String> = sides.iter().flatten().flat_map(|run| run.methods.keys()).collect();
-        let matters = |name: &&&String| sides.iter().any(|side| mean(side, |run| run.share(name)) >= LEAST);
-        let mut changes: Vec<Change> =
-            names.iter().filter(matters).map(|name| change(sides, name, time)).collect();
+        let is_large =
+            |name: &&String| sides.iter().any(|side| mean(side, |run| run.share(name)) >= MIN_SHARE);
+        let methods: Vec<Method<'_>> =
+            names.into_iter().filter(is_large).map(|name| Method::new(sides, name, time)).collect();
+        let spread = Spread::of_all(&methods, time);
+        let mut changes: Vec<Change> = methods.iter().map(|method| method.change(&spread)).collect();
         changes.sort_by(|one, other| {
             other.by().abs().total_cmp(&one.by().abs()).then_with(|| one.name.cmp(&other.name))
         });
@@ -84,20 +87,18 @@ impl Comparison {
     /// Half of the interval in which a change lies. As many intervals as there are methods: each is surer, so that all of them are.
     pub fn half_width(&self, change: &Change) -> f64 {
         let many = count(self.changes.len().max(1));
-        let half = |error: &Error| error.quantile(1.0 - (1.0 - SURE) / (2.0 * many));
-        change.errors.iter().map(half).fold(f64::INFINITY, f64::min)
+        change.error.quantile(1.0 - (1.0 - CONFIDENCE) / (2.0 * many))
     }
 
-    /// In which a change lies: of no more than there is.
+    /// The interval in which a change lies. No share changes by more than all of it.
     pub fn interval(&self, change: &Change) -> [f64; 2] {
         let (by, sure) = (change.by(), self.half_width(change));
         [by - sure, by + sure].map(|end| if self.time { end } else { end.clamp(-1.0, 1.0) })
     }
 
-    /// A change of this size would be told in four of five cases.
+    /// A change of this size would be seen in four of five cases.
     pub fn noticed(&self, change: &Change) -> f64 {
-        let more = change.errors.iter().map(|error| error.quantile(0.8)).fold(f64::INFINITY, f64::min);
-        self.half_width(change) + more
+        self.half_width(change) + change.error.quantile(0.8)
     }
 
     pub fn is_sure(&self, change: &Change) -> bool {
@@ -110,55 +111,84 @@ impl Comparison {
     }
 }
 
-fn change(sides: &[Vec<Run>; 2], name: &str, time: bool) -> Change {
-    let both = [&sides[0], &sides[1]].map(|side| Side::of(side, name, time));
-    let values = both.map(|side| side.value);
-    let mut errors = Vec::new();
-    let known = both.iter().filter_map(|side| side.between).reduce(f64::max);
-    if let Some(known) = known {
-        // After Welch and Satterthwaite: the sides need not be equally sure. A side of one run is taken to be as the other one.
-        let terms = both.map(|side| side.within.max(side.between.unwrap_or(known) / side.runs));
-        let several = both.iter().filter(|side| side.between.is_some()).map(|side| side.freedom);
-        let least = several.fold(f64::INFINITY, f64::min);
-        let variance: f64 = terms.iter().sum();
-        let parts = terms.iter().zip(both).map(|(term, side)| term.powi(2) / side.freedom.min(least));
-        let freedom = variance.powi(2) / parts.sum::<f64>().max(f64::MIN_POSITIVE);
-        errors.push(Error { error: variance.sqrt(), freedom: freedom.max(1.0) });
-    }
-    // Enough runs speak for themselves: whichever of both was the surer one would be too sure of a program whose runs differ by more than most do, and
-    // here by chance did not. And of time nothing is known beforehand: machines are not equally fast at all times.
-    let few = sides.iter().any(|side| side.len() < ENOUGH);
-    if !time && few && known.is_none_or(|known| known <= OF_RUNS.powi(2)) {
-        let variance: f64 = both.iter().map(|side| side.within + OF_RUNS.powi(2) / side.runs).sum();
-        let blocks: usize = sides.iter().flatten().map(|run| run.all.len() - 1).sum();
-        errors.push(Error { error: variance.sqrt(), freedom: count(blocks) });
-    }
-    Change { name: name.to_owned(), values, errors }
+/// What the runs of both sides say of a method.
+struct Method<'n> {
+    name: &'n str,
+    sides: [Side; 2],
+    /// The variance from run to run, and its degrees of freedom: 0 if there is one run of each side.
+    variance: f64,
+    freedom: f64,
+    /// What that variance is in proportion to.
+    scale: f64,
 }
 
-/// What one side's runs tell of a method.
+impl<'n> Method<'n> {
+    fn new(both: &[Vec<Run>; 2], name: &'n str, time: bool) -> Self {
+        let sides = both.each_ref().map(|side| Side::new(side, name, time));
+        let freedom: f64 = sides.iter().map(|side| side.runs - 1.0).sum();
+        let squares: f64 = sides.iter().map(|side| side.squares).sum();
+        let runs: f64 = sides.iter().map(|side| side.runs).sum();
+        let value = sides.iter().map(|side| side.value * side.runs).sum::<f64>() / runs;
+        Self {
+            name,
+            sides,
+            variance: if freedom > 0.0 { squares / freedom } else { 0.0 },
+            freedom,
+            scale: if time { value * value } else { value * (1.0 - value) },
+        }
+    }
+
+    /// Its change, where methods differ from run to run as `spread` says, as far as this one's own runs do not say otherwise.
+    fn change(&self, spread: &Spread) -> Change {
+        let freedom = spread.freedom + self.freedom;
+        let between =
+            (spread.freedom * spread.variance * self.scale + self.freedom * self.variance) / freedom;
+        let error = self.sides.iter().map(|side| side.within.max(between / side.runs)).sum::<f64>().sqrt();
+        let values = self.sides.each_ref().map(|side| side.value);
+        Change { name: self.name.to_owned(), values, error: Error { error, freedom } }
+    }
+}
+
+/// How much methods differ from run to run, in units of their scale.
+struct Spread {
+    variance: f64,
+    freedom: f64,
+}
+
+impl Spread {
+    /// Of all methods together. They are more, so few runs say much of it.
+    fn of_all(methods: &[Method<'_>], time: bool) -> Self {
+        let measured = methods.iter().filter(|method| method.freedom > 0.0 && method.scale > 0.0);
+        let sum: f64 = measured.clone().map(|method| method.freedom * method.variance / method.scale).sum();
+        let freedom: f64 = measured.map(|method| method.freedom).sum();
+        if time {
+            // Of time nothing is known beforehand: machines are not equally fast at all times, and then no method is.
+            let runs = methods.first().map_or(0.0, |method| method.freedom);
+            return Self { variance: sum / freedom.max(1.0), freedom: runs.max(1.0) };
+        }
+        let variance = (PRIOR_FREEDOM * USUAL_SPREAD + sum) / (PRIOR_FREEDOM + freedom);
+        Self { variance, freedom: PRIOR_FREEDOM }
+    }
+}
+
+/// What one side's runs say of a method.
 #[derive(Clone, Copy)]
 struct Side {
     value: f64,
     /// The variance of that, as far as each run tells what it was itself.
     within: f64,
-    /// The variance of runs, if there are several.
-    between: Option<f64>,
+    /// The sum of squares of what the runs are off that value.
+    squares: f64,
     runs: f64,
-    /// Of what is known of the variance: of several runs that between them.
-    freedom: f64,
 }
 
 impl Side {
-    fn of(side: &[Run], name: &str, time: bool) -> Self {
+    fn new(side: &[Run], name: &str, time: bool) -> Self {
         let runs = count(side.len());
         let value = mean(side, |run| run.value(name, time));
         let within = mean(side, |run| run.variance(name, time)) / runs;
-        let squares: f64 = side.iter().map(|run| (run.value(name, time) - value).powi(2)).sum();
-        let several = side.len() > 1;
-        let between = several.then(|| squares / (runs - 1.0));
-        let blocks: usize = side.iter().map(|run| run.all.len() - 1).sum();
-        Self { value, within, between, runs, freedom: if several { runs - 1.0 } else { count(blocks) } }
+        let squares = side.iter().map(|run| (run.value(name, time) - value).powi(2)).sum();
+        Self { value, within, squares, runs }
     }
 }
 

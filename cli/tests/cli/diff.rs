@@ -71,12 +71,18 @@ fn text(files: &[PathBuf], arguments: &[&str]) -> String {
 
 /// The methods that surely changed, what changed most first.
 fn sure(files: &[PathBuf], arguments: &[&str]) -> Vec<String> {
-    let told: Value = serde_json::from_str(&text(files, &[&["--json"], arguments].concat())).unwrap();
-    let methods = told["methods"].as_array().unwrap().iter();
-    methods
-        .filter(|method| method["sure"] == true)
-        .map(|method| method["name"].as_str().unwrap().to_owned())
-        .collect()
+    names_of_changed(&methods(files, arguments))
+}
+
+fn names_of_changed(methods: &[Value]) -> Vec<String> {
+    let changed = methods.iter().filter(|method| method["sure"] == true);
+    changed.map(|method| method["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// All methods, as `--json` has them.
+fn methods(files: &[PathBuf], arguments: &[&str]) -> Vec<Value> {
+    let compared: Value = serde_json::from_str(&text(files, &[&["--json"], arguments].concat())).unwrap();
+    compared["methods"].as_array().unwrap().clone()
 }
 
 const EVEN: [f64; 5] = [40.0, 20.0, 20.0, 15.0, 5.0];
@@ -116,15 +122,20 @@ fn no_share_changes_by_more_than_there_is() {
     }
 }
 
-/// The first half before, the second after.
+/// The methods that surely changed, of several runs of each side: the first half is before, the second after.
 fn several(files: &[PathBuf], arguments: &[&str]) -> Vec<String> {
+    names_of_changed(&compared(files, arguments))
+}
+
+/// All methods of several runs of each side, as `--json` has them.
+fn compared(files: &[PathBuf], arguments: &[&str]) -> Vec<Value> {
     let (before, after) = files.split_at(files.len() / 2);
     let text = |path: &PathBuf| path.to_str().unwrap().to_owned();
     let more = before[1..].iter().flat_map(|file| ["--before".to_owned(), text(file)]);
     let more = more.chain(after[1..].iter().flat_map(|file| ["--after".to_owned(), text(file)]));
     let more: Vec<String> = more.collect();
     let more = more.iter().map(String::as_str).chain(arguments.iter().copied());
-    sure(&[before[0].clone(), after[0].clone()], &more.collect::<Vec<_>>())
+    methods(&[before[0].clone(), after[0].clone()], &more.collect::<Vec<_>>())
 }
 
 #[test]
@@ -137,7 +148,7 @@ fn a_method_that_takes_a_fifth_more_is_named_first() {
     let pair = [files[0].clone(), files[5].clone()];
     let told = text(&pair, &[]);
     assert!(sure(&pair, &[]).is_empty() && told.contains("take five of each (--before, --after)"), "{told}");
-    assert!(told.contains("points in A.hot (") && told.contains("would have been told"), "{told}");
+    assert!(told.contains("points in A.hot (") && told.contains("would be seen"), "{told}");
     let much =
         [pair[0].clone(), file("much.json", &profile(&mut chance, 5000, [40.0, 90.0, 20.0, 15.0, 5.0]))];
     assert_eq!(sure(&much, &[])[0], "B.warm");
@@ -164,6 +175,28 @@ fn three_runs_that_happen_to_be_alike_are_no_more_sure_than_three_runs_are() {
     let files = |runs: usize| -> Vec<PathBuf> { of_side(0, runs).chain(of_side(1, runs)).collect() };
     assert!(several(&files(3), &[]).is_empty(), "as far as three runs of a side can tell");
     assert_eq!(several(&files(6), &[])[0], "A.hot");
+}
+
+#[test]
+fn more_runs_make_no_interval_wider() {
+    let mut chance = Chance(9);
+    // From run to run A.hot differs by some two points.
+    let mut run = |side: &str, at: usize| {
+        let hot = 40.0 + 7.0 * (chance.next() - 0.5);
+        let shares = [hot, 60.0 - hot, 20.0, 15.0, 5.0];
+        file(&format!("more-{side}-{at}.json"), &profile(&mut chance, 5000, shares))
+    };
+    let sides = ["before", "after"].map(|side| (0..10).map(|at| run(side, at)).collect::<Vec<_>>());
+    let mut last = f64::INFINITY;
+    for runs in [1, 2, 3, 5, 10] {
+        let files: Vec<PathBuf> = sides.iter().flat_map(|side| side[..runs].to_vec()).collect();
+        let methods = compared(&files, &[]);
+        let hot = methods.iter().find(|method| method["name"] == "A.hot").unwrap();
+        let [least, most] = [0, 1].map(|at| hot["interval"][at].as_f64().unwrap());
+        assert!(most - least < last, "{runs} runs: {least} to {most}, and {last} wide with fewer");
+        last = most - least;
+    }
+    assert!(last < 0.06, "{last}");
 }
 
 #[test]
@@ -210,7 +243,7 @@ fn runs_with_a_time_in_common_are_compared_and_it_is_said() {
     let in_common = |other: &PathBuf| {
         let told = text(&[dumped.clone(), other.clone()], &[]);
         told.lines()
-            .any(|line| line.starts_with("mind: ") && line.contains("have a time of one process in common"))
+            .any(|line| line.starts_with("note: ") && line.contains("have a time of one process in common"))
     };
     assert!(
         in_common(&recorded("whole", 2, "7", 1e6, [1000.0, 9000.0])),
@@ -249,10 +282,10 @@ fn another_clocks_time_is_not_called_cpu_time() {
     let (wall, other, cpu) = (audited(1, "wall"), audited(2, "wall"), audited(3, "cpu"));
     let told = text(&[wall.clone(), other.clone()], &[]);
     assert_eq!(told.matches("2000 ms of wall-clock time in 2,000 samples").count(), 2, "{told}");
-    assert!(!told.contains("CPU") && !told.contains("mind: the runs differ"), "{told}");
+    assert!(!told.contains("CPU") && !told.contains("note: the runs differ"), "{told}");
     let told = text(&[wall, cpu.clone()], &["--before", other.to_str().unwrap()]);
     assert!(
-        told.contains("mind: the runs differ in what their samples count: wall-clock time and CPU time"),
+        told.contains("note: the runs differ in what their samples count: wall-clock time and CPU time"),
         "{told}"
     );
     let told = text(&[other.clone(), cpu.clone()], &["--before", audited(4, "cpu").to_str().unwrap()]);
@@ -268,8 +301,8 @@ fn what_counts_no_time_is_compared_by_its_samples() {
     assert_eq!(told.matches("2,000 samples of cache-misses").count(), 2, "{told}");
     assert!(told.contains("self samples of") && !told.contains("ms of"), "{told}");
     let told = text(&[one.clone(), faults.clone()], &[]);
-    let mind = "mind: the runs differ in what their samples count: samples of cache-misses and samples of page-faults";
-    assert!(told.contains(mind), "{told}");
+    let note = "note: the runs differ in what their samples count: samples of cache-misses and samples of page-faults";
+    assert!(told.contains(note), "{told}");
     let told = text(&[one.clone(), audited("clock", 4, "cpu")], &["--all"]);
     assert!(told.contains("self weight of") && told.contains("2000 ms of CPU time"), "{told}");
     let refused = run_diff(&[one, other], &["--time", "--before", faults.to_str().unwrap()]);
@@ -320,8 +353,8 @@ fn what_else_differs_is_told() {
     };
     let files = [with("perf", 1.0, "$31"), with("timer", 9.0, "")];
     let told = text(&files, &["--all"]);
-    assert!(told.contains("mind: the runs differ in the engine: perf and timer"), "{told}");
-    assert!(told.contains("mind: the runs differ in the options: none and names=short"), "{told}");
+    assert!(told.contains("note: the runs differ in the engine: perf and timer"), "{told}");
+    assert!(told.contains("note: the runs differ in the options: none and names=short"), "{told}");
     assert!(told.contains("1.0 % before and 9.0 % after has no stack that holds"), "{told}");
     assert!(!told.contains("JDK"), "{told}");
     assert_eq!(

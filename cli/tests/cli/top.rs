@@ -54,7 +54,7 @@ fn good(output: &Output) -> Vec<String> {
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     // Numbers and words, one space between; that these samples are few has a test of its own.
     text.lines()
-        .filter(|line| !line.starts_with("mind: "))
+        .filter(|line| !line.starts_with("note: "))
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect()
 }
@@ -259,9 +259,9 @@ fn of_few_samples_it_is_said_how_little_they_say() {
         String::from_utf8(output.stdout).unwrap()
     };
     let few = told(6);
-    let line = "mind: so few samples (6) say little: a share may well be 31 points off";
+    let line = "note: only 6 samples, so shares are ± 31 points";
     assert_eq!(few.lines().nth(1), Some(line), "{few}");
-    assert!(told(29).contains("mind: so few samples (29)") && !told(30).contains("mind: "));
+    assert!(told(29).contains("note: only 29 samples") && !told(30).contains("note: "));
 }
 
 #[test]
