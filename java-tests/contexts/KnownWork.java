@@ -5,6 +5,7 @@
  *
  * @test
  * @summary each sample is under the context that its work was done in
+ * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 KnownWork

@@ -5,6 +5,7 @@
  *
  * @test
  * @summary contexts that are misused cost the program nothing and lie to nobody
+ * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 Misuse

@@ -4,6 +4,7 @@
  *
  * @test
  * @summary a class of contexts can be unloaded, and its contexts keep their names
+ * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 Unloaded

@@ -5,6 +5,7 @@
  *
  * @test
  * @summary contexts that are entered while one is entered, and carried work where no trace can be opened any more
+ * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main Within

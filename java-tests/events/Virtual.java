@@ -4,6 +4,7 @@
  *
  * @test
  * @summary the waits of virtual threads are left out, and those of platform threads beside them are as long as they were
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 Virtual

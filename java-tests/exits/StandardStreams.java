@@ -5,6 +5,7 @@
  *
  * @test
  * @summary a stderr that is full or closed harms neither the program nor a file
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 StandardStreams

@@ -5,7 +5,7 @@
  *
  * @test
  * @summary tasks and markers of a program that the agent is attached to, stopped in, and started in again
- * @key attach
+ * @key attach newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 Attached

@@ -4,6 +4,7 @@
  *
  * @test
  * @summary a second profiler in one JVM is refused with a clear message and exit code 1
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main TwoAgents

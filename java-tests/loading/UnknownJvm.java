@@ -6,6 +6,7 @@
  *
  * @test
  * @summary a JVM that cannot be profiled runs its program all the same
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main UnknownJvm

@@ -5,6 +5,7 @@
  *
  * @test
  * @summary markers of the program's own say what the program said, and mistakes in them cost it nothing
+ * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 Told

@@ -4,6 +4,7 @@
  *
  * @test
  * @summary short threads of a library that lies where another one did are sampled
+ * @key newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Reloaded

@@ -4,7 +4,7 @@
  *
  * @test
  * @summary a thread on a stack that is too small for a signal survives being sampled by an agent that came late
- * @key threads
+ * @key threads newest
  * @library /lib
  * @build dev.vouch.test.*
  * @run main SmallStacks
