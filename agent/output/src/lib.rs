@@ -43,6 +43,10 @@ pub fn check(path: &Path) -> Result<(), String> {
 /// Why what is at `path` could not be replaced by a file like `ours` beside it.
 fn hindrance(path: &Path, ours: &File) -> Option<&'static str> {
     let there = fs::symlink_metadata(path).ok()?;
+    // Also by way of a link, such as /dev/stdout: the link itself would become a file.
+    if fs::metadata(path).is_ok_and(|target| !target.is_file()) {
+        return Some("is a pipe, a socket or a device, and a file would replace it: name a file");
+    }
     let (folder, user) = (fs::metadata(folder(path)).ok()?, ours.metadata().ok()?.uid());
     if folder.mode() & STICKY != 0 && user != 0 && ![folder.uid(), there.uid()].contains(&user) {
         return Some("is somebody else's, and in this folder only they may replace it: choose another name");
@@ -148,6 +152,24 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("vouch-output-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         folder
+    }
+
+    #[test]
+    fn a_pipe_or_a_device_is_not_replaced() {
+        let folder = scratch("pipe");
+        let (pipe, link, file) = (folder.join("pipe"), folder.join("link"), folder.join("file"));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        fs::write(&file, "").unwrap();
+        for refused in [&pipe, &link] {
+            let why = check(refused).unwrap_err();
+            assert!(why.contains("is a pipe, a socket or a device"), "{why}");
+        }
+        fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(check(&link), Ok(()), "a link to a file is replaced as it was");
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
