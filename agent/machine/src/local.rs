@@ -113,28 +113,35 @@ impl Gap {
         if is_reached && falls_in() { before } else { self.follow(nmethod) }
     }
 
-    /// Where code out of line goes back to: what stands there is what it was called away from.
+    /// Where code out of line goes back to: what is there is what it was called away from. It goes back by a jump, and by a branch
+    /// only if it has no jump, since a branch may also lead to a slower way.
     fn follow(&self, nmethod: &impl Nmethod) -> Option<usize> {
-        let code = nmethod.code();
         let mut at = self.next;
+        let mut branch = None;
         for _ in 0..MAX_STEPS {
-            let instruction = self.instructions.get(at)?;
+            let Some(instruction) = self.instructions.get(at) else { break };
+            let is_outside = |target: &usize| !(self.begin..self.end).contains(target);
             match instruction.flow {
-                Flow::Branch(target) | Flow::Jump(Some(target))
-                    if !(self.begin..self.end).contains(&target) =>
-                {
-                    let found = code.contains(&target).then(|| nmethod.index_at(target))??;
-                    return nmethod.end(found).map(|_| found);
-                }
+                Flow::Jump(Some(target)) if is_outside(&target) => return described(nmethod, target),
                 Flow::Jump(Some(target)) => {
                     at = self.instructions.iter().position(|it| it.start == target)?;
                 }
-                Flow::Jump(None) | Flow::Stop => return None,
-                Flow::Branch(_) | Flow::Call(_) | Flow::Next => at += 1,
+                Flow::Jump(None) | Flow::Stop => break,
+                Flow::Branch(target) => {
+                    branch = branch.or(Some(target).filter(is_outside));
+                    at += 1;
+                }
+                Flow::Call(_) | Flow::Next => at += 1,
             }
         }
-        None
+        described(nmethod, branch?)
     }
+}
+
+/// The PcDesc of the instruction at an address in the code.
+fn described(nmethod: &impl Nmethod, address: usize) -> Option<usize> {
+    let found = nmethod.code().contains(&address).then(|| nmethod.index_at(address))??;
+    nmethod.end(found).map(|_| found)
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -202,6 +209,29 @@ mod tests {
         method.finish();
         assert_eq!([barrier, slow, cmp].map(|end| local(&method, end)), [Some(work); 3]);
         assert_eq!(local(&method, lost), None);
+    }
+
+    #[test]
+    fn code_out_of_line_goes_back_by_its_jump_and_not_by_a_branch_to_a_slower_way() {
+        let mut method = Method::default();
+        let to_lock = method.jump(JL, 0);
+        let back = method.here();
+        let work = method.describe(WORK);
+        method.add(&[RET]);
+        method.describe(OTHER);
+        let lock = method.here();
+        let compared = method.add(&[LOCK_ADD]);
+        let to_slower = method.jump(JL, 0);
+        let stored = method.add(&[INC]);
+        method.jump(JMP, back);
+        method.patch(to_lock, lock);
+        method.add(&[INC, RET]);
+        method.describe(OTHER);
+        let slower = method.here();
+        method.patch(to_slower, slower);
+        method.add(&[NOP, RET]);
+        method.describe(OTHER);
+        assert_eq!([compared, stored].map(|end| local(&method, end)), [Some(work); 2]);
     }
 
     #[test]
