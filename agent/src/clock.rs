@@ -21,6 +21,15 @@ pub fn process_cpu() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
 
+/// What the kernel has counted of this process so far.
+pub fn usage() -> libc::rusage {
+    // SAFETY: all zero is a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: writes one rusage.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    usage
+}
+
 /// The CPU time of a thread of this process; `None` if it is gone.
 pub fn thread_cpu(tid: u32) -> Option<u64> {
     read(cpu_clock(tid))

@@ -317,10 +317,7 @@ struct Look {
 
 impl Look {
     fn now() -> Self {
-        // SAFETY: all zero is a valid rusage.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: writes one rusage.
-        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+        let usage = clock::usage();
         Self {
             wall: Instant::now(),
             process_cpu: clock::process_cpu(),

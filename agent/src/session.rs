@@ -65,6 +65,8 @@ struct Moment {
     epoch: u64,
     process_cpu: u64,
     agent_cpu: u64,
+    /// How often threads of the process have waited for something.
+    waits: u64,
 }
 
 /// A recording that runs, or has just ended.
@@ -451,6 +453,7 @@ impl Moment {
             epoch: clock::epoch(),
             process_cpu: clock::process_cpu(),
             agent_cpu: worker::cpu() + governor::cpu() + engine::cpu(),
+            waits: clock::usage().ru_nvcsw.cast_unsigned(),
         }
     }
 }

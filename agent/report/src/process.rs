@@ -1,5 +1,7 @@
 //! The CPU time of the process that no sample shows: that of Vouch itself, and of what ran while it was not sampled.
 
+use std::fmt::Write as _;
+
 use crate::report::TrustReport;
 use crate::text::percent;
 
@@ -22,10 +24,11 @@ impl TrustReport {
         let rest = process - sampled - own;
         if 100.0 * rest.abs() >= WORTH_A_LINE * process {
             let (sign, rest) = if rest < 0.0 { ('-', -rest) } else { ('+', rest) };
-            line += &format!(" {sign} {rest:.0} ms ({}) not sampled", share(rest));
+            let _ = write!(line, " {sign} {rest:.0} ms ({}) not sampled", share(rest));
         }
         if let Some(handler) = &self.run.handler_ns {
-            line += &format!("; {:.0} ms of what is sampled was in Vouch's signal handler", handler.total_ms);
+            let _ =
+                write!(line, "; {:.0} ms of what is sampled was in Vouch's signal handler", handler.total_ms);
         }
         Some(line)
     }

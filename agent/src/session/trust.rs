@@ -78,7 +78,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         command: program.command.clone(),
         options: Some(plan.options.altered.clone()),
         engine: plan.choice.engine.name().to_owned(),
-        engine_notes: notes(session, story.notes),
+        engine_notes: notes(session, (&now, program_cpu), story.notes),
         sampled_interval_us: Some((interval * story.stride).as_secs_f64() * 1e6),
         engine_stopped: story.stopped,
         interval_ns: nanos(interval),
@@ -158,10 +158,32 @@ fn shortened(command: &str) -> String {
     }
 }
 
+/// Threads that wait more often than this in a second of CPU time run for less than a quarter of a kernel's tick of 4 ms.
+const FREQUENT_WAITS: f64 = 1_000.0;
+/// Less CPU time says nothing of how often threads wait, in seconds.
+const MIN_PROGRAM_CPU: f64 = 0.3;
+
+/// A sentence where samples that come with the kernel's ticks have a bias.
+fn tick_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
+    let engine = session.plan.choice.engine;
+    if !matches!(engine, Engine::Timer | Engine::Itimer) || program_cpu < MIN_PROGRAM_CPU {
+        return None;
+    }
+    let waits = float(now.waits.saturating_sub(session.started.waits)) / program_cpu;
+    (waits > FREQUENT_WAITS).then(|| {
+        format!(
+            "threads waited {waits:.0} times in a second of CPU time, and engine={} samples at the kernel's ticks: \
+             shares of methods within threads that wait this often are biased (docs/production.md); engine=perf has no such bias",
+            engine.name()
+        )
+    })
+}
+
 /// What a reader should know of the engine; `governor` is what that did.
-fn notes(session: &Session, governor: Vec<String>) -> Vec<String> {
+fn notes(session: &Session, (now, program_cpu): (&Moment, f64), governor: Vec<String>) -> Vec<String> {
     let Choice { notes, warning, .. } = &session.plan.choice;
     let mut notes: Vec<String> = warning.iter().chain(notes).cloned().collect();
+    notes.extend(tick_bias(session, now, program_cpu));
     let rested = session.rig.counters().rested.load(Relaxed);
     if rested > 0 {
         notes.push(format!(

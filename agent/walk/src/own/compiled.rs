@@ -128,23 +128,22 @@ impl Compiled {
         }
     }
 
-    /// The scope that the description of a pc leads to: `Some(None)` if nothing is described there, `None` if that cannot be read.
+    /// The scope that the description of a pc leads to: 0 if nothing is described there, `None` if that cannot be read.
     pub fn scope(
         self,
         memory: &impl Memory,
         layout: &CompiledLayout,
         pc: usize,
         which: Which,
-    ) -> Option<Option<usize>> {
+    ) -> Option<usize> {
         let descs = PcDescs::of_nmethod(memory, layout, self.blob)?;
         let sought = i32::try_from(pc.checked_sub(self.code)?).ok()?;
         let index = descs.index_at(memory, sought)?;
         let found = descs.address(index);
         if index >= descs.count || which == Which::Exact && memory.int(found)? != sought {
-            return Some(None);
+            return Some(0);
         }
-        let scope = usize::try_from(memory.int(found.wrapping_add(SCOPE))?).ok()?;
-        Some(Some(scope).filter(|scope| *scope != 0))
+        usize::try_from(memory.int(found.wrapping_add(SCOPE))?).ok()
     }
 
     /// Adds the frames that are one there, innermost first.

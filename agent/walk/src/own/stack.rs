@@ -345,10 +345,10 @@ impl<M: Memory> Walk<'_, M> {
             };
             let first = frames.count();
             match method.scope(memory, &layout.compiled, pc, which)? {
-                Some(scope) => method.add(memory, layout, scope, frames)?,
                 // Out of line, behind all that is described, such as a barrier's slow path. Where it goes back to is found later.
-                None if which == Which::Next => method.add_itself(memory, layout, frames)?,
-                None => return None,
+                0 if which == Which::Next => method.add_itself(memory, layout, frames)?,
+                0 => return None,
+                scope => method.add(memory, layout, scope, frames)?,
             }
             self.whole.set(true);
             if met == Met::Called {
