@@ -129,7 +129,7 @@ setup() {
   mkdir -p "$tools"
   need cc gcc && need bc bc && need nm binutils || return 1
   [[ $wanted == *' lint '* ]] && need shellcheck shellcheck
-  if [[ $wanted =~ ' '(abi|engines|trap|jtreg|lab|truth|frontend|clone)' ' ]]; then
+  if [[ $wanted =~ ' '(abi|engines|trap|jtreg|named|lab|truth|frontend|clone)' ' ]]; then
     # The compiler and the network need not wait for each other.
     build_agent --workspace &
     building=$!
@@ -139,7 +139,7 @@ setup() {
     [[ -n $(jdk_homes) ]] || { echo "none of the JDKs ${JDKS:-} is there: scripts/jdks fetches them"; return 1; }
     build_demo || return 1
   fi
-  [[ $wanted == *' jtreg '* ]] && { need_jtreg || return 1; }
+  [[ $wanted =~ ' '(jtreg|named)' ' ]] && { need_jtreg || return 1; }
   [[ $wanted == *' frontend '* ]] && { fetch_profiler_cli || return 1; }
   # Those of its scripts that run beside one another find them made.
   [[ $wanted != *' truth '* ]] || fetch_workloads || echo 'what is tried on real programs will fail'

@@ -286,6 +286,7 @@ fn seconds(duration: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt::Write as _;
 
     struct Folder(PathBuf);
 
@@ -302,7 +303,7 @@ mod tests {
             let mut rows = vec![r#"{"name": "[outside Java]", "self_ms": 400, "total_ms": 400}"#.to_owned()];
             rows.push(r#"{"name": "Twins.main(String[])", "self_ms": 1000, "total_ms": 1000}"#.to_owned());
             for (method, is, shown) in methods {
-                known += &format!("{method} {is}\n");
+                let _ = writeln!(known, "{method} {is}");
                 rows.push(format!(r#"{{"name": "{method}(int)", "self_ms": 0, "total_ms": {shown}}}"#));
             }
             fs::write(self.0.join(format!("{name}.known")), known + "all 1000\n").unwrap();

@@ -79,43 +79,43 @@ pub static KEYS: [Key; 22] = [
             "out",
             "FILE",
             &[
-                "a profile, by its ending: .json, .json.gz, .folded, .html, .svg; give several.",
-                "%p is the pid, %t the start time, %{NAME} an environment variable.",
-                "Without one, vouch-%p.json.gz, or what the recording was started with",
+                "write a profile; its ending (.json, .json.gz, .folded, .html, .svg) is the format.",
+                "May be repeated. %p is the pid, %t the start time, %{NAME} a variable.",
+                "The default is vouch-%p.json.gz, or what the recording was started with",
             ],
         )
     },
-    writing("report", "FILE.json", &["trust report for machines"]),
-    writing("jfr", "FILE.jfr", &["a Flight Recorder file of this run, whose events are put in, too"]),
-    writing("sources", "PATH:…", &["source trees, -sources.jar files, a JDK: their text is put in"]),
+    writing("report", "FILE.json", &["write the trust report as JSON"]),
+    writing("jfr", "FILE.jfr", &["add the events of this run's Flight Recorder file"]),
+    writing("sources", "PATH:…", &["add source text, from source trees, -sources.jar files or a JDK"]),
     of(
         "recording",
         "on",
         "on|keep|off",
         &[
-            "what survives a JVM that is killed, vouch-%p.vouch, of which `vouch recover`",
-            "makes the profile: on, keep or off",
+            "keep a recording on disk, vouch-%p.vouch, for `vouch recover` after the JVM was",
+            "killed: on, keep (also after the profile is written) or off",
         ],
     ),
-    of("recording-limit", "1GB", "SIZE", &["the most that it may take"]),
+    of("recording-limit", "1GB", "SIZE", &["limit the recording on disk"]),
     of(
         "interval",
         "1ms",
         "TIME",
-        &["CPU time between two samples of a thread (50us to 10s; may grow if not given)"],
+        &["take a sample after this CPU time of a thread (50us to 10s; a default may grow)"],
     ),
-    of("engine", "auto", "NAME", &["auto, perf, timer or itimer"]),
-    of("depth", "65536", "N", &["most frames of a stack that are kept: its two ends (1 to 65536)"]),
-    key("threads", "REGEX", &["sample only threads whose name has a part that matches"]),
-    key("start", "DELAY", &["begin this long after the JVM has started, or was attached to (ms, s, m, h)"]),
+    of("engine", "auto", "NAME", &["choose the source of signals: auto, perf, timer or itimer"]),
+    of("depth", "65536", "N", &["keep at most this many frames of a stack, from both ends (1 to 65536)"]),
+    key("threads", "REGEX", &["sample only threads with a name of which some part matches"]),
+    key("start", "DELAY", &["begin this long after the JVM has started, or after attach (ms, s, m, h)"]),
     key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"]),
     of(
         "witness",
         "sparing",
         "RATE",
         &[
-            "how often a sample is compared with GetStackTrace: off, or as in 10/s;",
-            "sparing is as often as costs less than a thousandth of the run",
+            "compare samples with GetStackTrace: off, sparing (less than 0.1 % of the run),",
+            "or a rate such as 10/s",
         ],
     ),
     of(
@@ -123,8 +123,8 @@ pub static KEYS: [Key; 22] = [
         "isolate",
         "HOW",
         &[
-            "stacks that bytecode or JVM contradict: isolate shows them under a root of",
-            "their own, keep among the others, drop without their frames",
+            "show refuted stacks under a separate root (isolate), among the others (keep),",
+            "or without their frames (drop)",
         ],
     ),
     of(
@@ -132,8 +132,8 @@ pub static KEYS: [Key; 22] = [
         "full",
         "HOW",
         &[
-            "how methods are called in a profile: full (com.foo.Bar.baz) or short (Bar.baz:",
-            "then the file's name has the package; folded stacks have none)",
+            "write methods as com.foo.Bar.baz (full) or Bar.baz (short: the file has the",
+            "package, folded stacks have none)",
         ],
     ),
     of(
@@ -141,8 +141,8 @@ pub static KEYS: [Key; 22] = [
         "auto",
         "WHO",
         &[
-            "who walks a stack: auto (Vouch's own walker, and where that finds none",
-            "AsyncGetCallTrace), asgct, own, or both: then proof says whose account holds",
+            "choose the walker: auto (Vouch's own, then AsyncGetCallTrace), asgct, own, or",
+            "both, and proof decides between them",
         ],
     ),
     of(
@@ -150,7 +150,7 @@ pub static KEYS: [Key; 22] = [
         "all",
         "WAYS",
         &[
-            "how a stack is looked for where a walker finds none: off, all, or some of",
+            "search for a stack where a walker finds none: off, all, or some of",
             "left_java, top, probe, frame_pointer, joined by +",
         ],
     ),
@@ -159,15 +159,15 @@ pub static KEYS: [Key; 22] = [
         "default",
         "WHAT",
         &[
-            "what the JVM does meanwhile: off, all, or some of default, gc, monitor, wait,",
-            "park, alloc, exception, class, jit, deopt, joined by + (see `vouch events`)",
+            "record JVM events: off, all, or some of default, gc, monitor, wait, park, alloc,",
+            "exception, class, jit, deopt, joined by + (see `vouch events`)",
         ],
     ),
     of(
         "vthreads",
         "carrier",
         "WHERE",
-        &["virtual threads: on the tracks of their carriers, or (own) on their own"],
+        &["show virtual threads on the tracks of their carriers, or (own) on separate ones"],
     ),
     lab("lab"),
     lab("break"),
@@ -191,4 +191,25 @@ pub fn explained() -> impl Iterator<Item = &'static Key> {
 /// The key of this name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_options_has_a_row_for_each_and_no_other() {
+        let page = include_str!("../../../docs/options.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+        let options: Vec<&str> =
+            rows.map(|(option, _)| option).filter(|option| option.contains('=')).collect();
+        for key in explained() {
+            let named = options.iter().any(|option| option.split('=').next() == Some(key.name));
+            assert!(named, "docs/options.md has no row for {}=", key.name);
+        }
+        for option in options {
+            let name = option.split('=').next().unwrap_or_default();
+            assert!(find(name).is_some(), "docs/options.md has a row for {option}, which is no option");
+        }
+    }
 }
