@@ -34,7 +34,7 @@ const SOON: Duration = Duration::from_millis(250);
 /// The JVM that is meant.
 #[derive(Args)]
 pub struct Whom {
-    /// The JVM's process id, or what it runs: a main class or a jar
+    /// The JVM's process id, or its main class or jar
     #[arg(value_name = "PID|NAME")]
     jvm: String,
 }

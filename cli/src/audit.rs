@@ -19,28 +19,30 @@ use names::Form;
 
 #[derive(Args)]
 pub struct How {
-    /// Where the program's classes lie, with `:` between: folders, jars, wars, and what is in them; may be given again [default: what a .jfr says
-    /// of its class path]
+    /// Read the program's classes from these folders, jars and wars, separated by `:`; may be
+    /// repeated [default: what a .jfr says of its class path]
     #[arg(long, value_name = "PATH", value_delimiter = ':')]
     classes: Vec<PathBuf>,
-    /// The JDK that ran [default: where a .jfr says that it was]
+    /// Read the JDK's classes from this home of the JDK that ran [default: where a .jfr says that
+    /// it was]
     #[arg(long, value_name = "HOME")]
     jdk: Option<PathBuf>,
-    /// The classes and the JDK are the very ones that ran, and nothing has changed them as they were loaded: what they say refutes by names and
-    /// lines alone, too
+    /// Refute by names and lines alone, too: the classes are exactly those that ran, and no agent
+    /// changed them
     #[arg(long)]
     exact: bool,
-    /// All figures and refutations, for machines and for `vouch explain` (.json)
+    /// Write all figures and refutations as JSON, also for `vouch explain`
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The recording as a profile, its refuted stacks set apart, by its ending: .json, .json.gz, .folded, .html or .svg; may be given again
+    /// Write the recording as a profile, refuted stacks apart; the ending is the format: .json,
+    /// .json.gz, .folded, .html or .svg; may be repeated
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
-    /// Of which samples the profile is, where the recording has some by several clocks: 'profiler.WallClockSample' [default: CPU time before others,
-    /// wall clock last]
+    /// Choose the samples, where the recording has several kinds, such as profiler.WallClockSample
+    /// [default: CPU time before others, wall clock last]
     #[arg(long, value_name = "KIND", requires = "out")]
     samples: Option<String>,
-    /// Audits each recording by itself, and puts them side by side
+    /// Audit each recording by itself, and list them side by side
     #[arg(long)]
     compare: bool,
 }

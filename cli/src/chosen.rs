@@ -12,10 +12,11 @@ use crate::profile::{Field, Profile, Sample};
 /// Which samples.
 #[derive(Debug, Args)]
 pub struct Wanted {
-    /// Only samples in a context that says this, as user=moe; may be given again, and then all must hold
+    /// Count only samples in a context with this value, such as user=moe; if repeated, all must
+    /// hold
     #[arg(long = "where", value_name = "FIELD=VALUE")]
     conditions: Vec<Condition>,
-    /// Only threads of which a part of the name matches
+    /// Count only threads with a name of which some part matches
     #[arg(long, value_name = "REGEX")]
     thread: Option<Regex>,
 }

@@ -11,10 +11,11 @@ use crate::recover;
 
 #[derive(Args)]
 pub struct How {
-    /// What is to be written, by its ending: .json, .json.gz, .folded, .html or .svg; may be given again
+    /// Write this file; the ending is the format: .json, .json.gz, .folded, .html or .svg; may be
+    /// repeated
     #[arg(long, value_name = "FILE", required = true)]
     out: Vec<PathBuf>,
-    /// The trust report for machines (.json)
+    /// Write the trust report as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

@@ -23,27 +23,27 @@ const LESS_TRUE: f64 = 2.0;
 
 #[derive(Args)]
 pub struct How {
-    /// One more run of the program as it was before; may be given again
+    /// Add a run of the program as it was; may be repeated
     #[arg(long, value_name = "PROFILE")]
     before: Vec<PathBuf>,
-    /// One more run of it as it is after; may be given again
+    /// Add a run of the program as it is now; may be repeated
     #[arg(long, value_name = "PROFILE")]
     after: Vec<PathBuf>,
     #[command(flatten)]
     pub measure: Measure,
-    /// Only threads of which a part of the name matches
+    /// Count only threads with a name of which some part matches
     #[arg(long, value_name = "REGEX")]
     thread: Option<Regex>,
-    /// Also what did not change, or cannot be told from chance
+    /// List methods without a certain change, too
     #[arg(long)]
     all: bool,
-    /// So many rows at most, of those that gained and of those that lost
+    /// List at most this many rows that gained, and as many that lost
     #[arg(long, value_name = "N", default_value_t = 15)]
     rows: usize,
-    /// A flame graph as well, what gained in red and what lost in blue, as wide as after
+    /// Draw a flame graph of the second run: red gained, blue lost
     #[arg(long, value_name = "FILE.svg")]
     picture: Option<PathBuf>,
-    /// For a machine: all methods, with their intervals
+    /// Print all methods and their intervals as JSON
     #[arg(long)]
     json: bool,
 }
@@ -51,10 +51,10 @@ pub struct How {
 /// What of a method is compared.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Measure {
-    /// The time itself, and not its share in all of the run: for runs that do the same work
+    /// Compare times and not shares, for runs that do the same work
     #[arg(long)]
     time: bool,
-    /// With all that a method called, and not only what it took itself
+    /// Count what methods called, too
     #[arg(long)]
     total: bool,
 }

@@ -24,8 +24,8 @@ const JDKS: &str = "/usr/lib/jvm";
 
 #[derive(Args)]
 pub struct Doctor {
-    /// The JVM that is meant: its process id, or what it runs. The agent is loaded into it and records nothing. Without one, a JVM is
-    /// started: that of JAVA_HOME or PATH
+    /// The JVM to look at: its process id, or its main class or jar. The agent is loaded into it
+    /// and records nothing [default: a new JVM, by JAVA_HOME or PATH]
     #[arg(value_name = "PID|NAME")]
     jvm: Option<String>,
 }

@@ -13,13 +13,13 @@ use crate::rewrite::Rewritten;
 
 #[derive(Args)]
 pub struct How {
-    /// Where the sources lie: source trees, -sources.jar files and folders that have some, a JDK or its src.zip
+    /// Source trees, -sources.jar files or folders of these, a JDK or its src.zip
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// The file to be written [default: the profile's name with .sources in it]
+    /// Write this file [default: the profile's name with .sources in it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// So much text at most, of those files first that took most time
+    /// Add at most this much text, hottest files first
     #[arg(long, value_name = "MEGABYTES", default_value_t = MOST_BYTES >> 20)]
     limit: u64,
 }

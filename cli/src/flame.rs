@@ -22,16 +22,17 @@ use crate::rewrite::beside_as;
 
 #[derive(Args)]
 pub struct How {
-    /// The picture to be written (.svg), or the stacks for another tool to draw (.folded) [default: the profile's name with .flame.svg]
+    /// Write the picture (.svg), or folded stacks (.folded), to this file [default: the profile's
+    /// name with .flame.svg]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Below all stacks their thread, or what the innermost context says in this field: user, or Request.user; may be given again,
-    /// and then each stands on the one before
+    /// Put `thread`, or this field of the innermost context (user, Request.user), below all stacks;
+    /// may be repeated, from the bottom up
     #[arg(long, value_name = "FIELD")]
     by: Vec<String>,
     #[command(flatten)]
     wanted: Wanted,
-    /// From the leaves
+    /// Draw from the leaves down to the roots
     #[arg(long)]
     inverted: bool,
 }

@@ -36,7 +36,7 @@ pub struct Start;
 pub struct Write;
 
 impl Of for Start {
-    const HEADING: &'static str = "What is recorded";
+    const HEADING: &'static str = "Options of the recording";
 
     fn has(_: &Key) -> bool {
         true
@@ -44,7 +44,7 @@ impl Of for Start {
 }
 
 impl Of for Write {
-    const HEADING: &'static str = "In the place of what it was started with";
+    const HEADING: &'static str = "Other files than the recording was started with";
 
     fn has(key: &Key) -> bool {
         key.beside == Beside::Writing
@@ -78,7 +78,7 @@ impl Given {
             arg = arg.allow_hyphen_values(true);
             command.arg(arg)
         });
-        let line = "the same as the agent's own line has them, key=value,key=value…; it may be given again";
+        let line = "pass options of the agent, key=value,key=value…; may be repeated";
         let line = Arg::new(LINE).short('o').value_name("OPTIONS").help(line).action(ArgAction::Append);
         let quiet = Arg::new(QUIET).long(QUIET).action(ArgAction::SetTrue).help("print no summary");
         command.arg(quiet).arg(line).next_help_heading(None)

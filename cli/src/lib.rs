@@ -54,114 +54,116 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Runs a program under the agent, from its start to its end
+    /// Run a program under the agent, from its start to its end
     Run(run::Run),
-    /// Records a JVM that runs already, until --duration is over or Ctrl-C
+    /// Record a running JVM until --duration is over, or Ctrl-C
     Attach(attach::Attach),
-    /// The JVMs that run here
+    /// List the JVMs that run here
     List,
-    /// What will work here and what will not, and what changes it
+    /// Report what works here, what does not, and what to change
     Doctor(doctor::Doctor),
-    /// Begins a recording in a JVM that runs, and does not wait for its end
+    /// Start a recording in a running JVM, and return at once
     Start(attach::Attach),
-    /// Ends a JVM's recording and writes what it was started with
+    /// Stop a JVM's recording, and write its files
     Stop(attach::To),
-    /// Writes what a JVM's recording has so far, and lets it go on
+    /// Write what a JVM has recorded so far; the recording goes on
     Dump(attach::To),
-    /// What a JVM's recording has so far, in a line
+    /// Print the state of a JVM's recording in one line
     Status(attach::Whom),
-    /// What is wrong with the stacks that were refuted
+    /// Explain why stacks are refuted, or plausible and not proven
     Explain {
-        /// A trust report (.json) or a profile (.json, .json.gz) of Vouch's
+        /// A trust report (.json) or a profile (.json, .json.gz) by Vouch
         file: PathBuf,
-        /// The refutation's number, as the list, the summary and the profile's markers have it; or w1, w2…, the most frequent
-        /// of those that the JVM itself contradicts; without it, the list
+        /// The number of a refutation, from the list, the summary or a marker; or w1, w2…: a stack
+        /// that the JVM itself contradicts [default: the list]
         #[arg(allow_negative_numbers = true)]
         which: Option<Which>,
     },
-    /// What the program's groups of tasks took: on a processor, blocked, and how many took long
+    /// Print the times of the program's groups of tasks: on a CPU, blocked, over the limit
     Groups {
-        /// Trust reports (.json) or profiles (.json, .json.gz) of Vouch's, or process ids of JVMs that are recorded: what they took in all
+        /// Trust reports (.json) or profiles (.json, .json.gz) by Vouch, or process ids of JVMs
+        /// that are being recorded; their times are added up
         #[arg(required = true, num_args = 1.., value_name = "FILE|PID")]
         of: Vec<PathBuf>,
         #[command(flatten)]
         how: groups::How,
     },
-    /// How far another profiler's recording can be trusted: every stack in it, held to the bytecode
+    /// Check each stack of another profiler's recording against the bytecode
     Audit {
-        /// Flight Recorder files (.jfr), the JVM's own or async-profiler's; several are one run. Or a profile of Vouch's, folded stacks, pprof
+        /// Files of one run: Flight Recorder files (.jfr) by the JVM or async-profiler. Or a
+        /// profile by Vouch, folded stacks, or pprof
         #[arg(required = true, num_args = 1.., value_name = "RECORDING")]
         recordings: Vec<PathBuf>,
         #[command(flatten)]
         how: audit::How,
     },
-    /// What of that which the JVM does meanwhile can be recorded, by `events=`, or merged out of a Flight Recorder file
+    /// List the JVM events that `events=` can record or a JFR file can add
     Events {
-        /// One of them, by its word: what it tells, and what it does not; or a part of the names of several
+        /// Describe this kind of event, or list the kinds with this in their names
         word: Option<String>,
-        /// The kinds that there are in this recording (.jfr)
+        /// List the kinds of event in this recording (.jfr)
         #[arg(long, value_name = "RECORDING")]
         of: Option<PathBuf>,
     },
-    /// Several profiles as one, of the processes of a service or the minutes of one; or a profile and its Flight Recorder file
+    /// Merge profiles of several processes or times, or add a JFR file to a profile
     Merge {
-        /// Profiles (.json, .json.gz) and recordings (.vouch) of Vouch's; or one profile, and a recording (.jfr) of the same run, whose
-        /// events come on the profile's clock and into the tracks of their threads
+        /// Profiles (.json, .json.gz) and recordings (.vouch) by Vouch; or one profile and the .jfr
+        /// file of the same run, to add its events to the tracks of their threads
         #[arg(required = true, num_args = 1.., value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]
         how: merge::How,
     },
-    /// Makes the profile of a run whose JVM was killed, from the recording that it left
+    /// Write the profile of a JVM that was killed, from its recording on disk
     Recover {
-        /// Recordings (.vouch), of processes that are gone or that run still
+        /// Recordings (.vouch) of processes that have ended, or that still run
         #[arg(required = true)]
         recordings: Vec<PathBuf>,
         #[command(flatten)]
         how: recover::How,
     },
-    /// Writes a recording in another format
+    /// Write a recording in another format
     Convert {
-        /// A recording (.vouch): one that `recording=keep` has kept, or that a killed JVM has left
+        /// A recording (.vouch) that `recording=keep` kept, or of a JVM that was killed
         recording: PathBuf,
         #[command(flatten)]
         how: convert::How,
     },
-    /// Puts the source text of what a profile shows into it, so that the front-end has times beside each line
+    /// Add source text to a profile, so that the front-end shows the time beside each line
     Embed {
-        /// A profile (.json, .json.gz) of Vouch's
+        /// A profile (.json, .json.gz) by Vouch
         profile: PathBuf,
         #[command(flatten)]
         how: embed::How,
     },
-    /// Which methods took more or less in one run than in another, as far as that is no chance
+    /// List the methods that took more or less in one run than in another, beyond chance
     Diff {
-        /// A profile (.json, .json.gz) of Vouch's, of the program as it was
+        /// A profile (.json, .json.gz) of the program as it was
         #[arg(value_name = "BEFORE")]
         first: PathBuf,
-        /// One of the program as it is now
+        /// A profile of the program as it is now
         #[arg(value_name = "AFTER")]
         second: PathBuf,
         #[command(flatten)]
         how: diff::How,
     },
-    /// Draws a flame graph as a picture (.svg)
+    /// Draw a flame graph (.svg)
     Flame {
-        /// A profile (.json, .json.gz) of Vouch's
+        /// A profile (.json, .json.gz) by Vouch
         file: PathBuf,
         #[command(flatten)]
         how: flame::How,
     },
-    /// Where the time went: by method, line or thread, or by what the program said it was for
+    /// List where the time went: by method, line, thread or context
     Top {
-        /// A profile (.json, .json.gz) of Vouch's
+        /// A profile (.json, .json.gz) by Vouch
         file: PathBuf,
         #[command(flatten)]
         question: top::Question,
     },
-    /// Serves a profile to the Firefox Profiler, and opens that; the profile does not leave this machine
+    /// Open a profile in the Firefox Profiler; it does not leave this machine
     View {
-        /// A profile (.json, .json.gz) of Vouch's
+        /// A profile (.json, .json.gz) by Vouch
         file: PathBuf,
         #[command(flatten)]
         how: view::How,

@@ -22,14 +22,15 @@ const DAMAGE: usize = 3;
 
 #[derive(Args)]
 pub struct How {
-    /// The file to be written [default: the first file's name with .merged in it]
+    /// Write this file [default: the first file's name with .merged in it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Of a Flight Recorder file these kinds alone, by the recording's own names, `*` for any part of one: 'shop.*,jdk.CPULoad' [default: all that tell
+    /// Add only these kinds of JFR events, such as 'shop.*,jdk.CPULoad' [default: all that tell
     /// what happened]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     events: Vec<String>,
-    /// So many markers of each kind: the longest, and of those without a length some from everywhere
+    /// Add at most this many markers of each kind: the longest, or an even selection of those
+    /// without a length
     #[arg(long, value_name = "NUMBER", default_value_t = MOST)]
     most: usize,
 }

@@ -23,10 +23,11 @@ const SOON: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
 pub struct How {
-    /// What is to be written, by its ending; may be given again [default: the recording's name with .recovered.json.gz]
+    /// Write this file; the ending is the format; may be repeated [default: the recording's name
+    /// with .recovered.json.gz]
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
-    /// The trust report for machines (.json)
+    /// Write the trust report as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

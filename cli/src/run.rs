@@ -40,7 +40,8 @@ const KILLED: i32 = 128 + SIGKILL;
 pub struct Run {
     #[command(flatten)]
     recording: Options<Start>,
-    /// The program, with its arguments: a java (itself, not the JVMs that it starts), or a command, whose JVMs all have profiles then
+    /// The program with its arguments: a `java`, which gets one profile, or another command, of
+    /// which each JVM gets one
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }

@@ -25,22 +25,21 @@ const FEW: u64 = 30;
 /// What is asked of a profile.
 #[derive(Debug, clap::Args)]
 pub struct Question {
-    /// By thread, or by what the innermost context says in this field, and not by method: a field's name (user) or its kind's,
-    /// too (Request.user)
+    /// Group by `thread`, or by this field of the innermost context, such as user or Request.user
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["lines", "sort"])]
     by: Option<String>,
     #[command(flatten)]
     wanted: Wanted,
-    /// A row for each line of a method
+    /// List the lines of methods
     #[arg(long)]
     lines: bool,
-    /// By the time in which a method was on top, or with all that it called
+    /// Sort by the time of methods themselves, or with all that they called
     #[arg(long, value_enum, default_value_t = Order::Own)]
     sort: Order,
-    /// So many rows at most
+    /// List at most this many rows
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
-    /// For a machine: the same rows, in milliseconds, where they are time, and as shares
+    /// Print the rows as JSON, in milliseconds and as shares
     #[arg(long)]
     json: bool,
 }

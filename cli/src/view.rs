@@ -30,19 +30,19 @@ const PUBLIC: &str = "https://profiler.firefox.com";
 
 #[derive(Args)]
 pub struct How {
-    /// A build of the front-end, a folder or a zip archive: then no network is needed
+    /// Serve this build of the front-end, a folder or a zip archive: no network is needed then
     #[arg(long, value_name = "DIR|ZIP", conflicts_with = "front_end")]
     ui: Option<PathBuf>,
-    /// Another place where the front-end is served
+    /// Use the front-end at this address
     #[arg(long, value_name = "ADDRESS", default_value = PUBLIC)]
     front_end: String,
-    /// Only print the address
+    /// Print the address, and open no browser
     #[arg(long)]
     no_open: bool,
-    /// The port [default: a free one]
+    /// Listen on this port [default: a free one]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// End after so many minutes in which nobody was given anything
+    /// Exit after this many idle minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0)]
     idle: f64,
 }

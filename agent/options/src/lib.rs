@@ -80,7 +80,7 @@ pub static KEYS: [Key; 22] = [
             "FILE",
             &[
                 "write a profile; its ending (.json, .json.gz, .folded, .html, .svg) is the format.",
-                "May be repeated. %p is the pid, %t the start time, %{NAME} a variable.",
+                "May be repeated. %p is the pid, %t the start time, %{NAME} the variable NAME.",
                 "The default is vouch-%p.json.gz, or what the recording was started with",
             ],
         )
