@@ -413,7 +413,8 @@ impl Agent {
             }
             (State::Recording(_), Verb::Groups) => {
                 let groups = serde_json::to_string(&groups().report());
-                say(&groups.map_err(|error| vec![format!("what groups took cannot be told: {error}")])?);
+                say(&groups
+                    .map_err(|error| vec![format!("the times of groups cannot be printed: {error}")])?);
                 Ok(())
             }
             (State::Recording(session), Verb::Dump) => {

@@ -37,7 +37,8 @@ pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str, late: bool) -> Vec<S
         Err(why) => why.to_owned(),
     });
     lines.push(
-        guard::unguarded().unwrap_or_else(|| "walks are guarded: one that faults harms nobody".to_owned()),
+        guard::unguarded()
+            .unwrap_or_else(|| "walks are guarded: a fault ends the walk and nothing else".to_owned()),
     );
     if late && flag(hotspot, "DebugNonSafepoints") == Some(false) {
         lines.push(
@@ -56,9 +57,7 @@ fn engines() -> Vec<String> {
     match choose(EngineWish::Auto) {
         Ok(choice) => {
             let (stride, why) = policy::first_stride(interval, choice.cost, choice.most);
-            let cost = choice
-                .cost
-                .map_or_else(String::new, |cost: Duration| format!(", of which each costs {cost:?}"));
+            let cost = choice.cost.map_or_else(String::new, |cost: Duration| format!(" ({cost:?} each)"));
             lines.push(format!(
                 "engine=auto takes {}: every {:?} of a thread's CPU time{cost}",
                 choice.engine.name(),

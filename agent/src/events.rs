@@ -148,7 +148,7 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     }
     (!missing.is_empty()).then(|| {
         let missing = missing.join("+");
-        format!("this JVM does not tell of events={missing}: `vouch events` says which JDKs do, and when they refuse")
+        format!("this JVM cannot report events={missing}: `vouch events` lists the JDKs that can, and when they refuse")
     })
 }
 

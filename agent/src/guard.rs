@@ -83,7 +83,8 @@ fn put_before(hotspot: &HotSpot) -> Result<(), String> {
     }
     let mut before = [Action::default(); FAULTS.len()];
     for (action, signal) in before.iter_mut().zip(FAULTS) {
-        *action = present(signal).map_err(|error| format!("the kernel does not tell handlers: {error}"))?;
+        *action = present(signal)
+            .map_err(|error| format!("the kernel does not return signal handlers: {error}"))?;
         if [libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler) || !action.is_told_why() {
             return Err("the JVM has no handler of its own for faults".to_owned());
         }

@@ -170,7 +170,11 @@ fn shown(kind: &Kind, same: usize) -> MarkKind<'static> {
     MarkKind {
         key: kept(&format!("{PREFIX}{class}{number}")),
         label: kept(label),
-        description: if description.is_empty() { "The program tells of it." } else { kept(description) },
+        description: if description.is_empty() {
+            "A marker of the program's own."
+        } else {
+            kept(description)
+        },
         category: Category::Application,
         figures: Vec::leak(figures),
     }

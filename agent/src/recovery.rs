@@ -39,8 +39,9 @@ pub fn of(ground: Option<&Ground>, chosen: Chosen) -> Result<Option<Recovery>, &
     if guard::unguarded().is_some() {
         return Err(UNGUARDED);
     }
-    let ground = ground
-        .ok_or("nothing is recovered: this JVM does not tell where its code and its threads' stacks lie")?;
+    let ground = ground.ok_or(
+        "no stack is recovered: this JVM does not publish where its code and its threads' stacks are",
+    )?;
     let tried = [const { AtomicU64::new(0) }; STRATEGIES];
     Ok(Some(Recovery {
         ground: ground.clone(),

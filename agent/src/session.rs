@@ -93,7 +93,7 @@ pub struct Session {
     /// How many contexts had been left out before.
     left_out_before: u64,
     jvmti: Jvmti,
-    /// The events that are recorded, and those of which this JVM does not tell, for a person.
+    /// The events that are recorded, and those that this JVM cannot report, for a person.
     told: events::Chosen,
     untold: Option<String>,
     courses: Courses,

@@ -119,7 +119,7 @@ pub fn able<'w>(own: &'static Own) -> Result<&'static Own, &'w str> {
         // Its faults are to end its walk and nothing else.
         () if guard::unguarded().is_some() => Err("walks are not guarded"),
         () if own.wrong.load(Ordering::Relaxed) => {
-            Err("our own walker has told a stack that the JVM does not have")
+            Err("Vouch's own walker found a stack that the JVM does not have")
         }
         () => Ok(own),
     }

@@ -96,7 +96,7 @@ pub fn library(libc: Libc) -> Result<PathBuf, String> {
         };
     }
     let program = std::env::current_exe().and_then(|program| program.canonicalize());
-    let program = program.map_err(|error| format!("where this program lies is not known: {error}"))?;
+    let program = program.map_err(|error| format!("the path of this program cannot be found: {error}"))?;
     let beside = program.parent().unwrap_or(Path::new("/"));
     let places = [beside.to_owned(), beside.with_file_name("lib")];
     let mut places = places.iter().flat_map(|folder| [folder.join(NAME), folder.join("musl").join(NAME)]);

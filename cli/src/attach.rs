@@ -350,7 +350,7 @@ impl Line {
         }
         self.terminal.keep();
         format!(
-            "; what there is of it lies in {}, as process {} sees it",
+            "; its part so far is in {}, as process {} sees it",
             self.terminal.seen("").display(),
             self.jvm.pid
         )

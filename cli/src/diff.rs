@@ -64,7 +64,7 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
     how.picture.as_deref().map_or(Ok(()), |out| flame::check(out, ".svg"))?;
     if how.measure.time && how.before.is_empty() && how.after.is_empty() {
         return Err(
-            "--time needs more than one run (--before, --after): of one run each nobody knows how fast the machine was".to_owned()
+            "--time needs more than one run (--before, --after): one run of each side does not show how fast the machine was".to_owned()
         );
     }
     let read = |first: &Path, more: &[PathBuf]| {
@@ -233,7 +233,7 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
         if let Some(other) = runs[..at].iter().find(|other| run.shares_a_time(other)) {
             let (one, other) = (plain(other.path()), plain(run.path()));
             warnings.push(format!(
-                "{one} and {other} have a time of one process in common: what it did then stands in both, and is no difference"
+                "{one} and {other} have a time of one process in common, and what it did then is in both"
             ));
         }
     }

@@ -100,7 +100,7 @@ fn list(refutations: &[RefutationReport], contradictions: &[RefutationReport]) -
     }
     let mut text = String::new();
     if !refutations.is_empty() {
-        text.push_str("number  samples  what the walk claimed, and of which place\n");
+        text.push_str("number  samples  what the walk has, and where\n");
         rows(&mut text, refutations, |_, refutation| refutation.number.to_string());
     }
     if !contradictions.is_empty() {
@@ -225,13 +225,13 @@ fn sentence(what: &RefutationReport) -> String {
             found,
             expected,
         ),
-        None => format!("Too many places were refuted to tell each of them: this stands for {expected}."),
+        None => format!("Too many places were refuted to list each: this row is for {expected}."),
         Some(caller) => {
             let caller = readable(&caller);
             let claimed = if is_edge(what) {
-                format!("The walk claims that\n  {caller}{at} called\n  {}\n", readable(&found))
+                format!("In the walk\n  {caller}{at} called\n  {}\n", readable(&found))
             } else {
-                format!("The walk claims that {caller}\nwas interrupted{place}.\n")
+                format!("In the walk {caller}\nwas interrupted{place}.\n")
             };
             format!("{claimed}{}", says(what))
         }
@@ -249,7 +249,7 @@ fn says(what: &RefutationReport) -> String {
         }
         Refutation::Nativeness => "The method is native, and has no bytecode.".to_owned(),
         Refutation::NullMethod => "There is no such method: a frame of the walk has none.".to_owned(),
-        Refutation::UnknownMethod => "The JVM knows no such method.".to_owned(),
+        Refutation::UnknownMethod => "The JVM has no such method.".to_owned(),
         Refutation::Witness => format!("The JVM itself has {expected} there."),
         Refutation::OtherCallee | Refutation::NotAnInvoke if what.line.is_some() => {
             let within = if what.line == Some(0) { "it" } else { "that line" };

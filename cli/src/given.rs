@@ -168,7 +168,9 @@ impl Given {
         let here = std::env::current_dir().map_err(|_| {
             "this folder is gone: run it from another one, or name files from / on".to_owned()
         })?;
-        let here = here.to_str().ok_or("this folder's name is no text, so that a JVM cannot be told it")?;
+        let here = here.to_str().ok_or(
+            "the name of this folder is not UTF-8, so it cannot be passed to a JVM: work in another folder",
+        )?;
         let from_here = |name: &str| {
             if Path::new(name).is_absolute() || name.starts_with("%{") {
                 return name.to_owned();

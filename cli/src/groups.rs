@@ -90,7 +90,7 @@ fn table(all: BTreeMap<String, GroupReport>) -> String {
 /// What the figures beside it are without.
 fn notes(group: &GroupReport) -> String {
     let without =
-        [(group.tasks_without_cpu, "on virtual threads, without CPU time"), (group.abandoned, "given up")];
+        [(group.tasks_without_cpu, "on virtual threads, without CPU time"), (group.abandoned, "abandoned")];
     let notes: Vec<String> = without
         .into_iter()
         .filter(|(count, _)| *count > 0)

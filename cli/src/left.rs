@@ -140,7 +140,7 @@ fn make_all(
             let why = format!("has its profile in {}, so that what was there before stays", seen(&profile));
             (!is_alone || format.is_none()).then_some(why)
         }
-        None => Some("has files whose names only that JVM knew".to_owned()),
+        None => Some("has output files with names that only that JVM had".to_owned()),
         Some((others, report)) => {
             let outs: Vec<PathBuf> = std::iter::once(profile.clone()).chain(others).collect();
             let made = Outputs::check(&outs, report.first().map(PathBuf::as_path), &inputs)

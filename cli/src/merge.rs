@@ -50,8 +50,7 @@ pub fn merge(files: &[PathBuf], how: How) -> Result<String, String> {
         ),
         _ if events > 0 => Err(OF_SEVERAL.to_owned()),
         _ if !how.events.is_empty() || how.most != MOST => {
-            Err("--events and --most are about a Flight Recorder file (.jfr), and there is none among these"
-                .to_owned())
+            Err("--events and --most need a Flight Recorder file (.jfr) among the files".to_owned())
         }
         _ => join::join(files, &kinds, how.out),
     }
@@ -107,7 +106,7 @@ fn text(out: &str, merged: &Merged) -> String {
     if !left_out.is_empty() {
         let _ = writeln!(
             text,
-            "\nleft out, since they tell how things are and not what happened: {} kinds (--events 'jdk.*' has them all)",
+            "\nleft out {} kinds that describe states and not events (--events 'jdk.*' adds them all)",
             left_out.len()
         );
     }

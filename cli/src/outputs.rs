@@ -28,7 +28,7 @@ impl<'a> Outputs<'a> {
         }
         if let Some(report) = report.filter(|report| report.extension().is_none_or(|ending| ending != "json"))
         {
-            return Err(format!("cannot be told in {}: a report is .json", report.display()));
+            return Err(format!("cannot be made into the report {}: name a .json file", report.display()));
         }
         let all: Vec<&Path> = outs.iter().map(PathBuf::as_path).chain(report).collect();
         for (place, out) in all.iter().enumerate() {

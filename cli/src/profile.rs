@@ -384,7 +384,7 @@ impl Profile {
         }
         known.dedup();
         Err(if known.is_empty() {
-            "the program told of no context in this profile, so there is nothing to go by: see docs/contexts.md".to_owned()
+            "this profile has no contexts to group by: the program sets none (docs/contexts.md)".to_owned()
         } else {
             format!("no context has a field {wanted}: there are {}", known.join(", "))
         })

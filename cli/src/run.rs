@@ -146,7 +146,7 @@ impl Launcher {
 fn beside_others(agent: &str) -> Result<OsString, String> {
     if agent.contains('"') {
         return Err(format!(
-            "{agent}: a quotation mark cannot be told to a JVM that is started by another program"
+            "{agent}: a quotation mark cannot be passed to a JVM that another program starts: choose another path"
         ));
     }
     let mut options = std::env::var_os(EVERY_JVM).unwrap_or_default();

@@ -82,7 +82,7 @@ pub fn view(profile: &Path, how: &How) -> Result<String, String> {
     if let Some(opened) = opened {
         let _ = remove_file(opened);
     }
-    Ok("nobody asked for it any more\n".to_owned())
+    Ok("stopped: nothing asked for the profile any more\n".to_owned())
 }
 
 /// Whoever ends this by a key or a signal leaves no file behind.

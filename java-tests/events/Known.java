@@ -74,7 +74,7 @@ public class Known {
             allocations(profile);
         } else {
             Check.that(run.report().engineNotes().stream().anyMatch(note -> note.contains("events=alloc")),
-                "the report says what this JVM does not tell: " + run.report().engineNotes());
+                "the report says what this JVM does not publish: " + run.report().engineNotes());
         }
         List<Mark> fresh = profile.marks("class_prepare", "class", "Known$Fresh");
         Check.equal(1, fresh.size(), "classes Known$Fresh");

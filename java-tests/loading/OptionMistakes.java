@@ -27,7 +27,7 @@ public class OptionMistakes {
         refused("depth=2k", "whole number");
         refused("threads=[", "not a regular expression");
         refused("engine", "engine needs a value");
-        refused("quiet=yes", "stands alone");
+        refused("quiet=yes", "takes no value");
         refused("out=profile.txt", ".json, .json.gz, .folded, .html or .svg");
         refused("report=report.html", "must end in .json");
         refused("out=%{VOUCH_TEST_NOT_SET}.json", "VOUCH_TEST_NOT_SET is not set");

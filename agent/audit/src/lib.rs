@@ -349,5 +349,5 @@ fn is_same(ran: &str, jdk: &str) -> bool {
 fn rewritten(told: &Told) -> Option<String> {
     let agent = told.flags.split_whitespace().find(|flag| flag.starts_with("-javaagent:"))?;
     let agent = Path::new(agent).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Some(format!("a Java agent may have changed classes ({agent}): those that do not fit are told apart"))
+    Some(format!("a Java agent may have changed classes ({agent}): those that do not fit are counted apart"))
 }

@@ -23,7 +23,7 @@ use word::Frame;
 /// Of a deeper stack the outer frames are left out.
 const DEEPEST: usize = 100_000;
 /// Where threads are not told apart.
-const ALL_THREADS: &str = "[threads not told apart]";
+const ALL_THREADS: &str = "[threads not separated]";
 
 /// A frame, as the file has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -179,7 +179,7 @@ impl Profile {
             recording.mark_kind(MarkKind {
                 key: &key,
                 label: &in_template(&found.seen.kinds[kind.row()].label),
-                description: "An event of the recording's, with the stack that it claims.",
+                description: "An event of the recording, with its stack.",
                 category: if name.starts_with("jdk.") { Category::Jdk } else { Category::Application },
                 figures: &[],
             })

@@ -54,9 +54,9 @@ impl Head {
 
     /// Adds a profile's report; how many samples of Java it has, and how its refutations are numbered.
     pub fn report(&mut self, meta: &Part) -> Result<(u64, Renumbered), Wrong> {
-        let report: TrustReport = meta
-            .get("vouch")
-            .map_err(|wrong| format!("it carries no trust report that this vouch knows: {wrong}"))?;
+        let report: TrustReport = meta.get("vouch").map_err(|wrong| {
+            format!("it has no trust report that this version of vouch can read: {wrong}")
+        })?;
         if let Some(recorder) = &report.run.recorder {
             return Err(format!(
                 "its samples are {recorder}'s, which Vouch has audited: they cannot be put together with others"

@@ -93,7 +93,7 @@ impl Opened {
             return Ok(());
         }
         Err(format!(
-            "{} and {} were written by different versions of Vouch, whose tables differ: make one of them anew, of its recording, with `vouch convert`",
+            "{} and {} were written by versions of Vouch with different tables: write one anew from its recording with `vouch convert`",
             other.file, self.file
         ))
     }
@@ -112,7 +112,7 @@ pub fn common_interval(all: &[Opened]) -> Result<f64, Wrong> {
     match all.iter().find(counts) {
         None => Ok(shortest.interval_ms),
         Some(other) => Err(format!(
-            "{} was sampled every {} ms, {} every {} ms: only profiles of which one's interval is a multiple of the other's can be counted together",
+            "{} was sampled every {} ms, {} every {} ms: profiles can be counted together only if one interval is a multiple of the other",
             shortest.file, shortest.interval_ms, other.file, other.interval_ms
         )),
     }

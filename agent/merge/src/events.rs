@@ -49,7 +49,7 @@ pub fn merge<F: Read + Seek>(
 ) -> Result<(Part, Merged), Wrong> {
     let wrong = |error| unreadable(&choice.recording, &error);
     let mut profile =
-        Profile::new(profile).map_err(|wrong| format!("the profile is none of Vouch's: {wrong}"))?;
+        Profile::new(profile).map_err(|wrong| format!("the profile is not by Vouch: {wrong}"))?;
     if profile.is_of_several()? {
         return Err(OF_SEVERAL.to_owned());
     }

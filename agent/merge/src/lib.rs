@@ -109,7 +109,7 @@ impl Clock {
     pub fn within(&self) -> String {
         let micros = self.uncertainty_ns / 1e3;
         if self.is_astray() {
-            "nobody knows how far".to_owned()
+            "by an unknown time".to_owned()
         } else if micros < 1_000.0 {
             format!("± {:.0} µs", micros.ceil())
         } else {

@@ -275,7 +275,7 @@ impl TrustReport {
             differed => grouped(differed),
         };
         let proven = contradicted.get("proven").filter(|count| **count > 0);
-        let proven = proven.map(|count| format!(", {} of which proof had called proven", grouped(*count)));
+        let proven = proven.map(|count| format!(", and proof had called {} of them proven", grouped(*count)));
         Some(format!(
             "of {} whole stacks checked by the JVM itself {differed} differed{}",
             grouped(asked),

@@ -73,7 +73,7 @@ impl Life {
         self.take();
         if self.drawn {
             let counter = self.counter.get_or_insert_with(|| {
-                recording.counter("Compiled code", "Of all methods, given up or not", Unit::Bytes)
+                recording.counter("Compiled code", "Of all methods, discarded or not", Unit::Bytes)
             });
             recording.count(*counter, now, self.lives.bytes);
         }

@@ -54,7 +54,7 @@ impl<const COUNT: usize> Since<COUNT> {
         self.tally.get_or_try_init(|| Tally::of(DATA.get().ok_or(())?, self.names).ok_or(())).ok()
     }
 
-    /// `None` if this JVM does not tell.
+    /// `None` if this JVM does not publish it.
     fn now(&self) -> Option<[u64; COUNT]> {
         self.tally()?.since(self.then?)
     }

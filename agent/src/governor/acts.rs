@@ -18,7 +18,7 @@ pub static PAUSED: Row = Row::own(&MarkKind {
 pub static LENGTHENED: Row = Row::own(&MarkKind {
     key: "vouch_lengthened",
     label: "Sampling more rarely",
-    description: "From here on a sample stands for more CPU time: more of them would have been too dear for this machine or program.",
+    description: "From here on a sample has more CPU time: more samples would have cost this machine or program too much.",
     category: Category::Other,
     figures: &[Figure { key: "interval", label: "CPU time from sample to sample", unit: Unit::Nanoseconds }],
 });

@@ -193,7 +193,7 @@ impl Policy {
                 }
                 let accounted = self.accounted_for(seen.switches);
                 self.answer(format!(
-                    "a core had {:.0} timer interrupts a second, of which {:.0} are accounted for, and {now:.0} while it paused",
+                    "a core had {:.0} timer interrupts a second ({:.0} are accounted for), and {now:.0} while it paused",
                     before + others,
                     accounted + others
                 ))

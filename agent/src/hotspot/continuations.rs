@@ -137,7 +137,7 @@ fn carriers(
     let [virtual_klass] = klasses.find([CARRIER])?;
     let (thread, string) = (named(env, class, "java/lang/Thread")?, named(env, class, "java/lang/String")?);
     let bytes = named(env, class, "[B")?;
-    let first = offsets.first_element(env, &bytes).ok_or("Java does not tell where an array begins")?;
+    let first = offsets.first_element(env, &bytes).ok_or("Java does not publish where an array begins")?;
     let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "threads and strings");
     Ok(CarriedLayout {
         own: tables.offset("JavaThread", "_threadObj")?,
@@ -158,7 +158,7 @@ fn entry(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<Range<usize>, String>
     }
     // It is somewhere behind what all of them begin with.
     let size =
-        size_of_type(hotspot, "JavaThread").ok_or("this JVM does not tell how large a JavaThread is")?;
+        size_of_type(hotspot, "JavaThread").ok_or("this JVM does not publish how large a JavaThread is")?;
     Ok(tables.offset("JavaThread", "_threadObj")?.next_multiple_of(WORD)..size)
 }
 
@@ -166,7 +166,7 @@ fn entry(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<Range<usize>, String>
 fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<Range<usize>, String> {
     let told = jvmti.enable(STUBS.event).and_then(|()| jvmti.generate(STUBS.event));
     let _ = jvmti.disable(STUBS.event);
-    told.map_err(|error| format!("this JVM does not tell of its code: {error}"))?;
+    told.map_err(|error| format!("this JVM does not describe its code: {error}"))?;
     let [begin, length] = [&BARRIER[0], &BARRIER[1]].map(|number| number.load(Ordering::Relaxed));
     let other = tables.still("StubRoutines", "_cont_returnBarrier").is_ok_and(|barrier| barrier != begin);
     if begin == 0 || length == 0 || other {
@@ -176,9 +176,9 @@ fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<Range<usize>, String> {
     }
     // What it calls first only says how much is to come back; what it calls then moves it.
     let first = (begin + 1..begin + length).find(|pc| follows_call(&|at: usize| read(at), *pc));
-    first
-        .map(|first| begin..first + 1)
-        .ok_or_else(|| "nobody knows this JVM's code where virtual threads' frames come back".to_owned())
+    first.map(|first| begin..first + 1).ok_or_else(|| {
+        "the code of this JVM that brings back virtual threads' frames is not known".to_owned()
+    })
 }
 
 fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
@@ -187,7 +187,7 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
     // The collector's own tables say where a number of its is.
     let place = |of: &str, name: &str| {
         let at = tables.still(of, "_instance_p")? + tables.offset(of, name)?;
-        read(at).ok_or_else(|| format!("this JVM does not tell where {name} is"))
+        read(at).ok_or_else(|| format!("this JVM does not publish where {name} is"))
     };
     let narrow = |of: &str, names: [[&str; 2]; 2]| {
         let of = |[base, shift]: [&str; 2]| {
@@ -202,7 +202,7 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
         "CompressedKlassPointers",
         [["_base", "_shift"], ["_narrow_klass._base", "_narrow_klass._shift"]],
     )
-    .ok_or("this JVM does not tell how an object refers to its class");
+    .ok_or("this JVM does not publish how an object refers to its class");
     Ok(HeapLayout {
         pointers: match () {
             // Until JDK 23 there is one that knows no generations, by another name.
@@ -215,7 +215,7 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
             }
             () if is("UseCompressedOops") => Pointers::Narrow(
                 narrow("CompressedOops", [["_base", "_shift"], ["_narrow_oop._base", "_narrow_oop._shift"]])
-                    .ok_or("this JVM does not tell how an object refers to another")?,
+                    .ok_or("this JVM does not publish how an object refers to another")?,
             ),
             () => Pointers::Whole,
         },
@@ -232,7 +232,7 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
             let going_on = going_on.into_iter().find_map(|name| tables.offset("CollectedHeap", name).ok());
             Moves::AtStops {
                 count: heap + tables.offset("CollectedHeap", "_total_collections")?,
-                going_on: heap + going_on.ok_or("this JVM does not tell when it collects garbage")?,
+                going_on: heap + going_on.ok_or("this JVM does not publish when it collects garbage")?,
             }
         },
     })
@@ -263,7 +263,7 @@ impl<'e> Offsets<'e> {
         let told =
             env.call_static_method(class, "getUnsafe", format!("()L{CLASS};"), &[]).and_then(JValueOwned::l);
         let told = java::cleared(env, told).filter(|told| !told.is_null());
-        told.map(Self).ok_or_else(|| "Java does not tell where fields are".to_owned())
+        told.map(Self).ok_or_else(|| "Java does not publish where fields are".to_owned())
     }
 
     fn field(
@@ -286,7 +286,7 @@ impl<'e> Offsets<'e> {
                 .and_then(JValueOwned::j);
             usize::try_from(java::cleared(env, offset)?).ok()
         };
-        ask().ok_or_else(|| format!("Java does not tell where {whose} have their {name}"))
+        ask().ok_or_else(|| format!("Java does not publish where {whose} have their {name}"))
     }
 
     /// Where the first element lies in arrays of this class.
@@ -324,7 +324,7 @@ impl Klasses {
     const NAME: usize = 8;
 
     fn of(tables: &Tables<'_>) -> Result<Self, String> {
-        const NONE: &str = "this JVM does not tell which classes it has";
+        const NONE: &str = "this JVM does not publish which classes it has";
         let (next, first) =
             (tables.offset("ClassLoaderData", "_next")?, tables.offset("ClassLoaderData", "_klasses")?);
         let loader = if let Ok(loader) = tables.still("ClassLoaderData", "_the_null_class_loader_data") {
@@ -378,7 +378,7 @@ impl Klasses {
         // The lowest bits say how one is made.
         let size = read_half(class.wrapping_add(self.size)).and_then(|size| usize::try_from(size).ok());
         let size = size.map(|size| size & !(WORD - 1)).filter(|size| *size > 0);
-        size.ok_or_else(|| "this JVM does not tell how large a stack's chunk is".to_owned())
+        size.ok_or_else(|| "this JVM does not publish how large a stack's chunk is".to_owned())
     }
 }
 

@@ -19,7 +19,7 @@ use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_typ
 /// Reads the tables, or says what is missing.
 pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layout, String> {
     if !WALKS {
-        return Err("nobody knows yet what frames look like on this processor".to_owned());
+        return Err("the layout of frames on this processor is not known yet".to_owned());
     }
     let tables = Tables::of(hotspot)?;
     let version = tables.version()?;
@@ -62,32 +62,32 @@ impl<'h> Tables<'h> {
     }
 
     pub(super) fn offset(&self, of: &str, name: &str) -> Result<usize, String> {
-        self.table.offset(of, name).ok_or_else(|| format!("this JVM does not tell where {of}::{name} is"))
+        self.table.offset(of, name).ok_or_else(|| format!("this JVM does not publish where {of}::{name} is"))
     }
 
     /// The value of a static field that is set once.
     pub(super) fn still(&self, of: &str, name: &str) -> Result<usize, String> {
         let value = self.address(of, name).ok().and_then(read);
-        value.ok_or_else(|| format!("this JVM does not tell what {of}::{name} is"))
+        value.ok_or_else(|| format!("this JVM does not publish what {of}::{name} is"))
     }
 
     /// Where a static field lies.
     pub(super) fn address(&self, of: &str, name: &str) -> Result<usize, String> {
-        self.table.address(of, name).ok_or_else(|| format!("this JVM does not tell what {of}::{name} is"))
+        self.table.address(of, name).ok_or_else(|| format!("this JVM does not publish what {of}::{name} is"))
     }
 
     fn constant(&self, name: &str) -> Result<i32, String> {
-        constant(self.hotspot, name).ok_or_else(|| format!("this JVM does not tell what {name} is"))
+        constant(self.hotspot, name).ok_or_else(|| format!("this JVM does not publish what {name} is"))
     }
 
     fn size(&self, of: &str) -> Result<usize, String> {
-        size_of_type(self.hotspot, of).ok_or_else(|| format!("this JVM does not tell how large a {of} is"))
+        size_of_type(self.hotspot, of).ok_or_else(|| format!("this JVM does not publish how large a {of} is"))
     }
 
     /// Of the JDK. Those that counted from 1.0 on say 25 of HotSpot and 8 of Java.
     fn version(&self) -> Result<u32, String> {
         let major = self.table.address("Abstract_VM_Version", "_vm_major_version").and_then(read_half);
-        let major = major.ok_or("this JVM does not tell its version")?;
+        let major = major.ok_or("this JVM does not publish its version")?;
         if self.table.offset("nmethod", "_deoptimize_offset").is_none() {
             return Ok(major);
         }
@@ -95,7 +95,7 @@ impl<'h> Tables<'h> {
         let update = self.table.address("Abstract_VM_Version", "_vm_minor_version").and_then(read_half);
         match update {
             Some(60..) => Ok(8),
-            _ => Err("nobody has tried this on a JDK 8 before its update 60".to_owned()),
+            _ => Err("this was not tried on a JDK 8 before its update 60".to_owned()),
         }
     }
 
@@ -152,7 +152,7 @@ impl<'h> Tables<'h> {
             scopes: in_it("_scopes_data_offset")?,
             metadata: Place { pointer: Some(mutable), behind: Some(Number::int(relocations)) },
             given_up: [
-                Some(handler.ok_or("this JVM does not tell where code goes that was given up")?),
+                Some(handler.ok_or("this JVM does not publish where the deoptimisation handler is")?),
                 self.place("nmethod", None, Some("_deopt_mh_handler_offset")).ok(),
             ],
             ..*common

@@ -116,7 +116,7 @@ pub struct Made {
 }
 
 impl Nmethods {
-    /// `None` if this JVM does not tell.
+    /// `None` if this JVM does not publish it.
     pub fn of(hotspot: &HotSpot, code: &CodeLayout) -> Option<Self> {
         let table = Table::of(hotspot)?;
         let of = |name| table.offset("nmethod", name);

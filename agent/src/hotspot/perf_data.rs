@@ -87,7 +87,7 @@ impl<const COUNT: usize> Tally<COUNT> {
 }
 
 impl Reason {
-    /// `None`: this JVM does not tell.
+    /// `None`: this JVM does not publish it.
     pub fn of(data: &PerfData, is_g1: bool) -> Option<Self> {
         let [present, last] = data.find(["sun.gc.cause", "sun.gc.lastCause"])?.map(Text);
         Some(Self { present, last, is_g1 })

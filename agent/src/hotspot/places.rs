@@ -41,7 +41,7 @@ impl Places {
         let polls = thread.and_then(|(own, env)| unsafe { polls::find(hotspot, own, own + env) });
         let layout = match (&ground, &code) {
             (Some(ground), Some(code)) => layout::of(hotspot, ground, code),
-            _ => Err("this JVM does not tell where its code and its threads' stacks lie".to_owned()),
+            _ => Err("this JVM does not publish where its code and its threads' stacks are".to_owned()),
         };
         let own = layout.map(|layout| &*Box::leak(Box::new(Own::new(layout))));
         Self { polls, ground, own, code }

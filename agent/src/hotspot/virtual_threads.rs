@@ -80,7 +80,7 @@ pub fn missing() -> Option<String> {
         Err(why) => {
             Some(format!("a virtual thread that was parked has no stack of its own, nor a name: {why}"))
         }
-        Ok(Err(why)) => Some(format!("nobody can tell which virtual thread a sample is of: {why}")),
+        Ok(Err(why)) => Some(format!("the virtual threads of samples are not known: {why}")),
         Ok(Ok(())) => None,
     }
 }

@@ -120,7 +120,7 @@ pub fn apply(
         terminal::KEY => options.terminal = Some(PathBuf::from(value)),
         "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
         "quiet" | "help" | "version" | "stop" | "dump" | "status" | "groups" | "check" => {
-            return Err(format!("{name} stands alone, without a value"));
+            return Err(format!("{name} takes no value"));
         }
         _ => return Err(unknown(name)),
     }

@@ -115,7 +115,7 @@ fn all_mistakes_come_at_once_each_with_its_mend() {
         ".json, .json.gz, .folded, .html or .svg",
         "10ms or 10s",
         ".json",
-        "stands alone",
+        "takes no value",
     ]) {
         assert!(mistake.contains(mend), "{mistake} should say {mend}");
     }

@@ -208,7 +208,7 @@ fn tell(
     let mut name = |id: Meaning, prover: &mut Prover| match prover.method(id, jvm) {
         Some(method) => method.to_string(),
         None if id.is_none() => "a null method id".to_owned(),
-        None => "a method that nobody can name".to_owned(),
+        None => "a method without a known name".to_owned(),
     };
     let (caller, found, expected, place) = match offence.against {
         Against::Edge { caller, callee } => {

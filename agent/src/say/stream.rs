@@ -60,7 +60,7 @@ impl Unread {
         if self.lines > 0 {
             let dropped = self.lines;
             let _ =
-                writeln!(text, "[vouch] dropped {dropped} lines here: stderr was full, and nobody read it");
+                writeln!(text, "[vouch] dropped {dropped} lines here: stderr was full, and nothing read it");
         }
         let before = text.len();
         text.push_str(lines);
@@ -211,7 +211,7 @@ mod tests {
         let mut rest = Vec::new();
         reader.read_to_end(&mut rest).unwrap();
         let rest = String::from_utf8(rest).unwrap();
-        let said = "\n[vouch] dropped 3 lines here: stderr was full, and nobody read it\nfour\n";
+        let said = "\n[vouch] dropped 3 lines here: stderr was full, and nothing read it\nfour\n";
         assert!(rest.ends_with(said), "{rest:?}");
     }
 

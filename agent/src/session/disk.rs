@@ -57,7 +57,7 @@ impl Disk {
                     };
                     let stem = stem.display();
                     say(&format!(
-                        "recording: there is none of this run, so nothing is left if the JVM is killed: {stem}{ENDING} cannot be created: {why}"
+                        "recording: {stem}{ENDING} cannot be created, so nothing is left if the JVM is killed: {why}"
                     ));
                 }
             }

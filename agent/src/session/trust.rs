@@ -258,12 +258,12 @@ fn notes(session: &Session, (now, program_cpu): (&Moment, f64), governor: Vec<St
     let refuted = session.recorder.events_refuted();
     if refuted > 0 {
         notes.push(format!(
-            "bytecode speaks against {refuted} stacks of events, which the JVM itself has told: please report it"
+            "the bytecode contradicts {refuted} stacks of events that the JVM itself reported: please report it"
         ));
     }
     let dropped = say::dropped();
     if dropped > 0 {
-        notes.push(format!("dropped {dropped} lines on stderr: it was full, and nobody read it"));
+        notes.push(format!("dropped {dropped} lines on stderr: it was full, and nothing read it"));
     }
     let replaced = crate::engine::replaced();
     if replaced > 0 {

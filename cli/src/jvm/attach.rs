@@ -58,7 +58,9 @@ impl Version {
 
 /// Has a JVM load the agent, with options.
 pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> {
-    let library = library.to_str().ok_or("the agent's library has a name that a JVM cannot be told")?;
+    let library = library
+        .to_str()
+        .ok_or("the path of the agent's library is not UTF-8, so it cannot be passed to a JVM: move it")?;
     let (longest, all) = (library.len().max(options.len()), library.len() + options.len());
     let too_long =
         |most, are| format!("a JVM that runs takes no more than {most} characters, and these are {are}");
@@ -79,8 +81,7 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
         };
         ask(jvm, &folder, version, ["load", library, "true", options])
     })?;
-    understand(&answer)
-        .ok_or_else(|| format!("process {} answered in a way that nobody knows: {answer:?}", jvm.pid))
+    understand(&answer).ok_or_else(|| format!("process {} sent an unknown answer: {answer:?}", jvm.pid))
 }
 
 /// What can be known without asking it.

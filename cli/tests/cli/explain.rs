@@ -172,7 +172,7 @@ fn each_kind_has_words_of_its_own() {
     let text = told(root);
     assert!(text.contains("not the beginning of thread \"main\""), "{text}");
     let others = json!({ "caller": "", "found": "", "expected": "one of more than 500 others", "at": null });
-    assert!(told(others.clone()).contains("stands for one of more than 500 others"));
+    assert!(told(others.clone()).contains("this row is for one of more than 500 others"));
     assert!(good(&explain(&with(&others), None)).contains("one of more than 500 others"));
     assert!(told(json!({ "kind": "nativeness", "bci": -3 })).contains("native method's"));
 }

@@ -160,7 +160,7 @@ fn recordings_and_profiles_become_one_and_none_of_them_is_lost() {
         (vec!["merge", "a.vouch"], "name two files at least"),
         (vec!["merge", own, all, "c.jfr"], "go into one profile, that of its own process"),
         (vec!["merge", "a.vouch", "c.jfr"], "go into one profile, that of its own process"),
-        (vec!["merge", own, all, "--most", "3"], "there is none among these"),
+        (vec!["merge", own, all, "--most", "3"], "need a Flight Recorder file"),
         (vec!["merge", own, "d.json"], "No such file"),
         (vec!["merge", "a.vouch", "link.json.gz", "--out", own], "is one of the files to be merged"),
         (vec!["merge", own, "link.json.gz", "--out", "e.json"], "is named twice"),
@@ -180,7 +180,7 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
     for (arguments, says) in [
         (vec!["a.json", "--out", "a.json"], "is the recording itself"),
         (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded, .html or .svg"),
-        (vec!["a.vouch", "--report", "a.vouch"], "a report is .json"),
+        (vec!["a.vouch", "--report", "a.vouch"], "name a .json file"),
         (vec!["a.vouch", "--out", "no/a.json"], "create it first"),
         (vec!["a.vouch", "a.json", "--out", "b.json"], "name one of them alone"),
         (vec!["b.vouch"], "No such file"),

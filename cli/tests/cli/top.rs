@@ -167,7 +167,7 @@ fn what_is_no_profile_or_tells_of_no_context_is_told_so() {
         thread["samples"].as_object_mut().unwrap().remove("vouchContext");
     }
     let path = file("without.json", &without);
-    assert!(refused(&top(&path, &["--by", "user"])).contains("the program told of no context"));
+    assert!(refused(&top(&path, &["--by", "user"])).contains("this profile has no contexts"));
     assert_eq!(good(&top(&path, &[])).len(), 5);
 }
 

@@ -219,7 +219,7 @@ fn a_stranger_can_neither_end_it_nor_hold_it_up() {
 fn it_ends_when_nobody_asks_and_says_what_it_cannot_do() {
     let output = command(&profile("idle"), &["--idle", "0.002"]).output().unwrap();
     assert!(
-        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("nobody asked"),
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("nothing asked"),
         "{output:?}"
     );
     let refused = |profile: &Path, arguments: &[&str]| {

@@ -220,7 +220,7 @@ pub mod tests {
         assert_eq!(
             stacks(&seen),
             [
-                ("[threads not told apart]".to_owned(), 0, stack("sum:40 …open:30 main:10"), 1),
+                ("[threads not separated]".to_owned(), 0, stack("sum:40 …open:30 main:10"), 1),
                 ("worker".to_owned(), 0, stack("sum:40 open:30 main:10"), 7),
             ]
         );

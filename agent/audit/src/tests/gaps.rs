@@ -49,7 +49,7 @@ fn time_that_no_sample_tells_of_is_a_gap() {
     let summary = report.summary(vouch_report::Files::default(), &[]);
     assert!(
         summary.contains(
-            "no samples tell of 8.00 s of the 10.00 s of CPU that thread main had (and of 1 threads more)"
+            "no sample has 8.00 s of the 10.00 s of CPU time of thread main (and of 1 threads more)"
         ),
         "{summary}"
     );

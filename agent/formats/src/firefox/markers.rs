@@ -338,7 +338,7 @@ fn refuted() -> [Schema<'static>; 2] {
         table_label: Some(table_label.into()),
         chart_label: "{marker.data.found}".into(),
         tooltip_label: "{marker.name}".into(),
-        description: "A sample whose stack cannot be. `vouch explain FILE NUMBER` shows the place.",
+        description: "A sample with a refuted stack. `vouch explain FILE NUMBER` shows where it breaks.",
         color_field: Some("color"),
         fields: [Field::new("number", "Number", "integer"), Field::new("kind", "How", "unique-string")]
             .into_iter()

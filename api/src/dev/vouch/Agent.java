@@ -135,7 +135,7 @@ final class Agent {
     /** The table in which virtual threads have their cells; null if there is none. */
     static native ByteBuffer virtuals();
 
-    /** How far in that table the calling virtual thread has its cell from now on; -1 if there is no room, or this JVM does not tell. */
+    /** How far in that table the calling virtual thread has its cell from now on; -1 if there is no room, or this JVM does not publish it. */
     static native int claim(long id);
 
     /** The number of a kind of contexts; 0 if there are too many. */
