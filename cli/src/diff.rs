@@ -40,7 +40,7 @@ pub struct How {
     /// List at most this many rows that gained, and as many that lost
     #[arg(long, value_name = "N", default_value_t = 15)]
     rows: usize,
-    /// Draw a flame graph of the second run: red gained, blue lost
+    /// Draw a flame graph of the runs after: red gained, blue lost
     #[arg(long, value_name = "FILE.svg")]
     picture: Option<PathBuf>,
     /// Print all methods and their intervals as JSON
@@ -160,20 +160,20 @@ fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
     if let Some(hottest) = comparison.hottest() {
         let (name, value) = (plain(&shortened(&hottest.name, widest)), hottest.values[0]);
         let noticed = comparison.noticed(hottest);
-        let _ = if noticed < value {
-            writeln!(
+        if noticed < value {
+            let _ = writeln!(
                 text,
                 "a change of {} in {name} ({}) would be seen in four of five cases",
                 unit.change(noticed),
                 unit.plain(value),
-            )
-        } else {
-            writeln!(
+            );
+        } else if !comparison.single {
+            let _ = writeln!(
                 text,
                 "these runs differ too much to see a change even in {name}, which takes the most ({}): take more of each (--before, --after)",
                 unit.plain(value),
-            )
-        };
+            );
+        }
     }
     if comparison.single {
         text.push_str(

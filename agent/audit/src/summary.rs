@@ -132,7 +132,7 @@ impl AuditReport {
         let more =
             if gaps.len() > 1 { format!(" (and of {} threads more)", gaps.len() - 1) } else { String::new() };
         Some(format!(
-            "no sample has {} of the {} of CPU time of thread {}{more}",
+            "samples lack {} of the {} of CPU time of thread {}{more}",
             duration(worst.gap_ms?),
             duration(worst.cpu_ms?),
             worst.name

@@ -122,11 +122,15 @@ impl Gap {
             let Some(instruction) = self.instructions.get(at) else { break };
             let is_outside = |target: &usize| !(self.begin..self.end).contains(target);
             match instruction.flow {
-                Flow::Jump(Some(target)) if is_outside(&target) => return described(nmethod, target),
-                Flow::Jump(Some(target)) => {
-                    at = self.instructions.iter().position(|it| it.start == target)?;
+                Flow::Jump(Some(target)) if is_outside(&target) => {
+                    return described(nmethod, target).or_else(|| described(nmethod, branch?));
                 }
-                Flow::Jump(None) | Flow::Stop => break,
+                Flow::Jump(target) => {
+                    let inside = self.instructions.iter().position(|it| Some(it.start) == target);
+                    let Some(inside) = inside else { break };
+                    at = inside;
+                }
+                Flow::Stop => break,
                 Flow::Branch(target) => {
                     branch = branch.or(Some(target).filter(is_outside));
                     at += 1;

@@ -16,15 +16,15 @@ impl TrustReport {
             return None;
         }
         let share = |ms: f64| percent(100.0 * ms / process);
-        let sampled = self.conservation.sampled_ms;
+        let sampled = self.weight_ms.map_or(self.conservation.sampled_ms, |weight| weight.signals);
         let mut line = format!(
-            "the process's CPU time: {process:.0} ms = {sampled:.0} ms sampled + {own:.0} ms ({}) in Vouch's own threads",
+            "all CPU time: {process:.0} ms = {sampled:.0} ms sampled + {own:.0} ms ({}) in Vouch's own threads",
             share(own)
         );
         let rest = process - sampled - own;
         if 100.0 * rest.abs() >= WORTH_A_LINE * process {
-            let (sign, rest) = if rest < 0.0 { ('-', -rest) } else { ('+', rest) };
-            let _ = write!(line, " {sign} {rest:.0} ms ({}) not sampled", share(rest));
+            let (sign, what) = if rest < 0.0 { ('-', "more than was charged") } else { ('+', "not sampled") };
+            let _ = write!(line, " {sign} {:.0} ms ({}) {what}", rest.abs(), share(rest.abs()));
         }
         if let Some(handler) = &self.run.handler_ns {
             let _ =
@@ -54,11 +54,11 @@ mod tests {
         let all = line(1_000.0, 940.0, 40.0).unwrap();
         assert_eq!(
             all,
-            "the process's CPU time: 1000 ms = 940 ms sampled + 40 ms (4.0 %) in Vouch's own threads + 20 ms (2.0 %) not sampled; \
+            "all CPU time: 1000 ms = 940 ms sampled + 40 ms (4.0 %) in Vouch's own threads + 20 ms (2.0 %) not sampled; \
              12 ms of what is sampled was in Vouch's signal handler"
         );
         assert!(!line(1_000.0, 960.0, 40.0).unwrap().contains("not sampled"));
-        assert!(line(1_000.0, 970.0, 40.0).unwrap().contains(" - 10 ms (1.0 %) not sampled"));
+        assert!(line(1_000.0, 970.0, 40.0).unwrap().contains(" - 10 ms (1.0 %) more than was charged"));
         assert_eq!(line(0.0, 0.0, 0.0), None);
     }
 }

@@ -270,9 +270,10 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
         // Whoever had it signalled has answered it.
         return Some(slot.take_owed()).filter(|weight| *weight > 0);
     }
+    let wanted = STRIDE.load(Ordering::Relaxed);
     let weight = if !sampler.by_signals(cause) {
         // Before the stride changes all that is due has to be answered.
-        let stays = STRIDE.load(Ordering::Relaxed) <= slot.dues.stride();
+        let stays = wanted <= slot.dues.stride();
         let is_regular = matches!(cause, Cause::Perf) && slot.beginning().is_none() && stays;
         let weigh = if is_regular { Dues::fired } else { Dues::due };
         weigh(&slot.dues, cpu, sampler.interval)
@@ -287,7 +288,7 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
     };
     slot.dues.answer(weight);
     if matches!(cause, Cause::Perf) {
-        keep_stride(slot, cpu, sampler.interval);
+        keep_stride(slot, cpu, sampler.interval, wanted);
     }
     Some(weight).filter(|weight| *weight > 0)
 }
@@ -408,8 +409,7 @@ unsafe fn recover(
 }
 
 /// A perf event begins with another period than the regular one, see [`crate::phase`], which may become longer.
-fn keep_stride(slot: &Slot, cpu: u64, interval: u64) {
-    let stride = STRIDE.load(Ordering::Relaxed);
+fn keep_stride(slot: &Slot, cpu: u64, interval: u64, stride: u32) {
     let longer = stride > slot.dues.stride();
     if longer {
         slot.dues.lengthen(cpu, interval, stride);

@@ -160,13 +160,17 @@ fn shortened(command: &str) -> String {
 
 /// Threads that wait more often than this in a second of CPU time run for less than a quarter of a kernel's tick of 4 ms.
 const FREQUENT_WAITS: f64 = 1_000.0;
-/// Less CPU time says nothing of how often threads wait, in seconds.
+/// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time that passed. A JVM that does nothing
+/// waits a hundred times a second.
 const MIN_PROGRAM_CPU: f64 = 0.3;
+const MIN_PROGRAM_SHARE: f64 = 0.2;
 
 /// A sentence where samples that come with the kernel's ticks have a bias.
 fn tick_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
     let engine = session.plan.choice.engine;
-    if !matches!(engine, Engine::Timer | Engine::Itimer) || program_cpu < MIN_PROGRAM_CPU {
+    let wall = seconds(now.monotonic.saturating_sub(session.started.monotonic));
+    let is_little = program_cpu < MIN_PROGRAM_CPU || program_cpu < MIN_PROGRAM_SHARE * wall;
+    if !matches!(engine, Engine::Timer | Engine::Itimer) || is_little {
         return None;
     }
     let waits = float(now.waits.saturating_sub(session.started.waits)) / program_cpu;

@@ -127,8 +127,8 @@ impl<'n> Method<'n> {
         let sides = both.each_ref().map(|side| Side::new(side, name, time));
         let freedom: f64 = sides.iter().map(|side| side.runs - 1.0).sum();
         let squares: f64 = sides.iter().map(|side| side.squares).sum();
-        let runs: f64 = sides.iter().map(|side| side.runs).sum();
-        let value = sides.iter().map(|side| side.value * side.runs).sum::<f64>() / runs;
+        // Of a side of many runs no more than of the other: what is rare on one side need not be on both.
+        let value = sides.iter().map(|side| side.value).sum::<f64>() / 2.0;
         Self {
             name,
             sides,
@@ -140,10 +140,13 @@ impl<'n> Method<'n> {
 
     /// Its change, where methods differ from run to run as `spread` says, as far as this one's own runs do not say otherwise.
     fn change(&self, spread: &Spread) -> Change {
-        let freedom = spread.freedom + self.freedom;
-        let between =
-            (spread.freedom * spread.variance * self.scale + self.freedom * self.variance) / freedom;
-        let error = self.sides.iter().map(|side| side.within.max(between / side.runs)).sum::<f64>().sqrt();
+        let weight = spread.weight + self.freedom;
+        let between = (spread.weight * spread.variance * self.scale + self.freedom * self.variance) / weight;
+        // What this method's own runs differ by has the samples' chance in it. What others differ by has not.
+        let own = spread.weight / weight;
+        let error: f64 =
+            self.sides.iter().map(|side| side.within.max(own * side.within + between / side.runs)).sum();
+        let (error, freedom) = (error.sqrt(), spread.freedom + self.freedom);
         let values = self.sides.each_ref().map(|side| side.value);
         Change { name: self.name.to_owned(), values, error: Error { error, freedom } }
     }
@@ -152,22 +155,25 @@ impl<'n> Method<'n> {
 /// How much methods differ from run to run, in units of their scale.
 struct Spread {
     variance: f64,
+    /// How much it counts beside a method's own runs, in their degrees of freedom.
+    weight: f64,
+    /// By how many degrees of freedom an interval is surer for it.
     freedom: f64,
 }
 
 impl Spread {
-    /// Of all methods together. They are more, so few runs say much of it.
+    /// Of all methods together. They are not independent, so they count as one.
     fn of_all(methods: &[Method<'_>], time: bool) -> Self {
         let measured = methods.iter().filter(|method| method.freedom > 0.0 && method.scale > 0.0);
-        let sum: f64 = measured.clone().map(|method| method.freedom * method.variance / method.scale).sum();
-        let freedom: f64 = measured.map(|method| method.freedom).sum();
+        let sum: f64 = measured.clone().map(|method| method.variance / method.scale).sum();
+        let mean = sum / count(measured.count().max(1));
+        let freedom = methods.first().map_or(0.0, |method| method.freedom);
         if time {
             // Of time nothing is known beforehand: machines are not equally fast at all times, and then no method is.
-            let runs = methods.first().map_or(0.0, |method| method.freedom);
-            return Self { variance: sum / freedom.max(1.0), freedom: runs.max(1.0) };
+            return Self { variance: mean, weight: freedom.max(1.0), freedom: 0.0 };
         }
-        let variance = (PRIOR_FREEDOM * USUAL_SPREAD + sum) / (PRIOR_FREEDOM + freedom);
-        Self { variance, freedom: PRIOR_FREEDOM }
+        let variance = (PRIOR_FREEDOM * USUAL_SPREAD + freedom * mean) / (PRIOR_FREEDOM + freedom);
+        Self { variance, weight: PRIOR_FREEDOM, freedom: PRIOR_FREEDOM }
     }
 }
 

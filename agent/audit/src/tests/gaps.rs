@@ -49,7 +49,7 @@ fn time_that_no_sample_tells_of_is_a_gap() {
     let summary = report.summary(vouch_report::Files::default(), &[]);
     assert!(
         summary.contains(
-            "no sample has 8.00 s of the 10.00 s of CPU time of thread main (and of 1 threads more)"
+            "samples lack 8.00 s of the 10.00 s of CPU time of thread main (and of 1 threads more)"
         ),
         "{summary}"
     );

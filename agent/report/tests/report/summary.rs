@@ -161,7 +161,7 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         "10 samples found no room",
         "5 methods",
         "1,234 stacks were cut",
-        "of 1,009 whole stacks checked by the JVM itself 4 differed, 1 of which proof had called proven",
+        "of 1,009 whole stacks checked by the JVM itself 4 differed, and proof had called 1 of them proven",
         "9 more notes",
         "wrote a.folded, b.json.gz; open b.json.gz",
     ] {
