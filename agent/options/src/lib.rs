@@ -79,7 +79,7 @@ pub static KEYS: [Key; 22] = [
             "out",
             "FILE",
             &[
-                "write a profile; its ending (.json, .json.gz, .folded, .html, .svg) is the format.",
+                "write a profile; its ending is the format: .json .json.gz .folded .html .svg",
                 "May be repeated. %p is the pid, %t the start time, %{NAME} the variable NAME.",
                 "The default is vouch-%p.json.gz, or what the recording was started with",
             ],
@@ -93,7 +93,7 @@ pub static KEYS: [Key; 22] = [
         "on",
         "on|keep|off",
         &[
-            "keep a recording on disk, vouch-%p.vouch, for `vouch recover` after the JVM was",
+            "keep a recording on disk, vouch-%p.vouch, for `vouch recover` if the JVM is",
             "killed: on, keep (also after the profile is written) or off",
         ],
     ),
@@ -159,15 +159,15 @@ pub static KEYS: [Key; 22] = [
         "default",
         "WHAT",
         &[
-            "record JVM events: off, all, or some of default, gc, monitor, wait, park, alloc,",
-            "exception, class, jit, deopt, joined by + (see `vouch events`)",
+            "record JVM events: off, all, or some of default, gc, monitor, wait, park,",
+            "alloc, exception, class, jit, deopt, joined by + (see `vouch events`)",
         ],
     ),
     of(
         "vthreads",
         "carrier",
         "WHERE",
-        &["show virtual threads on the tracks of their carriers, or (own) on separate ones"],
+        &["show virtual threads on their carriers' tracks, or (own) on separate ones"],
     ),
     lab("lab"),
     lab("break"),

@@ -50,10 +50,14 @@ fn what_refers_to_nothing_or_is_of_another_version_is_told_with_its_file() {
         (r#""func":[0]"#, r#""func":[9]"#, "no row 9 in funcTable"),
         (r#""prefixOffset":[0]"#, r#""prefixOffset":[1]"#, "before its first"),
         (r#""frame":[0]"#, r#""frame":[0,0]"#, "different lengths"),
-        (r#""preprocessedProfileVersion":66"#, r#""preprocessedProfileVersion":67"#, "different versions"),
+        (
+            r#""preprocessedProfileVersion":66"#,
+            r#""preprocessedProfileVersion":67"#,
+            "versions of Vouch with different tables",
+        ),
         (r#""stack":[0"#, r#""stack":[7"#, "no row 7 in stackTable"),
         (r#""threadCPUDelta""#, r#""threadCPUDelay""#, "samples"),
-        (r#""signals""#, r#""signs""#, "no trust report that this vouch knows"),
+        (r#""signals""#, r#""signs""#, "no trust report that this version of vouch can read"),
     ] {
         let why = join(vec![good(), bad(from, to)]).unwrap_err();
         assert!(why.contains("bad.json") && why.contains(says), "{from}: {why}");

@@ -76,7 +76,7 @@ fn mistakes_are_sentences() {
         with(&profile(), &[b'x'; 100]),
         "nothing could be read of app.jfr: it is no Flight Recorder file"
     );
-    assert!(with(&json!({"meta": {}}), &recording(&[], 0)).starts_with("the profile is none of Vouch's: "));
+    assert!(with(&json!({"meta": {}}), &recording(&[], 0)).starts_with("the profile is not by Vouch: "));
     let two = [recording(&[], 0), chunk(TYPES, &[], &[], (-5, 0))].concat();
     assert!(with(&profile(), &two).contains("more than one run"));
 }
