@@ -55,7 +55,7 @@ fn candidates(
         Some(Fitting { neighbours: [before, next], .. }) => {
             let near = sides(nmethod, charged_end);
             let fits = |(near, fitting): (&Option<usize>, Option<usize>)| near.is_none() || *near == fitting;
-            // Where one of them does not fit the instruction may belong to what lies behind it.
+            // If one of them does not fit, the instruction may belong to the next one that does.
             if near.iter().zip([before, next]).all(fits) { near } else { [before, next] }
         }
         None => sides(nmethod, charged_end),

@@ -12,8 +12,8 @@
 use crate::flow::{ControlFlow, Loop};
 use crate::instruction::{Flow, Instruction, decode};
 use crate::local::Neighbours;
-use crate::nmethod::{DebugPoint, Nmethod};
-use crate::owner::{Owner, Safepoint, joined};
+use crate::nmethod::{DebugPoint, Inlined, Nmethod};
+use crate::owner::{Owner, joined};
 
 /// Larger methods are not analysed, in bytes of code.
 const MAX_CODE: usize = 1 << 18;
@@ -41,7 +41,19 @@ pub(crate) struct Fitting {
 struct Owned {
     /// The PcDescs in it that fit its owner, in order; the poll's own if none does.
     fitting: Vec<usize>,
+    /// As in [`Fitting`].
     by_poll: bool,
+}
+
+/// Where a thread can stop: at a poll, or in what a call calls.
+struct Safepoint<'p> {
+    block: usize,
+    /// Its PcDesc.
+    index: usize,
+    chain: &'p [Inlined],
+    is_call: bool,
+    /// The loop of the bytecode that a poll ends.
+    ended: Option<Owner>,
 }
 
 impl Loops {
@@ -108,8 +120,8 @@ impl Loops {
 
     /// The innermost loop around a block that has an owner.
     fn owner_around(&self, block: usize) -> Option<(usize, &Owned)> {
-        let around = self.flow.loops.iter().enumerate().filter(|(_, body)| body.contains(block));
-        around.into_iter().find_map(|(number, _)| Some((number, self.owned[number].as_ref()?)))
+        let mut around = self.flow.loops.iter().enumerate().filter(|(_, body)| body.contains(block));
+        around.find_map(|(number, _)| Some((number, self.owned[number].as_ref()?)))
     }
 }
 
@@ -148,44 +160,34 @@ fn owned(
         let at = instructions.binary_search_by_key(&end, |it| it.end);
         at.is_ok_and(|at| matches!(instructions[at].flow, Flow::Call(_)))
     };
-    let mut polls: Vec<Safepoint> = Vec::new();
-    // All that a thread can stop at in a loop: its block, if it is a call, and the outermost loop of the bytecode around it.
-    let mut stops: Vec<(usize, bool, Option<Safepoint>)> = Vec::new();
+    let mut safepoints: Vec<Safepoint<'_>> = Vec::new();
     for (index, point) in points.iter().enumerate() {
         let Some((end, point)) = point.as_ref().filter(|(_, point)| point.at_safepoint) else { continue };
         let (is_poll, is_call) = (is_poll(*end), is_call(*end));
         // A call is described where it ends.
-        let at = if is_poll { flow.block_at(*end) } else { blocks[index] };
-        let Some(block) = at.filter(|_| is_poll || is_call) else { continue };
-        if is_poll && let Some(owner) = Owner::ended_by(&point.chain, nmethod) {
-            polls.push((block, index, owner));
-        }
-        if flow.innermost(block).is_some() {
-            let around = Owner::around(&point.chain, nmethod);
-            stops.push((block, is_call, around.map(|owner| (block, index, owner))));
-        }
+        let block = if is_poll { flow.block_at(*end) } else { blocks[index] };
+        let Some(block) = block.filter(|_| is_poll || is_call) else { continue };
+        let chain = &*point.chain;
+        let ended = if is_poll { Owner::ended_by(chain, nmethod) } else { None };
+        safepoints.push(Safepoint { block, index, chain, is_call, ended });
     }
     let by_poll = |number: usize, body: &Loop| {
-        let own = polls.iter().filter(|(block, ..)| flow.innermost(*block) == Some(number));
+        let polls = || safepoints.iter().filter_map(|it| Some((it.block, (it.index, it.ended.as_ref()?))));
+        let own = polls().filter(|(block, _)| flow.innermost(*block) == Some(number));
         // A counted loop is cut into strips, and the poll stands behind each strip.
         let is_exit = |block: usize| {
             let left = body.0.iter().any(|inside| flow.blocks[*inside].successors.contains(&block));
             let around = flow.innermost(block);
             left && !body.contains(block) && around.is_none_or(|around| flow.encloses(around, number))
         };
-        joined(own).or_else(|| joined(polls.iter().filter(|(block, ..)| is_exit(*block))))
+        let exits = polls().filter(|(block, _)| is_exit(*block));
+        joined(own.map(|(_, named)| named)).or_else(|| joined(exits.map(|(_, named)| named)))
     };
     let all = flow.loops.iter().enumerate();
     all.map(|(number, body)| {
         let polled = by_poll(number, body);
         let by_poll = polled.is_some();
-        let (safepoint, owner) = polled.or_else(|| {
-            let mut inside = stops.iter().filter(|(block, ..)| body.contains(*block));
-            inside.clone().find(|(_, is_call, _)| *is_call)?;
-            let around: Option<Vec<&Safepoint>> =
-                inside.by_ref().map(|(.., around)| around.as_ref()).collect();
-            joined(around?.into_iter())
-        })?;
+        let (safepoint, owner) = polled.or_else(|| by_call(nmethod, body, &safepoints))?;
         let fits = |index: &usize| {
             let is_inside = blocks[*index].is_some_and(|block| body.contains(block));
             is_inside && points[*index].as_ref().is_some_and(|(_, point)| owner.fits(&point.chain))
@@ -197,6 +199,16 @@ fn owned(
         Some(Owned { fitting, by_poll })
     })
     .collect()
+}
+
+/// The loop of the bytecode that all safepoints in a loop are in, and the first of their PcDescs.
+/// `None` if none of them is a call.
+fn by_call(nmethod: &mut impl Nmethod, body: &Loop, safepoints: &[Safepoint<'_>]) -> Option<(usize, Owner)> {
+    let inside = || safepoints.iter().filter(|it| body.contains(it.block));
+    inside().find(|it| it.is_call)?;
+    let around = inside().map(|it| Some((it.index, Owner::around(it.chain, nmethod)?)));
+    let around = around.collect::<Option<Vec<_>>>()?;
+    joined(around.iter().map(|(index, owner)| (*index, owner)))
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

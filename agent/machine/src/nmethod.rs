@@ -57,6 +57,7 @@ pub trait Nmethod {
     fn repetitions(&self, index: usize) -> usize;
 
     /// The loops of a method's bytecode: from the target of each backward branch to the branch.
+    /// `None` if its bytecode is not known.
     fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>>;
 
     /// True if a call of this address never returns, such as one of the uncommon trap.

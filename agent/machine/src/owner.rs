@@ -24,7 +24,8 @@ impl Owner {
         Some(Self { callers: callers.iter().rev().copied().collect(), method: innermost.method, bcis })
     }
 
-    /// The outermost loop of the bytecode around what a safepoint describes; `None` if there is none, or if that is not known.
+    /// The outermost loop of the bytecode around what a safepoint describes. `None` if no loop is
+    /// around it, or if the bytecode of one of its methods is not known.
     pub fn around(chain: &[Inlined], nmethod: &mut impl Nmethod) -> Option<Self> {
         let mut callers = Vec::new();
         for inlined in chain.iter().rev() {
@@ -57,12 +58,9 @@ impl Owner {
     }
 }
 
-/// A safepoint's block, its PcDesc, and the loop that it names.
-pub(crate) type Safepoint = (usize, usize, Owner);
-
-/// The first of these safepoints and the owner that all of them name.
-pub(crate) fn joined<'p>(mut safepoints: impl Iterator<Item = &'p Safepoint>) -> Option<(usize, Owner)> {
-    let (_, index, first) = safepoints.next()?;
-    let owner = safepoints.try_fold(first.clone(), |owner, (.., other)| owner.with(other))?;
-    Some((*index, owner))
+/// The owner that all of these safepoints name, and the first of their PcDescs.
+pub(crate) fn joined<'o>(mut safepoints: impl Iterator<Item = (usize, &'o Owner)>) -> Option<(usize, Owner)> {
+    let (index, first) = safepoints.next()?;
+    let owner = safepoints.try_fold(first.clone(), |owner, (_, other)| owner.with(other))?;
+    Some((index, owner))
 }
