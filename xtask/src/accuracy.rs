@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use crate::report::table;
+use crate::report::{by_jdk, json, table};
 
 /// The profilers, by their names in files, and what they are in tables.
 const PROFILERS: [(&str, &str); 6] = [
@@ -49,14 +47,6 @@ fn shown(file: &Path) -> Result<(HashMap<String, f64>, f64), String> {
     if all > 0.0 { Ok((methods, all)) } else { Err(format!("{} has no sample of Java", file.display())) }
 }
 
-fn json(file: &Path) -> Result<Value, String> {
-    serde_json::from_str(&text(file)?).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-fn text(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
-}
-
 impl Run {
     fn read(file: &Path) -> Result<Self, String> {
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -66,7 +56,8 @@ impl Run {
         else {
             return Err(format!("{} is not MAJOR-PROFILER-PROGRAM.json", file.display()));
         };
-        let clock = text(&file.with_extension("known"))?;
+        let clock = fs::read_to_string(file.with_extension("known"))
+            .map_err(|error| format!("{stem}.known: {error}"))?;
         let mut known: Vec<(String, f64)> = clock
             .lines()
             .filter_map(|line| line.split_once(' '))
@@ -153,14 +144,9 @@ pub fn twins(files: &[PathBuf]) -> Result<String, String> {
             (None, _) => "-".to_owned(),
         }
     };
-    let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
-    let head: Vec<&str> = ["program"].into_iter().chain(head.iter().map(String::as_str)).collect();
-    let rows = programs.iter().map(|program| {
-        let cells = majors.iter().map(|major| cell(program, *major));
-        [format!("`{program}`")].into_iter().chain(cells).collect()
-    });
+    let rows = programs.iter().map(|program| (*program, format!("`{program}`")));
     text.push('\n');
-    text.push_str(&table(&head, rows));
+    text.push_str(&by_jdk("program", &majors, rows, cell));
     Ok(text)
 }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use vouch_report::grouped;
 
-use crate::merged::{Marker, markers, profile};
-use crate::report::table;
+use crate::merged::{Marker, markers};
+use crate::report::{json, table};
 
 /// The events that say themselves when they were, by System.nanoTime.
 const KIND: &str = "jfr.vouch.Clock";
@@ -47,7 +47,7 @@ impl Run {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let major = name.split('.').next().and_then(|major| major.parse().ok());
         let major = major.ok_or_else(|| wrong("its name does not begin with a JDK's version"))?;
-        let profile = profile(file)?;
+        let profile = json(file)?;
         let clock = &profile["meta"]["vouchMerged"][0]["clock"];
         let figure = |key: &str| clock[key].as_f64().ok_or_else(|| wrong("it is no merged profile"));
         let mut run = Self {

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use vouch_catalogue::{Catalogue, Kind, Recorded, Shape, catalogue};
 
-use crate::merged::{Marker, markers, profile};
+use crate::merged::{Marker, markers};
+use crate::report::json;
 
 /// An example's texts end after so many letters, and it has so many fields.
 const LONGEST: usize = 60;
@@ -123,7 +124,7 @@ fn read(file: &Path) -> Result<Recorded, String> {
 
 /// Of each kind's last marker what it says, in a line.
 fn examples(file: &Path) -> Result<HashMap<String, String>, String> {
-    let profile = profile(file)?;
+    let profile = json(file)?;
     let schemas = profile["meta"]["markerSchema"].as_array();
     let schemas = schemas.ok_or_else(|| format!("{}: it is no profile", file.display()))?;
     let mut found = HashMap::new();

@@ -1,17 +1,6 @@
 //! Profiles into which a recording of JFR's was merged, as the tables' makers read them.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
-
 use serde_json::Value;
-
-/// The whole document.
-pub fn profile(file: &Path) -> Result<Value, String> {
-    let wrong = |why: &str| format!("{}: {why}", file.display());
-    let open = File::open(file).map_err(|error| wrong(&error.to_string()))?;
-    serde_json::from_reader(BufReader::new(open)).map_err(|error| wrong(&error.to_string()))
-}
 
 /// A marker: when it begins and ends, in milliseconds, and what it says.
 #[derive(Debug, Clone, Copy)]

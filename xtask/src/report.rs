@@ -1,10 +1,11 @@
 //! A trust report, and what its file's name says of the run: JDK, mode, program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use serde_json::Value;
 use vouch_report::{TrustReport, float, grouped};
 
 /// A report and the run that it is of.
@@ -65,6 +66,29 @@ pub fn kinds(counts: &BTreeMap<String, u64>) -> String {
 /// A share of two counts.
 pub fn share(part: u64, whole: u64) -> String {
     percent(float(part), float(whole))
+}
+
+/// Reads a whole JSON document.
+pub fn json(file: &Path) -> Result<Value, String> {
+    let wrong = |why: &str| format!("{}: {why}", file.display());
+    let open = File::open(file).map_err(|error| wrong(&error.to_string()))?;
+    serde_json::from_reader(BufReader::new(open)).map_err(|error| wrong(&error.to_string()))
+}
+
+/// A table with a column for each JDK. A row has a key, by which its cells are made, and a name.
+pub fn by_jdk<'k>(
+    corner: &str,
+    majors: &BTreeSet<u32>,
+    rows: impl IntoIterator<Item = (&'k str, String)>,
+    cell: impl Fn(&str, u32) -> String,
+) -> String {
+    let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
+    let head: Vec<&str> = [corner].into_iter().chain(head.iter().map(String::as_str)).collect();
+    let rows = rows.into_iter().map(|(key, name)| {
+        let cells = majors.iter().map(|major| cell(key, *major));
+        [name].into_iter().chain(cells).collect()
+    });
+    table(&head, rows)
 }
 
 /// A table in Markdown.

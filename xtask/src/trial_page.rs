@@ -11,7 +11,7 @@ use serde_json::Value;
 use vouch_recording::ByFate;
 use vouch_report::{Signals, grouped};
 
-use crate::report::{kinds, share, table};
+use crate::report::{self, kinds, share, table};
 
 /// The recorder whose stacks are true.
 const TRUE: &str = "true";
@@ -42,8 +42,7 @@ fn fates(value: &Value) -> ByFate<u64> {
 impl Run {
     fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
-        let text = fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-        let report: Value = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
+        let report = report::json(file)?;
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let mut parts = stem.splitn(3, '-');
         let (Some(major), Some(recorder), Some(program)) = (parts.next(), parts.next(), parts.next()) else {
@@ -155,14 +154,8 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
 /// A table with a row for each recorder that samples, and a column for each JDK, as far as there are runs of them.
 fn by_jdk(corner: &str, runs: &[Run], cell: impl Fn(&str, u32) -> String) -> String {
     let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
-    let head: Vec<String> = majors.iter().map(|major| format!("JDK {major}")).collect();
-    let head: Vec<&str> = [corner].into_iter().chain(head.iter().map(String::as_str)).collect();
     let present = RECORDERS.into_iter().filter(|recorder| runs.iter().any(|run| run.recorder == *recorder));
-    let rows = present.map(|recorder| {
-        let cells = majors.iter().map(|major| cell(recorder, *major));
-        [words(recorder).to_owned()].into_iter().chain(cells).collect()
-    });
-    table(&head, rows)
+    report::by_jdk(corner, &majors, present.map(|recorder| (recorder, words(recorder).to_owned())), cell)
 }
 
 /// The shortest programs: by recorder and JDK what share of their samples is refuted, and how; and the programs, which lie in the folder that is
