@@ -36,7 +36,7 @@ public final class Twins {
 
     /** A program; work() is inlined into turn(). */
     abstract static class Twin {
-        private final AtomicLong worked = judged("work");
+        final AtomicLong worked = judged("work");
         private final AtomicLong rested = judged("rest");
         private final Random repeats = new Random(7);
 
@@ -73,11 +73,11 @@ public final class Twins {
             }
         }
 
-        /** The counter of a method of this class, or of Twin's if this class has none of that name. */
+        /** The counter of a method, under the name of the class that has it. */
         final AtomicLong judged(String method) {
-            Class<?> owner = Twin.class;
-            if (Arrays.stream(getClass().getDeclaredMethods()).anyMatch(own -> own.getName().equals(method))) {
-                owner = getClass();
+            Class<?> owner = getClass();
+            while (Arrays.stream(owner.getDeclaredMethods()).noneMatch(own -> own.getName().equals(method))) {
+                owner = owner.getSuperclass();
             }
             return TOOK.computeIfAbsent(owner.getName() + "." + method, name -> new AtomicLong());
         }
@@ -309,8 +309,6 @@ public final class Twins {
 
     /** A task of a thread pool: its whole work is inlined into what the pool calls. */
     static class Pooled extends Twin {
-        private final AtomicLong worked = judged("work");
-
         @Override
         long work() {
             Random random = new Random(1);
@@ -356,15 +354,6 @@ public final class Twins {
      */
     static final class Virtual extends Pooled {
         @Override
-        long work() {
-            Random random = new Random(1);
-            for (int at = 0; at < 15_000; at++) {
-                result += random.nextInt();
-            }
-            return result;
-        }
-
-        @Override
         long clock() {
             return System.nanoTime();
         }
@@ -375,15 +364,13 @@ public final class Twins {
         }
     }
 
-    /** Two methods of the same work, of which the first does so many hundredths. They are called in one of three ways. */
+    /** Two methods of the same work. The first does the given hundredths of it. They are called in one of three ways. */
     static final class Sweep extends Twin {
         private final LongUnaryOperator first;
         private final LongUnaryOperator second;
         private final int hundredths;
         private final AtomicLong ofFirst = judged("first");
         private final AtomicLong ofSecond = judged("second");
-
-        interface Way extends LongUnaryOperator {}
 
         Sweep(String way, String hundredths) {
             this.hundredths = Integer.parseInt(hundredths);
@@ -397,13 +384,13 @@ public final class Twins {
                     second = Sweep::second;
                     break;
                 default:
-                    first = new Way() {
+                    first = new LongUnaryOperator() {
                         @Override
                         public long applyAsLong(long state) {
                             return first(state);
                         }
                     };
-                    second = new Way() {
+                    second = new LongUnaryOperator() {
                         @Override
                         public long applyAsLong(long state) {
                             return second(state);
