@@ -16,8 +16,9 @@ use super::run::Run;
 const MIN_SHARE: f64 = 0.005;
 /// The probability that all intervals together hold.
 const CONFIDENCE: f64 = 0.95;
-/// The variance of a method's share `p` from run to run, in units of `p (1 - p)`, as it was measured of other programs: 1.6 points for a method
-/// with a tenth of the time. docs/reading.md has the measurement.
+/// The variance of a method's share `p` from run to run, in units of `p (1 - p)`, as it was measured
+/// of other programs: 1.5 points for a method with a tenth of the time. docs/reading.md has the
+/// measurement.
 const USUAL_SPREAD: f64 = 0.016 * 0.016 / 0.1;
 /// How many degrees of freedom what is not measured of this very method counts for.
 const PRIOR_FREEDOM: f64 = 10.0;
@@ -142,10 +143,10 @@ impl<'n> Method<'n> {
     fn change(&self, spread: &Spread) -> Change {
         let weight = spread.weight + self.freedom;
         let between = (spread.weight * spread.variance * self.scale + self.freedom * self.variance) / weight;
-        // What this method's own runs differ by has the samples' chance in it. What others differ by has not.
-        let own = spread.weight / weight;
+        // What this method's own runs differ by includes the chance of sampling. What others differ by does not.
+        let others = spread.weight / weight;
         let error: f64 =
-            self.sides.iter().map(|side| side.within.max(own * side.within + between / side.runs)).sum();
+            self.sides.iter().map(|side| side.within.max(others * side.within + between / side.runs)).sum();
         let (error, freedom) = (error.sqrt(), spread.freedom + self.freedom);
         let values = self.sides.each_ref().map(|side| side.value);
         Change { name: self.name.to_owned(), values, error: Error { error, freedom } }
