@@ -17,7 +17,7 @@ const MIN_SHARE: f64 = 0.005;
 /// The probability that all intervals together hold.
 const CONFIDENCE: f64 = 0.95;
 /// The variance of a method's share `p` from run to run, in units of `p (1 - p)`, as it was measured
-/// of other programs: 1.5 points for a method with a tenth of the time. docs/reading.md has the
+/// of other programs: 1.5 points for a method with a tenth of the time. docs/diff.md has the
 /// measurement.
 const USUAL_SPREAD: f64 = 0.016 * 0.016 / 0.1;
 /// How many degrees of freedom what is not measured of this very method counts for.
