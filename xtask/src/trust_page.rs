@@ -50,8 +50,9 @@ pub fn page(reports: &[Of]) -> String {
         of_each(power),
     );
     format!(
-        "{fates}\n{refutations}\nPower: noticed of 2,000 tried. Cost: the CPU time of proof, against that of all else that \
-         sampling does (handlers, and the\nrest of the agent's thread).\n\n{power}"
+        "{fates}\n{refutations}\nThe next table has power and cost. Power is the share noticed of 2,000 corruptions of each kind.\n\
+         `proof` is the CPU time of proof, `all else` that of the handlers and of the rest of the agent's\n\
+         thread. `share` is the first of the second.\n\n{power}"
     )
 }
 
