@@ -1,6 +1,7 @@
 /*
- * A method is inlined into the task that a thread pool runs. AsyncGetCallTrace looks up the next place that the compiler has described,
- * which belongs to the pool: a third of the time goes to methods that take none. No audit can see it, since the stack is possible.
+ * A method is inlined into the task that a thread pool runs. AsyncGetCallTrace takes the next debug
+ * information, which belongs to the pool. So a third of the time goes to methods that take none. No
+ * audit can see it, since the stack is possible.
  */
 
 import java.util.ArrayList;

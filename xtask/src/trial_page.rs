@@ -94,7 +94,7 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
         let sum = |figure: fn(&Run) -> u64| grouped(truth.iter().map(|run| figure(run)).sum());
         let _ = write!(
             text,
-            "True stacks: {} runs, {} events, {} calls, of which {} are refuted.\n\n",
+            "True stacks: {} runs, {} events, {} calls; {} are refuted.\n\n",
             truth.len(),
             sum(|run| run.fates.java()),
             sum(|run| run.edges),
@@ -241,7 +241,7 @@ mod tests {
         ];
         let told = page(&files).unwrap();
         assert!(
-            told.contains("True stacks: 1 runs, 100 events, 77 calls, of which 2 are refuted."),
+            told.contains("True stacks: 1 runs, 100 events, 77 calls; 2 are refuted."),
             "{told}"
         );
         assert!(told.contains("| 1 | 100 | 80 % | 10 % | 5 % | 5 % | 0 % | 0 % |"), "{told}");
