@@ -240,10 +240,7 @@ mod tests {
             ),
         ];
         let told = page(&files).unwrap();
-        assert!(
-            told.contains("True stacks: 1 runs, 100 events, 77 calls; 2 are refuted."),
-            "{told}"
-        );
+        assert!(told.contains("True stacks: 1 runs, 100 events, 77 calls; 2 are refuted."), "{told}");
         assert!(told.contains("| 1 | 100 | 80 % | 10 % | 5 % | 5 % | 0 % | 0 % |"), "{told}");
         assert!(told.contains("| 5 %, 5 % | - |"), "{told}");
         assert!(told.contains("wrong_root 5") && !told.contains("Vouch |"), "{told}");
