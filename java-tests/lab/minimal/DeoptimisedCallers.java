@@ -1,10 +1,12 @@
 /*
  * Callers whose code a class load has invalidated are missing
  *
- * A caller was compiled on the assumption that `pass` has one implementation. While it waits for `pass`, a class with
- * another one is loaded. Its code is made not entrant, and the frame stays: its return address is replaced by that of
- * the deoptimisation handler, so that it is turned into interpreter frames when the callee returns. The walk takes that
- * address for the end of the stack. It reports success, and all older frames are lost, whatever they are.
+ * A caller was compiled on the assumption that `pass` has one implementation. While the caller
+ * waits for `pass`, a class with another implementation is loaded. The caller's code is made not
+ * entrant, but its frame stays. HotSpot replaces the frame's return address by that of the
+ * deoptimisation handler. When the callee returns, that handler turns the frame into interpreter
+ * frames. The walk takes this address for the end of the stack. It reports success, and all older
+ * frames are missing, of any kind.
  *
  * Seen in: LazyDeopt.* Redefined.compiled Redefined.compiled-retransformed
  * Shows: truncated on 8-

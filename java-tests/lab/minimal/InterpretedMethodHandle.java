@@ -1,8 +1,9 @@
 /*
- * The callers of a method handle are missing where the call goes through the interpreter
+ * The callers of a method handle are missing if the interpreter makes the call
  *
- * A method handle's call passes what is to be called as one more argument, which is popped on the way. The walk takes the
- * stack pointer that this leaves for a bad one, and ends there. Reflection that is built on method handles has the same.
+ * A method handle call passes the target as one more argument, which is popped on the way. The walk
+ * treats the resulting stack pointer as invalid, and ends there. Reflection that is built on method
+ * handles has the same failure.
  *
  * Seen in: MethodHandles.*
  * Shows: truncated on 8-11

@@ -1,9 +1,10 @@
 /*
- * A method whose id nobody has made has none in a walk
+ * A method without a method id has none in a walk
  *
- * The walk cannot make method ids, since it runs in a signal handler. So a profiler has to make those of every class as
- * soon as it is prepared (GetClassMethods at the ClassPrepare event); whatever it misses is a null id. Here the agent is
- * told not to make them. GetStackTrace makes them as it goes.
+ * The walk cannot create method ids, because it runs in a signal handler. So a profiler has to
+ * create the ids of every class as soon as the class is prepared (GetClassMethods at the
+ * ClassPrepare event). Every method that it misses has a null id in the walk. Here an option keeps
+ * the agent from creating ids. GetStackTrace creates them during its own walk.
  *
  * Seen in: LateIds.*
  * Shows: null_method on 8-

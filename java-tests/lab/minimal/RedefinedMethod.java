@@ -1,9 +1,10 @@
 /*
  * A method that was redefined while it runs has no id
  *
- * A class is redefined while one of its methods is on the stack. The frame goes on in the old version, which has become
- * obsolete. GetStackTrace makes an id for it; the walk gives a null id in its place, so that a profiler cannot name the
- * frame. (The program makes itself a Java agent, in a second JVM, to be allowed to redefine.)
+ * A class is redefined while one of its methods is on the stack. The frame continues in the old
+ * version, which is now obsolete. GetStackTrace creates an id for it. The walk has a null id
+ * instead, so that a profiler cannot name the frame. (The program runs itself as a Java agent in a
+ * second JVM, because only an agent may redefine classes.)
  *
  * Seen in: Redefined.*
  * Shows: null_method on 8-

@@ -1,8 +1,9 @@
 /*
- * The callers are missing where code of C1's has a class resolved and initialised
+ * The callers are missing where C1 code resolves and initialises a class
  *
- * Compiled by C1, a method meets a class for the first time: it calls a stub of the runtime, which has the class resolved
- * and its initialiser run. For the walker the frame of that stub is never complete, and it ends there.
+ * A method compiled by C1 uses a class for the first time. It calls a runtime stub, which has the
+ * class resolved and its initialiser run. The walk never accepts the frame of that stub as
+ * complete, and ends there.
  *
  * Seen in: Initialisers.*
  * Shows: truncated on 11- of x86-64

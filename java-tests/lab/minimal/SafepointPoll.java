@@ -1,11 +1,12 @@
 /*
- * A thread that is held at a safepoint stands at another bci
+ * A thread that is held at a safepoint is at another bci
  *
- * A compiled loop is stopped at its safepoint poll. The walk finds no usable anchor for the thread, so it goes by the
- * frames of the C++ code that waits, to the compiled frame, and takes the debug information of the next instruction
- * behind the poll: another line of the source. In real programs it also finds frames that have already returned, or
- * lacks the youngest, or gives up (not_walkable_not_Java). A thread that waits uses no processor, so a CPU profile
- * seldom has it; a wall-clock profile has it always.
+ * A compiled loop is stopped at its safepoint poll. The walk finds no usable anchor for the thread.
+ * It follows the frames of the waiting C++ code to the compiled frame, and uses the debug
+ * information of the instruction after the poll. That is another line of the source. In real
+ * programs the walk also finds frames that have already returned, or lacks the youngest frame, or
+ * gives up (not_walkable_not_Java). A waiting thread uses no processor. So a CPU profile seldom has
+ * this failure; a wall-clock profile always has it.
  *
  * Seen in: LazyDeopt.spinning-thread LateAttach.old-spinning-thread Suspended.javac Suspended.server
  * Shows: wrong_bci on 17-

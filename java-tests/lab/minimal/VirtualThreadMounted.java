@@ -1,8 +1,9 @@
 /*
- * A virtual thread's stack goes on into its carrier's
+ * A virtual thread's stack continues into its carrier's
  *
- * The stack of a virtual thread that has not left its carrier yet ends, for GetStackTrace, where the continuation was
- * entered. The walk goes on through `enterSpecial` into the frames of the carrier, a thread that runs another task.
+ * For GetStackTrace, the stack of a virtual thread that has never unmounted ends where its
+ * continuation was entered. The walk continues through `enterSpecial` into the frames of the
+ * carrier, a thread that runs another task.
  *
  * Seen in: VirtualThreads.never-parked VirtualThreads.executor VirtualThreads.structured VirtualThreads.compiled VirtualThreads.deep-never-parked VirtualThreads.pinned-by-native VirtualThreads.carrier-pinned
  * Shows: extra on 21-

@@ -1,9 +1,10 @@
 /*
  * A virtual thread that has parked loses its own frames and gets its carrier's
  *
- * A virtual thread that goes on after it has been parked gets only its youngest frames back onto the stack; the others
- * follow when those return. Between the two stands a barrier. The walk steps over it into the carrier, as if the carrier
- * had called the youngest frames. Nothing in the answer says that there are others.
+ * A virtual thread that was parked and continues has only its youngest frames on the stack. The
+ * other frames are copied back when those return. Between the two is a return barrier. The walk
+ * steps over the barrier into the carrier, as if the carrier had called the youngest frames.
+ * Nothing in the result says that other frames exist.
  *
  * Seen in: VirtualThreads.parked VirtualThreads.parked-twice VirtualThreads.deep-parked VirtualThreads.slept VirtualThreads.yielded VirtualThreads.locked VirtualThreads.returned VirtualThreads.deep-partly-returned VirtualThreads.compiled-parked VirtualThreads.monitor VirtualThreads.waited
  * Shows: truncated and extra on 21-

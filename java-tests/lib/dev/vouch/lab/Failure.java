@@ -6,17 +6,23 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
- * One known failure of AsyncGetCallTrace: a minimal program in java-tests/lab/minimal, whose head comment describes it.
+ * One known failure of AsyncGetCallTrace: a minimal program in java-tests/lab/minimal. Its head comment describes the failure.
  *
- * The comment's first line is the title. A line `Seen in: A.x B.*` names the cases that show it, `Shows: KINDS on 8-` (or
- * `8- of x86-64`) what the program shows and where, `Run: …` the flags that it needs, `Agent: …` other options of the agent's than `lab`. The rest
- * is the description.
+ * The comment's first line is the title. `Seen in: A.x B.*` names the cases that show the failure. `Shows: KINDS on 8-` (or
+ * `8-11`, or `8- of x86-64`) has the kinds of difference that the program shows, and the JDKs. `Run: …` has the flags that the
+ * program needs. `Agent: …` has the agent's options, if they are not `lab`. All other lines are the description.
  */
 final class Failure {
+    private static final Pattern SHOWS = Pattern.compile("(.*) on (\\d+)-(\\d*)( of x86-64)?");
+
     final String file;
     final String title;
     final List<String> description = new ArrayList<>();
@@ -57,6 +63,35 @@ final class Failure {
             all.add(new Failure(file.getFileName().toString(), Files.readAllLines(file, StandardCharsets.UTF_8)));
         }
         return all;
+    }
+
+    /** The description, without line breaks within a paragraph. */
+    List<String> paragraphs() {
+        List<String> paragraphs = new ArrayList<>();
+        for (String paragraph : String.join("\n", description).trim().split("\n\n+")) {
+            paragraphs.add(paragraph.replace('\n', ' '));
+        }
+        return paragraphs;
+    }
+
+    /** The kinds that the program shows and the JDKs that show them, in words. */
+    String shown() {
+        Matcher parts = SHOWS.matcher(shows);
+        if (!parts.matches()) {
+            throw new IllegalArgumentException(file + ": \"Shows: " + shows + "\" is not like \"truncated on 8-11\"");
+        }
+        String kinds = "`" + parts.group(1).replace(" and ", "` and `") + "`";
+        String jdks = parts.group(3).isEmpty() ? parts.group(2) + " and later" : parts.group(2) + " to " + parts.group(3);
+        return kinds + " on JDK " + jdks + (parts.group(4) == null ? "" : parts.group(4).replace("of", "for"));
+    }
+
+    /** The builds with a case that shows this failure, by column. */
+    Set<String> seenOn(List<Build> builds) {
+        Set<String> seen = new LinkedHashSet<>();
+        builds.forEach(build -> build.rows.stream()
+            .filter(row -> isShownBy(row.name()) && !row.kinds().isEmpty() && row.outcome().equals("differs"))
+            .forEach(row -> seen.add(build.column())));
+        return seen;
     }
 
     /** True if the case `Scenario.name` shows this failure. */

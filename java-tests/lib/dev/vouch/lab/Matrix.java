@@ -14,7 +14,8 @@ import com.google.gson.JsonObject;
 
 /**
  * The report of a matrix run: `Matrix OUT FAILURES BUILD…` reads the folder of each build and writes matrix.md,
- * matrix.json and matrix.xml (JUnit) to OUT, and the news to stdout. FAILURES is the folder of the minimal programs.
+ * asyncgetcalltrace-programs.md, matrix.json and matrix.xml (JUnit) to OUT, and new differences to stdout. FAILURES is
+ * the folder of the minimal programs.
  *
  * Its exit code is 1 if there are news, or a build or a scenario without results.
  */
@@ -29,7 +30,9 @@ public final class Matrix {
         for (int at = 2; at < args.length; at++) {
             builds.add(Build.read(Paths.get(args[at])));
         }
-        write(out.resolve("matrix.md"), new Page(builds, Failure.all(Paths.get(args[1]))).text());
+        List<Failure> failures = Failure.all(Paths.get(args[1]));
+        write(out.resolve("matrix.md"), new Page(builds, failures).text());
+        write(out.resolve(Programs.NAME), new Programs(builds, failures).text());
         write(out.resolve("matrix.json"), new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().create().toJson(json(builds)));
         write(out.resolve("matrix.xml"), JUnit.text(builds));
         System.exit(tell(builds) ? 1 : 0);

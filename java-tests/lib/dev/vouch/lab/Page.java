@@ -1,6 +1,7 @@
 package dev.vouch.lab;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -11,14 +12,11 @@ import java.util.function.Function;
 
 import com.google.gson.JsonObject;
 
-/**
- * The matrix as a page of Markdown: where each build differs, how very many suspended threads compared, and each known
- * failure with a program that shows it.
- */
+/** docs/asyncgetcalltrace.md: the known failures, the builds, and where the stacks of each build differ. */
 final class Page {
     private final List<Build> builds;
     private final List<Failure> failures;
-    private final StringBuilder text = new StringBuilder();
+    private final Markdown text = new Markdown();
 
     Page(List<Build> builds, List<Failure> failures) {
         this.builds = builds;
@@ -26,43 +24,67 @@ final class Page {
     }
 
     String text() {
-        line("# Where AsyncGetCallTrace is wrong");
-        line("");
-        line("AsyncGetCallTrace (the walk) against JVMTI GetStackTrace (the witness) of the same thread at the same moment. Made by");
-        line("`scripts/jdk-matrix`; `java-tests/README.md` says what is asked and how. Every figure here is of one run.");
-        line("");
-        line("The method on top of compiled code is not compared here, since both are asked at a call. Between calls AsyncGetCallTrace");
-        line("often names another inlined method: [a program that shows it](trial.md#topmethod-what-no-audit-can-see).");
-        line("");
-        line("The kinds: `truncated` outermost frames are missing; `gap` frames are missing within or at the leaf; `extra` frames");
-        line("that are not there; `wrong_method`, `wrong_bci`, `null_method` a frame that is another, elsewhere, or nothing;");
-        line("`nativeness` native taken for Java or the reverse; `cut` the walk ended at the depth asked for; `unwalked` no frames.");
-        line("A cell has the kind, frames of the walk / of the witness in the first mode that differs, and the modes if it is not");
-        line("all of them (mixed, xint, xcomp, c1, and mixed with hidden frames shown). `=` is no difference, `–` the case does");
-        line("not exist there, an empty cell was not run. Behind `own` stands the same of Vouch's own walker (`docs/walkers.md`), which");
-        line("was asked at the same moment: `own =` where it agrees with the witness, though AsyncGetCallTrace does not.");
+        text.heading("# Where AsyncGetCallTrace is wrong");
+        summary();
+        reading();
         builds();
         news();
         differences();
         agreements();
         suspended();
-        failures();
         return text.toString();
     }
 
-    private void line(String line) {
-        text.append(line).append('\n');
+    private void summary() {
+        text.paragraph("AsyncGetCallTrace leaves out, adds or changes frames in " + failures.size() + " known situations. This table lists"
+            + " them, with the builds of this run that show them. Each link explains a failure and has a short program that shows it. The"
+            + " tables below have every case that differs, also those without such a program.");
+        text.line("");
+        text.table(Arrays.asList("failure", "seen on"));
+        for (Failure failure : failures) {
+            Set<String> seen = failure.seenOn(builds);
+            String link = "[" + failure.title + "](" + Programs.NAME + "#" + Markdown.anchor(failure.title) + ")";
+            text.row(Arrays.asList(link, seen.isEmpty() ? "no build of this run" : String.join(", ", seen)));
+        }
+    }
+
+    private void reading() {
+        text.heading("## How to read the tables");
+        text.paragraph("The truth lab puts a thread into a situation with a known stack. AsyncGetCallTrace (the walk) and JVMTI"
+            + " GetStackTrace (the witness) then take the stack of the same thread at the same moment. `scripts/jdk-matrix` writes"
+            + " this page; [java-tests/README.md](../java-tests/README.md#the-truth-lab) explains how the lab asks. Every figure here is of one run.");
+        text.paragraph("Both walks begin at a call, so this page does not compare the method on top of compiled code. Between calls"
+            + " AsyncGetCallTrace often names another inlined method:"
+            + " [a program that shows it](trial.md#topmethod-what-no-audit-can-see).");
+        text.paragraph("The kinds of difference:");
+        text.line("");
+        text.table(Arrays.asList("kind", "meaning"));
+        text.row(Arrays.asList("`truncated`", "the outermost frames are missing"));
+        text.row(Arrays.asList("`gap`", "frames are missing within the stack or at the leaf"));
+        text.row(Arrays.asList("`extra`", "the walk has frames that do not exist"));
+        text.row(Arrays.asList("`wrong_method`", "a frame has another method"));
+        text.row(Arrays.asList("`wrong_bci`", "a frame is at another bytecode index"));
+        text.row(Arrays.asList("`null_method`", "a frame has no method"));
+        text.row(Arrays.asList("`nativeness`", "a native frame is reported as Java, or the reverse"));
+        text.row(Arrays.asList("`cut`", "the walk ended at the requested depth"));
+        text.row(Arrays.asList("`unwalked`", "the walk has no frames"));
+        text.paragraph("A cell has the kind, then the number of frames of the walk and of the witness (`3/9`) in the first mode that"
+            + " differs. The modes are mixed, xint, xcomp, c1, and mixed with hidden frames shown (`hidden`). A cell names its modes"
+            + " unless all of them differ. `=` means no difference. `–` means that the case does not exist on that build. An empty"
+            + " cell was not run.");
+        text.paragraph("`own` is the same comparison for Vouch's own walker ([walkers.md](walkers.md)) at the same moment."
+            + " `own =` means that it agrees with the witness, although AsyncGetCallTrace does not.");
     }
 
     private void builds() {
-        line("");
-        line("## The builds");
-        line("");
-        line("| build | cases × modes | agree | differ as known | of these the own walker agrees | news | cannot exist there |");
-        line("|---|---|---|---|---|---|---|");
+        text.heading("## The builds");
+        text.paragraph("A difference is known if java-tests/lab/expectations.txt lists it; otherwise it is new.");
+        text.line("");
+        text.table(Arrays.asList("build", "cases × modes", "agree", "known differences", "of these the own walker agrees", "new differences",
+            "not possible there"));
         for (Build build : builds) {
             if (build.missing != null) {
-                line("| " + build.label + " | not run: " + build.missing + " | | | | | |");
+                text.line("| " + build.label + " | not run: " + build.missing + " | | | | | |");
                 continue;
             }
             long unfit = build.rows.stream().filter(row -> row.outcome().equals("unfit")).count();
@@ -70,7 +92,7 @@ final class Page {
             long news = build.rows.stream().filter(row -> !row.news().isEmpty()).count();
             long known = build.rows.size() - unfit - same - news;
             long mended = build.rows.stream().filter(row -> row.news().isEmpty() && !row.kinds().isEmpty() && row.ownAgrees()).count();
-            line("| " + build.label + " | " + build.rows.size() + " | " + same + " | " + known + " | " + mended + " | " + news + " | " + unfit + " |");
+            text.line("| " + build.label + " | " + build.rows.size() + " | " + same + " | " + known + " | " + mended + " | " + news + " | " + unfit + " |");
         }
     }
 
@@ -78,22 +100,16 @@ final class Page {
         if (builds.stream().allMatch(build -> build.news().isEmpty())) {
             return;
         }
-        line("");
-        line("## News: what is not as java-tests/lab/expectations.txt has it");
-        line("");
-        builds.forEach(build -> build.news().forEach(one -> line("- " + build.label + ": " + one)));
+        text.heading("## New: not in java-tests/lab/expectations.txt");
+        builds.forEach(build -> build.news().forEach(one -> text.item(build.label + ": " + one)));
     }
 
     private void header(String first) {
-        StringBuilder head = new StringBuilder("| " + first + " |");
-        StringBuilder rule = new StringBuilder("|---|");
-        for (Build build : builds) {
-            head.append(' ').append(build.column()).append(" |");
-            rule.append("---|");
-        }
-        line("");
-        line(head.toString());
-        line(rule.toString());
+        List<String> head = new ArrayList<>();
+        head.add(first);
+        builds.forEach(build -> head.add(build.column()));
+        text.line("");
+        text.table(head);
     }
 
     /** The cases of any build, in order. */
@@ -115,14 +131,14 @@ final class Page {
     }
 
     private void differences() {
-        line("");
-        line("## What differs");
+        text.heading("## Cases that differ");
+        text.paragraph("Each row is a case of the truth lab (`java-tests/lab`), each column a build.");
         header("case");
         for (String name : names()) {
             if (differs(name) && !name.startsWith("Suspended.")) {
                 StringBuilder cells = new StringBuilder("| " + name + " |");
                 builds.forEach(build -> cells.append(' ').append(cell(rows(build, name))).append(" |"));
-                line(cells.toString());
+                text.line(cells.toString());
             }
         }
     }
@@ -154,9 +170,7 @@ final class Page {
     }
 
     private void agreements() {
-        line("");
-        line("## What agrees everywhere");
-        line("");
+        text.heading("## Cases that agree on every build");
         Map<String, List<String>> agreeing = new TreeMap<>();
         for (String name : names()) {
             boolean asked = builds.stream().anyMatch(build -> rows(build, name).stream().anyMatch(row -> row.outcome().equals("same")));
@@ -165,16 +179,14 @@ final class Page {
                 agreeing.computeIfAbsent(name.substring(0, dot), key -> new ArrayList<>()).add(name.substring(dot + 1));
             }
         }
-        agreeing.forEach((scenario, cases) -> line("- " + scenario + ": " + String.join(", ", cases)));
+        agreeing.forEach((scenario, cases) -> text.item(scenario + ": " + String.join(", ", cases)));
     }
 
     private void suspended() {
-        line("");
-        line("## Suspended threads of real programs");
-        line("");
-        line("Questions by what came of them: threads of javac compiling java.xml and of a web server, stopped where they were.");
-        line("A thread that stands in the VM, at a safepoint, is where AsyncGetCallTrace does worst; one that uses the processor,");
-        line("as a profiler finds it, is seldom there.");
+        text.heading("## Suspended threads of real programs");
+        text.paragraph("These tables count walks by outcome. The threads are those of javac, which compiles java.xml, and of a web"
+            + " server; each was suspended wherever it was. AsyncGetCallTrace is worst for a thread inside the VM at a"
+            + " safepoint. A thread that uses the processor, as a CPU profiler samples it, is seldom there.");
         for (String name : new String[] {"Suspended.javac", "Suspended.server"}) {
             tallies(name, name, "suspended");
             tallies(name + ", own walker", name, "own-suspended");
@@ -191,7 +203,7 @@ final class Page {
         for (String kind : kinds) {
             StringBuilder cells = new StringBuilder("| " + kind.replace(",", " + ") + " |");
             builds.forEach(build -> cells.append(' ').append(counts(build, name, way).getOrDefault(kind, "")).append(" |"));
-            line(cells.toString());
+            text.line(cells.toString());
         }
     }
 
@@ -204,39 +216,5 @@ final class Page {
             }
         }
         return counts;
-    }
-
-    private void failures() {
-        line("");
-        line("## Each failure, and a program that shows it");
-        line("");
-        line("Compile the program with `java-tests/lib` on the source path and run it with");
-        line("`-agentpath:…/libvouch.so=lab -Djava.library.path=…` and the flags that are named here. It prints both accounts side by");
-        line("side: `-` is missing in the walk, `+` too much, `!` different.");
-        for (Failure failure : failures) {
-            line("");
-            line("### " + failure.title);
-            failure.description.forEach(this::line);
-            Set<String> seen = new LinkedHashSet<>();
-            builds.forEach(build -> build.rows.stream()
-                .filter(row -> failure.isShownBy(row.name()) && !row.kinds().isEmpty() && row.outcome().equals("differs"))
-                .forEach(row -> seen.add(build.column())));
-            Set<String> mended = new LinkedHashSet<>(seen);
-            builds.forEach(build -> build.rows.stream()
-                .filter(row -> failure.isShownBy(row.name()) && !row.kinds().isEmpty() && !row.ownAgrees()).forEach(row -> mended.remove(build.column())));
-            line("");
-            boolean asked = builds.stream().anyMatch(build -> build.rows.stream().anyMatch(row -> failure.isShownBy(row.name())));
-            String where = seen.isEmpty() ? (asked ? "Seen on none of these builds" : "Not asked in this run") : "Seen on " + String.join(", ", seen);
-            line(where + "; the cases: " + String.join(", ", failure.cases) + ".");
-            if (!mended.isEmpty()) {
-                line("Vouch's own walker is right in all of them on " + String.join(", ", mended) + ".");
-            }
-            String options = (failure.agent.equals("lab") ? "" : "agent option `" + failure.agent + "` ") + (failure.flags.isEmpty() ? "" : "`" + failure.flags + "`");
-            line("`java-tests/lab/minimal/" + failure.file + "` shows " + failure.shows + (options.isEmpty() ? "" : ", with " + options.trim()) + ":");
-            line("");
-            line("```java");
-            line(failure.program.trim());
-            line("```");
-        }
     }
 }
