@@ -1,4 +1,4 @@
-//! How often the JVM contradicts a walker in ordinary sampling, and in what, as docs/witness.md has it.
+//! The last table of docs/witness-results.md: how often GetStackTrace contradicts AsyncGetCallTrace in ordinary sampling.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the JVM itself said of the stacks of real programs, as docs/witness.md has it: how many it was asked about, how many it
+//! The first tables of docs/witness-results.md: how many stacks of real programs GetStackTrace was asked about, how many it
 //! contradicted, and how often one of these had been proven.
 
 use std::collections::BTreeMap;
