@@ -95,8 +95,10 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
     // Writing to a string does not fail.
     let _ = writeln!(
         page,
-        "**{}** walks in {} runs, of which {failed} failed: {} by Vouch's own walker, {} by AsyncGetCallTrace, {} from repaired contexts. {} of \
-         {} samples have no stack since their walks faulted, and were ended by the guard; {} were refuted.\n",
+        "**{}** walks in {} runs ({failed} failed):\n\n\
+         - {} by Vouch's own walker\n- {} by AsyncGetCallTrace\n- {} from repaired contexts\n\
+         - {} of {} samples without a stack, because all their walks faulted and the guard ended them\n\
+         - {} samples refuted\n",
         grouped(runs.iter().map(Run::all).sum()),
         grouped(runs.len() as u64),
         grouped(sum(0)),
@@ -169,7 +171,7 @@ mod tests {
         let files = written(state);
         assert_eq!(sum(&files).unwrap(), "2040");
         let page = page(&files).unwrap();
-        let line = "**2,040** walks in 3 runs, of which 1 failed: 1,010 by Vouch's own walker, 1,010 by AsyncGetCallTrace, 20 from repaired contexts.";
+        let line = "**2,040** walks in 3 runs (1 failed):\n\n- 1,010 by Vouch's own walker\n- 1,010 by AsyncGetCallTrace\n- 20 from repaired contexts\n";
         assert!(page.starts_with(line), "{page}");
         let rows = "| JDK | engine | cms | g1 |\n|---|---|---|---|\n| 8 (1.8.0_402) | timer | 0 | - |\n| 25 (25.0.3) | perf | - | 2,040 |\n";
         assert!(page.ends_with(rows), "{page}");
