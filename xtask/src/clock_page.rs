@@ -1,4 +1,4 @@
-//! How far events of the Flight Recorder's were off in merged profiles, against what the merge states: for docs/jfr.md.
+//! The table of docs/jfr-clock.md: how far JFR events were off in merged profiles, against what the merge states.
 
 use std::path::{Path, PathBuf};
 
