@@ -172,11 +172,15 @@ fn shown(profile: &Value, format: &str, value: &Value) -> Option<String> {
 pub fn page() -> String {
     let catalogue = catalogue();
     let mut text = format!(
-        "# The Flight Recorder's own kinds of events\n\n\
-         What `vouch merge` and `jfr=` can put into a profile ([jfr.md](jfr.md)), beside the program's own kinds: each kind of the JDK's, in which JDKs it is, how \
-         JFR's settings `default` and `profile` record it, what it tells and what it does not. `vouch events NAME` prints one, with its fields in each JDK and an \
-         example out of a real recording; `vouch events --of app.jfr` those of a recording.\n\n\
-         The facts are of the metadata of recordings by {}; `scripts/jfr-kinds` makes this page. The words are ours.\n",
+        "# The JDK's own Flight Recorder events\n\n\
+         The tables list each of the JDK's own event kinds: which JDKs have it, how JFR's settings `default`\n\
+         and `profile` record it, what it reports, and what it does not report.\n\n\
+         `vouch merge` and `jfr=` can add these kinds to a profile, and the program's own kinds\n\
+         ([jfr.md](jfr.md)). `vouch events NAME` prints one kind, with its fields in each JDK and an example\n\
+         from a real recording. `vouch events --of app.jfr` prints the kinds of a recording.\n\n\
+         `scripts/jfr-kinds` writes this page. The last two columns are our words. All other facts are from\n\
+         the metadata of recordings by these JDKs:\n\n\
+         - {}\n",
         builds(catalogue)
     );
     let mut by_category: BTreeMap<String, Vec<&Kind>> = BTreeMap::new();
@@ -186,7 +190,7 @@ pub fn page() -> String {
     for (category, kinds) in by_category {
         let _ = write!(
             text,
-            "\n## {category}\n\n| kind | JDK | default | profile | has | tells | lacks |\n|---|---|---|---|---|---|---|\n"
+            "\n## {category}\n\n| kind | JDK | default | profile | has | reports | does not report |\n|---|---|---|---|---|---|---|\n"
         );
         for kind in kinds {
             let Some(shape) = kind.newest() else { continue };
@@ -208,7 +212,7 @@ pub fn page() -> String {
 }
 
 fn builds(catalogue: &Catalogue) -> String {
-    catalogue.jdks.values().map(String::as_str).collect::<Vec<_>>().join(", ")
+    catalogue.jdks.values().map(String::as_str).collect::<Vec<_>>().join("\n- ")
 }
 
 #[cfg(test)]
