@@ -3,6 +3,15 @@
 //!
 //! They last as long as the process, since the program keeps their numbers; so there is a limit to them. A number never comes to
 //! mean another context. A thread's cell is written by its own Java code and read by its own signal handler, so neither waits.
+//!
+//! # Invariants
+//!
+//! **Invariant 21.** No sample is under a context, or in a trace, that its thread was not in. If
+//! that is unknown, the sample is under the context around it, or under none. (A `close` for which
+//! the stack has no room leaves a thread in its context. A trace that a tracer publishes is what
+//! the tracer says of the running thread, also while that thread carries a virtual one.) Held by:
+//! `java-tests/contexts`, `java-tests/files`; `record/tests/contexts.rs`, `carried.rs` and
+//! `traces.rs` beside it.
 
 pub mod carried;
 pub mod natives;

@@ -2,6 +2,12 @@
 //!
 //! A row has all of it: how the JVM is to tell of the event, if it is one of the JVM's, and how the event reads in a timeline.
 //! Nobody else has to know it.
+//!
+//! # Invariants
+//!
+//! **Invariant 23.** What the JVM did is no sample and never counts as one. What a thread waited
+//! for is reported of that thread and of no other, or not at all. Held by:
+//! `record/tests/events.rs`; `java-tests/events`, against what the program itself measured.
 
 mod allocation;
 pub mod blocker;

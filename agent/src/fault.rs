@@ -2,6 +2,12 @@
 //!
 //! A fault of the agent's ends the agent: sampling stops, one message says so, and the program runs on. After
 //! that every call from the JVM does nothing.
+//!
+//! # Invariants
+//!
+//! **Invariant 7.** A panic never crosses into the JVM. It ends the agent with one message. This
+//! module guards each door. Held by: this module, at each exported function and callback; no test
+//! of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,6 +4,13 @@
 //! cell that its thread has no more use for is the next thread's, which goes on adding: so a group's sum is that of its cells. Who has no
 //! cell (a virtual thread; too many) adds to one that all share. Groups last as long as the process, since the program keeps their
 //! numbers. Nobody who adds to a cell waits for anybody; to get one takes a lock, once.
+//!
+//! # Invariants
+//!
+//! **Invariant 32.** A group's values are of whole tasks, each once. A thread that is in a group
+//! does not enter it again. A task is abandoned if its event loop was entered again. CPU time is
+//! what the kernel says, or the clock of a thread that stayed on its processor. Held by:
+//! `groups/tests.rs`; `java-tests/groups`, against the JVM's own thread clock.
 
 pub mod natives;
 pub mod spending;

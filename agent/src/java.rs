@@ -2,6 +2,16 @@
 //!
 //! Called in normal context, on threads that are attached. An exception that a question raises is cleared: it must
 //! never reach the program.
+//!
+//! # Invariants
+//!
+//! **Invariant 10.** No Java code of the program's is run, nor a SecurityManager of its own. Of
+//! Java objects the agent asks only these: field getters of the JDK's own; what is below those that
+//! a SecurityManager guards; the system's class loader and its parents; the running thread; two
+//! natives of `Runtime`; `Object.wait`; and where `Unsafe` says that fields are. (`java.rs`,
+//! `resolve/class.rs`, `resolve/loaders.rs`, `events/heap.rs`, `events/blocker.rs`, `anchors.rs`,
+//! `hotspot/continuations.rs`.) One field is written: in the library's own class, that the agent is
+//! there. Held by: `java-tests/unchanged/Guarded.java`.
 
 use jni::objects::{JObject, JObjectArray, JString, JValueOwned};
 use jni::{JNIEnv, errors};

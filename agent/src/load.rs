@@ -2,6 +2,11 @@
 //!
 //! At the JVM's start a mistake stops the JVM; in a running JVM it is answered, and the program runs on. A JVM that
 //! cannot be profiled gets one sentence.
+//!
+//! # Invariants
+//!
+//! **Invariant 8.** Wrong options stop the JVM before the program starts. Nothing that happens
+//! later touches the program. Held by: `java-tests`.
 
 use std::ptr::null_mut;
 

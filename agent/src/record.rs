@@ -1,6 +1,15 @@
 //! From an entry in a lane to a sample in the recording: whose it is, what became of it, and its stack by name.
 //!
 //! Every entry ends as exactly one sample of exactly one fate.
+//!
+//! # Invariants
+//!
+//! **Invariant 6.** The fates of all samples add up to the signals that were due: those delivered
+//! as samples, and those that were not signalled. Held by: every Java test, for every run.
+//!
+//! **Invariant 17.** The stages from lane to recording need no JVM. They accept entries as handlers
+//! write them, torn entries, and any words at all. Each entry with a head ends as one sample of one
+//! fate. Held by: `record/tests.rs`.
 
 mod accounts;
 mod agreement;

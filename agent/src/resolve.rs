@@ -5,6 +5,13 @@
 //! is named soon after it was prepared, and held by a reference until that has been done. A method id is never
 //! asked about unless its class is of the first kind, or held. A walk may also give for an id what is none, and up to JDK 25 the JVM
 //! would follow that wherever it leads: so of one that nobody has named its memory is asked first.
+//!
+//! # Invariants
+//!
+//! **Invariant 13.** A JVM is never asked what it may crash on. That is constants of classes that
+//! may have been patched. Up to JDK 25 it is also an id from a walk that is not a method id, as far
+//! as it is known how methods are laid out in the JVM's memory, and that memory may be read.
+//! (`jvm/live.rs`, `resolve.rs`.) Held by: `java-tests/guard/ForeignIds.java`.
 
 mod class;
 mod loaders;

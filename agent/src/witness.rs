@@ -5,6 +5,16 @@
 //! agree but the frames of its topmost compiled frame, as far as it is known which those are; every frame, if it provably did not
 //! run. Otherwise only the roots can be compared, and it is counted apart. The walk has always been taken before. It must never
 //! cost more than it was allowed, nor call a walk wrong that may be right.
+//!
+//! # Invariants
+//!
+//! **Invariant 2.** The walk comes before its witness, because GetStackTrace makes method ids that
+//! a walk may lack. `lab.rs` and `jvm/stacks.rs` keep the same order. Held by: the truth lab's
+//! scenario `LateIds`, which would find nothing otherwise.
+//!
+//! **Invariant 19.** A witness calls no walk wrong that may be right. Its grade is fixed before the
+//! two are compared. Held by: `record/tests/witness.rs`; `scripts/witness-page`, where each
+//! contradiction of a proven stack was examined.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

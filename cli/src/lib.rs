@@ -2,6 +2,13 @@
 //!
 //! Each verb has a file; this one only chooses. A mistake is one sentence on stderr and exit code 1, wrong usage is clap's
 //! with 2, and a reader who has seen enough (`| head`) is no mistake.
+//!
+//! # Invariants
+//!
+//! **Invariant 26.** A JVM answers a command where the command was given, and the command's folder
+//! is gone when it has ended. A process that a signal would end gets none. A process that listens
+//! in the JVM's place learns nothing. Among another user's files nothing is done with root's
+//! rights. Held by: `java-tests/command`; `jvm/attach.rs` and `terminal.rs` with their tests.
 #![forbid(unsafe_code)]
 
 mod agent;

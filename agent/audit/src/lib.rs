@@ -4,6 +4,13 @@
 //! stack how far it holds.
 //!
 //! What this crate never does: refute by a class that may not be the one that ran, keep an event, or believe a file.
+//!
+//! # Invariants
+//!
+//! **Invariant 31.** An audit refutes nothing that is true. It reports apart what cannot be judged,
+//! and what only code refutes that may not be the code that ran. Held by: `audit/src/tests`;
+//! `java-tests/command/Audited.java`, `AuditedNames.java`; `scripts/profilers-on-trial`, with true
+//! stacks that must all hold; `java-tests/trial`.
 #![forbid(unsafe_code)]
 
 mod chunks;

@@ -2,6 +2,12 @@
 //!
 //! What equal means is equal in the result: a method that two processes ran is one function, so that a call tree over all of them adds up. It
 //! must never count a sample twice, or lose one.
+//!
+//! # Invariants
+//!
+//! **Invariant 27.** Profiles that are put together keep every sample, once, with its stack, weight
+//! and time. What cannot be added up is refused. Held by: `join/tests/join`; `java-tests/command`,
+//! with real processes.
 #![forbid(unsafe_code)]
 
 mod clock;

@@ -5,6 +5,13 @@
 //!
 //! What this crate never does: know a JVM or read a clock; have the disk written (a write ends in the page cache); take a sample for
 //! recorded that was not.
+//!
+//! # Invariants
+//!
+//! **Invariant 25.** What is recovered of a recording was recorded. A torn, damaged or forged file
+//! loses what is not whole, and no more. A whole file gives the profile that the run itself wrote.
+//! No two runs write one file, and a run that ended well leaves none. Held by: `log/tests/torn` (a
+//! file is cut at each byte, damaged, forged); `java-tests/recording`.
 #![forbid(unsafe_code)]
 
 mod block;

@@ -1,6 +1,12 @@
 //! What a Flight Recorder file adds to a profile: its events become markers, on the profile's clock, in the tracks of their threads.
 //!
 //! It must never change what the profile says itself: no sample, no stack, no figure of the trust report.
+//!
+//! # Invariants
+//!
+//! **Invariant 24.** What a JFR recording adds to a profile changes nothing of what the profile
+//! says: no sample, and not the report. Its stacks say that they were not checked. No event's time
+//! is more exact than stated. Held by: `merge/src/tests`; `java-tests/events/Recorded.java`.
 #![forbid(unsafe_code)]
 
 mod anchors;

@@ -1,6 +1,11 @@
 //! Files, whole or not at all: written beside their place under another name, and renamed when they are complete.
 //!
 //! Created for the user alone, and never through a link that somebody else has put there.
+//!
+//! # Invariants
+//!
+//! **Invariant 9.** A file appears whole or not at all, for the user alone. Held by: this crate's
+//! tests.
 #![forbid(unsafe_code)]
 
 pub mod held;

@@ -2,6 +2,13 @@
 //!
 //! A deep stack is cut in the middle, so that its two ends are there: where the thread is, and where it began. Who has frames has to
 //! ask where they are cut: on both sides of that stand frames that have not called each other.
+//!
+//! # Invariants
+//!
+//! **Invariant 29.** Where frames are missing in a stack, it says so, and no edge crosses that
+//! place. Reading deep stacks costs a share of the time, and no stack is lost because others are
+//! being read. (`sample/src/stack.rs`, `walk/src/own/frames.rs`, `agent/src/record/room.rs`.) Held
+//! by: `agent/src/record/tests.rs`; `java-tests/profile/Depth.java`, `DeepCost.java`.
 
 use core::iter::Chain;
 use core::slice::Windows;

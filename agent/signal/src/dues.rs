@@ -3,6 +3,12 @@
 //! A sample is due once in a *stride*, which is one interval, or several where the machine cannot afford a signal for each:
 //! then it stands for all of them. So weights keep their unit through a change of the stride; and since the first due
 //! time after the change is drawn evenly, they keep their mean. It must never count a time twice.
+//!
+//! # Invariants
+//!
+//! **Invariant 15.** A weight is in intervals, whatever the stride. A change of the stride loses
+//! nothing and counts nothing twice. Held by: this module's tests;
+//! `java-tests/engine/Governor.java`.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

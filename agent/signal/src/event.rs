@@ -3,6 +3,14 @@
 //! Five words, its figures and a word of lengths, then the frames of its stack, if it has one, and a text. Events have lanes of their
 //! own, so that many of them cost no sample its room, and a gate of their own. Whoever publishes one waits for nobody: where no lane has
 //! room it is counted as lost.
+//!
+//! # Invariants
+//!
+//! **Invariant 16.** There is no lock that a handler could wait for. No lock is held while JVMTI
+//! may call back into the agent, except for the session's own, which callbacks do not take. What
+//! callbacks hand on goes as an event (this module). (The thread that makes the first virtual
+//! thread waits for the agent's own thread, which may hold the session's lock: for 200 ms at most,
+//! `agent/src/hotspot/virtual_threads.rs`.) Held by: no test of its own.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

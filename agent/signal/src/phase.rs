@@ -22,6 +22,13 @@
 //! delivered, the handler does not run, and a virtual core does nothing else.
 //!
 //! This file must never give out a period below the floor, but for an interval that is shorter itself.
+//!
+//! # Invariants
+//!
+//! **Invariant 12.** No perf event that takes samples is armed with a period below 250 µs, or the
+//! interval if that is shorter. (The agent's own thread measures an interrupt's cost with an event
+//! that signals no thread. That one has 150 µs, and lasts 50 ms at most:
+//! `agent/src/engine/cost.rs`.) Held by: this module's tests.
 
 /// The shortest first period, in nanoseconds. A virtual machine's timer interrupt takes 10 µs, and many times that on a
 /// busy host.

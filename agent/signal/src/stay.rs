@@ -5,6 +5,11 @@
 //! stack, and the thread's poll is armed. So the thread can go no further than to its next safepoint poll. One thread stays
 //! at a time. It must never stay longer than [`LONGEST`], whatever the agent does, and take no clue for proof: what it does
 //! not see is said not to be so.
+//!
+//! # Invariants
+//!
+//! **Invariant 18.** A handler sleeps for a witness alone, and for 400 µs in all. What it does not
+//! see does not count as seen. Held by: this module's tests.
 
 use core::ffi::c_void;
 use core::ptr::null;

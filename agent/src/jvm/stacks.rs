@@ -4,6 +4,12 @@
 //! about a stack as deep as walks may be.
 //!
 //! A thread's object is found once, among all that are alive, and kept weakly: nobody is kept alive by being asked about.
+//!
+//! # Invariants
+//!
+//! **Invariant 22.** GetStackTrace is asked for some 4,000 frames at most. Its thread is stopped
+//! meanwhile, and the JVM takes memory for each frame. (`signal/src/stay.rs` and this module.) Held
+//! by: `java-tests/profile/DeepWitness.java`.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -8,6 +8,12 @@
 //!
 //! What the walk held is lost with it; AsyncGetCallTrace holds no lock. It must never end anything but a walk: code that
 //! holds a lock of the JVM's, as GetStackTrace does, cannot be left halfway.
+//!
+//! # Invariants
+//!
+//! **Invariant 14.** A walk that faults ends the walk, and nothing else does: not the fault of any
+//! other code, whatever holds a lock of the JVM's. Held by: `java-tests/guard` (20,000 walks that
+//! fault on each JDK) and its `RealCrash` (the JVM's own report is the same).
 
 use core::ffi::c_void;
 use core::mem::transmute;

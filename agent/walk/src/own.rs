@@ -15,6 +15,13 @@
 //! * [`processor`] is what depends on it: frames that are not whole, and the interpreter's.
 //!
 //! All of it reads [`Memory`] and nothing else, so that it can be tried on any words.
+//!
+//! # Invariants
+//!
+//! **Invariant 28.** A virtual thread's stack has no frame of its carrier. Nothing is taken from
+//! the heap that may have been moved while it was read, or that is not what its class says. Held
+//! by: `walk/src/own/tests/chunks.rs`; `java-tests/profile/ParkedThreads.java`; the lab's
+//! `VirtualThreads`.
 
 mod again;
 pub mod carried;

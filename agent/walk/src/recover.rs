@@ -13,6 +13,13 @@
 //! goes on, and its sp in the thread's
 //! own stack, further out than where it was interrupted. What is read for it is that stack, and the code cache; what faults all the
 //! same ends by the guard.
+//!
+//! # Invariants
+//!
+//! **Invariant 20.** A repaired context is a guess. Nothing depends on it but a walk under the
+//! guard. It has a pc in the JVM's code and an sp further out on the thread's own stack, no code
+//! that may be gone, and proof decides. Held by: the tests of `walk/src/recover`, with registers
+//! and stacks of any value; `agent/src/record/tests/recovered.rs`.
 
 mod attempts;
 mod scene;

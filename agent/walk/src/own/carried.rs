@@ -2,6 +2,12 @@
 //!
 //! It is read where the JVM and Java have it, under the rule by which chunks are: it must never tell of an object that may have been moved
 //! meanwhile. What a thread is called may change while it is read: so a name is a claim, and no more.
+//!
+//! # Invariants
+//!
+//! **Invariant 30.** A sample of a virtual thread names that thread, or says that it is unknown. It
+//! never names another one. Held by: `agent/src/record/tests/carried.rs`,
+//! `recording/tests/apart.rs`; `java-tests/profile/VirtualNames.java`.
 
 use super::heap::{Classes, HeapLayout};
 use crate::memory::Memory;
