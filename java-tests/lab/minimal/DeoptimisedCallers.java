@@ -1,5 +1,5 @@
 /*
- * Callers whose code a class load has invalidated are missing
+ * Callers are missing if a class load has invalidated their code
  *
  * A caller was compiled on the assumption that `pass` has one implementation. While the caller
  * waits for `pass`, a class with another implementation is loaded. The caller's code is made not
