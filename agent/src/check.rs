@@ -74,7 +74,7 @@ fn engines() -> Vec<String> {
         }
         Err(why) => lines.push(why),
     }
-    for wish in [EngineWish::Perf, EngineWish::Timer] {
+    for wish in [EngineWish::Perf, EngineWish::Poll, EngineWish::Timer] {
         match choose(wish) {
             Ok(choice) => {
                 lines.push(format!("engine={} works", choice.engine.name()));

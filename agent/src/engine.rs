@@ -5,7 +5,8 @@
 //! | `perf` | a cpu-clock event per thread, on a high-resolution timer | one interval |
 //! | `timer` | a POSIX CPU timer per thread, looked at once a kernel tick | one, and its overrun |
 //! | `itimer` | ITIMER_PROF, one for the process | what the thread that it met ran since its last sample |
-//! | `hammer` | for the soak: a thread that signals whoever has run | the same |
+//! | `poll` | threads of the agent that signal the threads that run | the time since the last look |
+//! | `hammer` | for the soak: a thread that signals each thread that has run | what that ran since its last sample |
 //!
 //! An engine knows nothing of the JVM, and what it armed it disarms when it is dropped.
 
@@ -15,6 +16,8 @@ mod hammer;
 mod itimer;
 mod kernel;
 pub mod perf;
+pub mod poll;
+mod queue;
 mod timer;
 
 use std::io;
@@ -22,7 +25,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use choose::{Choice, choose};
-pub use hammer::cpu;
 
 /// How many perf events were replaced by timers, in the life of the process.
 static REPLACED: AtomicU64 = AtomicU64::new(0);
@@ -30,6 +32,11 @@ static REPLACED: AtomicU64 = AtomicU64::new(0);
 /// See [`Engine::arm`].
 pub fn replaced() -> u64 {
     REPLACED.load(Ordering::Relaxed)
+}
+
+/// The CPU time that threads of engines have had, in nanoseconds.
+pub fn cpu() -> u64 {
+    hammer::cpu().saturating_add(poll::cpu())
 }
 
 /// An engine that has been found to work.
@@ -41,6 +48,7 @@ pub enum Engine {
     },
     Timer,
     Itimer,
+    Poll,
     Hammer,
 }
 
@@ -49,6 +57,7 @@ pub enum Engine {
 pub enum Armed {
     Perf(perf::Event),
     Timer(timer::Timer),
+    Watched(#[expect(dead_code, reason = "dropped to end the looks")] poll::Watch),
     /// What there is for the whole process meets the thread now and then.
     Process,
 }
@@ -60,6 +69,7 @@ impl Engine {
             Self::Perf { .. } => "perf",
             Self::Timer => "timer",
             Self::Itimer => "itimer",
+            Self::Poll => "poll",
             Self::Hammer => "hammer",
         }
     }
@@ -87,6 +97,7 @@ impl Engine {
                 Err(error) => Err(error),
             },
             Self::Timer => Ok(Armed::Timer(timer::Timer::make(tid)?)),
+            Self::Poll => Ok(Armed::Watched(poll::Watch::new(tid))),
             Self::Itimer | Self::Hammer => Ok(Armed::Process),
         }
     }
@@ -96,6 +107,7 @@ impl Engine {
         match self {
             Self::Perf { .. } | Self::Timer => Ok(()),
             Self::Itimer => itimer::start(interval),
+            Self::Poll => poll::start(interval),
             Self::Hammer => hammer::start(interval),
         }
     }
@@ -105,6 +117,7 @@ impl Engine {
         match self {
             Self::Perf { .. } | Self::Timer => {}
             Self::Itimer => itimer::stop(),
+            Self::Poll => poll::stop(),
             Self::Hammer => hammer::stop(),
         }
     }
@@ -117,7 +130,7 @@ impl Armed {
         match self {
             Self::Perf(event) => event.start(),
             Self::Timer(timer) => timer.start(interval, first),
-            Self::Process => Ok(()),
+            Self::Watched(_) | Self::Process => Ok(()),
         }
     }
 
@@ -151,7 +164,7 @@ impl Armed {
     pub fn descriptor(&self) -> i32 {
         match self {
             Self::Perf(event) => event.descriptor(),
-            Self::Timer(_) | Self::Process => -1,
+            Self::Timer(_) | Self::Watched(_) | Self::Process => -1,
         }
     }
 }

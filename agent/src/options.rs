@@ -45,6 +45,7 @@ pub enum EngineWish {
     Perf,
     Timer,
     Itimer,
+    Poll,
     Hammer,
 }
 

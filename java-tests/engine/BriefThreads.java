@@ -18,6 +18,14 @@
  * @build dev.vouch.test.*
  * @run main/timeout=400 BriefThreads timer
  */
+/*
+ * @test id=poll
+ * @summary poll: threads shorter than the interval are sampled in proportion to their time
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=400 BriefThreads poll
+ */
 
 import java.time.Duration;
 import java.util.Arrays;

@@ -33,10 +33,12 @@ public class Refused {
         Skip.unless(probe.exit != 77, "a seccomp filter may not be set here: " + probe.err);
         probe.ok();
 
-        Run run = auto("timer", EPERM, "perf_event_open");
-        note(run, "perf was not taken: ", "seccomp");
-        note(auto("timer", ENOSYS, "perf_event_open"), "perf was not taken: ", "seccomp");
-        Run both = auto("itimer", EAGAIN, "perf_event_open,timer_create");
+        note(auto("poll", refuse, EPERM, "perf_event_open"), "perf was not taken: ", "seccomp");
+        note(auto("poll", refuse, ENOSYS, "perf_event_open"), "perf was not taken: ", "seccomp");
+        Run single = auto("timer", "taskset", "-c", "0", refuse, EPERM, "perf_event_open");
+        note(single, "perf was not taken: ", "seccomp");
+        note(single, "poll was not taken: ", "two processors");
+        Run both = auto("itimer", "taskset", "-c", "0", refuse, EAGAIN, "perf_event_open,timer_create");
         note(both, "perf was not taken: ", "perf_event_open failed");
         note(both, "timer was not taken: ", "ulimit -i");
 
@@ -44,14 +46,16 @@ public class Refused {
             "engine=perf does not work here", "seccomp", "try engine=auto");
         Refusal.of(Vm.with("engine=timer").noFiles().launcher(refuse, EAGAIN, "timer_create"),
             "engine=timer does not work here", "ulimit -i", "try engine=auto");
+        Refusal.of(Vm.with("engine=poll").noFiles().launcher("taskset", "-c", "0"),
+            "engine=poll does not work here", "two processors", "try engine=auto");
         // Still together with everything else that is wrong.
         Refusal.of(Vm.with("engine=perf,out=/nowhere/at/all.json").noFiles().launcher(refuse, EPERM, "perf_event_open"),
             "engine=perf does not work here", "/nowhere/at does not exist");
     }
 
-    private static Run auto(String engine, String error, String calls) {
-        Run run = Vm.with("interval=1ms").launcher(refuse, error, calls).run(Burning.class).ok();
-        Check.equal(engine, run.report().engine(), "engine where " + calls + " fail");
+    private static Run auto(String engine, String... launcher) {
+        Run run = Vm.with("interval=1ms").launcher(launcher).run(Burning.class).ok();
+        Check.equal(engine, run.report().engine(), "engine of " + String.join(" ", launcher));
         run.report().checkConserved("main");
         run.profile().track("main").checkRan(Burning.METHOD, run.number("cpu_ms"));
         return run;

@@ -27,6 +27,14 @@
  * @run main Shares itimer
  */
 /*
+ * @test id=poll
+ * @summary poll: each thread's weight is its CPU time
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main Shares poll
+ */
+/*
  * @test id=hammer
  * @summary hammer: each thread's weight is its CPU time
  * @key newest

@@ -18,6 +18,14 @@
  * @build dev.vouch.test.*
  * @run main/timeout=400 ShortThreads timer
  */
+/*
+ * @test id=poll
+ * @summary poll: nothing leaks over many short threads, and their time is there with its stacks
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=400 ShortThreads poll
+ */
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -55,8 +63,12 @@ public class ShortThreads {
         for (String thing : new String[] {"tasks", "descriptors", "events", "timers"}) {
             Check.equal(run.number(thing + ".before"), run.number(thing + ".after"), thing + " after all threads have ended");
         }
-        // The trigger: the kind of thing that could leak was there while threads lived.
-        Check.atLeast(2, run.number((args[0].equals("perf") ? "events" : "timers") + ".before"), "armed threads of the JVM");
+        if (args[0].equals("poll")) {
+            Check.equal(0L, run.number("events.before") + run.number("timers.before"), "events and timers of pollers");
+        } else {
+            // The trigger: the kind of thing that could leak was there while threads lived.
+            Check.atLeast(2, run.number((args[0].equals("perf") ? "events" : "timers") + ".before"), "armed threads of the JVM");
+        }
         double growth = (run.number("rss_kb.after") - run.number("rss_kb.before")) / 1024.0;
         Check.atMost(12 + 2.0 * THREADS / 1000, growth, "growth of the memory over " + THREADS + " threads, in MB");
 
@@ -90,6 +102,11 @@ public class ShortThreads {
             long ended = run.report().unwalkedCodes().getOrDefault("thread_ended", 0L);
             Check.atLeast(0.1 * THREADS, ended, "the trigger: threads that ended before their next sample");
             Check.that(run.report().engineNotes().stream().anyMatch(note -> note.contains("(thread_ended)")), "a note says what has no stack");
+        }
+        if (args[0].equals("poll")) {
+            double burning = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
+                .mapToLong(track -> track.weightOf("dev.vouch.test.Burn.millis")).sum();
+            Check.between(0.9 * all, burning, 1.1 * all, "ms of the short threads with the stack of what they did");
         }
         long inProfile = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
             .mapToLong(track -> track.samples.size()).sum();

@@ -104,7 +104,7 @@ pub static KEYS: [Key; 22] = [
         "TIME",
         &["take a sample after this CPU time of a thread (50us to 10s; a default may grow)"],
     ),
-    of("engine", "auto", "NAME", &["choose the source of signals: auto, perf, timer or itimer"]),
+    of("engine", "auto", "NAME", &["choose the source of signals: auto, perf, poll, timer or itimer"]),
     of("depth", "65536", "N", &["keep at most this many frames of a stack, from both ends (1 to 65536)"]),
     key("threads", "REGEX", &["sample only threads with a name of which some part matches"]),
     key("start", "DELAY", &["begin this long after the JVM has started, or after attach (ms, s, m, h)"]),

@@ -9,6 +9,8 @@ const SI_TIMER: i32 = -2;
 
 /// Where a siginfo of SI_QUEUE has its value, in words.
 pub const VALUE_AT: usize = 3;
+/// Where a siginfo of SI_QUEUE has the sender's user, counted in `u32`: the agent's own signals have their weight there.
+pub const WEIGHT_AT: usize = 5;
 
 /// The value by which the agent's own signals are known: no program has it by accident.
 pub fn mark() -> usize {
@@ -24,8 +26,8 @@ pub enum Cause {
     Timer { overrun: u32 },
     /// ITIMER_PROF, which met this thread.
     Process,
-    /// The agent, which saw that this thread ran.
-    Seen,
+    /// The agent, which saw that this thread ran. The sample weighs that many intervals; 0: as many as it ran for.
+    Seen { weight: u32 },
     /// The thread itself, at its end: what the agent said that it owes.
     Own,
     /// Somebody else's SIGPROF: no sample.
@@ -48,7 +50,10 @@ impl Cause {
             libc::SI_KERNEL => Self::Process,
             libc::SI_TKILL => Self::Own,
             // SAFETY: as above; SI_QUEUE says that the value is set.
-            libc::SI_QUEUE if unsafe { info.cast::<usize>().add(VALUE_AT).read() } == mark() => Self::Seen,
+            libc::SI_QUEUE if unsafe { info.cast::<usize>().add(VALUE_AT).read() } == mark() => {
+                // SAFETY: as above.
+                Self::Seen { weight: unsafe { info.cast::<u32>().add(WEIGHT_AT).read() } }
+            }
             // perf signals through the descriptor's owner: POLL_IN and its like, all positive.
             code if code > 0 => Self::Perf,
             // The kernel had no room for the rest of what it had to say: then the sender's pid is 0 as well.
@@ -64,7 +69,8 @@ impl Cause {
         match self {
             Self::Perf => Some(STRIDE.load(Ordering::Relaxed)),
             Self::Timer { overrun } => Some(overrun.saturating_add(1)),
-            Self::Process | Self::Seen | Self::Own | Self::Foreign => None,
+            Self::Seen { weight } => Some(*weight).filter(|weight| *weight > 0),
+            Self::Process | Self::Own | Self::Foreign => None,
         }
     }
 }

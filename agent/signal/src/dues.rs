@@ -17,6 +17,9 @@ use crate::phase::to_next_due;
 /// A signal that is late moves the time at which the next one is expected by this part of its lateness.
 const LATE_SHARE: u64 = 16;
 
+/// A thread that was found running by chance may be this many samples ahead of its CPU clock, or behind it.
+const SLACK: i64 = 4;
+
 /// All zero: nothing is due until `begin`.
 #[derive(Debug, Default)]
 pub struct Dues {
@@ -131,6 +134,26 @@ impl Dues {
         }
         let rounded = left.saturating_add(if left < 0 { half.saturating_neg() } else { half });
         rounded.checked_div(period).unwrap_or(0)
+    }
+
+    /// The weight of a sample of a thread that was found running, where that stands for `weight` intervals of elapsed time.
+    ///
+    /// By the clock alone a thread that had slept would have the time that it was not found for where it is found next.
+    /// So the clock corrects the weight only where chance does not explain the difference.
+    #[inline]
+    pub fn seen(&self, cpu: u64, interval: u64, weight: u32) -> u32 {
+        let slack = i64::from(weight).saturating_mul(SLACK);
+        let ahead = self.balance(cpu, interval);
+        let weight =
+            i64::from(weight).min(ahead.saturating_add(slack)).max(ahead.saturating_sub(slack)).max(0);
+        u32::try_from(weight).unwrap_or(u32::MAX)
+    }
+
+    /// How many intervals the thread has run for that no sample stands for; below zero where samples stand for more.
+    #[inline]
+    pub fn balance(&self, cpu: u64, interval: u64) -> i64 {
+        let due = self.passed(cpu, interval).saturating_mul(self.stride().into());
+        due.wrapping_sub(self.answered.load(Ordering::Relaxed)).cast_signed()
     }
 
     /// Due times that the clock has passed.

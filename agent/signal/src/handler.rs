@@ -271,7 +271,9 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
         return Some(slot.take_owed()).filter(|weight| *weight > 0);
     }
     let wanted = STRIDE.load(Ordering::Relaxed);
-    let weight = if !sampler.by_signals(cause) {
+    let weight = if let Cause::Seen { weight: weight @ 1.. } = cause {
+        slot.dues.seen(cpu, sampler.interval, *weight)
+    } else if !sampler.by_signals(cause) {
         // Before the stride changes all that is due has to be answered.
         let stays = wanted <= slot.dues.stride();
         let is_regular = matches!(cause, Cause::Perf) && slot.beginning().is_none() && stays;

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::cost::Meter;
-use super::{Engine, kernel, perf, timer};
+use super::{Engine, kernel, perf, poll, timer};
 use crate::options::EngineWish;
 
 /// The engine, and what a person should know of how it was chosen.
@@ -24,7 +24,7 @@ impl Choice {
     fn of(engine: Engine, notes: Vec<String>) -> Self {
         let (cost, most) = match engine {
             Engine::Perf { user_only } => (least_cost(user_only), kernel::most_samples()),
-            Engine::Timer | Engine::Itimer | Engine::Hammer => (None, None),
+            Engine::Timer | Engine::Itimer | Engine::Poll | Engine::Hammer => (None, None),
         };
         Self { engine, notes, cost, most, warning: None }
     }
@@ -52,6 +52,7 @@ pub fn choose(wish: EngineWish) -> Result<Choice, String> {
             Ok(Choice { warning, ..choice })
         }
         EngineWish::Timer => try_timer().map_err(|why| refused("timer", &why)),
+        EngineWish::Poll => try_poll().map_err(|why| refused("poll", &why)),
         EngineWish::Itimer => Ok(Choice::of(Engine::Itimer, Vec::new())),
         EngineWish::Hammer => {
             let note = "engine=hammer walks as often as it can, and slows the program several times: it is for scripts/soak";
@@ -59,12 +60,15 @@ pub fn choose(wish: EngineWish) -> Result<Choice, String> {
         }
         EngineWish::Auto => Ok(safe_perf().unwrap_or_else(|no_perf| {
             let no_perf = format!("perf was not taken: {no_perf}");
-            match try_timer() {
-                Ok(choice) => Choice { notes: vec![no_perf], ..choice },
-                Err(no_timer) => {
-                    Choice::of(Engine::Itimer, vec![no_perf, format!("timer was not taken: {no_timer}")])
+            let mut notes = vec![no_perf];
+            let others = [("poll", try_poll as fn() -> Result<Choice, String>), ("timer", try_timer)];
+            for (name, attempt) in others {
+                match attempt() {
+                    Ok(choice) => return Choice { notes, ..choice },
+                    Err(why) => notes.push(format!("{name} was not taken: {why}")),
                 }
             }
+            Choice::of(Engine::Itimer, notes)
         })),
     }
 }
@@ -106,6 +110,10 @@ fn why_no_perf(error: &io::Error) -> String {
         Some(libc::EMFILE | libc::ENFILE) => "no file descriptors are left".to_owned(),
         _ => format!("perf_event_open failed: {error}"),
     }
+}
+
+fn try_poll() -> Result<Choice, String> {
+    poll::obstacle().map_or_else(|| Ok(Choice::of(Engine::Poll, Vec::new())), Err)
 }
 
 fn try_timer() -> Result<Choice, String> {

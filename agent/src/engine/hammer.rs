@@ -12,8 +12,8 @@ use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use vouch_signal::cause;
 
+use super::queue;
 use crate::clock;
 use crate::fault::guard;
 use crate::own_thread::{self, Blocked, OwnThread};
@@ -78,25 +78,11 @@ fn body(interval: Duration, ending: &AtomicBool) {
             let Some(cpu) = clock::thread_cpu(*tid) else { return false };
             if cpu.saturating_sub(*before) >= clock::nanos(interval) {
                 *before = cpu;
-                strike(*tid);
+                queue::signal(*tid, 0);
             }
             true
         });
         sleep(interval.min(LOOK));
     }
     SPENT.fetch_add(clock::own_cpu(), Ordering::Relaxed);
-}
-
-/// Signals a thread of this process in such a way that the handler knows by whom it was.
-fn strike(tid: u32) {
-    // SAFETY: all zero is a valid siginfo.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    info.si_signo = libc::SIGPROF;
-    info.si_code = libc::SI_QUEUE;
-    // SAFETY: a siginfo is 128 bytes, and with SI_QUEUE this member of its union has the value.
-    unsafe { (&raw mut info).cast::<usize>().add(cause::VALUE_AT).write(cause::mark()) };
-    // SAFETY: reads the siginfo; a signal with a handler of ours. That the thread may have ended is the kernel's to tell.
-    unsafe {
-        libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), tid, libc::SIGPROF, &raw const info)
-    };
 }

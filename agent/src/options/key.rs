@@ -70,6 +70,7 @@ pub fn apply(
                 ("perf", EngineWish::Perf),
                 ("timer", EngineWish::Timer),
                 ("itimer", EngineWish::Itimer),
+                ("poll", EngineWish::Poll),
                 ("hammer", EngineWish::Hammer),
             ];
             options.engine = choice(value, &engines).map_err(named)?;

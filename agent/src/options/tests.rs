@@ -110,7 +110,7 @@ fn all_mistakes_come_at_once_each_with_its_mend() {
     assert_eq!(said.len(), 7, "{said:#?}");
     for (mistake, mend) in said.iter().zip([
         "did you mean interval?",
-        "auto, perf, timer, itimer",
+        "auto, perf, timer, itimer, poll",
         "from 1 to 65536",
         ".json, .json.gz, .folded, .html or .svg",
         "10ms or 10s",

@@ -160,23 +160,27 @@ fn shortened(command: &str) -> String {
 
 /// Threads that wait more often than this in a second of CPU time run for less than a quarter of a kernel's tick of 4 ms.
 const FREQUENT_WAITS: f64 = 1_000.0;
+/// Threads that wait more often than this run for less than ten times as long at a time as a poller needs to find them.
+const VERY_FREQUENT_WAITS: f64 = 10_000.0;
 /// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time that passed. A JVM that does nothing
 /// waits a hundred times a second.
 const MIN_PROGRAM_CPU: f64 = 0.3;
 const MIN_PROGRAM_SHARE: f64 = 0.2;
 
-/// A sentence where samples that come with the kernel's ticks have a bias.
-fn tick_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
+/// A sentence where the engine samples threads that wait often with a bias.
+fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
     let engine = session.plan.choice.engine;
     let wall = seconds(now.monotonic.saturating_sub(session.started.monotonic));
     let is_little = program_cpu < MIN_PROGRAM_CPU || program_cpu < MIN_PROGRAM_SHARE * wall;
-    if !matches!(engine, Engine::Timer | Engine::Itimer) || is_little {
-        return None;
-    }
+    let (most, why) = match engine {
+        Engine::Timer | Engine::Itimer => (FREQUENT_WAITS, "samples at the kernel's ticks"),
+        Engine::Poll => (VERY_FREQUENT_WAITS, "may look too late for threads that run so briefly"),
+        Engine::Perf { .. } | Engine::Hammer => return None,
+    };
     let waits = float(now.waits.saturating_sub(session.started.waits)) / program_cpu;
-    (waits > FREQUENT_WAITS).then(|| {
+    (waits > most && !is_little).then(|| {
         format!(
-            "threads waited {waits:.0} times in a second of CPU time, and engine={} samples at the kernel's ticks: \
+            "threads waited {waits:.0} times in a second of CPU time, and engine={} {why}: \
              shares of methods within threads that wait this often are biased (docs/production.md); engine=perf has no such bias",
             engine.name()
         )
@@ -187,7 +191,7 @@ fn tick_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String
 fn notes(session: &Session, (now, program_cpu): (&Moment, f64), governor: Vec<String>) -> Vec<String> {
     let Choice { notes, warning, .. } = &session.plan.choice;
     let mut notes: Vec<String> = warning.iter().chain(notes).cloned().collect();
-    notes.extend(tick_bias(session, now, program_cpu));
+    notes.extend(wait_bias(session, now, program_cpu));
     let rested = session.rig.counters().rested.load(Relaxed);
     if rested > 0 {
         notes.push(format!(

@@ -14,7 +14,7 @@ use vouch_signal::slots::Slot;
 use super::{Arming, Life, Sampling, Unsignalled, signal};
 use crate::clock;
 use crate::contexts::{Cell, contexts};
-use crate::engine::{Armed, Engine};
+use crate::engine::{Armed, Engine, poll};
 use crate::groups::switches::Switches;
 use crate::groups::{self, groups};
 
@@ -46,6 +46,7 @@ struct Come {
     time: u64,
     cpu: u64,
     by_signals: bool,
+    polled: bool,
 }
 
 /// What a thread owes: it was due until this time, with its CPU clock there.
@@ -227,7 +228,8 @@ impl Live {
             // what was due before the first of them.
             let begun = self.slot.is_some_and(|slot| slot.beginning().is_none());
             let by_signals = begun && matches!(armed, Armed::Perf(event) if event.user_only());
-            self.come = Some(Come { time: clock::monotonic(), cpu, by_signals });
+            let polled = matches!(armed, Armed::Watched(_));
+            self.come = Some(Come { time: clock::monotonic(), cpu, by_signals, polled });
         }
     }
 
@@ -236,10 +238,14 @@ impl Live {
     /// To be asked when no handler can take a sample of this thread any more: a signal that was on its way would be counted
     /// twice.
     pub fn settle(&mut self, interval: Duration) -> Option<Debt> {
-        let (Come { time, cpu, by_signals }, slot) = (self.come.take()?, self.slot?);
+        let (Come { time, cpu, by_signals, polled }, slot) = (self.come.take()?, self.slot?);
         let weight = if by_signals {
             let weight = slot.take_signals();
             slot.dues.answer(weight);
+            weight
+        } else if polled {
+            let weight = poll::settle(slot.dues.balance(cpu, nanos(interval)));
+            slot.dues.settle(cpu, nanos(interval));
             weight
         } else {
             slot.dues.settle(cpu, nanos(interval))

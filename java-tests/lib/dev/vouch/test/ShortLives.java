@@ -20,6 +20,7 @@ public final class ShortLives {
 
     private final double stride;
     private final boolean isAsked;
+    private final boolean isPolled;
     private final List<Double> around = new ArrayList<>();
     private double cpuMs;
     private double sampledMs;
@@ -28,6 +29,7 @@ public final class ShortLives {
     public ShortLives(Report report) {
         stride = report.sampledIntervalUs() / 1e3;
         isAsked = report.sampledIntervalUs() == report.intervalUs();
+        isPolled = report.engine().equals("poll");
     }
 
     /** A thread, and what it says that its own work took. */
@@ -35,6 +37,10 @@ public final class ShortLives {
         double part = row.cpuMs / stride - Math.floor(row.cpuMs / stride);
         // Where the interval had to become longer, nobody knows which one a thread had.
         variance += stride * stride * (isAsked ? part * (1 - part) : 0.25);
+        if (isPolled) {
+            // Pollers find a thread by chance, for each interval that it runs, with a sample that weighs two.
+            variance += 2 * stride * row.cpuMs;
+        }
         cpuMs += row.cpuMs;
         sampledMs += row.sampledMs;
         around.add(row.cpuMs - burntMs);
