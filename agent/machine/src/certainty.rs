@@ -2,7 +2,7 @@
 
 use vouch_sample::Certainty;
 
-use crate::local::{Neighbours, sides};
+use crate::local::{Neighbours, guarded, may_check_receiver, sides, whole_end};
 use crate::loops::{Fitting, Loops};
 use crate::nmethod::{DebugPoint, Nmethod};
 
@@ -17,7 +17,9 @@ pub fn certainty(
     index: usize,
     loops: Option<&Loops>,
 ) -> Certainty {
-    if nmethod.is_safepoint(index, charged_end) {
+    let charged_end = whole_end(nmethod, charged_end);
+    // The JVM itself depends on it.
+    if nmethod.is_safepoint(index, charged_end) || guarded(nmethod, charged_end) == Some(index) {
         return Certainty::Exact;
     }
     let (Some(chosen), Some(after)) = (nmethod.point(index), nmethod.index_at(charged_end)) else {
@@ -25,18 +27,23 @@ pub fn certainty(
     };
     let fitting = loops.and_then(|loops| loops.fitting(charged_end, after));
     let is_known = loops.and_then(|loops| loops.is_known(charged_end));
-    if is_known == Some(false) {
+    let is_described = nmethod.has_reliable_notes() && nmethod.end(after) == Some(charged_end);
+    if is_known == Some(false) && !is_described {
         return Certainty::Approximate;
     }
     let compared = |at: usize| {
         // In a loop whose methods are known a repeated state is that of an unrolled loop.
-        if is_known.is_none() && nmethod.repetitions(at) >= REPEATED {
+        if is_known != Some(true) && nmethod.repetitions(at) >= REPEATED {
             return Some(Certainty::Approximate);
         }
         nmethod.point(at).map(|point| same(&chosen, &point))
     };
     let candidates = candidates(nmethod, charged_end, after, (loops, fitting));
-    candidates.into_iter().flatten().filter_map(compared).min().unwrap_or(Certainty::Approximate)
+    // Among what has the state of a call that was inlined late, the check of its receiver is rightly described.
+    let left_over = nmethod.left_over_at(charged_end);
+    let checks = left_over.filter(|_| may_check_receiver(nmethod, after, charged_end));
+    let compared = candidates.into_iter().flatten().filter_map(compared);
+    compared.chain(checks.map(|point| same(&chosen, &point))).min().unwrap_or(Certainty::Approximate)
 }
 
 /// The PcDescs whose runs an instruction may belong to, by the first one whose run ends there or later and by those that fit the owner of
@@ -222,6 +229,24 @@ mod tests {
             let loops = Loops::new(&mut method).unwrap();
             assert_eq!(certainty(&method, end, work, Some(&loops)), expected);
             assert_eq!(certainty(&method, outside, after, Some(&loops)), Certainty::Exact);
+        }
+    }
+
+    #[test]
+    fn in_a_loop_without_an_owner_a_state_is_believed_where_notes_are_reliable() {
+        for (invokes, expected) in [(Some(Vec::new()), Certainty::Exact), (None, Certainty::Approximate)] {
+            let mut method = Method::with_invokes(invokes);
+            let begin = method.here();
+            let described = method.add(&[LOCK_ADD]);
+            let work = method.describe(WORK);
+            let gap = method.add(&[INC]);
+            method.add(&[INC]);
+            method.describe(OTHER);
+            method.jump(JL, begin);
+            method.add(&[RET]);
+            let loops = Loops::new(&mut method).unwrap();
+            assert_eq!(certainty(&method, described, work, Some(&loops)), expected);
+            assert_eq!(certainty(&method, gap, work, Some(&loops)), Certainty::Approximate);
         }
     }
 

@@ -273,6 +273,7 @@ mod tests {
             flow: *flow,
             is_padding: false,
             is_poll: false,
+            may_check_receiver: true,
         };
         let instructions: Vec<Instruction> = flows.iter().enumerate().map(instruction).collect();
         ControlFlow::new(&instructions, |_| false)

@@ -1,6 +1,8 @@
 //! Instructions, as far as control flow needs them.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 
 /// Where the processor goes on after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Instruction {
     pub is_padding: bool,
     /// It may be a safepoint poll: it reads memory and drops what it read.
     pub is_poll: bool,
+    /// It may be part of what a call does before the called method begins: finding out the receiver's class.
+    pub may_check_receiver: bool,
 }
 
 impl Instruction {
@@ -80,9 +84,109 @@ pub fn x86_64(bytes: &[u8], address: usize) -> Vec<Instruction> {
             flow,
             is_padding: mnemonic == Mnemonic::Nop,
             is_poll: mnemonic == Mnemonic::Test && instruction.op0_kind() == OpKind::Memory,
+            may_check_receiver: may_check_receiver(&instruction),
         });
     }
     found
+}
+
+/// Where the branch of a check leads, if the instruction that ends at `charged_end` is a part of the check: its branch, its comparison,
+/// or what finds out the class that is compared. `None` for anything else. The bytes begin at `address`, with an instruction.
+pub fn guarded_by(bytes: &[u8], address: usize, charged_end: usize) -> Option<usize> {
+    if cfg!(target_arch = "aarch64") { None } else { guarded_by_x86_64(bytes, address, charged_end) }
+}
+
+fn guarded_by_x86_64(bytes: &[u8], address: usize, charged_end: usize) -> Option<usize> {
+    let decoder = Decoder::with_ip(64, bytes, address as u64, DecoderOptions::NONE);
+    let instructions: Vec<iced_x86::Instruction> = decoder.into_iter().collect();
+    let charged = instructions.iter().position(|it| it.next_ip() == charged_end as u64)?;
+    (0..=charged).find_map(|first| check_from(instructions.get(first..)?, charged - first))
+}
+
+/// Where the branch of a check leads that begins with the first of these instructions, if the charged one is a part of it. All parts are
+/// executed one after the other, and nothing else reads what they find out.
+fn check_from(instructions: &[iced_x86::Instruction], charged: usize) -> Option<usize> {
+    let is_comparison = |it: &iced_x86::Instruction| [Mnemonic::Cmp, Mnemonic::Test].contains(&it.mnemonic());
+    let mut factory = InstructionInfoFactory::new();
+    // Registers that depend on the class.
+    let mut found: Vec<Register> = Vec::new();
+    let (mut is_part, mut is_compared) = (false, false);
+    for (index, it) in instructions.iter().enumerate() {
+        if it.flow_control() == FlowControl::ConditionalBranch {
+            // The branch alone is a check, too.
+            let is_whole = is_part && is_compared || index == charged && index == 0;
+            return is_whole.then(|| usize::try_from(it.near_branch_target()).ok()).flatten();
+        }
+        let info = factory.info(it);
+        let registers = |is_wanted: fn(OpAccess) -> bool| {
+            let used = info.used_registers().iter().filter(move |used| is_wanted(used.access()));
+            used.map(|used| used.register().full_register())
+        };
+        let reads = |access| {
+            matches!(
+                access,
+                OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+            )
+        };
+        let writes = |access| !matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess);
+        let depends = registers(reads).any(|register| found.contains(&register));
+        let is_memory_written = info.used_memory().iter().any(|used| writes(used.access()));
+        let is_next = match index {
+            0 => is_comparison(it) || it.mnemonic() == Mnemonic::Mov && !is_memory_written && reads_class(it),
+            _ => depends,
+        };
+        if it.flow_control() != FlowControl::Next || is_compared && it.rflags_modified() != 0 {
+            return None;
+        }
+        let written: Vec<Register> = registers(writes).collect();
+        found.retain(|register| !written.contains(register));
+        if is_next {
+            // What is found out goes no further than to the comparison.
+            if is_memory_written || is_compared {
+                return None;
+            }
+            is_compared = is_comparison(it);
+            is_part |= index == charged;
+            if !is_compared {
+                found.extend(written);
+            }
+        }
+        if found.is_empty() && !is_compared {
+            return None;
+        }
+    }
+    None
+}
+
+/// True if its only memory is an object's class.
+fn reads_class(instruction: &iced_x86::Instruction) -> bool {
+    let is_other = [Register::RSP, Register::R15].contains(&instruction.memory_base());
+    instruction.memory_index() == Register::None && instruction.memory_displacement64() == CLASS && !is_other
+}
+
+/// Where the class is in an object's header.
+const CLASS: u64 = 8;
+
+/// Where the call ends that ends at this address, if these bytes come after it: HotSpot's calls end in a `nop` that has room for a
+/// number.
+pub fn end_of_call(bytes: &[u8], address: usize) -> usize {
+    const POST_CALL_NOP: &[u8] = &[0x0f, 0x1f, 0x84, 0];
+    const LENGTH: usize = 8;
+    let is_nop = cfg!(target_arch = "x86_64") && bytes.starts_with(POST_CALL_NOP);
+    if is_nop { address + LENGTH } else { address }
+}
+
+/// A check of a receiver's class reads its header, and beside that the stack. It writes nothing.
+fn may_check_receiver(instruction: &iced_x86::Instruction) -> bool {
+    let is_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
+    let reads = match instruction.mnemonic() {
+        Mnemonic::Lea | Mnemonic::Nop => return true,
+        Mnemonic::Cmp | Mnemonic::Test => true,
+        _ => !is_memory(0),
+    };
+    let is_header = instruction.memory_index() == Register::None
+        && (instruction.memory_displacement64() <= CLASS || instruction.memory_base() == Register::RSP);
+    !(0..instruction.op_count()).any(is_memory) || reads && is_header
 }
 
 /// Each instruction has four bytes.
@@ -117,6 +221,8 @@ pub fn aarch64(bytes: &[u8], address: usize) -> Vec<Instruction> {
                 is_padding: word == 0xd503_201f,
                 // ldr wzr, [register]
                 is_poll: word & 0xffff_fc1f == 0xb940_001f,
+                // Nothing is decoded that would exclude it.
+                may_check_receiver: true,
             }
         })
         .collect()

@@ -16,7 +16,9 @@
 
 mod certainty;
 mod flow;
+mod guard;
 mod instruction;
+mod left_over;
 mod local;
 mod loops;
 mod nmethod;
@@ -26,6 +28,7 @@ mod owner;
 mod testing;
 
 pub use certainty::certainty;
-pub use local::local;
+pub use left_over::{Described, LeftOver};
+pub use local::owner;
 pub use loops::Loops;
 pub use nmethod::{DebugPoint, Inlined, Nmethod};

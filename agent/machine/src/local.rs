@@ -1,10 +1,12 @@
 //! The run that an instruction belongs to, by what stands around it.
 
-use crate::instruction::{Flow, Instruction, decode};
+use crate::guard::guard;
+use crate::instruction::{Flow, Instruction, decode, end_of_call};
+use crate::loops::Loops;
 use crate::nmethod::Nmethod;
 
 /// The longest stretch of code that is read, in bytes.
-const MAX_WINDOW: usize = 4096;
+pub const MAX_WINDOW: usize = 4096;
 /// How much is read behind the charged instruction where the run has no end.
 const OPEN_WINDOW: usize = 1024;
 /// The most instructions that are followed out of line.
@@ -25,6 +27,41 @@ pub fn local(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
     let index = index + usize::from(is_end);
     let after = nmethod.end(index).map(|_| index);
     Gap::read(nmethod, index, charged_end).map_or(after, |gap| gap.choose(nmethod, index).or(after))
+}
+
+/// The PcDesc of the instruction that ends at `charged_end`, by the code around it and by the loop that it is in; `None` if it cannot
+/// be known.
+pub fn owner(nmethod: &impl Nmethod, charged_end: usize, loops: Option<&Loops>) -> Option<usize> {
+    let charged_end = whole_end(nmethod, charged_end);
+    if let Some(guard) = guarded(nmethod, charged_end) {
+        return Some(guard);
+    }
+    let index = local(nmethod, charged_end)?;
+    let loops = loops.filter(|_| !nmethod.is_safepoint(index, charged_end));
+    Some(loops.map_or(index, |loops| loops.correct(charged_end, index)))
+}
+
+/// Where the instruction ends that ends at an address: a call without a safepoint is described after the `nop` that is part of it.
+pub fn whole_end(nmethod: &impl Nmethod, charged_end: usize) -> usize {
+    let whole = || {
+        let index = nmethod.index_at(charged_end).filter(|index| nmethod.end(*index) != Some(charged_end))?;
+        let last = *read(nmethod, begin_of(nmethod, index), charged_end)?.last()?;
+        let mut after = [0; 4];
+        nmethod.read(charged_end, &mut after)?;
+        let end = end_of_call(&after, charged_end);
+        let is_described = nmethod.index_at(end).is_some_and(|index| nmethod.end(index) == Some(end));
+        (matches!(last.flow, Flow::Call(_)) && is_described).then_some(end)
+    };
+    if nmethod.has_reliable_notes() { whole().unwrap_or(charged_end) } else { charged_end }
+}
+
+/// The PcDesc of the check that an instruction without a state is a part of.
+pub fn guarded(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
+    let index = nmethod.index_at(charged_end)?;
+    if nmethod.end(index) == Some(charged_end) {
+        return None;
+    }
+    guard(nmethod, begin_of(nmethod, index), charged_end)
 }
 
 /// The PcDesc whose run is before an instruction, and the one whose run is after it.
@@ -52,6 +89,12 @@ fn read(nmethod: &impl Nmethod, begin: usize, end: usize) -> Option<Vec<Instruct
     let mut bytes = vec![0; end.checked_sub(begin).filter(|length| *length <= MAX_WINDOW)?];
     nmethod.read(begin, &mut bytes)?;
     Some(decode(&bytes, begin))
+}
+
+/// True if the instruction that ends at an address may be part of a check of a receiver's class, or if it cannot be read.
+pub fn may_check_receiver(nmethod: &impl Nmethod, index: usize, charged_end: usize) -> bool {
+    let code = read(nmethod, begin_of(nmethod, index), charged_end);
+    code.is_none_or(|code| code.last().is_none_or(|charged| charged.may_check_receiver))
 }
 
 /// True if the next instruction is executed after this one.
@@ -150,7 +193,10 @@ fn described(nmethod: &impl Nmethod, address: usize) -> Option<usize> {
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
+    use vouch_sample::Certainty;
+
     use super::*;
+    use crate::certainty;
     use crate::testing::{CMP, INC, JL, JMP, LOCK_ADD, Method, NOP, RET};
 
     const WORK: &[(usize, i32)] = &[(1, 26), (9, 0)];
@@ -248,6 +294,33 @@ mod tests {
         method.add(&[INC, INC]);
         let other = method.describe(OTHER);
         assert_eq!(local(&method, target), Some(other));
+    }
+
+    #[test]
+    fn a_call_without_a_safepoint_is_described_after_its_nop() {
+        // call r10, and the nop that HotSpot writes after each call.
+        let (call, nop) = (&[0x41, 0xff, 0xd2], &[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]);
+        for (is_reliable, is_padded, is_described) in
+            [(true, false, true), (false, false, false), (true, true, false)]
+        {
+            let mut method = Method::with_invokes(is_reliable.then(Vec::new));
+            method.add(&[INC]);
+            method.describe(WORK);
+            let end = method.add(&[call]);
+            method.add(&[nop, if is_padded { NOP } else { &[] }]);
+            let copy = method.describe(OTHER);
+            method.finish();
+            assert_eq!(owner(&method, end, None), Some(copy));
+            let expected = if is_described { Certainty::Exact } else { Certainty::Approximate };
+            assert_eq!(certainty(&method, end, copy, None), expected, "{is_reliable} {is_padded}");
+        }
+        // A safepoint ends with the call.
+        let mut method = Method::with_invokes(Some(Vec::new()));
+        let end = method.add(&[call]);
+        let called = method.safepoint(WORK);
+        method.add(&[nop]);
+        method.describe(OTHER);
+        assert_eq!(owner(&method, end, None), Some(called));
     }
 
     #[test]

@@ -432,8 +432,8 @@ mod tests {
             method.add(&[rest]);
             let loops = Loops::new(&mut method).unwrap();
             for end in method.code() {
-                if let Some(found) = crate::local(&method, end) {
-                    prop_assert!(loops.correct(end, found) < method.count());
+                if let Some(found) = crate::owner(&method, end, Some(&loops)) {
+                    prop_assert!(found < method.count());
                 }
             }
         }

@@ -53,8 +53,20 @@ pub trait Nmethod {
         self.end(index) == Some(address) && self.point(index).is_some_and(|point| point.at_safepoint)
     }
 
-    /// How many separate runs have the state that a PcDesc describes.
+    /// How many separate runs have the state that a PcDesc describes, as far as that makes the state doubtful.
     fn repetitions(&self, index: usize) -> usize;
+
+    /// True if a state that C2 wrote is that of the instruction's own node, or left over from late inlining. JDKs before 21 forget to
+    /// move the nodes' states when they number nodes anew (JDK-8201516): there a state may be that of any node.
+    fn has_reliable_notes(&self) -> bool;
+
+    /// True if there is an invoke at this bytecode; `None` if it is not known.
+    fn is_invoke(&mut self, inlined: Inlined) -> Option<bool>;
+
+    /// The state that is left over at the instruction that ends there; `None` if none is.
+    fn left_over_at(&self, _charged_end: usize) -> Option<DebugPoint> {
+        None
+    }
 
     /// The loops of a method's bytecode: from the target of each backward branch to the branch.
     /// `None` if its bytecode is not known.

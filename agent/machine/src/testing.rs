@@ -26,6 +26,8 @@ pub struct Method {
     pub unknown: Vec<usize>,
     /// Where calls do not return.
     pub traps: Vec<usize>,
+    /// The invokes among bytecodes; `None` where notes are not reliable.
+    pub invokes: Option<Vec<Inlined>>,
 }
 
 /// Methods and bcis, innermost first.
@@ -34,6 +36,11 @@ pub fn chain(chain: &[(usize, i32)]) -> Vec<Inlined> {
 }
 
 impl Method {
+    /// A method with these invokes among its bytecodes, where notes are reliable; `None`: where they are not.
+    pub fn with_invokes(invokes: Option<Vec<Inlined>>) -> Self {
+        Self { invokes, ..Self::default() }
+    }
+
     /// Adds instructions; gives the address behind them.
     pub fn add(&mut self, instructions: &[&[u8]]) -> usize {
         self.code.extend(instructions.concat());
@@ -119,6 +126,14 @@ impl Nmethod for Method {
         let own = self.point(index);
         let same: Vec<usize> = (0..self.count()).filter(|other| self.point(*other) == own).collect();
         same.windows(2).filter(|pair| pair[1] - pair[0] > 1).count() + 1
+    }
+
+    fn has_reliable_notes(&self) -> bool {
+        self.invokes.is_some()
+    }
+
+    fn is_invoke(&mut self, inlined: Inlined) -> Option<bool> {
+        self.invokes.as_ref().map(|invokes| invokes.contains(&inlined))
     }
 
     fn is_last_call(&self, target: usize) -> bool {

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::opcode::{self, Operands};
+use crate::opcode::{self, INVOKEDYNAMIC, INVOKEVIRTUAL, Operands};
 
 /// The bytes of a method's code, as a class file has them.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +64,12 @@ impl Code {
         backward.collect()
     }
 
+    /// True if the instruction at a bci calls a method.
+    pub fn is_invoke(&self, bci: i32) -> bool {
+        let at = usize::try_from(bci).map(|bci| self.at(bci));
+        matches!(at, Ok(At::Instruction(Instruction { opcode: INVOKEVIRTUAL..=INVOKEDYNAMIC, .. })))
+    }
+
     /// Memory taken.
     pub fn bytes(&self) -> usize {
         self.0.len()
@@ -109,6 +115,14 @@ mod tests {
         assert_eq!((code.at(1), code.at(5), code.at(7)), (At::Inside, At::Inside, At::Inside));
         assert_eq!((code.at(9), code.at(usize::MAX)), (At::PastEnd, At::PastEnd));
         assert_eq!(Code::default().at(0), At::PastEnd);
+    }
+
+    #[test]
+    fn invokes_are_found_where_they_begin() {
+        // sipush 1; invokestatic #7; invokedynamic #9; return
+        let code = Code::new(vec![17, 0, 1, 184, 0, 7, 186, 0, 9, 0, 0, 177]);
+        let invokes = (-1..13).filter(|bci| code.is_invoke(*bci));
+        assert_eq!(invokes.collect::<Vec<_>>(), [3, 6]);
     }
 
     #[test]

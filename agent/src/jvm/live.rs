@@ -49,6 +49,8 @@ impl Questions {
         let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
         // That, the JDK's own launcher says of itself, and no other program does.
         let launched = jvmti.system_property(c"sun.java.launcher").is_some_and(|who| who == "SUN_STANDARD");
+        // Another compiler in C2's stead has other debug information.
+        let is_jvmci = jvmti.system_property(c"java.vm.version").is_none_or(|vm| vm.contains("jvmci"));
         Self {
             jvmti,
             hotspot,
@@ -58,7 +60,7 @@ impl Questions {
             registry,
             code: places.code,
             own: places.own.as_ref().ok().copied(),
-            top_frames: TopFrames::default(),
+            top_frames: TopFrames::new(jvmti.jdk().is_some_and(|jdk| jdk >= 21) && !is_jvmci),
         }
     }
 
@@ -211,15 +213,15 @@ impl Jvm for Live<'_, '_> {
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames> {
         let (own, blobs) = (self.questions.own?, self.questions.code?.blobs?);
         let mut top_frames = take(&mut self.questions.top_frames);
-        let mut loops = |id: MethodId| {
+        let mut bytecode = |id: MethodId| {
             let meaning = self.meaning(id, u64::MAX);
             let body = self.method(meaning).map(|method| self.body(&method).1);
             match body {
-                Some(Body::Code(code)) => Some(code.loops()),
+                Some(Body::Code(code)) => Some(code),
                 _ => None,
             }
         };
-        let inlined = top_frames.at((own, &blobs), site, walked, &mut loops);
+        let inlined = top_frames.at((own, &blobs), site, walked, &mut bytecode);
         self.questions.top_frames = top_frames;
         inlined
     }

@@ -9,7 +9,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::Ordering;
 
 use foldhash::HashMap;
-use vouch_machine::{DebugPoint, Inlined, Loops, Nmethod, local};
+use vouch_machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
+use vouch_proof::Code;
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, MethodId};
 use vouch_walk::blobs::Blobs;
@@ -19,6 +20,7 @@ use vouch_walk::own::debug_info::{DebugInfo, PcDesc, ScopeFrame};
 
 use super::{InlinedFrames, Site};
 use crate::compiled;
+use crate::events::life::made;
 use crate::hotspot::nmethods::{CodeMemory, heaps};
 
 /// How many samples make a method worth an analysis of its loops.
@@ -27,8 +29,11 @@ const WORTHWHILE: u32 = 16;
 const MAX_PLACES: usize = 1 << 15;
 const MAX_ANALYSES: usize = 1 << 8;
 
-/// Finds the loops of a method's bytecode, from the target of each backward branch to the branch; `None` if its bytecode is not known.
-pub type BytecodeLoops<'l> = &'l mut dyn FnMut(MethodId) -> Option<Vec<RangeInclusive<i32>>>;
+/// The level of C2's code.
+const C2: u8 = 4;
+
+/// Finds a method's bytecode; `None` if it is not known.
+pub type Bytecode<'b> = &'b mut dyn FnMut(MethodId) -> Option<Code>;
 
 /// Frames, innermost first.
 type Frames = Box<[Frame]>;
@@ -36,6 +41,8 @@ type Frames = Box<[Frame]>;
 /// What was decided so far.
 #[derive(Debug, Default)]
 pub struct TopFrames {
+    /// C2's notes are reliable in this JVM, by [`Nmethod::has_reliable_notes`].
+    has_reliable_notes: bool,
     decisions: HashMap<Site, Decision>,
     methods: HashMap<u64, Method>,
     analyses: usize,
@@ -66,6 +73,8 @@ struct Method {
     samples: u32,
     /// The scopes that several separate runs of instructions have, and how many runs.
     repeated: Option<Box<[(usize, usize)]>>,
+    is_reliable: bool,
+    left_over: Option<LeftOver>,
     loops: Analysis,
 }
 
@@ -80,7 +89,7 @@ enum Analysis {
 
 impl Analysis {
     /// The loops. They are analysed once.
-    fn loops(&mut self, nmethod: &mut Compiled<'_>) -> Option<&Loops> {
+    fn loops(&mut self, nmethod: &mut impl Nmethod) -> Option<&Loops> {
         if let Self::Pending = self {
             *self = Loops::new(nmethod).map_or(Self::Failed, Self::Done);
         }
@@ -89,19 +98,23 @@ impl Analysis {
 }
 
 impl TopFrames {
+    pub fn new(has_reliable_notes: bool) -> Self {
+        Self { has_reliable_notes, ..Self::default() }
+    }
+
     /// The inlined frames at a site, where a walker found these frames on top; `None` if nothing can be decided.
     pub fn at(
         &mut self,
         jvm: (&Own, &Blobs),
         site: Site,
         walked: &[Frame],
-        loops: BytecodeLoops<'_>,
+        bytecode: Bytecode<'_>,
     ) -> Option<InlinedFrames> {
         // Code that the JVM has not reported yet may be gone before it does.
         let code = compiled::code(site.pc)?;
         let sizes = [self.decisions.len(), self.methods.len()];
         if sizes.into_iter().any(|size| size >= MAX_PLACES) || self.analyses >= MAX_ANALYSES {
-            *self = Self::default();
+            *self = Self::new(self.has_reliable_notes);
         }
         let with_loops = self.methods.get_mut(&code.0).is_some_and(|method| {
             method.samples = method.samples.saturating_add(1);
@@ -113,7 +126,7 @@ impl TopFrames {
                 && (decision.with_loops || !with_loops)
         };
         if !self.decisions.get(&site).is_some_and(holds) {
-            let decision = self.decide(jvm, code, (site, walked), with_loops, loops)?;
+            let decision = self.decide(jvm, code, (site, walked), with_loops, bytecode)?;
             self.decisions.insert(site, decision);
         }
         let Decision { found, right, certainty, .. } = self.decisions.get(&site)?;
@@ -127,9 +140,9 @@ impl TopFrames {
         (code, id): (u64, MethodId),
         (site, walked): (Site, &[Frame]),
         with_loops: bool,
-        loops: BytecodeLoops<'_>,
+        bytecode: Bytecode<'_>,
     ) -> Option<Decision> {
-        let Self { methods, analyses, heaps: known, .. } = self;
+        let Self { has_reliable_notes, methods, analyses, heaps: known, .. } = self;
         if !known.iter().any(|heap| heap.contains(&site.pc)) {
             *known = heaps(blobs).collect();
         }
@@ -138,18 +151,25 @@ impl TopFrames {
             nmethod: own.nmethod_at(&memory, site.pc),
             samples: 1,
             repeated: None,
+            is_reliable: *has_reliable_notes && made(site.pc).tier == C2,
+            left_over: None,
             loops: Analysis::Pending,
         });
         let info = own.debug_info(&memory, method.nmethod?)?;
         let repeated = method.repeated.get_or_insert_with(|| repeated(&info));
-        let mut nmethod = Compiled { info, method: id, repeated, loops };
-        let (by_pc, found) = nmethod.find(site, walked)?;
+        let mut compiled = Compiled { info, method: id, repeated, is_reliable: method.is_reliable, bytecode };
+        let (by_pc, found) = compiled.find(site, walked)?;
+        let left_over = &*method.left_over.get_or_insert_with(|| LeftOver::find(&mut compiled));
+        let mut nmethod = Described::new(&mut compiled, left_over);
         *analyses += usize::from(with_loops && matches!(method.loops, Analysis::Pending));
         let loops = if with_loops { method.loops.loops(&mut nmethod) } else { None };
-        let index = nmethod.right(site, loops);
-        let right = match index.filter(|index| *index != by_pc) {
+        let index = owner(&nmethod, site.charged_end(), loops);
+        let original = index.and_then(|index| nmethod.original(index));
+        let right = match original.filter(|index| *index != by_pc) {
             // What cannot be read now may be readable at the next sample.
-            Some(index) => Some(nmethod.frames(index, by_pc, &found)?).filter(|right| *right != found),
+            Some(index) => {
+                Some(nmethod.nmethod().frames(index, by_pc, &found)?).filter(|right| *right != found)
+            }
             None => None,
         };
         let certainty = index.map_or(Certainty::Approximate, |index| {
@@ -157,7 +177,7 @@ impl TopFrames {
         });
         let is_ambiguous = |index: &usize| !nmethod.is_safepoint(*index, site.charged_end());
         let neighbour_differs =
-            index.filter(is_ambiguous).is_some_and(|index| nmethod.neighbour_differs(index));
+            index.filter(is_ambiguous).is_some_and(|index| neighbour_differs(&nmethod, index));
         Some(Decision { code, found, right, certainty, neighbour_differs, with_loops })
     }
 
@@ -175,7 +195,8 @@ struct Compiled<'n> {
     info: DebugInfo<'n, CodeMemory<'n>>,
     method: MethodId,
     repeated: &'n [(usize, usize)],
-    loops: BytecodeLoops<'n>,
+    is_reliable: bool,
+    bytecode: Bytecode<'n>,
 }
 
 /// The scopes of a compiled method that several separate runs of instructions have, and how many runs.
@@ -192,6 +213,14 @@ fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> Box<[(usize, usize)]> {
     runs.into_iter().filter(|(_, runs)| *runs > 1).collect()
 }
 
+/// True if the run before or after that of a PcDesc has other methods.
+fn neighbour_differs(nmethod: &impl Nmethod, index: usize) -> bool {
+    let own = nmethod.point(index);
+    let neighbours = [index.checked_sub(1), index.checked_add(1)].into_iter().flatten();
+    let mut others = neighbours.filter_map(|neighbour| nmethod.point(neighbour));
+    others.any(|other| own.as_ref().is_none_or(|own| !other.has_methods_of(own)))
+}
+
 impl Compiled<'_> {
     /// The PcDesc that walkers find at a place, and the frames that they have there; `None` if other code lies there by now.
     fn find(&self, site: Site, walked: &[Frame]) -> Option<(usize, Frames)> {
@@ -201,24 +230,6 @@ impl Compiled<'_> {
         let found = walked.get(..scope.as_ref().map_or(1, Vec::len))?;
         let is_same = scope.iter().flatten().zip(found).all(|(scope, frame)| scope.bci == frame.bci());
         (is_same && found.last()?.method() == self.method).then(|| (by_pc, found.into()))
-    }
-
-    /// The PcDesc that is right at a place; `None` if that cannot be decided.
-    fn right(&self, site: Site, loops: Option<&Loops>) -> Option<usize> {
-        let charged_end = site.charged_end();
-        let mut index = local(self, charged_end)?;
-        if let Some(loops) = loops.filter(|_| !self.is_safepoint(index, charged_end)) {
-            index = loops.correct(charged_end, index);
-        }
-        Some(index)
-    }
-
-    /// True if the run before or after that of a PcDesc has other methods.
-    fn neighbour_differs(&self, index: usize) -> bool {
-        let own = self.point(index);
-        let neighbours = [index.checked_sub(1), index.checked_add(1)].into_iter().flatten();
-        let mut others = neighbours.filter_map(|neighbour| self.point(neighbour));
-        others.any(|other| own.as_ref().is_none_or(|own| !other.has_methods_of(own)))
     }
 
     /// What a PcDesc describes, innermost first.
@@ -242,6 +253,13 @@ impl Compiled<'_> {
             (!frame.method().is_none()).then_some(frame)
         };
         self.scope(index)?.into_iter().map(frame).collect()
+    }
+
+    /// The bytecode of a method.
+    fn code_of(&mut self, method: usize) -> Option<Code> {
+        let raw = self.info.raw(method, 0);
+        let id = raw.map_or(MethodId::NONE, |raw| MethodId(raw.method));
+        if id.is_none() { None } else { (self.bytecode)(id) }
     }
 
     fn desc(&self, index: usize) -> Option<PcDesc> {
@@ -290,10 +308,16 @@ impl Nmethod for Compiled<'_> {
         self.repeated.iter().find(|(repeated, _)| Some(*repeated) == scope).map_or(1, |(_, runs)| *runs)
     }
 
+    fn has_reliable_notes(&self) -> bool {
+        self.is_reliable
+    }
+
     fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>> {
-        let raw = self.info.raw(method, 0);
-        let id = raw.map_or(MethodId::NONE, |raw| MethodId(raw.method));
-        if id.is_none() { None } else { (self.loops)(id) }
+        Some(self.code_of(method)?.loops())
+    }
+
+    fn is_invoke(&mut self, inlined: Inlined) -> Option<bool> {
+        Some(self.code_of(inlined.method)?.is_invoke(inlined.bci))
     }
 
     fn is_last_call(&self, target: usize) -> bool {
