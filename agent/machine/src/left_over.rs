@@ -229,11 +229,17 @@ mod tests {
     #[test]
     fn safepoints_are_never_left_over() {
         let (mut method, _) = interleaved(LENGTH);
-        method.add(&[INC]);
-        let safepoint = method.safepoint(CALL);
+        let mut call = || {
+            method.add(&[INC]);
+            let safepoint = method.safepoint(CALL);
+            method.add(&[INC]);
+            method.describe(WORK);
+            safepoint
+        };
+        let safepoints: Vec<usize> = (0..REPEATED).map(|_| call()).collect();
         method.finish();
         let left_over = LeftOver::find(&mut method);
-        assert!(left_over.kept.contains(&safepoint));
+        assert!(safepoints.iter().all(|safepoint| left_over.kept.contains(safepoint)));
         assert_eq!(left_over.kept.len(), method.count() - REPEATED);
         let described = Described::new(&mut method, &left_over);
         for index in 0..described.count() {
