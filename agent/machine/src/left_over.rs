@@ -7,10 +7,19 @@
 //! Such a state is that of an invoke, it stands in several places, and the inlined method has states of its own. A call that is an
 //! intrinsic has no such states, and its instructions are rightly described.
 
+use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
 use crate::certainty::REPEATED;
 use crate::nmethod::{DebugPoint, Inlined, Nmethod};
+
+/// What a repeated state says of its instructions.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Right,
+    Doubtful,
+    LeftOver,
+}
 
 /// Which states of a compiled method are left over. It holds while the code is there.
 #[derive(Debug, Default)]
@@ -30,32 +39,32 @@ impl LeftOver {
         }
         let is_repeated = |index: &usize| nmethod.repetitions(*index) >= REPEATED;
         let repeated: Vec<usize> = all.clone().filter(is_repeated).collect();
-        let mut doubtful = Vec::new();
-        let mut left_over = Vec::new();
-        let inlined: Vec<DebugPoint> = if repeated.is_empty() {
-            Vec::new()
-        } else {
-            all.clone().filter_map(|index| nmethod.point(index)).collect()
-        };
-        // The same state again and again.
-        let mut last: Option<(Vec<Inlined>, bool, bool)> = None;
+        let (mut doubtful, mut left_over) = (Vec::new(), Vec::new());
+        let mut points: Option<Vec<DebugPoint>> = None;
+        // What was found out of a state, which comes again and again.
+        let mut states: HashMap<Vec<Inlined>, State> = HashMap::new();
         for index in repeated {
             let Some(point) = nmethod.point(index).filter(|point| !point.at_safepoint) else { continue };
-            let known = last.take().filter(|(chain, ..)| *chain == point.chain);
-            let (chain, may_be_call, is_inlined) = known.unwrap_or_else(|| {
-                let may_be_call = nmethod.is_invoke(point.chain[0]).unwrap_or(true);
-                let is_beneath = |other: &DebugPoint| {
-                    other.chain.len() > point.chain.len() && other.chain.ends_with(&point.chain)
+            let state = states.get(&point.chain).copied().unwrap_or_else(|| {
+                let state = if nmethod.is_invoke(point.chain[0]).unwrap_or(true) {
+                    let points = points.get_or_insert_with(|| {
+                        all.clone().filter_map(|index| nmethod.point(index)).collect()
+                    });
+                    let depth = point.chain.len();
+                    let is_inlined =
+                        |it: &DebugPoint| it.chain.len() > depth && it.chain.ends_with(&point.chain);
+                    if points.iter().any(is_inlined) { State::LeftOver } else { State::Doubtful }
+                } else {
+                    State::Right
                 };
-                let is_inlined = may_be_call && inlined.iter().any(is_beneath);
-                (point.chain, may_be_call, is_inlined)
+                states.insert(point.chain, state);
+                state
             });
-            if is_inlined {
-                left_over.push(index);
-            } else if may_be_call {
-                doubtful.push(index);
+            match state {
+                State::Right => {}
+                State::Doubtful => doubtful.push(index),
+                State::LeftOver => left_over.push(index),
             }
-            last = Some((chain, may_be_call, is_inlined));
         }
         let kept = all.filter(|index| left_over.binary_search(index).is_err());
         Self { kept: kept.collect(), doubtful: doubtful.into() }
