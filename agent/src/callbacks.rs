@@ -12,7 +12,7 @@ use vouch_sample::MethodId;
 use crate::agent::{Agent, agent};
 use crate::clock;
 use crate::compiled;
-use crate::events::{self, ROWS, monitor, park};
+use crate::events::{self, ROWS, exception, monitor, park};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told, inlined};
 use crate::fault::guard;
 use crate::hotspot::continuations::STUBS;
@@ -145,7 +145,8 @@ unsafe extern "C" fn native_method_bind(
         hook::install_if_new();
         let Some(hotspot) = agent().map(|agent| &agent.hotspot) else { return };
         let ours = hotspot.set_native_thread_name.and_then(|set_name| rename::on_bind(address, set_name));
-        if let Some(ours) = ours.or_else(|| park::on_bind(address, hotspot.park?)) {
+        let ours = ours.or_else(|| park::on_bind(address, hotspot.park?));
+        if let Some(ours) = ours.or_else(|| exception::on_bind(address)) {
             // SAFETY: the JVM passes the place where it reads the address to bind.
             unsafe { new_address.write(ours) };
         }

@@ -13,6 +13,7 @@ mod allocation;
 pub mod blocker;
 mod code;
 mod collection;
+pub mod exception;
 pub mod heap;
 pub mod life;
 pub mod monitor;
@@ -25,7 +26,7 @@ use std::collections::BTreeMap;
 
 use jni::JNIEnv;
 use vouch_recording::kinds::{EVENTS, EventKind};
-use vouch_report::EventReport;
+use vouch_report::{EventReport, grouped};
 
 use crate::facade::Jvmti;
 use crate::governor;
@@ -57,7 +58,7 @@ pub static ROWS: Rows = &[
     &park::PARK,
     &park::STILL_PARKS,
     &allocation::ALLOCATION,
-    &code::EXCEPTION,
+    &exception::EXCEPTION,
     &code::CLASS,
     &code::COMPILATION,
     &life::GIVEN_UP,
@@ -173,6 +174,21 @@ pub fn end(jvmti: Jvmti) {
 pub fn report(chosen: Chosen) -> BTreeMap<String, EventReport> {
     let told = |row: &Row| Some((row.kind?.word.to_owned(), row.counts.report()));
     rows(chosen).filter_map(told).collect()
+}
+
+/// A sentence where the timeline lacks events so that recording them stays cheap.
+pub fn left_out(chosen: Chosen) -> Option<String> {
+    let report = report(chosen).into_iter().filter(|(_, events)| events.left_out > 0);
+    let kinds = report.map(|(word, EventReport { count, left_out, .. })| {
+        format!("{} of {} of events={word}", grouped(left_out), grouped(count))
+    });
+    let kinds: Vec<String> = kinds.collect();
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "the timeline lacks {}, to keep recording cheap (docs/events.md); all are counted",
+            kinds.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]

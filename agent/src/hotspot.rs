@@ -18,7 +18,7 @@ pub mod vmstructs;
 use std::ffi::{CStr, CString, c_void};
 use std::mem::transmute;
 
-use jni_sys::{JNIEnv, JavaVM, jboolean, jlong, jobject, jstring};
+use jni_sys::{JNIEnv, JavaVM, jboolean, jint, jlong, jobject, jstring};
 use vouch_walk::asgct::{Asgct, AsyncGetCallTrace};
 
 /// `Thread.setNativeName`, as the JVM exports it.
@@ -26,6 +26,9 @@ pub type SetNativeThreadName = unsafe extern "C" fn(*mut JNIEnv, jobject, jstrin
 
 /// `Unsafe.park(boolean, long)`, as the JVM has it.
 pub type Park = unsafe extern "C" fn(*mut JNIEnv, jobject, jboolean, jlong);
+
+/// `Throwable.fillInStackTrace(int)`, as the JDK's library for `java.base` exports it.
+pub type FillInStackTrace = unsafe extern "C" fn(*mut JNIEnv, jobject, jint) -> jobject;
 
 /// What the agent uses of HotSpot.
 #[derive(Debug, Clone)]
@@ -112,6 +115,13 @@ impl Library {
         let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
         (!address.is_null()).then_some(address)
     }
+}
+
+/// `Throwable.fillInStackTrace(int)` in the library that `inside` lies in.
+pub fn fill_in_stack_trace(inside: *const c_void) -> Option<FillInStackTrace> {
+    let found = Library::around(inside)?.symbol(c"Java_java_lang_Throwable_fillInStackTrace")?;
+    // SAFETY: by its name it is a native method of this signature, by JNI's rules.
+    Some(unsafe { transmute::<*mut c_void, FillInStackTrace>(found) })
 }
 
 /// Keeps the agent's own library loaded for good: threads of the program run through its functions.

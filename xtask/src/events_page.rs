@@ -49,8 +49,9 @@ included, with `jit` one of the compiled code that there is.
     java -agentpath:/path/to/libvouch.so=out=app.json.gz,events=default+alloc -jar app.jar
 
 All events of a kind that the JVM tells are counted, in the report's `events`: how many, how long they took together, the longest. Of a kind that comes
-often a part is shown, what took 50 ms and more before the rest, 100,000 in all; allocations get rarer instead, and each stands for more. The report has
-both `count` and `shown`; what found no room, so many came at once, is told in `engine_notes`. With `threads=` the events of other threads are
+often a part is shown, what took 50 ms and more before the rest: so many in a second as each kind has below, until their stacks have taken 50 ms of CPU time in that second,
+and 100,000 in all. The report has `count`, `shown` and what was `left_out` so; a note says it, too, and that events found no room, where too many came at once. Allocations get
+rarer instead, and each stands for more. With `threads=` the events of other threads are
 counted, and not shown. Folded stacks have none of it.
 
 The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from

@@ -194,7 +194,7 @@ pub static ALLOCATION: EventKind = EventKind {
     cost: "A stack each 512 KiB.",
 };
 
-/// An exception was thrown.
+/// An exception was made.
 pub static EXCEPTION: EventKind = EventKind {
     word: "exception",
     by_default: false,
@@ -205,19 +205,15 @@ pub static EXCEPTION: EventKind = EventKind {
     mark: MarkKind {
         key: "exception",
         label: "Exception",
-        description: "An exception was thrown.",
+        description: "An exception was made, with its stack trace: nearly always to be thrown at once.",
         category: Category::Other,
-        figures: &[
-            Figure::text("class", "Class"),
-            Figure { key: "caught", label: "Somebody catches it", unit: Unit::Count },
-        ],
+        figures: &[Figure::text("class", "Class")],
     },
-    source: "JVMTI Exception",
-    lacks: "What it says. One that the JVM's own code catches is told as caught by nobody. Where compiled code throws and catches within \
-            itself it may not tell.",
-    cost: "Compiled code throws slowly, by way of the JVM, for as long as that lives: a program that does nothing but throw throws \
-           thirty times less in a second, and the deeper its stack, the dearer; up to a tenth of its samples meet the JVM at that, and find no \
-           stack. A JVM that runs already refuses it.",
+    source: "the native method Throwable.fillInStackTrace, which is bound to a function of the agent's as the JVM starts",
+    lacks: "What it says; whether it is thrown, how often, and who catches it. Not seen: exceptions without a stack trace (such as those \
+            that compiled code throws again and again, -XX:+OmitStackTraceInFastThrow) and StackOverflowError, whose trace the JVM \
+            fills in itself.",
+    cost: "Some 80 ns for each exception, and a stack for what is shown: the table in docs/cost.md. A JVM that runs already refuses it.",
 };
 
 /// A class was made ready.

@@ -348,6 +348,9 @@ pub struct EventReport {
     /// All of them, and those of them that a timeline shows: what was over at once is not, nor what came too often.
     pub count: u64,
     pub shown: u64,
+    /// Those that a timeline does not show since too many came, or their stacks took too long.
+    #[serde(default)]
+    pub left_out: u64,
     /// How long all of them took, and the longest.
     pub took_ms: f64,
     pub longest_ms: f64,

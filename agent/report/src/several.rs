@@ -193,9 +193,10 @@ impl Add for EdgeReport {
 }
 
 impl Add for EventReport {
-    fn add(&mut self, Self { count, shown, took_ms, longest_ms }: Self) {
+    fn add(&mut self, Self { count, shown, left_out, took_ms, longest_ms }: Self) {
         self.count.add(count);
         self.shown.add(shown);
+        self.left_out.add(left_out);
         self.took_ms.add(took_ms);
         self.longest_ms = self.longest_ms.max(longest_ms);
     }

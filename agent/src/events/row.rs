@@ -12,10 +12,14 @@ use vouch_sample::{Event, Frame, MethodId, VALUES, values};
 use vouch_signal::event::{More, publish};
 
 use super::place;
+use crate::clock;
 use crate::facade::Told;
 
 /// So many of a kind are shown in all: a recording is to fit into memory, and into a browser.
 const MOST: u64 = 100_000;
+
+/// Threads spend at most so much CPU time in a second on the stacks of a kind, all together: a stack of 2,000 frames takes a millisecond.
+const MOST_NS: u64 = 50_000_000;
 
 /// Where none is left out so many are to come in a second, however many there are already.
 const FEWEST: u64 = 8;
@@ -36,6 +40,8 @@ pub enum Brings {
     Method,
     /// The same, where the Java library's frames are on top of the stack.
     Program,
+    /// Its thread's stack with the constructors of a throwable on top, and the throwable's class as a text.
+    Constructors,
 }
 
 /// A kind of events.
@@ -120,7 +126,13 @@ impl Row {
         let (tid, serial) = place::own();
         let event = Event { kind: self.number(), began, ended, tid, serial, values };
         let publish = |frames: &[Frame]| publish(&event, More { frames, text });
-        if with_stack { place::with_stack(publish) } else { publish(&[]) }
+        if !with_stack {
+            return publish(&[]);
+        }
+        let before = clock::own_cpu();
+        let has_room = place::with_stack(publish);
+        self.counts.pay(clock::own_cpu().saturating_sub(before));
+        has_room
     }
 
     /// It happened to a method.
@@ -146,7 +158,7 @@ impl Row {
 
     fn admits(&self, took: u64, ended: u64, most_in_a_second: u64) -> bool {
         let times = if took >= LONG_NS { TIMES } else { 1 };
-        self.counts.admits(ended, most_in_a_second * times)
+        self.counts.admits(ended, most_in_a_second * times, MOST_NS * times)
     }
 
     /// By which an event says that it is one of these.
@@ -173,14 +185,18 @@ pub struct Counts {
     longest_ns: AtomicU64,
     admitted: AtomicU64,
     shown: AtomicU64,
+    left_out: AtomicU64,
     second: AtomicU64,
     in_second: AtomicU64,
+    ns_in_second: AtomicU64,
 }
 
 impl Counts {
     const fn new() -> Self {
-        let [all, took_ns, longest_ns, admitted, shown, second, in_second] = [const { AtomicU64::new(0) }; 7];
-        Self { wanted: AtomicBool::new(false), all, took_ns, longest_ns, admitted, shown, second, in_second }
+        let [all, took_ns, longest_ns, admitted, shown, left_out, second, in_second, ns_in_second] =
+            [const { AtomicU64::new(0) }; 9];
+        let wanted = AtomicBool::new(false);
+        Self { wanted, all, took_ns, longest_ns, admitted, shown, left_out, second, in_second, ns_in_second }
     }
 
     /// Whether they are recorded.
@@ -195,8 +211,19 @@ impl Counts {
 
     /// A recording begins.
     pub fn begin(&self) {
-        let Self { wanted: _, all, took_ns, longest_ns, admitted, shown, second, in_second } = self;
-        for count in [all, took_ns, longest_ns, admitted, shown, second, in_second] {
+        let Self {
+            wanted: _,
+            all,
+            took_ns,
+            longest_ns,
+            admitted,
+            shown,
+            left_out,
+            second,
+            in_second,
+            ns_in_second,
+        } = self;
+        for count in [all, took_ns, longest_ns, admitted, shown, left_out, second, in_second, ns_in_second] {
             count.store(0, Relaxed);
         }
     }
@@ -213,15 +240,26 @@ impl Counts {
         const SECOND: u64 = 1_000_000_000;
         // Threads come here a little out of order.
         let begins = self.second.fetch_max(now / SECOND, Relaxed) < now / SECOND;
-        let last = begins.then(|| self.in_second.swap(0, Relaxed));
+        let last = begins.then(|| {
+            self.ns_in_second.store(0, Relaxed);
+            self.in_second.swap(0, Relaxed)
+        });
         (self.in_second.fetch_add(1, Relaxed) + 1, last)
     }
 
     /// Whether one more is to be shown.
-    fn admits(&self, now: u64, most_in_a_second: u64) -> bool {
-        let admitted = self.place(now).0 <= most_in_a_second && self.admitted.load(Relaxed) < MOST;
+    fn admits(&self, now: u64, most_in_a_second: u64, most_ns_in_a_second: u64) -> bool {
+        let admitted = self.place(now).0 <= most_in_a_second
+            && self.ns_in_second.load(Relaxed) < most_ns_in_a_second
+            && self.admitted.load(Relaxed) < MOST;
         self.admitted.fetch_add(admitted.into(), Relaxed);
+        self.left_out.fetch_add((!admitted).into(), Relaxed);
         admitted
+    }
+
+    /// The stack of one took so much CPU time.
+    fn pay(&self, ns: u64) {
+        self.ns_in_second.fetch_add(ns, Relaxed);
     }
 
     /// Admits one whatever the budget; and says whether there should be fewer of them from here on, or more.
@@ -248,6 +286,7 @@ impl Counts {
         EventReport {
             count: self.all.load(Relaxed),
             shown: self.shown.load(Relaxed),
+            left_out: self.left_out.load(Relaxed),
             took_ms: millis(&self.took_ns),
             longest_ms: millis(&self.longest_ns),
         }
@@ -276,19 +315,25 @@ mod tests {
         let mut shown = 0;
         for place in 0..1_000 {
             counts.add(place * 1_000);
-            shown += u64::from(counts.admits(7 * second + place, 200));
+            shown += u64::from(counts.admits(7 * second + place, 200, MOST_NS));
         }
         assert_eq!(shown, 200);
-        assert!(counts.admits(8 * second, 200), "the next second has room again");
-        let fewer = (0..1_000).filter(|_| counts.pace(9 * second, 200) == Pace::Fewer).count();
+        assert_eq!(counts.report().left_out, 800);
+        assert!(counts.admits(8 * second, 200, MOST_NS), "the next second has room again");
+        counts.pay(MOST_NS);
+        assert!(!counts.admits(8 * second, 200, MOST_NS), "its stacks took too long");
+        assert!(counts.admits(8 * second, 200, 5 * MOST_NS), "what matters more has more time");
+        assert!(counts.admits(9 * second, 200, MOST_NS), "so has the next second");
+        assert_eq!(counts.report().left_out, 801);
+        let fewer = (0..1_000).filter(|_| counts.pace(19 * second, 200) == Pace::Fewer).count();
         assert_eq!(fewer, 5, "once for each budget");
-        let paces = [10, 10, 11, 11].map(|at| counts.pace(at * second, 200));
+        let paces = [20, 20, 21, 21].map(|at| counts.pace(at * second, 200));
         assert_eq!(paces, [Pace::Same, Pace::Same, Pace::More(50), Pace::Same], "after a second with two");
         // After a first fifty thousand half as many are to come.
         let fewer =
-            |counts: &Counts| (0..1_000).filter(|_| counts.pace(20 * second, 200) == Pace::Fewer).count();
+            |counts: &Counts| (0..1_000).filter(|_| counts.pace(30 * second, 200) == Pace::Fewer).count();
         for _ in 0..50_000 {
-            counts.pace(19 * second, 200);
+            counts.pace(29 * second, 200);
         }
         assert_eq!(fewer(&counts), 10);
         let report = counts.report();

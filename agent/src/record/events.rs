@@ -105,6 +105,10 @@ impl Recorder {
             (Some(_), Brings::Program) => {
                 (text, self.stack_of(&event, below_library(&frames, event.ended, jvm), jvm))
             }
+            (Some(_), Brings::Constructors) => {
+                let below = below_constructors(&frames, &text, event.ended, jvm);
+                (text, self.stack_of(&event, below, jvm))
+            }
             _ => (text, self.stack_of(&event, &frames, jvm)),
         };
         self.keep(row, &event, &text, stack);
@@ -184,6 +188,22 @@ fn below_library<'f>(frames: &'f [Frame], time: u64, jvm: &mut dyn Jvm) -> &'f [
     &frames[own..]
 }
 
+/// The frames of a stack without those that construct the throwable on top of it: the JVM leaves the same frames out of the throwable's
+/// own stack trace. A constructor of another class stays.
+fn below_constructors<'f>(frames: &'f [Frame], class: &str, time: u64, jvm: &mut dyn Jvm) -> &'f [Frame] {
+    const FILLS: &str = ".fillInStackTrace";
+    const CONSTRUCTS: &str = ".<init>";
+    let mut names = frames.iter().map(|frame| name_of(*frame, time, jvm)).peekable();
+    let mut outside = 0;
+    while names.next_if(|name| name.ends_with(FILLS)).is_some() {
+        outside += 1;
+    }
+    let constructors = names.take_while(|name| name.ends_with(CONSTRUCTS));
+    let own = constructors.enumerate().filter(|(_, name)| name.strip_suffix(CONSTRUCTS) == Some(class));
+    outside += own.last().map_or(0, |(at, _)| at + 1);
+    &frames[outside..]
+}
+
 /// The values of an event, its texts in their places.
 fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u64; VALUES] {
     let mut values = event.values;
@@ -192,7 +212,7 @@ fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u
         if figure.unit == Unit::Text {
             let text = match row.brings {
                 Brings::Program | Brings::Texts => taken(&mut left, *value),
-                Brings::Stack | Brings::Method => text,
+                Brings::Stack | Brings::Method | Brings::Constructors => text,
             };
             *value =
                 Mark::of_text(Some(text).filter(|text| !text.is_empty()).map(|text| recording.string(text)));

@@ -258,6 +258,7 @@ fn notes(session: &Session, (now, program_cpu): (&Moment, f64), governor: Vec<St
     }
     notes.extend(crate::guard::unguarded());
     notes.extend(session.untold.clone());
+    notes.extend(events::left_out(session.told));
     notes.extend(published::unread());
     let lost = session.rig.events_lost() + session.recorder.events_lost();
     if lost > 0 {

@@ -54,7 +54,7 @@ fn the_keys_are_those_that_tools_read() {
     let classes = ["initialized", "initializing_ms", "linking_ms", "loaded", "loading_ms"];
     assert_eq!(keys(&report["classes"]), classes);
     assert_eq!(keys(&report["compilers"]), ["compiled", "failed", "took_ms"]);
-    assert_eq!(keys(&report["events"]["gc"]), ["count", "longest_ms", "shown", "took_ms"]);
+    assert_eq!(keys(&report["events"]["gc"]), ["count", "left_out", "longest_ms", "shown", "took_ms"]);
     assert_eq!(keys(&report["contexts"]), ["kinds", "left_out", "met", "with_ms", "without_ms"]);
     assert_eq!(keys(&report["rate"]), ["asked_hz", "reached_hz", "unit"]);
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");

@@ -13,7 +13,8 @@ use crate::common::{START_NS, proven_report, report, run, sample, stack};
 fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
     let mut report = report();
     report.run.wall_ms = 1_000.0;
-    let events = |count, took_ms, longest_ms| EventReport { count, shown: count, took_ms, longest_ms };
+    let events =
+        |count, took_ms, longest_ms| EventReport { count, shown: count, left_out: 0, took_ms, longest_ms };
     report.run.events =
         [("gc".to_owned(), events(4, 9.9, 5.0)), ("monitor".to_owned(), events(7, 3.0, 2.0))].into();
     assert!(!report.summary(Files::default()).contains("meanwhile"), "a hundredth is nothing to speak of");

@@ -7,6 +7,7 @@ use vouch_signal::event::{self, More};
 use vouch_signal::slots::Wait;
 
 use super::bench::{Bench, MAIN, STORE, TID, WRITE};
+use crate::events::exception::EXCEPTION;
 use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
 use crate::jvm::Wanted;
 use crate::markers::{Kind, markers};
@@ -136,6 +137,44 @@ fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
     assert_eq!(texts(2), [None; 3]);
     assert_eq!(functions(recording, marks[0].stack), ["shop.Main.store", "shop.Main.main"]);
     assert_eq!([marks[1].stack, marks[2].stack], [None, None]);
+}
+
+#[test]
+fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
+    const FILLS: usize = 91;
+    const THROWABLE: usize = 92;
+    const OOPS: usize = 93;
+    const CART: usize = 94;
+    let mut bench = bench(ROWS);
+    for (method, class, name) in [
+        (FILLS, "java/lang/Throwable", "fillInStackTrace"),
+        (THROWABLE, "java/lang/Throwable", "<init>"),
+        (OOPS, "shop/Oops", "<init>"),
+        (CART, "shop/Cart", "<init>"),
+    ] {
+        bench.jvm.tell(method, 0, class, name, &[]);
+    }
+    let stacks: [&[usize]; 4] = [
+        &[FILLS, FILLS, THROWABLE, OOPS, OOPS, STORE, MAIN],
+        &[FILLS, FILLS, STORE, MAIN],
+        &[FILLS, FILLS, THROWABLE, OOPS, CART],
+        &[FILLS, THROWABLE, OOPS],
+    ];
+    for methods in stacks {
+        let frames: Vec<_> = methods.iter().map(|method| Frame::of(MethodId(*method), 0)).collect();
+        let event = Event { kind: EXCEPTION.number(), values: values([0]), ..nap(&bench) };
+        publish(&bench, &event, More { frames: &frames, text: "shop.Oops" });
+    }
+    drain(&mut bench);
+    let recording = &bench.recorder.recording;
+    let marks = recording.threads()[0].marks();
+    let class = |mark: &Mark| Mark::text_of(mark.values[0]).map(|text| recording.strings().get(text));
+    assert!(marks.iter().all(|mark| class(mark) == Some("shop.Oops")));
+    let shown: Vec<_> = marks.iter().map(|mark| functions(recording, mark.stack)).collect();
+    assert_eq!(shown[0], ["shop.Main.store", "shop.Main.main"]);
+    assert_eq!(shown[1], ["shop.Main.store", "shop.Main.main"], "a trace that the program fills in anew");
+    assert_eq!(shown[2][0], "shop.Cart.<init>", "a constructor that makes the exception");
+    assert_eq!(marks[3].stack, None);
 }
 
 #[test]

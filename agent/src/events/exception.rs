@@ -1,0 +1,62 @@
+//! Exceptions, as they are made: the native method that fills in a throwable's stack trace is bound to a function here when the JVM starts.
+//!
+//! JVMTI's Exception event would report where each is thrown and caught. But the capability for it alone, with the event off, makes
+//! compiled code throw fifteen to fifty times slower until the JVM ends, and no JVM takes the capability back.
+
+use std::ffi::c_void;
+
+use jni_sys::{jint, jobject};
+use once_cell::sync::OnceCell;
+use vouch_recording::kinds;
+
+use super::place;
+use super::row::{Brings, Row};
+use crate::clock;
+use crate::fault::guard;
+use crate::hotspot::{self, FillInStackTrace};
+use crate::own_thread;
+
+/// The JDK's own function. Set once the method has been bound to ours.
+static ORIGINAL: OnceCell<FillInStackTrace> = OnceCell::new();
+
+pub static EXCEPTION: Row =
+    Row { brings: Brings::Constructors, can: is_bound, ..Row::of(&kinds::EXCEPTION, &[]) };
+
+/// If the native method that is being bound is the one, says what to bind in its place.
+pub fn on_bind(bound: *mut c_void) -> Option<*mut c_void> {
+    // A second binding of the same method finds the same function.
+    let _ = ORIGINAL.get_or_try_init(|| hotspot::fill_in_stack_trace(bound).ok_or(()));
+    let original = ORIGINAL.get()?;
+    std::ptr::eq(bound, *original as *const c_void).then_some(fill_in as *const () as *mut c_void)
+}
+
+/// Whether exceptions come here. An agent that is attached came too late for that.
+fn is_bound() -> bool {
+    ORIGINAL.get().is_some()
+}
+
+/// `Throwable.fillInStackTrace(int)`: the JDK's own work comes first, whatever becomes of ours.
+unsafe extern "C" fn fill_in(env: *mut jni_sys::JNIEnv, throwable: jobject, unused: jint) -> jobject {
+    let Some(original) = ORIGINAL.get() else { return throwable };
+    // SAFETY: the JVM's own arguments, passed on.
+    let filled = unsafe { original(env, throwable, unused) };
+    if EXCEPTION.counts.wanted() {
+        // SAFETY: the JVM calls a native method with its thread's JNIEnv and a valid reference.
+        guard((), || unsafe { made(env, throwable) });
+    }
+    filled
+}
+
+/// # Safety
+/// `env` must be the calling thread's, and `throwable` a reference that is valid there.
+unsafe fn made(env: *mut jni_sys::JNIEnv, throwable: jobject) {
+    if own_thread::is_calling() {
+        return;
+    }
+    let now = clock::monotonic();
+    if EXCEPTION.counted(now, now) {
+        // SAFETY: by the caller's promise.
+        let class = unsafe { place::class_of(env, throwable) };
+        EXCEPTION.happened_here(now, now, [], &class);
+    }
+}
