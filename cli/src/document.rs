@@ -7,12 +7,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::error::Category;
 use vouch_document::Part;
+
+use crate::unpack::gunzip;
 
 /// What gzip's files begin with.
 pub const GZIP: u8 = 0x1f;
@@ -110,7 +111,7 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Res
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
     let (bytes, first) = open(file).map_err(unreadable)?;
     let packed = first == Some(GZIP);
-    let document = if packed { parse(BufReader::new(MultiGzDecoder::new(bytes))) } else { parse(bytes) };
+    let document = if packed { parse(gunzip(bytes)) } else { parse(bytes) };
     let document = document.map_err(|error| match error.classify() {
         Category::Io if packed && is_damage(&error) => {
             format!("{name} is a damaged gzip file, cut short perhaps: {error}")

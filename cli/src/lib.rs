@@ -41,6 +41,7 @@ mod say;
 mod tally;
 mod terminal;
 mod top;
+mod unpack;
 mod view;
 
 use std::io::{self, Write};

@@ -3,14 +3,14 @@
 //! What such a file is its bytes decide. It must never be taken for a recording with places, or read beyond a bound.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
 use vouch_audit::{Audit, Progress, Whose, Word};
 
 use crate::document::{self, GZIP};
 use crate::profile::Profile;
+use crate::unpack::gunzip;
 
 /// What pprof's files begin with: the first of their fields, which has a length.
 const PPROF: u8 = 0x0a;
@@ -118,11 +118,7 @@ fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
 /// A file's bytes, unpacked if they are packed.
 fn open(file: &Path) -> Result<Box<dyn BufRead>, String> {
     let (bytes, first) = document::open(file).map_err(|error| unreadable(file, &error))?;
-    Ok(if first == Some(GZIP) {
-        Box::new(BufReader::new(MultiGzDecoder::new(bytes)))
-    } else {
-        Box::new(bytes)
-    })
+    Ok(if first == Some(GZIP) { Box::new(gunzip(bytes)) } else { Box::new(bytes) })
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> String {

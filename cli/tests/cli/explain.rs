@@ -120,6 +120,8 @@ fn what_is_no_report_is_told_apart() {
     let kind = report(1).to_string().replace("other_callee", "no_such_kind");
     assert!(told("kind.json", kind.as_bytes()).contains("no kind \"no_such_kind\""));
     assert!(refused(&explain(&PathBuf::from("nowhere.json"), None)).contains("cannot be read"));
+    let bomb = told("bomb.gz", &gzip(&vec![b' '; 80 << 20]));
+    assert!(bomb.contains("200 times its size") && bomb.contains("gunzip"), "{bomb}");
     let missing = refused(&explain(&file("three.json", report(3).to_string().as_bytes()), Some("4")));
     assert!(missing.contains("between 1 and 3"), "{missing}");
 }
