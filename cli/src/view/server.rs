@@ -7,17 +7,19 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// A head is no longer, and comes within so long.
 const HEAD: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
-/// At a time; a browser has six.
+/// At a time; a browser has six. Another one takes the slot of the connection that has been silent for the longest.
 const CONNECTIONS: usize = 64;
+/// Open connections, and closed ones that have not ended yet.
+const MAX_CLOSING: usize = 4 * CONNECTIONS;
 /// Where a connection cannot be had, as when descriptors run out.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -73,24 +75,33 @@ pub fn serve(
     let (answer, busy) = (Arc::new(answer), Arc::new(AtomicUsize::new(0)));
     let (given, last) = channel();
     let connections = Arc::clone(&busy);
+    let silent = Arc::new(Silent::default());
     thread::spawn(move || {
         loop {
             let Ok((stream, _)) = listener.accept() else {
                 thread::sleep(PAUSE);
                 continue;
             };
-            if connections.load(Ordering::Relaxed) >= CONNECTIONS {
+            let open = connections.load(Ordering::Relaxed);
+            if open >= CONNECTIONS && (open >= MAX_CLOSING || !silent.close_oldest()) {
                 continue;
             }
             let one = One::of(&connections);
+            let stream = Arc::new(stream);
+            silent.enter(&stream);
             let (answer, given) = (Arc::clone(&answer), given.clone());
-            // Where there is no thread to be had the connection is closed.
-            let _ = thread::Builder::new().spawn(move || {
-                if one_request(stream, &*answer).is_ok_and(|status| status == 200) {
+            let (own_stream, own_silent) = (Arc::clone(&stream), Arc::clone(&silent));
+            let spawned = thread::Builder::new().spawn(move || {
+                if one_request(&own_stream, &own_silent, &*answer).is_ok_and(|status| status == 200) {
                     let _ = given.send(());
                 }
+                own_silent.leave(&own_stream);
                 drop(one);
             });
+            if spawned.is_err() {
+                // Without a thread the connection is closed.
+                silent.leave(&stream);
+            }
         }
     });
     let mut since = Instant::now();
@@ -120,22 +131,57 @@ impl Drop for One {
     }
 }
 
-/// Reads a request and answers it; with what status.
-fn one_request(mut stream: TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Result<u16> {
+/// The connections that the server reads from, the oldest first: any of them may never send what it should.
+#[derive(Default)]
+struct Silent(Mutex<Vec<Arc<TcpStream>>>);
+
+impl Silent {
+    /// From here on the connection may be closed for another one.
+    fn enter(&self, stream: &Arc<TcpStream>) {
+        self.all().push(Arc::clone(stream));
+    }
+
+    fn leave(&self, stream: &Arc<TcpStream>) {
+        self.all().retain(|one| !Arc::ptr_eq(one, stream));
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<TcpStream>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the oldest, which then ends; false if there is none.
+    fn close_oldest(&self) -> bool {
+        let mut all = self.all();
+        if all.is_empty() {
+            return false;
+        }
+        // It may be closed already.
+        let _ = all.remove(0).shutdown(Shutdown::Both);
+        true
+    }
+}
+
+/// Reads a request and answers it; with what status. Only while it is being answered the connection is not silent.
+fn one_request(
+    stream: &Arc<TcpStream>,
+    silent: &Silent,
+    answer: &dyn Fn(&Asked) -> Answer,
+) -> io::Result<u16> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let Some(asked) = head(&mut stream)? else {
-        write(&mut stream, Answer::nothing(400), false)?;
-        return Ok(400);
-    };
-    let answer = answer(&asked);
+    let asked = head(stream)?;
+    silent.leave(stream);
+    let is_head = asked.as_ref().is_some_and(|asked| asked.method == "HEAD");
+    let answer = asked.map_or_else(|| Answer::nothing(400), |asked| answer(&asked));
     let status = answer.status;
-    write(&mut stream, answer, asked.method == "HEAD")?;
+    write(stream, answer, is_head)?;
+    silent.enter(stream);
+    end(stream)?;
     Ok(status)
 }
 
 /// `None`: it is no request that this server knows.
-fn head(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
+fn head(mut stream: &TcpStream) -> io::Result<Option<Asked>> {
     let begun = Instant::now();
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
@@ -170,7 +216,7 @@ fn head(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
     Ok(None)
 }
 
-fn write(stream: &mut TcpStream, mut answer: Answer, head_alone: bool) -> io::Result<()> {
+fn write(mut stream: &TcpStream, mut answer: Answer, head_alone: bool) -> io::Result<()> {
     write!(
         stream,
         "HTTP/1.1 {} -\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
@@ -178,10 +224,14 @@ fn write(stream: &mut TcpStream, mut answer: Answer, head_alone: bool) -> io::Re
         answer.status, answer.length, answer.headers
     )?;
     if !head_alone {
-        io::copy(&mut answer.body, stream)?;
+        io::copy(&mut answer.body, &mut stream)?;
     }
-    stream.flush()?;
-    // What is closed while something was sent to it that nobody has read is cut off: so it is read, as much as a head may have.
+    stream.flush()
+}
+
+/// Closes a connection that was answered. What is closed while something was sent to it that nobody has read is cut off: so it is read, as
+/// much as a head may have.
+fn end(stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(PAUSE))?;
     let _ = io::copy(&mut stream.take(HEAD as u64), &mut io::sink());

@@ -216,6 +216,26 @@ fn a_stranger_can_neither_end_it_nor_hold_it_up() {
 }
 
 #[test]
+fn many_silent_connections_do_not_shut_anybody_out() {
+    let serving = serve(&profile("silent"), &[]);
+    let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(&serving.host).unwrap()).collect();
+    // Some have begun to say something.
+    for stream in silent.iter_mut().rev().take(50) {
+        stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    }
+    for _ in 0..3 {
+        assert_eq!(serving.status("GET", &serving.path, &[]), 200);
+    }
+    // Each that was closed made room for one more.
+    let is_closed = |mut stream: &TcpStream| {
+        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        stream.read(&mut [0]).is_ok()
+    };
+    let closed = silent.iter().filter(|stream| is_closed(stream)).count();
+    assert!(closed >= 200 - 64, "{closed} of 200 were closed");
+}
+
+#[test]
 fn it_ends_when_nobody_asks_and_says_what_it_cannot_do() {
     let output = command(&profile("idle"), &["--idle", "0.002"]).output().unwrap();
     assert!(
