@@ -4,6 +4,7 @@
 //! program's, or ask about a class that may be gone.
 
 mod live;
+mod mounted;
 #[cfg(test)]
 pub mod pretend;
 mod relations;
@@ -59,6 +60,10 @@ pub trait Jvm {
     /// GetStackTrace's account of a thread; `None` if the thread has none any more. When everything is there to ask with,
     /// `asking` is told.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
+
+    /// The id and the name of the virtual thread that a thread, which has been sampled in Java, runs now; `None` if that cannot be
+    /// asked, or it runs as itself.
+    fn mounted(&mut self, tid: u32, serial: u32) -> Option<(u64, String)>;
 
     /// Has the JVM make the ids of methods of which it may not have said that their classes were prepared.
     fn make_ids(&mut self);

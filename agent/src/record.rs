@@ -34,7 +34,7 @@ mod tracks;
 mod tree;
 mod walks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::mem::take;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -48,6 +48,7 @@ use vouch_signal::handler::Counters;
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{head, name};
 use vouch_signal::stay::DEEPEST;
+use vouch_walk::own::carried::NAME_BYTES;
 use vouch_walk::recover::Recovery;
 
 use crate::clock::nanos;
@@ -121,6 +122,8 @@ pub struct Recorder {
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
     dropped: (u64, u64),
+    /// Threads, by serial, of which it was asked in this drain which virtual thread they run.
+    names_asked: HashSet<u32>,
     /// The frames of the walk at hand, and what their ids meant: kept to be filled again.
     frames: Vec<Frame>,
     other: Vec<Frame>,
@@ -158,6 +161,7 @@ impl Recorder {
                 .unwrap_or_else(|_| unreachable!("these bounds are allowed")),
             handler_total_ns: 0,
             dropped: (0, 0),
+            names_asked: HashSet::new(),
             frames: Vec::new(),
             other: Vec::new(),
             meant: Vec::new(),
@@ -167,6 +171,7 @@ impl Recorder {
     /// Takes in what waits in the lanes, and says how many words that was.
     pub fn drain(&mut self, lanes: &[Lane<'_>], jvm: &mut dyn Jvm) -> u64 {
         let mut words = 0;
+        self.names_asked.clear();
         for lane in lanes {
             lane.drain(|entry| {
                 words += entry.len() as u64;
@@ -301,6 +306,7 @@ impl Recorder {
         self.handler_total_ns += u64::from(head.took);
         if head.carried != 0 {
             self.contexts.named(head.carried, name(entry), &mut self.recording);
+            self.ask_name(&head, jvm);
         }
         let mut frames = take(&mut self.frames);
         match self.of_walkers(&head, entry, &mut frames, jvm) {
@@ -326,6 +332,20 @@ impl Recorder {
             }
         }
         self.frames = frames;
+    }
+
+    /// The sample's virtual thread has no name yet: asks which one its carrier runs, once for each carrier in a drain. It may be
+    /// another one by now, and then that has a name at least.
+    fn ask_name(&mut self, head: &Head, jvm: &mut dyn Jvm) {
+        if !self.contexts.lacks_name(head.carried, &self.recording) || !self.names_asked.insert(head.serial) {
+            return;
+        }
+        if let Some((id, name)) = jvm.mounted(head.tid, head.serial) {
+            // As much of it as a handler reads.
+            let is_wide = name.chars().any(|letter| u32::from(letter) > 0xff);
+            let letters = name.encode_utf16().take(if is_wide { NAME_BYTES / 2 } else { NAME_BYTES });
+            self.contexts.named(id, Some(letters), &mut self.recording);
+        }
     }
 
     fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, fate: Fate) {

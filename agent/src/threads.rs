@@ -7,6 +7,7 @@
 
 pub mod certain;
 pub mod hook;
+mod java_side;
 mod kernel_name;
 pub mod late;
 mod life;
@@ -24,7 +25,7 @@ use std::ptr::NonNull;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_signal::slots::{Slot, Slots, Wait};
+use vouch_signal::slots::{Slots, Wait};
 
 use crate::clock;
 use crate::contexts::Cell;
@@ -53,6 +54,9 @@ pub fn registry() -> &'static Registry {
 pub struct Registry {
     slots: Slots<'static>,
     inner: Mutex<Inner>,
+    /// Held while something is asked of a JavaThread: its thread's end waits for it. No JVM event but that end takes it, so that
+    /// its holder may wait for a safepoint to end.
+    stays: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +88,7 @@ impl Registry {
         // Most are never used, and no memory is taken for those until then.
         // SAFETY: a slot consists of numbers and pointers, each of which may be zero; and that it is free then a test of its own says.
         let memory = unsafe { Untouched::new(slots) };
-        Self { slots: Slots::new(memory.leak()), inner: Mutex::default() }
+        Self { slots: Slots::new(memory.leak()), inner: Mutex::default(), stays: Mutex::default() }
     }
 
     /// The table that the handler reads.
@@ -160,6 +164,7 @@ impl Registry {
         if let Some(slot) = self.slots.find(tid) {
             slot.set_env(std::ptr::null_mut());
         }
+        drop(self.stays.lock());
         let cpu = clock::thread_cpu(tid).unwrap_or(0);
         let mut inner = self.inner.lock();
         if inner.left.contains_key(&tid) && !inner.live.contains_key(&tid) {
@@ -336,29 +341,6 @@ impl Registry {
         lives.into_iter().for_each(&mut see);
     }
 
-    /// The kernel's id and the JNIEnv of a Java thread, by the JVM's side of it; `None` if it has ended or is unknown.
-    pub fn java(&self, java_thread: usize) -> Option<(u32, &'static Slot, *mut c_void)> {
-        let inner = self.inner.lock();
-        let (tid, live) = inner.java(java_thread)?;
-        let slot = live.slot?;
-        let env = slot.env();
-        (!env.is_null()).then_some((tid, slot, env))
-    }
-
-    /// The kernel's id and our serial of a Java thread, by the JVM's side of it. Another thread may have that place as soon as
-    /// this one has ended.
-    pub fn java_serial(&self, java_thread: usize) -> Option<(u32, u32)> {
-        let inner = self.inner.lock();
-        inner.java(java_thread).map(|(tid, live)| (tid, live.serial))
-    }
-
-    /// The slot of a thread, and the JVM's side of it, by serial; `None` if it has ended.
-    pub fn slot(&self, tid: u32, serial: u32) -> Option<(&'static Slot, usize)> {
-        let inner = self.inner.lock();
-        let live = inner.live.get(&tid).filter(|live| live.serial == serial)?;
-        Some((live.slot?, live.java_thread))
-    }
-
     /// Who waits now, and for what.
     pub fn waiting(&self) -> Vec<Waiting> {
         let inner = self.inner.lock();
@@ -428,17 +410,6 @@ impl Registry {
         } else {
             lives.remove(&live.serial);
         }
-    }
-}
-
-impl Inner {
-    /// The thread that has this place in the JVM.
-    fn java(&self, java_thread: usize) -> Option<(u32, &Live)> {
-        let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
-        // Mostly a thread asks about itself.
-        let own = self.live.get_key_value(&clock::own_tid()).filter(|(_, live)| is_it(live));
-        let found = own.or_else(|| self.live.iter().find(|(_, live)| is_it(live)));
-        found.map(|(tid, live)| (*tid, live))
     }
 }
 

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use regex_lite::Regex;
+use vouch_recording::UNKNOWN;
+use vouch_report::{Weighed, grouped, percent, plain, share};
 
 use crate::profile::{Field, Profile, Sample};
 
@@ -114,6 +116,27 @@ impl By {
             Self::Thread(_) => "thread",
             Self::Field(field) => &field.name,
         }
+    }
+
+    /// What to note beside shares by this, if some samples' virtual threads are unknown: these could be any of them.
+    pub fn bias(&self, profile: &Profile, samples: &[Sample]) -> Option<String> {
+        let field = match self {
+            Self::Field(field) if field.is_of_virtual_threads => field,
+            _ => return None,
+        };
+        let (mut unknown, mut all) = (Weighed::default(), Weighed::default());
+        for sample in samples {
+            let Some(value) = profile.says(sample.context, field) else { continue };
+            all.add(sample.weight);
+            if value == UNKNOWN {
+                unknown.add(sample.weight);
+            }
+        }
+        (unknown.weight > 0).then(|| {
+            let part = percent(100.0 * share(unknown, all).0);
+            let (name, samples) = (plain(&field.name), grouped(unknown.samples));
+            format!("note: {name} is unknown in {samples} samples, {part} of these: the shares of others are biased")
+        })
     }
 
     pub fn says<'p>(&'p self, profile: &'p Profile, sample: &Sample) -> Says<'p> {

@@ -49,6 +49,7 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let by = by.map_err(about)?;
     let samples = how.wanted.samples(&read).map_err(about)?;
     let stacks = Stacks::of(&read, &by, &samples, 1);
+    let biases = by.iter().filter_map(|by| by.bias(&read, &samples));
     if text {
         return write(&out, |file| stacks.lines(how.inverted).try_for_each(|line| writeln!(file, "{line}")));
     }
@@ -58,7 +59,9 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
         read.counted(report.as_ref()).each_ms,
     );
     let whole = if part { "of the whole: " } else { "" };
-    options.subtitle = report.map(|report| format!("{whole}{}", report.fates()));
+    let fates = report.map(|report| format!("{whole}{}", report.fates()));
+    let subtitle: Vec<String> = fates.into_iter().chain(biases).collect();
+    options.subtitle = (!subtitle.is_empty()).then(|| subtitle.join("; "));
     picture(&out, |file| flame::draw(&mut options, &stacks.drawn(how.inverted), file))
 }
 

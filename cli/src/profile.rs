@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use vouch_formats::TOP_METHOD_UNCERTAIN;
 use vouch_join::is_overlapping;
+use vouch_recording::VIRTUAL_THREAD;
 use vouch_report::{CPU_TIME, TrustReport, float, grouped};
 
 use crate::document;
@@ -88,6 +89,7 @@ pub struct Contexts {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kind {
+    class: usize,
     label: usize,
     fields: Vec<usize>,
     field_labels: Vec<usize>,
@@ -380,7 +382,9 @@ impl Profile {
             }
         }
         if !places.is_empty() {
-            return Ok(Field { name: wanted.to_owned(), places });
+            let is_virtual = |row: usize| self.text(contexts.kinds[row].class) == VIRTUAL_THREAD;
+            let is_of_virtual_threads = places.iter().any(|(row, _)| is_virtual(*row));
+            return Ok(Field { name: wanted.to_owned(), places, is_of_virtual_threads });
         }
         known.dedup();
         Err(if known.is_empty() {
@@ -407,7 +411,7 @@ impl Contexts {
             && values.len() == kind.len()
             && outer.iter().enumerate().all(|(row, outer)| outer.is_none_or(|outer| outer < row))
             && kinds.iter().all(|kind| {
-                kind.label < strings
+                kind.class.max(kind.label) < strings
                     && texts(&kind.fields)
                     && texts(&kind.field_labels)
                     && kind.fields.len() == kind.field_labels.len()
@@ -424,4 +428,6 @@ pub struct Field {
     /// As it was asked for.
     pub name: String,
     places: Vec<(usize, usize)>,
+    /// It is one of virtual threads, of which some could not be identified.
+    pub is_of_virtual_threads: bool,
 }

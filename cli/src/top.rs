@@ -68,6 +68,9 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
             json!({ in_all: counted.millis(all.weight), "samples": all.samples, "time": counted.what });
         if let Some(by) = &by {
             shares(&profile, &samples, by).json(&mut told, &counted, all, rows);
+            if let Some(note) = by.bias(&profile, &samples) {
+                told["note"] = note.into();
+            }
         } else {
             let methods = methods(&profile, &samples, question);
             told["rows"] = methods.iter().take(rows).map(|(name, time)| {
@@ -99,7 +102,10 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
         let _ = writeln!(text, "{line}");
     }
     match &by {
-        Some(by) => shares(&profile, &samples, by).print(&mut text, &counted, by, all, rows),
+        Some(by) => {
+            text.extend(by.bias(&profile, &samples).map(|note| format!("{note}\n")));
+            shares(&profile, &samples, by).print(&mut text, &counted, by, all, rows);
+        }
         None => print_methods(&mut text, &counted, &methods(&profile, &samples, question), all, question),
     }
     Ok(text)

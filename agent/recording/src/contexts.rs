@@ -3,6 +3,8 @@
 //! A context may be nested in another one, which has an earlier row. It must never be said of a sample that the program did not
 //! take in it: what carries none is counted apart.
 
+use std::collections::HashMap;
+
 use crate::ids::{ContextId, ContextKindId, Id, StringId};
 
 /// A class of contexts.
@@ -78,6 +80,8 @@ pub struct Contexts {
     kinds: Vec<ContextKind>,
     /// That of virtual threads.
     carried: Option<ContextKindId>,
+    /// Virtual threads without a name so far, by their ids.
+    unnamed: HashMap<StringId, ContextId>,
     rows: Vec<ContextRow>,
     weighed: Vec<Weighed>,
     /// Samples of threads that ran Java and had no context.
@@ -97,6 +101,22 @@ impl Contexts {
         self.rows.push(row);
         self.weighed.push(Weighed::default());
         ContextId::from_row(self.rows.len() - 1)
+    }
+
+    /// Adds a virtual thread, which may not have a name yet. A row of the same id that has none gets the name of this one: it
+    /// holds for earlier samples, too.
+    pub(crate) fn add_carried(&mut self, row: ContextRow, unknown: StringId) -> ContextId {
+        let (name, id) = (row.values[0], row.values[1]);
+        let added = self.add(row);
+        if id == unknown {
+            return added;
+        }
+        if name == unknown {
+            self.unnamed.entry(id).or_insert(added);
+        } else if let Some(unnamed) = self.unnamed.remove(&id) {
+            self.rows[unnamed.row()].values[0] = name;
+        }
+        added
     }
 
     pub(crate) fn weigh(&mut self, context: Option<ContextId>, java: bool, weight: u32) {
@@ -138,9 +158,14 @@ impl Contexts {
         (0..self.rows.len()).map(ContextId::from_row)
     }
 
+    /// True if contexts of this kind are virtual threads.
+    pub(crate) fn is_of_virtual_threads(&self, kind: ContextKindId) -> bool {
+        self.carried == Some(kind)
+    }
+
     /// True for a virtual thread, in which the program has named nothing.
     pub fn is_carried(&self, id: ContextId) -> bool {
-        self.carried == Some(self.get(id).kind)
+        self.is_of_virtual_threads(self.get(id).kind)
     }
 
     /// The virtual thread that this is the work of.

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use vouch_sample::Certainty;
 
 use crate::category::Category;
-use crate::contexts::{ContextKind, ContextRow, Contexts, VIRTUAL_THREAD};
+use crate::contexts::{ContextKind, ContextRow, Contexts, UNKNOWN, VIRTUAL_THREAD};
 use crate::counters::{Counter, Counters};
 use crate::fate::{Fate, Tally};
 use crate::ids::{
@@ -166,9 +166,15 @@ impl Recording {
         self.contexts.add_kind(kind, is_carried)
     }
 
-    /// A context within one that is known, or none. Each is to be told once.
+    /// Adds a context within one that is known, or none. Each is to be added once. A virtual thread whose name could not be read
+    /// has [`UNKNOWN`] for it until another context names the same id.
     pub fn context(&mut self, row: ContextRow) -> ContextId {
-        self.contexts.add(row)
+        if self.contexts.is_of_virtual_threads(row.kind) {
+            let unknown = self.strings.intern(UNKNOWN);
+            self.contexts.add_carried(row, unknown)
+        } else {
+            self.contexts.add(row)
+        }
     }
 
     pub fn contexts(&self) -> &Contexts {

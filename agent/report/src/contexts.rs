@@ -149,8 +149,16 @@ impl ContextsReport {
             let number = grouped(ids.distinct);
             let noun = if ids.distinct == 1 { "virtual thread" } else { "virtual threads" };
             let named = names.values.iter().any(|value| value.value != UNNAMED);
+            let unknown = names.values.iter().find(|value| value.value == UNKNOWN);
             let names = if named { plain(&format!(": {}", values(names))) } else { String::new() };
-            (ids.distinct > 0).then(|| format!("{} on {number} {noun}{names}", of_all(kind.cpu_ms)))
+            let biased = unknown.map(|unknown| {
+                format!(
+                    "; {} on virtual threads of unknown name: shares by name are biased",
+                    of_all(unknown.cpu_ms)
+                )
+            });
+            let biased = biased.filter(|_| named).unwrap_or_default();
+            (ids.distinct > 0).then(|| format!("{} on {number} {noun}{names}{biased}", of_all(kind.cpu_ms)))
         });
         let parts: Vec<String> =
             [told, dearest.filter(|_| self.met > 0), carried, left_out].into_iter().flatten().collect();

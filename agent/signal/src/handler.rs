@@ -28,8 +28,9 @@ use crate::slots::{Slot, Slots};
 use crate::spent::SPENT;
 use crate::stay::{DEEPEST, Post, Stay};
 use crate::subject::subject;
+use crate::unread::UNREAD;
 use crate::virtuals::VIRTUALS;
-use crate::whose::{carried, cure, is_virtual, own_part};
+use crate::whose::{Mounted, carried, cure, is_virtual, own_part};
 
 /// The gate through which every handler comes. There is one handler for the process, so there is one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
@@ -168,7 +169,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     };
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
-    let (walked, carried) = walk(sampler, slot, &mut sample, number, (cause, at.pc, context));
+    let (walked, Mounted { id: carried, is_unread }) =
+        walk(sampler, slot, &mut sample, number, (cause, at.pc, context));
     let serial = slot.map_or(0, Slot::serial);
     let (context, trace) = slot.map_or((0, [0; 3]), |slot| purpose_of(slot, carried));
     // By the CPU clock: a handler may be preempted like anything else.
@@ -197,6 +199,9 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     };
     let Some(slot) = witnessed else {
         sample.publish(&head);
+        if is_unread && UNREAD.is_wanted(carried, time) {
+            sampler.outlet.wake();
+        }
         return;
     };
     slot.enter_witnessed();
@@ -322,11 +327,11 @@ fn walk(
     sample: &mut Sample<'_, '_>,
     number: u64,
     (cause, pc, context): (&Cause, usize, *mut c_void),
-) -> (bool, u64) {
+) -> (bool, Mounted) {
     if matches!(cause, Cause::Own) {
         // What it ran is over: the stack of this moment would be taken for it.
         sample.add(Err(Reason::THREAD_ENDED), None, Origin::FIRST, pc);
-        return (false, 0);
+        return (false, Mounted::default());
     }
     let told = Cell::default();
     // SAFETY: the context is the kernel's.
@@ -334,7 +339,7 @@ fn walk(
         Ok(subject) => subject,
         Err(why) => {
             sample.add(Err(why), None, Origin::FIRST, pc);
-            return (false, 0);
+            return (false, Mounted::default());
         }
     };
     let mut carried = carried(sampler.own, &subject, sample);
@@ -359,8 +364,8 @@ fn walk(
         let Outset { pc: called, before } = told.get().outset;
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
         // A torn stack has a virtual thread's frames, too, though none of it is kept.
-        if carried == 0 && (torn || is_virtual(sampler.own, sample, answer)) {
-            carried = Head::UNKNOWN;
+        if carried.id == 0 && (torn || is_virtual(sampler.own, sample, answer)) {
+            carried.id = Head::UNKNOWN;
         }
         sample.add(answer, cut, Origin { begun, ..origin }, at);
         if answer == Err(Reason::CRASHED) {

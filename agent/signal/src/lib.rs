@@ -65,6 +65,8 @@ pub mod stay;
 mod subject;
 mod sync;
 #[cfg(not(loom))]
+pub mod unread;
+#[cfg(not(loom))]
 pub mod usual;
 pub mod virtuals;
 #[cfg(not(loom))]

@@ -11,17 +11,26 @@ use vouch_walk::walker::{Part, Subject, Walker};
 
 use crate::record::Sample;
 
-/// The id of the virtual thread that the thread carries, as a head has it; what it is called is written into the sample.
-pub fn carried(own: Option<&Own>, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> u64 {
-    let Some(own) = own else { return 0 };
+/// The virtual thread that a thread runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mounted {
+    /// As a head has it.
+    pub id: u64,
+    /// The id is known, and the name could not be read.
+    pub is_unread: bool,
+}
+
+/// The virtual thread that the thread carries; what it is called is written into the sample.
+pub fn carried(own: Option<&Own>, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> Mounted {
+    let Some(own) = own else { return Mounted::default() };
     let mut name = Name::default();
     // SAFETY: the subject is the calling thread, as its signal's handler was given it.
     match unsafe { own.whom(subject, &mut name) } {
-        Whom::Itself => 0,
-        Whom::Unknown => Head::UNKNOWN,
+        Whom::Itself => Mounted::default(),
+        Whom::Unknown => Mounted { id: Head::UNKNOWN, ..Mounted::default() },
         Whom::Virtual(id) => {
             sample.name(&name);
-            id
+            Mounted { id, is_unread: name.unread }
         }
     }
 }

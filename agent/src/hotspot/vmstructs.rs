@@ -35,6 +35,24 @@ impl ThreadLayout {
     }
 }
 
+/// Where a JavaThread has the handles of two thread objects.
+#[derive(Debug, Clone, Copy)]
+pub struct JavaThreadHandles {
+    /// The thread that it is.
+    pub own: usize,
+    /// The thread that it runs as: itself, or a virtual thread.
+    pub current: usize,
+}
+
+impl JavaThreadHandles {
+    /// Reads the exported tables; `None` where there are no virtual threads.
+    pub fn new(hotspot: &HotSpot) -> Option<Self> {
+        let table = Table::of(hotspot)?;
+        let offset = |field| table.offset("JavaThread", field);
+        Some(Self { own: offset("_threadObj")?, current: offset("_vthread")? })
+    }
+}
+
 /// Where code lies, and where a JavaThread keeps its stack's place and what it left Java with.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeLayout {

@@ -8,12 +8,14 @@ use std::mem::take;
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
+use once_cell::unsync::OnceCell;
 use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 use vouch_walk::own::Own;
 
+use super::mounted::Mounted;
 use super::stacks::{Stacks, Wants};
 use super::top_frames::TopFrames;
 use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed, relations, top};
@@ -42,6 +44,8 @@ pub struct Questions {
     /// It can read debug information; `None` if this JVM's is not as expected.
     own: Option<&'static Own>,
     top_frames: TopFrames,
+    /// Tried once a virtual thread's name is missing.
+    mounted: OnceCell<Option<Mounted>>,
 }
 
 impl Questions {
@@ -61,6 +65,7 @@ impl Questions {
             code: places.code,
             own: places.own.as_ref().ok().copied(),
             top_frames: TopFrames::new(jvmti.jdk().is_some_and(|jdk| jdk >= 21) && !is_jvmci),
+            mounted: OnceCell::new(),
         }
     }
 
@@ -183,6 +188,12 @@ impl Jvm for Live<'_, '_> {
 
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {
         self.questions.stacks.ask(tid, serial, asking, self.env)
+    }
+
+    fn mounted(&mut self, tid: u32, serial: u32) -> Option<(u64, String)> {
+        let Self { questions: Questions { mounted, hotspot, jvmti, registry, .. }, env, .. } = self;
+        let mounted = mounted.get_or_init(|| Mounted::new(hotspot, *jvmti, env));
+        (*mounted)?.ask(registry, (tid, serial), env)
     }
 
     fn make_ids(&mut self) {

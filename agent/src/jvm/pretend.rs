@@ -23,6 +23,8 @@ pub struct Pretend {
     pub stack: Option<Witnessed>,
     /// What whatever thread waits for.
     pub wanted: Option<Wanted>,
+    /// The virtual thread that whatever thread runs.
+    pub mounted: Option<(u64, String)>,
     /// What stands on top of a thread that stays.
     pub top: Top,
     /// Whose code lies where.
@@ -159,6 +161,10 @@ impl Jvm for Pretend {
         self.asked += 1;
         asking();
         self.stack.clone()
+    }
+
+    fn mounted(&mut self, _: u32, _: u32) -> Option<(u64, String)> {
+        self.mounted.clone()
     }
 
     fn make_ids(&mut self) {}

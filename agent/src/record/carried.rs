@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use vouch_recording::{ContextId, OTHERS, Recording, UNKNOWN, UNNAMED, VIRTUAL_THREAD};
 use vouch_sample::Head;
+use vouch_signal::unread::UNREAD;
 
 use super::own_kind::OwnKind;
 
@@ -52,6 +53,7 @@ impl Carried {
         self.name.clear();
         match name {
             Some(name) => {
+                UNREAD.set_named(id);
                 let letters = char::decode_utf16(name);
                 self.name.extend(letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
                 if self.name.is_empty() {
@@ -78,7 +80,16 @@ impl Carried {
                 row
             }
         };
-        self.known.insert(id, row);
+        // The recording names earlier samples of the same id, too: theirs is the same context from here on.
+        if known.is_none_or(|known| recording.strings().get(known) != UNKNOWN) {
+            self.known.insert(id, row);
+        }
+    }
+
+    /// True if the one with this id was sampled, and no name of it has been read.
+    pub fn lacks_name(&self, id: u64, recording: &Recording) -> bool {
+        let name = self.known.get(&id).map(|known| recording.contexts().get(*known).values[0]);
+        name.is_some_and(|name| recording.strings().get(name) == UNKNOWN)
     }
 
     /// The context of a sample whose thread carried the one with this id, as a head has it.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording};
 use vouch_sample::Head;
+use vouch_signal::unread::UNREAD;
 
 use super::carried::Carried;
 use super::traces::Traces;
@@ -29,6 +30,7 @@ pub struct Met {
 
 impl Met {
     pub fn new(contexts: &'static Contexts) -> Self {
+        UNREAD.clear();
         Self {
             contexts,
             known: HashMap::new(),
@@ -41,6 +43,11 @@ impl Met {
     /// A sample says of the virtual thread with this id that it is called so.
     pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
         self.carried.named(id, name, recording);
+    }
+
+    /// True if no name of the virtual thread with this id has been read.
+    pub fn lacks_name(&self, id: u64, recording: &Recording) -> bool {
+        self.carried.lacks_name(id, recording)
     }
 
     /// The context that a sample was taken in; `None` for none, and for a number that nobody gave.

@@ -31,6 +31,7 @@ pub mod debug_info;
 mod frames;
 pub mod heap;
 mod interpreted;
+mod jfr_vthread;
 pub mod layout;
 pub mod method;
 #[cfg_attr(target_arch = "x86_64", path = "own/x86_64.rs")]
@@ -56,6 +57,7 @@ use crate::walker::{Part, RawFrame, Room, Subject, Walker};
 use carried::{Name, Whom};
 use continuation::ContinuationLayout;
 use frames::Frames;
+use jfr_vthread::JfrVthread;
 use layout::{Layout, MethodLayout};
 use stack::{Interrupted, Known};
 
@@ -67,6 +69,7 @@ pub struct Own {
     layout: Layout,
     /// Where virtual threads have their frames; null until that is known.
     continuations: AtomicPtr<ContinuationLayout>,
+    jfr_vthread: JfrVthread,
     /// It has said something else of a stack than the JVM: it walks no more.
     pub wrong: AtomicBool,
     /// Its faults would end the JVM: it does not walk.
@@ -79,6 +82,7 @@ impl Own {
         Self {
             layout,
             continuations: AtomicPtr::new(null_mut()),
+            jfr_vthread: JfrVthread::default(),
             wrong: AtomicBool::new(false),
             unguarded: AtomicBool::new(false),
         }
@@ -130,6 +134,12 @@ impl Own {
                 let state = memory.int(thread.wrapping_add(self.layout.state));
                 let in_java = state == Some(self.layout.in_java);
                 whom = carried.whom(&known.heap, &memory, thread, in_java, name);
+                // What a JavaThread adds to a Thread begins before its own handle.
+                self.jfr_vthread.observe(&memory, thread, carried.own, whom);
+                if whom == Whom::Unknown {
+                    *name = Name { unread: true, ..Name::default() };
+                    whom = self.jfr_vthread.whom(&memory, thread);
+                }
             });
         }
         whom

@@ -335,3 +335,25 @@ fn how_far_it_holds_stands_above_it() {
     let told = good(&top(&file("trust.json", &profile), &[]));
     assert_eq!(told[1], "how far it holds: proven 3 (75.0 %) + refuted 1 (25.0 %)");
 }
+
+#[test]
+fn unknown_virtual_threads_are_noted_beside_shares_by_their_names() {
+    let mut profile = profile();
+    let strings = profile["shared"]["stringArray"].as_array_mut().unwrap();
+    strings.extend(["java.lang.VirtualThread", "VirtualThread", "id", "[unknown]"].map(Value::from));
+    let kinds = &mut profile["meta"]["vouchContexts"]["kinds"];
+    kinds[1] = json!({ "class": 11, "label": 12, "fields": [9, 13], "fieldLabels": [9, 13] });
+    profile["meta"]["vouchContexts"]["kind"] = json!([0, 1, 1]);
+    profile["meta"]["vouchContexts"]["values"] = json!([[6], [10, 8], [14, 14]]);
+    let path = file("unknown.json", &profile);
+    let note = |arguments: &[&str]| {
+        let output = top(&path, arguments);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().find(|line| line.contains("biased")).map(str::to_owned)
+    };
+    let expected =
+        "note: VirtualThread.name is unknown in 1 samples, 60.0 % of these: the shares of others are biased";
+    assert_eq!(note(&["--by", "VirtualThread.name"]).as_deref(), Some(expected));
+    assert!(note(&["--by", "VirtualThread.name", "--json"]).is_some_and(|line| line.contains("\"note\"")));
+    assert_eq!(note(&["--by", "user"]), None);
+}

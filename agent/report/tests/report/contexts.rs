@@ -104,7 +104,7 @@ fn virtual_threads_are_told_apart_from_what_the_program_has_named() {
     let report = report(&recording, 0);
     let contexts = &report.contexts;
     assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met), (5.0, Some(5.0), 1));
-    let line = "[vouch] 25.0 % in a context; Request USER: moe 25.0 %; 45.0 % on 2 virtual threads: worker 25.0 %, [unnamed] 15.0 %, [unknown] 5.0 %\n";
+    let line = "[vouch] 25.0 % in a context; Request USER: moe 25.0 %; 45.0 % on 2 virtual threads: worker 25.0 %, [unnamed] 15.0 %, [unknown] 5.0 %; 5.0 % on virtual threads of unknown name: shares by name are biased\n";
     let summary = report.summary(Files::default());
     assert!(summary.contains(line), "{summary}");
 }

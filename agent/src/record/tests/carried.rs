@@ -89,16 +89,40 @@ fn one_that_is_renamed_is_told_under_each_of_its_names() {
 #[test]
 fn one_whose_name_cannot_be_read_keeps_the_one_that_is_known() {
     let mut bench = Bench::new();
-    let unread = |bench: &Bench| {
-        let head = Head { carried: 31, ..bench.head(10) };
-        let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
-        bench.publish_named(&head, &Name { unread: true, ..Name::default() }, std::iter::once(account));
-    };
-    unread(&bench);
+    unread(&bench, 31);
     publish(&bench, 31, "worker", 0);
-    unread(&bench);
+    unread(&bench, 31);
+    unread(&bench, 32);
     bench.drain();
-    assert_eq!(told_with_ids(&bench), [row("[unknown]", "31", 1), row("worker", "31", 2)]);
+    // Also the one before it was read. (A context of no sample has brought the name.)
+    let rows = [row("worker", "31", 2 + 1), row("worker", "31", 0), row("[unknown]", "32", 1)];
+    assert_eq!(told_with_ids(&bench), rows);
+    publish(&bench, 31, "renamed", 0);
+    bench.drain();
+    assert!(told_with_ids(&bench).contains(&row("renamed", "31", 1)));
+}
+
+fn unread(bench: &Bench, id: u64) {
+    let head = Head { carried: id, ..bench.head(10) };
+    let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
+    bench.publish_named(&head, &Name { unread: true, ..Name::default() }, std::iter::once(account));
+}
+
+#[test]
+fn the_jvm_is_asked_whom_a_carrier_runs_where_a_name_could_not_be_read() {
+    let mut bench = Bench::new();
+    bench.jvm.mounted = Some((32, "x".repeat(200)));
+    publish(&bench, 31, "known", 0);
+    bench.drain();
+    unread(&bench, 31);
+    bench.drain();
+    assert_eq!(told_with_ids(&bench), [row("known", "31", 2)], "nothing is missing");
+    unread(&bench, 32);
+    unread(&bench, 33);
+    bench.drain();
+    let long = "x".repeat(128);
+    let rows = [row("known", "31", 2), row(&long, "32", 1), row(&long, "32", 0), row("[unknown]", "33", 1)];
+    assert_eq!(told_with_ids(&bench), rows, "as much of it as a handler reads");
 }
 
 #[test]

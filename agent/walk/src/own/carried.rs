@@ -14,7 +14,7 @@ use crate::memory::Memory;
 
 /// So much of a name is read, in words and in bytes.
 pub const NAME_WORDS: usize = 16;
-const NAME_BYTES: usize = NAME_WORDS * WORD;
+pub const NAME_BYTES: usize = NAME_WORDS * WORD;
 const WORD: usize = size_of::<usize>();
 
 /// Where it stands.

@@ -1,0 +1,52 @@
+//! The JVM's side of the threads in the registry: their JavaThreads.
+
+use std::ffi::c_void;
+
+use vouch_signal::slots::Slot;
+
+use super::live::Live;
+use super::{Inner, Registry};
+use crate::clock;
+
+impl Registry {
+    /// The kernel's id and the JNIEnv of a Java thread, by the JVM's side of it; `None` if it has ended or is unknown.
+    pub fn java(&self, java_thread: usize) -> Option<(u32, &'static Slot, *mut c_void)> {
+        let inner = self.inner.lock();
+        let (tid, live) = inner.java(java_thread)?;
+        let slot = live.slot?;
+        let env = slot.env();
+        (!env.is_null()).then_some((tid, slot, env))
+    }
+
+    /// The kernel's id and our serial of a Java thread, by the JVM's side of it. Another thread may have that place as soon as
+    /// this one has ended.
+    pub fn java_serial(&self, java_thread: usize) -> Option<(u32, u32)> {
+        let inner = self.inner.lock();
+        inner.java(java_thread).map(|(tid, live)| (tid, live.serial))
+    }
+
+    /// The slot of a thread, and the JVM's side of it, by serial; `None` if it has ended.
+    pub fn slot(&self, tid: u32, serial: u32) -> Option<(&'static Slot, usize)> {
+        let inner = self.inner.lock();
+        let live = inner.live.get(&tid).filter(|live| live.serial == serial)?;
+        Some((live.slot?, live.java_thread))
+    }
+
+    /// Asks something of the JVM's side of a thread, which has been sampled in Java and does not end meanwhile; `None` if it has.
+    pub fn with_java_thread<R>(&self, tid: u32, serial: u32, ask: impl FnOnce(usize) -> R) -> Option<R> {
+        let _stays = self.stays.lock();
+        let (slot, java_thread) = self.slot(tid, serial)?;
+        (java_thread != 0 && !slot.env().is_null()).then(|| ask(java_thread))
+    }
+}
+
+impl Inner {
+    /// The thread that has this place in the JVM.
+    fn java(&self, java_thread: usize) -> Option<(u32, &Live)> {
+        let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
+        // Mostly a thread asks about itself.
+        let own = self.live.get_key_value(&clock::own_tid()).filter(|(_, live)| is_it(live));
+        let found = own.or_else(|| self.live.iter().find(|(_, live)| is_it(live)));
+        found.map(|(tid, live)| (*tid, live))
+    }
+}
