@@ -33,9 +33,9 @@ use crate::library;
 use crate::options::{Options, Verb, WalkerWish};
 use crate::plan::{Plan, places, plan};
 use crate::resolve::Resolver;
+use crate::sampling_signal;
 use crate::say::say;
 use crate::session::{Program, Session};
-use crate::sigprof;
 use crate::terminal;
 use crate::threads::{hook, late, registry, rename, scan};
 use crate::wake::{wait, wake};
@@ -334,7 +334,7 @@ impl Agent {
     fn begin(&self, state: &mut State, plan: Plan) -> Result<(), String> {
         // The program may have taken the signal since the agent was loaded.
         if !plan.options.true_stacks {
-            sigprof::take()?;
+            sampling_signal::take(plan.options.signal)?;
         }
         // Threads may have come and gone while nobody looked.
         scan::scan(registry());

@@ -10,7 +10,7 @@ use crate::guard;
 use crate::hotspot::places::Places;
 use crate::hotspot::vmstructs::flag;
 use crate::hotspot::{HotSpot, virtual_threads};
-use crate::options::{EngineWish, Options};
+use crate::options::{EngineWish, Options, Signal};
 use crate::recovery;
 use crate::walkers;
 
@@ -54,7 +54,8 @@ pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str, late: bool) -> Vec<S
 fn engines() -> Vec<String> {
     let interval = Options::default().interval;
     let mut lines = Vec::new();
-    match choose(EngineWish::Auto) {
+    let signal = Signal::default();
+    match choose(EngineWish::Auto, signal) {
         Ok(choice) => {
             let (stride, why) = policy::first_stride(interval, choice.cost, choice.most);
             let cost = choice.cost.map_or_else(String::new, |cost: Duration| format!(" ({cost:?} each)"));
@@ -75,7 +76,7 @@ fn engines() -> Vec<String> {
         Err(why) => lines.push(why),
     }
     for wish in [EngineWish::Perf, EngineWish::Poll, EngineWish::Timer] {
-        match choose(wish) {
+        match choose(wish, signal) {
             Ok(choice) => {
                 lines.push(format!("engine={} works", choice.engine.name()));
                 lines.extend(choice.warning);

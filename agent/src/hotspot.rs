@@ -82,6 +82,14 @@ impl HotSpot {
     }
 }
 
+/// True if `address` lies in another library than `own` does, which has this symbol.
+pub fn is_in_other_library(address: usize, own: usize, symbol: &CStr) -> bool {
+    let around = |address: usize| Library::around(address as *const c_void);
+    let (other, own) = (around(address), around(own));
+    let differs = |library: &Library| own.as_ref().is_none_or(|own| own.path != library.path);
+    other.filter(differs).is_some_and(|library| library.symbol(symbol).is_some())
+}
+
 /// A loaded library.
 #[derive(Debug, Clone)]
 struct Library {

@@ -22,8 +22,8 @@ use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::{self, Options, Request, Verb};
 use crate::plan::{Plan, plan, request};
+use crate::sampling_signal;
 use crate::say::{self, print, say};
-use crate::sigprof;
 use crate::terminal;
 use crate::threads::hook;
 
@@ -125,7 +125,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
 unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result<&'static Agent, String> {
     // SAFETY: by the caller's promise.
     let jvmti = unsafe { Jvmti::of(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
-    sigprof::take()?;
+    sampling_signal::take(options.signal)?;
     pin_own_library();
     guard::install(&hotspot);
     let own = [

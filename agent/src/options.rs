@@ -4,6 +4,7 @@
 //! Pure: what the environment says comes in through [`Place`], files are not touched here.
 
 mod key;
+mod signal;
 mod value;
 
 use std::fmt::Write;
@@ -16,6 +17,7 @@ use regex_lite::Regex;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::STRATEGIES;
 
+pub use signal::Signal;
 pub use vouch_options::pattern::Place;
 
 use crate::events;
@@ -139,6 +141,7 @@ pub struct Options {
     /// So much of its CPU time sampling may take what it takes: less for tests, which need not wait for the end of it.
     pub free: Duration,
     pub engine: EngineWish,
+    pub signal: Signal,
     pub depth: usize,
     pub threads: Option<Regex>,
     pub start: Duration,
@@ -178,6 +181,7 @@ impl Default for Options {
             budget: Some(0.01),
             free: Duration::from_secs(10),
             engine: EngineWish::Auto,
+            signal: Signal::default(),
             depth: 65_536,
             threads: None,
             start: Duration::ZERO,

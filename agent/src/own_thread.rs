@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::clock;
+use crate::sampling_signal;
 use crate::threads::registry;
 
 /// The kernel's id of one of them; 0 until it runs, and once it has ended.
@@ -27,7 +28,7 @@ pub fn is_calling() -> bool {
 pub enum Blocked {
     All,
     /// The JVM needs the others: it is one of its threads.
-    SigProf,
+    SamplingSignal,
 }
 
 impl OwnThread {
@@ -115,7 +116,7 @@ fn block(blocked: Blocked) {
         let mut set: libc::sigset_t = std::mem::zeroed();
         match blocked {
             Blocked::All => libc::sigfillset(&raw mut set),
-            Blocked::SigProf => libc::sigaddset(&raw mut set, libc::SIGPROF),
+            Blocked::SamplingSignal => libc::sigaddset(&raw mut set, sampling_signal::number()),
         };
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
     }

@@ -60,7 +60,7 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     }
     mistakes.extend(missing(&options.sources));
     mistakes.extend(twice(&outputs, options.report.as_ref()));
-    match choose(options.engine) {
+    match choose(options.engine, options.signal) {
         Ok(mut choice) if mistakes.is_empty() => {
             let (stride, why) = policy::first_stride(options.interval, choice.cost, choice.most);
             choice.notes.extend(why);

@@ -2,14 +2,16 @@
 //!
 //! It must never be taken from somebody who has it: a program that wants the signal for itself gets its own signals and no others.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::io;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use vouch_signal::handler::on_sigprof;
 
 use crate::guard;
+use crate::hotspot::is_in_other_library;
+use crate::options::Signal;
 
 /// Who handles the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,27 +25,49 @@ pub enum Owner {
 /// around it.
 static INSTALLED: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
+/// The signal of the present recording, or of the next.
+static NUMBER: AtomicI32 = AtomicI32::new(libc::SIGPROF);
+
+/// The number of the signal by which threads are sampled.
+pub fn number() -> c_int {
+    NUMBER.load(Ordering::Relaxed)
+}
+
 /// Who handles it now: the program, or a library of it, may put its own handler in place at any time.
 pub fn owner() -> Owner {
     let installed = INSTALLED.load(Ordering::Relaxed);
-    match guard::handler_of(libc::SIGPROF) {
+    match guard::handler_of(number()) {
         libc::SIG_DFL | libc::SIG_IGN => Owner::Nobody,
         handler if handler == installed => Owner::Vouch,
         _ => Owner::Another,
     }
 }
 
-/// Installs the handler, unless somebody else has one.
-pub fn take() -> Result<(), String> {
+/// Has threads sampled by this signal: installs its handler, unless somebody else has one. The handler of another signal that was
+/// used before stays, since one may still be pending.
+pub fn take(signal: Signal) -> Result<(), String> {
+    let before = NUMBER.swap(signal.number(), Ordering::Relaxed);
+    let taken = install(signal);
+    if taken.is_err() {
+        NUMBER.store(before, Ordering::Relaxed);
+    }
+    taken
+}
+
+fn install(signal: Signal) -> Result<(), String> {
     match owner() {
         Owner::Vouch => return Ok(()),
+        Owner::Nobody if has_other_copy() => {
+            return Err("another copy of Vouch is loaded in this JVM: use that one".to_owned());
+        }
         Owner::Nobody => {}
         Owner::Another => {
-            return Err(
-                "SIGPROF is taken: another profiler or the program has a handler for it in this JVM, and some profilers \
-                 leave theirs when they end; use one profiler at a time, and restart the JVM if the other one has ended"
-                    .to_owned(),
-            );
+            return Err(format!(
+                "{signal} is taken: another profiler or the program has a handler for it in this JVM, and some profilers \
+                 leave theirs when they end; use one profiler at a time, and if the other one has ended restart the JVM or \
+                 sample by another signal, such as signal={}",
+                Signal::proposal(signal)
+            ));
         }
     }
     // SAFETY: all zero is a valid sigaction.
@@ -60,12 +84,22 @@ pub fn take() -> Result<(), String> {
         }
     }
     // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
-    if unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) } == 0 {
-        INSTALLED.store(guard::handler_of(libc::SIGPROF), Ordering::Relaxed);
+    if unsafe { libc::sigaction(signal.number(), &raw const action, null_mut()) } == 0 {
+        INSTALLED.store(guard::handler_of(signal.number()), Ordering::Relaxed);
         Ok(())
     } else {
-        Err(format!("the handler of SIGPROF could not be installed: {}", io::Error::last_os_error()))
+        Err(format!("the handler of {signal} could not be installed: {}", io::Error::last_os_error()))
     }
+}
+
+/// True if another copy of this library handles some signal: two would guard and sample each other's walks.
+fn has_other_copy() -> bool {
+    // What each copy exports, and nothing else does.
+    const OURS: &CStr = c"Java_dev_vouch_Oracle_self";
+    let own = on_sigprof as *const () as usize;
+    let handlers = (1..=libc::SIGRTMAX()).map(guard::handler_of);
+    let mut handlers = handlers.filter(|handler| ![libc::SIG_DFL, libc::SIG_IGN].contains(handler));
+    handlers.any(|handler| is_in_other_library(handler, own, OURS))
 }
 
 /// Where the handler is to run: on the thread's own stack, which has room for a walk where an alternate one (of Rust's threads, say) may

@@ -39,8 +39,8 @@ use crate::plan::Plan;
 use crate::record::{Powers, Recorder, Still};
 use crate::recovery;
 use crate::resolve::Resolver;
+use crate::sampling_signal::{self, Owner};
 use crate::say::say;
-use crate::sigprof::{self, Owner};
 use crate::terminal;
 use crate::threads::{Sampling, Unsignalled, registry, scan};
 use crate::truth::{self, Truth};
@@ -385,17 +385,18 @@ impl Session {
         if self.truth.is_some() || self.signal_is_lost {
             return;
         }
-        match sigprof::owner() {
+        match sampling_signal::owner() {
             Owner::Vouch => {}
             // Whoever had taken it has given it back, to nobody: the next signal would end the process.
-            Owner::Nobody => drop(sigprof::take()),
+            Owner::Nobody => drop(sampling_signal::take(self.plan.options.signal)),
             Owner::Another => {
                 // From here on the process's timer may be the program's, too, and is left alone.
                 self.signal_is_lost = true;
                 self.plan.choice.engine.disarm_process();
-                governor::stop(
-                    "something in this process has put a handler of its own for SIGPROF in the place of Vouch's, and must not get its signals",
-                );
+                governor::stop(&format!(
+                    "something in this process has put a handler of its own for {} in the place of Vouch's, and must not get its signals",
+                    self.plan.options.signal
+                ));
             }
         }
     }

@@ -30,6 +30,7 @@ use vouch_signal::slots::{Slots, Wait};
 use crate::clock;
 use crate::contexts::Cell;
 use crate::groups;
+use crate::sampling_signal;
 use crate::untouched::Untouched;
 
 pub use life::{Life, NameId};
@@ -413,8 +414,8 @@ impl Registry {
     }
 }
 
-/// Sends SIGPROF to a thread of this process.
+/// Sends the sampling signal to a thread of this process.
 pub fn signal(tid: u32) {
     // SAFETY: a signal with a handler of ours; that the thread may have ended is the kernel's to tell.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, libc::SIGPROF) };
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, sampling_signal::number()) };
 }

@@ -69,7 +69,7 @@ pub fn start(jvmti: Jvmti, thread: &JObject<'_>, duties: &'static Duties) -> Res
 /// What the JVM runs as the agent's thread.
 unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, duties: *mut c_void) {
     guard((), || {
-        let _running = THREAD.begin(Blocked::SigProf);
+        let _running = THREAD.begin(Blocked::SamplingSignal);
         // SAFETY: the JVM passes what it was given by `start`.
         let duties: &'static Duties = unsafe { &*duties.cast() };
         // SAFETY: the JVM passes this thread's JNIEnv.

@@ -31,6 +31,7 @@ public class TwoAgents {
         Files.copy(Vm.agent(), copy);
         once("Vouch is loaded already", Refusal.of(Vm.with("").flags("-agentpath:" + Vm.agent() + "=out=first.json")));
         once("SIGPROF is taken", Refusal.of(Vm.with("").flags("-agentpath:" + copy + "=out=first.json")));
+        once("another copy of Vouch is loaded", Refusal.of(Vm.with("").flags("-agentpath:" + copy + "=out=first.json,signal=SIGUSR1")));
         lateCopy(copy);
 
         Path foreign = Cc.library("foreign");

@@ -72,7 +72,7 @@ const fn lab(name: &'static str) -> Key {
 }
 
 /// All of them, in the order in which they are explained.
-pub static KEYS: [Key; 22] = [
+pub static KEYS: [Key; 23] = [
     Key {
         again: true,
         ..writing(
@@ -105,6 +105,15 @@ pub static KEYS: [Key; 22] = [
         &["take a sample after this CPU time of a thread (50us to 10s; a default may grow)"],
     ),
     of("engine", "auto", "NAME", &["choose the source of signals: auto, perf, poll, timer or itimer"]),
+    of(
+        "signal",
+        "SIGPROF",
+        "NAME",
+        &[
+            "sample threads by this signal, if another profiler has left a handler for SIGPROF:",
+            "SIGUSR1, SIGVTALRM, SIGALRM, SIGSTKFLT or SIGRTMIN+n",
+        ],
+    ),
     of("depth", "65536", "N", &["keep at most this many frames of a stack, from both ends (1 to 65536)"]),
     key("threads", "REGEX", &["sample only threads with a name of which some part matches"]),
     key("start", "DELAY", &["begin this long after the JVM has started, or after attach (ms, s, m, h)"]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::cost::Meter;
 use super::{Engine, kernel, perf, poll, timer};
-use crate::options::EngineWish;
+use crate::options::{EngineWish, Signal};
 
 /// The engine, and what a person should know of how it was chosen.
 #[derive(Debug, Clone)]
@@ -43,7 +43,18 @@ fn least_cost(user_only: bool) -> Option<Duration> {
 const NEVER: Duration = Duration::from_hours(1);
 
 /// Tries the engines on the calling thread, in order of worth.
-pub fn choose(wish: EngineWish) -> Result<Choice, String> {
+pub fn choose(wish: EngineWish, signal: Signal) -> Result<Choice, String> {
+    if wish == EngineWish::Itimer && !signal.is_default() {
+        return Err(format!(
+            "engine=itimer has only SIGPROF: signal={signal} needs engine=perf or engine=timer"
+        ));
+    }
+    let queued = "a perf event may send SIGIO for a queued signal, and end the process";
+    if wish == EngineWish::Perf && signal.is_queued() {
+        return Err(format!(
+            "engine=perf cannot use signal={signal}: {queued}; use engine=timer or signal=SIGUSR1"
+        ));
+    }
     let refused = |name: &str, why: &str| format!("engine={name} does not work here: {why}; try engine=auto");
     match wish {
         EngineWish::Perf => {
@@ -58,19 +69,28 @@ pub fn choose(wish: EngineWish) -> Result<Choice, String> {
             let note = "engine=hammer walks as often as it can, and slows the program several times: it is for scripts/soak";
             Ok(Choice::of(Engine::Hammer, vec![note.to_owned()]))
         }
-        EngineWish::Auto => Ok(safe_perf().unwrap_or_else(|no_perf| {
-            let no_perf = format!("perf was not taken: {no_perf}");
-            let mut notes = vec![no_perf];
-            let others = [("poll", try_poll as fn() -> Result<Choice, String>), ("timer", try_timer)];
-            for (name, attempt) in others {
-                match attempt() {
-                    Ok(choice) => return Choice { notes, ..choice },
-                    Err(why) => notes.push(format!("{name} was not taken: {why}")),
-                }
-            }
-            Choice::of(Engine::Itimer, notes)
-        })),
+        EngineWish::Auto => {
+            let perf =
+                if signal.is_queued() { Err(format!("{queued} (signal={signal})")) } else { safe_perf() };
+            perf.or_else(|no_perf| without_perf(format!("perf was not taken: {no_perf}"), signal))
+        }
     }
+}
+
+/// The best engine that works besides perf.
+fn without_perf(no_perf: String, signal: Signal) -> Result<Choice, String> {
+    let mut notes = vec![no_perf];
+    let others = [("poll", try_poll as fn() -> Result<Choice, String>), ("timer", try_timer)];
+    for (name, attempt) in others {
+        match attempt() {
+            Ok(choice) => return Ok(Choice { notes, ..choice }),
+            Err(why) => notes.push(format!("{name} was not taken: {why}")),
+        }
+    }
+    if signal.is_default() {
+        return Ok(Choice::of(Engine::Itimer, notes));
+    }
+    Err(format!("no engine works here with signal={signal}: {}", notes.join("; ")))
 }
 
 /// The kernel's own name says whether its perf events may be used.

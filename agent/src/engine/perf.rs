@@ -1,6 +1,6 @@
 //! A perf cpu-clock event for one thread: a high-resolution timer that runs while the thread does.
 //!
-//! The event has no buffer: each overflow only sends SIGPROF to the thread. Once the handler has set its regular period
+//! The event has no buffer: each overflow only sends the sampling signal to the thread. Once the handler has set its regular period
 //! it is not re-armed by hand, so that one interval follows the other without a gap.
 
 use std::fs::File;
@@ -17,6 +17,7 @@ use sys::bindings::{
 use vouch_output::held::beyond_standard_streams;
 
 use crate::clock::nanos;
+use crate::sampling_signal;
 
 /// An open event; closing it ends the signals.
 #[derive(Debug)]
@@ -112,7 +113,7 @@ impl Event {
         self.user_only
     }
 
-    /// Has each overflow send SIGPROF to thread `tid`.
+    /// Has each overflow send the sampling signal to thread `tid`.
     fn signal(&self, tid: u32) -> io::Result<()> {
         let descriptor = self.descriptor();
         let owner = Owner { kind: F_OWNER_TID, id: tid.cast_signed() };
@@ -120,7 +121,7 @@ impl Event {
         let done = unsafe {
             libc::fcntl(descriptor, libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK) >= 0
                 && libc::fcntl(descriptor, F_SETOWN_EX, &raw const owner) >= 0
-                && libc::fcntl(descriptor, F_SETSIG, libc::SIGPROF) >= 0
+                && libc::fcntl(descriptor, F_SETSIG, sampling_signal::number()) >= 0
         };
         if done { Ok(()) } else { Err(io::Error::last_os_error()) }
     }

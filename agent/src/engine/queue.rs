@@ -2,12 +2,15 @@
 
 use vouch_signal::cause;
 
+use crate::sampling_signal;
+
 /// Signals a thread of this process. The sample weighs this many intervals of elapsed time; 0: what the thread ran since its last
 /// sample, by its CPU clock.
 pub fn signal(tid: u32, weight: u32) {
     // SAFETY: all zero is a valid siginfo.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    info.si_signo = libc::SIGPROF;
+    let signal = sampling_signal::number();
+    info.si_signo = signal;
     info.si_code = libc::SI_QUEUE;
     // SAFETY: a siginfo is 128 bytes, and with SI_QUEUE these members of its union are the value and the sender's user.
     unsafe {
@@ -16,6 +19,6 @@ pub fn signal(tid: u32, weight: u32) {
     }
     // SAFETY: reads the siginfo; the signal has a handler of ours. The kernel refuses a thread that has ended.
     unsafe {
-        libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), tid, libc::SIGPROF, &raw const info)
+        libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), tid, signal, &raw const info)
     };
 }

@@ -14,8 +14,18 @@ use crate::events;
 use crate::recovery;
 
 use super::{
-    EngineWish, FunctionNames, OnDisk, Options, Output, Place, Refuted, Verb, WalkerWish, Witnessing,
+    EngineWish, FunctionNames, OnDisk, Options, Output, Place, Refuted, Signal, Verb, WalkerWish, Witnessing,
 };
+
+/// The engines that may be asked for.
+const ENGINES: [(&str, EngineWish); 6] = [
+    ("auto", EngineWish::Auto),
+    ("perf", EngineWish::Perf),
+    ("timer", EngineWish::Timer),
+    ("itimer", EngineWish::Itimer),
+    ("poll", EngineWish::Poll),
+    ("hammer", EngineWish::Hammer),
+];
 
 /// Applies one `name` or `name=value`; `words` counts the verbs that were named.
 pub fn apply(
@@ -64,17 +74,8 @@ pub fn apply(
             options.interval = length(value, "50us", "10s").map_err(named)?;
             options.budget = None;
         }
-        "engine" => {
-            let engines = [
-                ("auto", EngineWish::Auto),
-                ("perf", EngineWish::Perf),
-                ("timer", EngineWish::Timer),
-                ("itimer", EngineWish::Itimer),
-                ("poll", EngineWish::Poll),
-                ("hammer", EngineWish::Hammer),
-            ];
-            options.engine = choice(value, &engines).map_err(named)?;
-        }
+        "engine" => options.engine = choice(value, &ENGINES).map_err(named)?,
+        "signal" => options.signal = Signal::parse(value).map_err(named)?,
         "depth" => options.depth = count(value, 1, 65_536).map_err(named)?,
         "threads" => {
             let regex = Regex::new(value).map_err(|why| named(format!("not a regular expression: {why}")))?;

@@ -1,0 +1,144 @@
+//! `signal=`: the signal by which threads are sampled.
+//!
+//! A signal that the JVM, the JDK or the kernel needs is refused with what needs it. Whether a program has a handler for one is for
+//! [`crate::sampling_signal`] to find out.
+
+use std::ffi::c_int;
+use std::fmt;
+
+/// A signal that nothing but a profiler needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signal(c_int);
+
+/// Signals that may be chosen, but for those of real time.
+const FREE: [(&str, c_int); 5] = [
+    ("SIGPROF", libc::SIGPROF),
+    ("SIGUSR1", libc::SIGUSR1),
+    ("SIGVTALRM", libc::SIGVTALRM),
+    ("SIGALRM", libc::SIGALRM),
+    ("SIGSTKFLT", libc::SIGSTKFLT),
+];
+
+/// Signals that must not be chosen, with the reason.
+const NEEDED: [(&[&str], &str); 6] = [
+    (&["SIGUSR2"], "the JVM needs it to suspend threads"),
+    (
+        &["SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGABRT", "SIGSYS"],
+        "faults arrive as it, and the JVM needs these",
+    ),
+    (&["SIGQUIT", "SIGHUP", "SIGINT", "SIGTERM"], "the JVM needs it to end or to print its threads"),
+    (&["SIGPIPE", "SIGXFSZ"], "the JVM needs it for failed writes"),
+    (&["SIGKILL", "SIGSTOP"], "the kernel lets no process handle it"),
+    (
+        &[
+            "SIGCHLD", "SIGCONT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGIO", "SIGPOLL", "SIGPWR",
+            "SIGXCPU", "SIGWINCH",
+        ],
+        "the kernel sends it for reasons of its own",
+    ),
+];
+
+/// How far below the last signal of real time is the one by which the JDK interrupts threads in blocking I/O.
+const JDK_BELOW_LAST: c_int = 2;
+const REAL_TIME: &str = "SIGRTMIN+";
+
+impl Signal {
+    /// Reads a name, as `kill -l` has it, with or without SIG.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let upper = text.to_ascii_uppercase();
+        let name = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
+        if let Some((_, number)) = FREE.iter().find(|(free, _)| *free == name) {
+            return Ok(Self(*number));
+        }
+        if let Some((_, why)) = NEEDED.iter().find(|(names, _)| names.contains(&name.as_str())) {
+            return Err(why.to_string());
+        }
+        let beyond = if name == "SIGRTMIN" { Some("0") } else { name.strip_prefix(REAL_TIME) };
+        let (first, last) = (libc::SIGRTMIN(), libc::SIGRTMAX());
+        match beyond.and_then(|beyond| beyond.parse::<c_int>().ok()) {
+            Some(beyond) if beyond == last - JDK_BELOW_LAST - first => {
+                Err("the JDK needs it to interrupt threads in blocking I/O".to_owned())
+            }
+            Some(beyond) if (0..=last - first).contains(&beyond) => Ok(Self(first + beyond)),
+            Some(_) => Err(format!("the last one is {REAL_TIME}{}", last - first)),
+            None => {
+                let names: Vec<&str> = FREE.iter().map(|(name, _)| *name).collect();
+                Err(format!("must be {} or {REAL_TIME}n", names.join(", ")))
+            }
+        }
+    }
+
+    pub fn number(self) -> c_int {
+        self.0
+    }
+
+    /// True for the one signal that the process's own timer can send.
+    pub fn is_default(self) -> bool {
+        self == Self::default()
+    }
+
+    /// True if the kernel queues each one that is pending. Where its queue is full a perf event sends SIGIO instead, which ends the
+    /// process.
+    pub fn is_queued(self) -> bool {
+        self.0 >= libc::SIGRTMIN()
+    }
+
+    /// Another signal to try where this one is taken.
+    pub fn proposal(self) -> Self {
+        Self(if self.0 == libc::SIGUSR1 { libc::SIGVTALRM } else { libc::SIGUSR1 })
+    }
+}
+
+impl Default for Signal {
+    fn default() -> Self {
+        Self(libc::SIGPROF)
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match FREE.iter().find(|(_, number)| *number == self.0) {
+            Some((name, _)) => f.write_str(name),
+            None => write!(f, "{REAL_TIME}{}", self.0 - libc::SIGRTMIN()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_signal_is_chosen_by_its_name() {
+        for (text, name) in [
+            ("SIGUSR1", "SIGUSR1"),
+            ("usr1", "SIGUSR1"),
+            ("SIGVTALRM", "SIGVTALRM"),
+            ("SIGRTMIN", "SIGRTMIN+0"),
+            ("RTMIN+3", "SIGRTMIN+3"),
+            ("SIGPROF", "SIGPROF"),
+        ] {
+            assert_eq!(Signal::parse(text).unwrap().to_string(), name);
+        }
+        assert_eq!(Signal::parse("SIGRTMIN+3").unwrap().number(), libc::SIGRTMIN() + 3);
+    }
+
+    #[test]
+    fn a_signal_that_something_needs_is_refused_with_what_needs_it() {
+        let jdk = format!("SIGRTMIN+{}", libc::SIGRTMAX() - 2 - libc::SIGRTMIN());
+        for (text, why) in [
+            ("SIGUSR2", "suspend threads"),
+            ("SIGSEGV", "faults"),
+            ("SIGQUIT", "print its threads"),
+            ("SIGKILL", "lets no process handle it"),
+            ("SIGCHLD", "reasons of its own"),
+            (jdk.as_str(), "blocking I/O"),
+            ("SIGRTMIN+99", "the last one is SIGRTMIN+"),
+            ("SIGNAL", "must be SIGPROF, SIGUSR1, SIGVTALRM, SIGALRM, SIGSTKFLT or SIGRTMIN+n"),
+            ("27", "must be SIGPROF"),
+        ] {
+            let refused = Signal::parse(text).unwrap_err();
+            assert!(refused.contains(why), "{text}: {refused}");
+        }
+    }
+}
