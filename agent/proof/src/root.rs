@@ -44,7 +44,7 @@ fn is_main(method: &Method) -> bool {
 }
 
 /// What the VM calls on a thread that runs no Java otherwise, or at a thread's beginning and end.
-const VM_ENTRIES: [(&str, &str); 27] = [
+const VM_ENTRIES: [(&str, &str); 28] = [
     ("java/lang/Thread", "<init>"),
     ("java/lang/Thread", "exit"),
     ("java/lang/Thread", "dispatchUncaughtException"),
@@ -68,7 +68,8 @@ const VM_ENTRIES: [(&str, &str); 27] = [
     // Where `main` is to be watched from elsewhere.
     ("sun/management/Agent", "startAgent"),
     ("jdk/internal/agent/Agent", "startAgent"),
-    // At the JVM's end, for an archive of classes, and for a compiler that is written in Java.
+    // At the JVM's end, for an archive of classes or an AOT cache, and for a compiler that is written in Java.
+    ("jdk/internal/misc/CDS$ProcessLauncher", "execWithJavaToolOptions"),
     ("jdk/internal/misc/CDS", "generateLambdaFormHolderClasses"),
     ("jdk/vm/ci/hotspot/HotSpotJVMCIRuntime", "shutdown"),
     // A recording that is asked for on the command line is begun by the thread that will run `main`.
@@ -86,7 +87,7 @@ fn is_launchers(method: &Method) -> bool {
         || LAUNCHER.iter().any(|&(class, name)| method.is(class, name))
 }
 
-const LAUNCHER: [(&str, &str); 10] = [
+const LAUNCHER: [(&str, &str); 11] = [
     // `-version` and `-showversion`, and an exception that it met.
     ("java/lang/VersionProps", "print"),
     ("java/lang/VersionProps", "println"),
@@ -96,6 +97,8 @@ const LAUNCHER: [(&str, &str); 10] = [
     ("java/lang/System", "getProperty"),
     ("java/lang/ClassLoader", "loadClass"),
     ("java/lang/ClassLoader", "getSystemClassLoader"),
+    // A Java agent: what the JVM makes for it, and calls.
+    ("sun/instrument/InstrumentationImpl", "<init>"),
     ("sun/instrument/InstrumentationImpl", "loadClassAndCallPremain"),
     ("sun/instrument/InstrumentationImpl", "transform"),
 ];

@@ -47,6 +47,9 @@ fn the_launchers_thread_begins_in_main_or_at_its_helper() {
     assert_eq!(asked(&static_method("shop/Main", "<clinit>", "()V"), Thread::Started), WRONG);
     assert_eq!(asked(&method("shop/Main", "<init>", "()V"), Thread::Main), jni, "main need not be static");
     assert_eq!(asked(&method("shop/Main", "<init>", "(I)V"), Thread::Main), WRONG);
+    let java_agents = method("sun/instrument/InstrumentationImpl", "<init>", "(JZZZ)V");
+    assert_eq!(asked(&java_agents, Thread::Main), jni, "the JVM makes it for a Java agent");
+    assert_eq!(asked(&java_agents, Thread::Started), WRONG);
     assert_eq!(asked(&static_method("java/lang/System", "currentTimeMillis", "()J"), Thread::Main), WRONG);
 }
 
@@ -58,6 +61,10 @@ fn the_vm_and_native_code_have_their_doors() {
     }
     let recording = method("jdk/jfr/internal/dcmd/AbstractDCmd", "execute", "(Ljava/lang/String;)V");
     assert_eq!(asked(&recording, Thread::Main), Verdict::Explained(Explanation::VmEntry));
+    // With -XX:AOTCacheOutput, from JDK 25 on, "DestroyJavaVM" starts the JVM that writes the cache.
+    let descriptor = "(Ljava/lang/String;[Ljava/lang/String;)I";
+    let aot = static_method("jdk/internal/misc/CDS$ProcessLauncher", "execWithJavaToolOptions", descriptor);
+    assert_eq!(asked(&aot, Thread::Main), Verdict::Explained(Explanation::VmEntry));
     let any = method("shop/Cart", "total", "()I");
     assert_eq!(asked(&any, Thread::Attached), Verdict::Explained(Explanation::JniEntry));
     assert_eq!((asked(&any, Thread::Started), asked(&any, Thread::Main)), (WRONG, WRONG));
