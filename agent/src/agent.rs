@@ -11,6 +11,7 @@ use jni_sys::jclass;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use vouch_options::terminal::End;
+use vouch_report::Detail;
 use vouch_walk::broken::Break;
 use vouch_walk::own::Own;
 use vouch_walk::walker::Walker;
@@ -363,7 +364,7 @@ impl Agent {
                 written
             }
             State::Waiting(plan, _) => {
-                if !plan.options.quiet {
+                if plan.options.detail != Detail::Quiet {
                     say("the program ended before the recording began: nothing was written");
                 }
                 terminal::leave(End::Nothing);
@@ -397,7 +398,7 @@ impl Agent {
                 Ok(())
             }
             (_, Verb::Lab) => {
-                if !options.quiet {
+                if options.detail != Detail::Quiet {
                     say(LAB);
                 }
                 Ok(())

@@ -76,6 +76,8 @@ struct Desk {
     stopped: bool,
     /// What was done in the present recording, or the last, as a person should know it.
     notes: Vec<String>,
+    /// Those of the notes that the summary begins with.
+    warnings: Vec<String>,
     /// It has been said in this recording that others make the machine suffer.
     said_others: bool,
 }
@@ -86,6 +88,7 @@ static DESK: Mutex<Desk> = Mutex::new(Desk {
     has_thread: false,
     stopped: false,
     notes: Vec::new(),
+    warnings: Vec::new(),
     said_others: false,
 });
 static CALL: Condvar = Condvar::new();
@@ -95,6 +98,7 @@ static THREAD: OwnThread = OwnThread::new();
 pub fn begin(engine: Option<Engine>, plan: &Plan) {
     let mut desk = DESK.lock();
     desk.notes.clear();
+    desk.warnings.clear();
     desk.stopped = false;
     desk.said_others = false;
     desk.paused = None;
@@ -154,6 +158,7 @@ fn end_of_sampling(desk: &mut Desk, now: u64, why: &str) -> String {
     registry().end_sampling();
     STOPPED.happened(now, now, [], "");
     let line = format!("the engine is stopped, and what the program does from here on is not sampled: {why}");
+    desk.warnings.push(line.clone());
     desk.notes.push(line.clone());
     line
 }
@@ -167,12 +172,19 @@ pub struct Story {
     pub stopped: bool,
     /// What was done about it.
     pub notes: Vec<String>,
+    /// Those of the notes that the summary begins with.
+    pub warnings: Vec<String>,
 }
 
 /// See [`Story`].
 pub fn story() -> Story {
     let desk = DESK.lock();
-    Story { stride: STRIDE.load(Ordering::Relaxed), stopped: desk.stopped, notes: desk.notes.clone() }
+    Story {
+        stride: STRIDE.load(Ordering::Relaxed),
+        stopped: desk.stopped,
+        notes: desk.notes.clone(),
+        warnings: desk.warnings.clone(),
+    }
 }
 
 /// The CPU time that the governor has had, in nanoseconds.

@@ -12,6 +12,7 @@ use std::ptr::null_mut;
 
 use jni::JNIEnv;
 use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
+use vouch_report::Detail;
 
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
@@ -70,7 +71,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             match plan {
                 Some(plan) => agent.wait_for_vm(plan),
                 None if checks => agent.wait_to_check(&options),
-                None if !options.quiet => say(LAB),
+                None if options.detail != Detail::Quiet => say(LAB),
                 None => {}
             }
             JNI_OK

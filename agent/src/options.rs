@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use vouch_formats::{Format, VirtualThreads};
+use vouch_report::Detail;
 
 use regex_lite::Regex;
 use vouch_walk::broken::Break;
@@ -148,7 +149,8 @@ pub struct Options {
     pub duration: Option<Duration>,
     /// Those that were given by which the recording differs from another of the same program, as `key=value`.
     pub altered: Vec<String>,
-    pub quiet: bool,
+    /// How much is said at the end.
+    pub detail: Detail,
     pub witness: Witnessing,
     pub showing: Showing,
     pub virtual_threads: VirtualThreads,
@@ -187,7 +189,7 @@ impl Default for Options {
             start: Duration::ZERO,
             duration: None,
             altered: Vec::new(),
-            quiet: false,
+            detail: Detail::default(),
             witness: Witnessing::Auto,
             showing: Showing::default(),
             virtual_threads: VirtualThreads::default(),
@@ -217,6 +219,7 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
     let mut mistakes = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     let mut words = 0;
+    let mut details: Vec<Detail> = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, value) = match part.split_once('=') {
             Some((name, value)) => (name.trim(), Some(value.trim())),
@@ -238,11 +241,16 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
                 options.altered.push(format!("{name}={}", value.unwrap_or_default()));
             }
             seen.push(name);
+        } else {
+            details.push(options.detail);
         }
     }
     if words > 1 {
         mistakes
             .push("more than one of start, stop, dump, status, groups, check and lab: give one".to_owned());
+    }
+    if details.contains(&Detail::Quiet) && details.contains(&Detail::Verbose) {
+        mistakes.push("quiet and verbose exclude each other: give one".to_owned());
     }
     mistakes.extend(key::misplaced(options.verb, &seen));
     options.altered.sort_unstable();
@@ -261,7 +269,7 @@ pub fn help() -> String {
     for key in vouch_options::explained() {
         row(&format!("{}={}", key.name, key.default.unwrap_or(key.value)), key.help);
     }
-    row("quiet", &["print no summary"]);
+    row("quiet, verbose", &["print no summary, but for warnings; or print all of it"]);
     row("help, version", &["print this, or the version, and exit"]);
     text + HELP_END
 }

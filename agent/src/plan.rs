@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use vouch_options::DEFAULT_OUT;
+use vouch_report::Detail;
 
 use crate::clock;
 use crate::engine::{Choice, choose};
@@ -25,6 +26,11 @@ impl Plan {
     /// All files that it has written.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.outputs.iter().map(|out| &out.path).chain(&self.report)
+    }
+
+    /// True if the user has passed another value of this option than its default.
+    pub fn is_asked(&self, key: &str) -> bool {
+        self.options.altered.iter().any(|option| option.split('=').next() == Some(key))
     }
 }
 
@@ -63,7 +69,7 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     match choose(options.engine, options.signal) {
         Ok(mut choice) if mistakes.is_empty() => {
             let (stride, why) = policy::first_stride(options.interval, choice.cost, choice.most);
-            choice.notes.extend(why);
+            choice.rarer = why;
             Ok(Plan { choice, stride, outputs, report: options.report.clone(), options })
         }
         Ok(_) => Err(mistakes),
@@ -90,7 +96,9 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
         mistakes.extend(missing(&options.sources));
         places.options.sources = options.sources;
     }
-    places.options.quiet |= options.quiet;
+    if options.detail != Detail::default() {
+        places.options.detail = options.detail;
+    }
     mistakes.extend(twice(&places.outputs, places.report.as_ref()));
     mistakes.extend(places.files().filter_map(|path| vouch_output::check(path).err()));
     if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }

@@ -18,6 +18,9 @@ pub fn say(text: &str) {
         marked.push_str(line);
         marked.push('\n');
     }
+    if marked.is_empty() {
+        return;
+    }
     // In one write, so that the program's own lines do not fall between.
     if !terminal::say(&marked) {
         stream::write_stderr(&marked);

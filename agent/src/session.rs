@@ -9,6 +9,7 @@ mod courses;
 mod disk;
 mod files;
 mod lanes;
+mod notes;
 mod rig;
 mod trust;
 

@@ -339,7 +339,7 @@ impl Line {
                 .map(|(_, wanted)| wanted.clone())
         };
         let (outs, report): (Vec<PathBuf>, _) = (of("out").collect(), of("report").next());
-        let recovered = left::recover_within(&self.terminal, &outs, report.as_deref());
+        let recovered = left::recover_within(&self.terminal, &outs, report.as_deref(), given.detail());
         recovered.map_err(|why| why + &self.keep())
     }
 

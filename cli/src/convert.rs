@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::document::{self, Kind};
+use crate::given::VERBOSE_HELP;
 use crate::recover;
 
 #[derive(Args)]
@@ -18,6 +19,8 @@ pub struct How {
     /// Write the trust report as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[arg(long, help = VERBOSE_HELP)]
+    verbose: bool,
 }
 
 /// Writes the recording in each format that is asked for.
@@ -25,7 +28,8 @@ pub fn convert(file: &Path, how: &How) -> Result<String, String> {
     let name = file.display();
     match document::kind(file)? {
         Kind::Recording => {
-            recover::make(file, &how.out, how.report.as_deref()).map_err(|why| format!("{name} {why}"))
+            let made = recover::make(file, &how.out, how.report.as_deref(), recover::detail(how.verbose));
+            made.map_err(|why| format!("{name} {why}"))
         }
         Kind::FlightRecorder => Err(format!(
             "{name} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run"

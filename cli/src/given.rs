@@ -8,11 +8,14 @@ use std::path::{Path, absolute};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use vouch_options::{Beside, DEFAULT_OUT, Key, explained, pattern};
+use vouch_report::Detail;
 
 use crate::outputs::free;
 
-/// The flag that has no value.
+/// The flags, which have no value.
 const QUIET: &str = "quiet";
+const VERBOSE: &str = "verbose";
+pub const VERBOSE_HELP: &str = "print all of the summary: why stacks are plausible, what was lost, all notes";
 /// What leads to a line of the agent's own.
 const LINE: &str = "options";
 
@@ -80,8 +83,10 @@ impl Given {
         });
         let line = "pass options of the agent, key=value,key=value…; may be repeated";
         let line = Arg::new(LINE).short('o').value_name("OPTIONS").help(line).action(ArgAction::Append);
-        let quiet = Arg::new(QUIET).long(QUIET).action(ArgAction::SetTrue).help("print no summary");
-        command.arg(quiet).arg(line).next_help_heading(None)
+        let flag = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
+        let quiet = flag(QUIET).help("print no summary, but for warnings").conflicts_with(VERBOSE);
+        let verbose = flag(VERBOSE).help(VERBOSE_HELP);
+        command.arg(quiet).arg(verbose).arg(line).next_help_heading(None)
     }
 
     fn of<O: Of>(matches: &ArgMatches) -> Self {
@@ -93,7 +98,8 @@ impl Given {
         for line in matches.get_many::<String>(LINE).into_iter().flatten() {
             given.read(line);
         }
-        given.words.extend(matches.get_flag(QUIET).then(|| QUIET.to_owned()));
+        let flags = [QUIET, VERBOSE].into_iter().filter(|flag| matches.get_flag(flag));
+        given.words.extend(flags.map(str::to_owned));
         given
     }
 
@@ -120,7 +126,17 @@ impl Given {
     }
 
     pub fn is_quiet(&self) -> bool {
-        self.words.iter().any(|word| word == QUIET)
+        self.detail() == Detail::Quiet
+    }
+
+    /// How much is to be said at the end.
+    pub fn detail(&self) -> Detail {
+        let has = |flag: &str| self.words.iter().any(|word| word == flag);
+        match () {
+            () if has(QUIET) => Detail::Quiet,
+            () if has(VERBOSE) => Detail::Verbose,
+            () => Detail::Brief,
+        }
     }
 
     /// Each value of a key, made into another one.

@@ -11,6 +11,7 @@ use vouch_formats::Format;
 use vouch_log::{ENDING, Recovered, is_left};
 use vouch_options::DEFAULT_OUT;
 use vouch_options::pattern::Place;
+use vouch_report::Detail;
 
 use crate::given::{Given, seen};
 use crate::outputs::{Outputs, free};
@@ -22,7 +23,12 @@ const WITHOUT_A_WORD: &str =
     "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
 
 /// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal itself, since it could write nowhere else.
-pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Path>) -> Result<Made, String> {
+pub fn recover_within(
+    terminal: &Terminal,
+    outs: &[PathBuf],
+    report: Option<&Path>,
+    detail: Detail,
+) -> Result<Made, String> {
     let mut made = Made::Nothing;
     for recording in terminal.recordings() {
         let name = recording.file_name().and_then(OsStr::to_str);
@@ -35,7 +41,7 @@ pub fn recover_within(terminal: &Terminal, outs: &[PathBuf], report: Option<&Pat
         let copied = copy_whole(&mut left, &copy);
         copied.map_err(|error| format!("the recording cannot be fetched: {error}"))?;
         let mut lines = vec![WITHOUT_A_WORD.to_owned()];
-        let summary = recover::make(&copy, outs, report);
+        let summary = recover::make(&copy, outs, report, detail);
         let summary = summary.map_err(|why| format!("the recording {why}"))?;
         lines.extend(summary.lines().map(str::to_owned));
         show(lines);
@@ -91,9 +97,7 @@ fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>
             return (lines, Made::Nothing);
         }
     };
-    if !given.is_quiet() {
-        lines.extend(summary.lines().map(str::to_owned));
-    }
+    lines.extend(summary.lines().map(str::to_owned));
     if given.has("jfr") || given.has("sources") {
         lines.push("[vouch] what --jfr and --sources were to add is not in it".to_owned());
     }
@@ -144,7 +148,7 @@ fn make_all(
         Some((others, report)) => {
             let outs: Vec<PathBuf> = std::iter::once(profile.clone()).chain(others).collect();
             let made = Outputs::check(&outs, report.first().map(PathBuf::as_path), &inputs)
-                .and_then(|outputs| recover::write(read, &outputs));
+                .and_then(|outputs| recover::write(read, &outputs, given.detail()));
             match made {
                 Ok(summary) => return Ok((summary, None)),
                 Err(why) => Some(why),
@@ -152,5 +156,5 @@ fn make_all(
         }
     };
     let outs = [profile];
-    Ok((recover::write(read, &Outputs::check(&outs, None, &inputs)?)?, lacks))
+    Ok((recover::write(read, &Outputs::check(&outs, None, &inputs)?, given.detail())?, lacks))
 }

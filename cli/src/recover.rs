@@ -12,7 +12,9 @@ use clap::Args;
 use signal_hook::consts::SIGKILL;
 use vouch_log::{Found, Recovered};
 use vouch_output::held::is_in_use;
+use vouch_report::Detail;
 
+use crate::given::VERBOSE_HELP;
 use crate::outputs::Outputs;
 use crate::rewrite::beside;
 
@@ -30,6 +32,8 @@ pub struct How {
     /// Write the trust report as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[arg(long, help = VERBOSE_HELP)]
+    verbose: bool,
 }
 
 /// Makes a profile of each recording.
@@ -56,13 +60,18 @@ pub fn recover(recordings: &[PathBuf], how: &How) -> Result<String, String> {
 
 fn recover_one(path: &Path, how: &How) -> Result<String, String> {
     let outs = if how.out.is_empty() { vec![beside(path, "recovered")] } else { how.out.clone() };
-    make(path, &outs, how.report.as_deref())
+    make(path, &outs, how.report.as_deref(), detail(how.verbose))
 }
 
 /// Makes profiles of a recording; what there is to say, or what is wrong with it as the rest of a sentence.
-pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>) -> Result<String, String> {
+pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>, detail: Detail) -> Result<String, String> {
     let outputs = Outputs::check(outs, report, &[path.to_owned()])?;
-    write(&read(path)?, &outputs)
+    write(&read(path)?, &outputs, detail)
+}
+
+/// How much the summary says.
+pub fn detail(verbose: bool) -> Detail {
+    if verbose { Detail::Verbose } else { Detail::Brief }
 }
 
 /// What a recording has, and whether its process still writes it.
@@ -80,17 +89,21 @@ pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
 }
 
 /// Writes what is wanted of it; what there is to say.
-pub fn write((read, in_use): &(Recovered, bool), outputs: &Outputs<'_>) -> Result<String, String> {
+pub fn write(
+    (read, in_use): &(Recovered, bool),
+    outputs: &Outputs<'_>,
+    detail: Detail,
+) -> Result<String, String> {
     let Recovered { recording, meta, found } = read;
     outputs.write_report(|to| meta.report.write(to))?;
     outputs.write(recording, meta)?;
-    let mut text = outputs.told(|files| meta.report.summary(files));
+    let mut text = outputs.told(|files| meta.report.summary(files, detail));
     let mut say = |line: &str| {
         text.push_str("[vouch] ");
         text.push_str(line);
         text.push('\n');
     };
-    if let Some(lacks) = ended(*in_use, found) {
+    if let Some(lacks) = ended(*in_use, found).filter(|_| detail != Detail::Quiet) {
         say(lacks);
     }
     Ok(text)

@@ -46,7 +46,7 @@ public class Misuse {
         expected.put("afterTooDeep", null);
         expected.put("tooMany", "b");
         expected.put("afterTooMany", "a");
-        Run run = Vm.with("interval=1ms").run(Program.class).ok();
+        Run run = Vm.with("verbose,interval=1ms").run(Program.class).ok();
         long left = run.report().json.getAsJsonObject("contexts").get("left_out").getAsLong();
         Check.between(MANY - MOST, left, MANY, "contexts that found no room");
         Check.contains(String.join("\n", run.vouchLines()), " contexts were left out", "summary");

@@ -34,11 +34,11 @@ public class Governor {
         Skip.ifEngineRefused(shortest);
         conserved(shortest);
         conserved(run("200us", SECONDS));
-        conserved(Vm.with("engine=perf").run(Program.class, "2", "1").ok());
+        conserved(Vm.with("verbose,engine=perf").run(Program.class, "2", "1").ok());
     }
 
     private static Run run(String interval, int seconds) {
-        return Vm.with("engine=perf,interval=" + interval).flags("-Xmx128m")
+        return Vm.with("verbose,engine=perf,interval=" + interval).flags("-Xmx128m")
             .run(Program.class, Integer.toString(THREADS), Integer.toString(seconds));
     }
 

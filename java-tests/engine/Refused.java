@@ -54,7 +54,7 @@ public class Refused {
     }
 
     private static Run auto(String engine, String... launcher) {
-        Run run = Vm.with("interval=1ms").launcher(launcher).run(Burning.class).ok();
+        Run run = Vm.with("verbose,interval=1ms").launcher(launcher).run(Burning.class).ok();
         Check.equal(engine, run.report().engine(), "engine of " + String.join(" ", launcher));
         run.report().checkConserved("main");
         run.profile().track("main").checkRan(Burning.METHOD, run.number("cpu_ms"));

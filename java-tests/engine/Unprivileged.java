@@ -33,7 +33,7 @@ public class Unprivileged {
         Path setting = Paths.get("/proc/sys/kernel/perf_event_paranoid");
         String level = Files.exists(setting) ? new String(Files.readAllBytes(setting), StandardCharsets.US_ASCII).trim() : "?";
         Skip.unless(level.equals("2"), "perf_event_paranoid is " + level + ", and this is about 2");
-        Vm vm = Vm.with("interval=1ms");
+        Vm vm = Vm.with("verbose,interval=1ms");
         if (System.getProperty("user.name").equals("root")) {
             Skip.unless(canDrop(), "root's privileges cannot be dropped here: setpriv is missing, or may not do it");
             vm.launcher(DROP);

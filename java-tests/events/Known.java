@@ -52,7 +52,7 @@ public class Known {
             return;
         }
         // Both rest most of the time.
-        try (Running all = start("events=all"); Running byDefault = start("interval=1ms", IN_HASTE)) {
+        try (Running all = start("events=all"); Running byDefault = start("verbose,interval=1ms", IN_HASTE)) {
             all(all.waitFor().ok());
             byDefault(byDefault.waitFor().ok());
         }

@@ -110,7 +110,7 @@ public class Parked {
     }
 
     private static void stuck() {
-        Run run = Vm.with("events=park").run(Stuck.class).ok();
+        Run run = Vm.with("verbose,events=park").run(Stuck.class).ok();
         JsonArray waiting = run.report().json.getAsJsonArray("waiting");
         Check.equal(2, waiting.size(), "threads that the report has waiting for a lock: " + waiting);
         for (JsonElement row : waiting) {

@@ -27,7 +27,7 @@ public class Stuck {
     private static final int STUCK_MS = 600;
 
     public static void main(String[] args) {
-        Run run = Vm.with("events=default+wait").run(Program.class).ok();
+        Run run = Vm.with("verbose,events=default+wait").run(Program.class).ok();
         Profile profile = run.profile();
         // Each thread's own clock reading before it wanted the lock.
         double[] wanted = new double[2];

@@ -28,6 +28,8 @@ public class OptionMistakes {
         refused("threads=[", "not a regular expression");
         refused("engine", "engine needs a value");
         refused("quiet=yes", "takes no value");
+        refused("verbose=yes", "takes no value");
+        refused("quiet,verbose", "quiet and verbose exclude each other");
         refused("out=profile.txt", ".json, .json.gz, .folded, .html or .svg");
         refused("report=report.html", "must end in .json");
         refused("out=%{VOUCH_TEST_NOT_SET}.json", "VOUCH_TEST_NOT_SET is not set");

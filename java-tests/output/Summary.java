@@ -1,10 +1,10 @@
 /*
- * What a person gets on the terminal: at most eight lines on stderr, each marked as Vouch's, among the program's own
- * lines that stay as they are. `quiet` takes even these away, and a script that reads the program's output never
- * meets the profiler.
+ * What a person gets on the terminal: four lines on stderr, each marked as Vouch's, among the program's own lines that
+ * stay as they are. `verbose` has the rest. `quiet` takes even the four away, and a script that reads the program's
+ * output never sees the profiler.
  *
  * @test
- * @summary At most eight marked lines on stderr; quiet has none; the program's own output is untouched
+ * @summary Four marked lines on stderr, more with verbose, none with quiet; the program's own output is untouched
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -22,6 +22,8 @@ import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
 public class Summary {
+    private static final String WARNING = "believe nothing of this profile";
+
     public static void main(String[] args) {
         Run without = Vm.without().run(Program.class);
         Check.equal(Program.EXIT, without.exit, "exit code without the agent");
@@ -32,21 +34,42 @@ public class Summary {
             // So many files that their line is long.
             Run run = Vm.with("out=a.json,out=b.json.gz,out=c.folded,engine=" + engine).run(Program.class);
             List<String> lines = run.vouchLines();
-            Check.between(2, lines.size(), 8, "lines of the summary " + lines);
+            Check.equal(4, lines.size(), "lines of the summary " + lines);
+            Check.contains(lines.get(0), "; next: vouch top a.json, ", "first line");
+            Check.contains(lines.get(1), " by self time: dev.vouch.test.Burn.", "second line");
+            Check.contains(lines.get(2), "sampled ", "third line");
+            Check.contains(lines.get(3), grouped(run.report().signals()) + " samples, ", "fourth line");
+            written(run, lines);
+            sameOutput(without, run);
+
+            run = Vm.with("verbose,out=a.json,out=b.json.gz,out=c.folded,engine=" + engine).run(Program.class);
+            lines = run.vouchLines();
+            Check.atLeast(6, lines.size(), "lines of the verbose summary " + lines);
             sameOutput(without, run);
             String all = String.join("\n", lines);
             Check.contains(all, grouped(run.report().signals()) + " signals", "summary");
             Check.contains(all, run.report().engine(), "summary");
-            for (String file : new String[] {"a.json", "b.json.gz", "c.folded", "report.json"}) {
-                Check.contains(all, file, "summary");
-                Check.that(Files.exists(run.dir.resolve(file)), file + " was written");
-            }
+            written(run, lines);
         }
+
+        Run broken = Vm.with("break=gap/3").run(Program.class);
+        Check.equal(5, broken.vouchLines().size(), "lines of the summary with a warning " + broken.vouchLines());
+        Check.contains(broken.vouchLines().get(0), WARNING, "first line");
+        broken = Vm.with("quiet,break=gap/3").run(Program.class);
+        Check.equal(1, broken.vouchLines().size(), "warnings under quiet " + broken.vouchLines());
+        Check.contains(broken.vouchLines().get(0), WARNING, "warning under quiet");
 
         Run quiet = Vm.with("quiet").run(Program.class);
         Check.empty(quiet.vouchLines(), "lines of the agent's under quiet");
         sameOutput(without, quiet);
         Check.atLeast(Program.MS / 2, quiet.profile().weight(), "weight of the profile under quiet");
+    }
+
+    private static void written(Run run, List<String> lines) {
+        for (String file : new String[] {"a.json", "b.json.gz", "c.folded", "report.json"}) {
+            Check.contains(String.join("\n", lines), file, "summary");
+            Check.that(Files.exists(run.dir.resolve(file)), file + " was written");
+        }
     }
 
     private static void sameOutput(Run without, Run with) {

@@ -52,7 +52,7 @@ public class Recovery {
 
         Pace pace = Pace.of(bare);
         long millis = pace.millis(MS);
-        Run with = pace.with("walker=asgct,witness=400/s,threads=^" + THREAD + "$").run(Copies.class, Long.toString(millis)).ok();
+        Run with = pace.with("verbose,walker=asgct,witness=400/s,threads=^" + THREAD + "$").run(Copies.class, Long.toString(millis)).ok();
         Report report = with.report();
         Check.atMost(0.02 * javaSamples(report), report.samples("unwalked") + report.samples("refuted"), "samples without a stack that holds");
         // Four standard deviations and a half, and what a slice of the work is longer than it says.
@@ -74,7 +74,7 @@ public class Recovery {
         Report bare = pace.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, stint).ok().report();
         Check.atLeast(0.01 * javaSamples(bare), bare.samples("unwalked"), "interpreted samples without a stack, if nothing is recovered");
 
-        Run run = pace.with("walker=asgct,witness=400/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, stint).ok();
+        Run run = pace.with("verbose,walker=asgct,witness=400/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, stint).ok();
         Report report = run.report();
         Check.atMost(0.3 * bare.samples("unwalked") / javaSamples(bare) * javaSamples(report), report.samples("unwalked") + report.samples("refuted"),
             "interpreted samples without a stack that holds");

@@ -31,7 +31,7 @@ public class Room {
         long cut = 0;
         // Where walks take longer, as AsyncGetCallTrace's do, there are too few stacks in the time; and on a busy machine.
         for (int seconds = 3; cut == 0 && seconds < 3 << TRIES; seconds *= 2) {
-            run = Vm.with("walker=own,interval=1ms,depth=" + DEEP).flags("-Xmx64m").run(Program.class, Integer.toString(seconds)).ok();
+            run = Vm.with("verbose,walker=own,interval=1ms,depth=" + DEEP).flags("-Xmx64m").run(Program.class, Integer.toString(seconds)).ok();
             cut = run.report().stacksCut();
         }
         Check.that(cut > 0, "nothing was cut for want of room, of " + run.report().signals() + " signals");

@@ -111,7 +111,9 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
         // Of what came later nothing says why.
         run.plausible_because.clear();
     }
-    run.engine_notes.extend(found.damage());
+    if let Some(damage) = found.damage() {
+        run.warn(damage);
+    }
     meta.report = TrustReport::of(&recording, run);
     Ok(Recovered { recording, meta, found })
 }

@@ -184,8 +184,8 @@ pub static KEYS: [Key; 23] = [
 ];
 
 /// Everything that may stand alone.
-pub const WORDS: [&str; 10] =
-    ["start", "stop", "dump", "status", "groups", "check", "lab", "quiet", "help", "version"];
+pub const WORDS: [&str; 11] =
+    ["start", "stop", "dump", "status", "groups", "check", "lab", "quiet", "verbose", "help", "version"];
 
 /// The keys that a person may give.
 pub fn offered() -> impl Iterator<Item = &'static Key> {
@@ -219,6 +219,11 @@ mod tests {
         for option in options {
             let name = option.split('=').next().unwrap_or_default();
             assert!(find(name).is_some(), "docs/options.md has a row for {option}, which is no option");
+        }
+        for word in WORDS {
+            let named =
+                page.lines().any(|line| line.starts_with("| `") && line.contains(&format!("`{word}`")));
+            assert!(named, "docs/options.md has no row for {word}");
         }
     }
 }

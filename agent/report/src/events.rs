@@ -52,8 +52,10 @@ fn classes(run: &Run) -> Option<String> {
 /// The same of its compilers.
 fn compilers(run: &Run) -> Option<String> {
     let CompilerReport { compiled, took_ms, .. } = run.compilers?;
-    (took_ms > PART * run.lasted_ms())
-        .then(|| format!("the compilers worked for {}, {} times", duration(took_ms), grouped(compiled)))
+    (took_ms > PART * run.lasted_ms()).then(|| {
+        let (took, times) = (duration(took_ms), grouped(compiled));
+        format!("the compilers' threads worked for {took} of wall time, all together, {times} times")
+    })
 }
 
 /// Who wants a lock still: the first that began to.

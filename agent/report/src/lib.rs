@@ -6,10 +6,12 @@
 //! What this crate never does: know a JVM, read a clock, open a file.
 #![forbid(unsafe_code)]
 
+mod brief;
 mod clock;
 mod contexts;
 mod events;
 mod groups;
+mod hottest;
 mod interval;
 mod plausible;
 mod process;
@@ -24,6 +26,7 @@ mod top_frame;
 pub use clock::{CPU_TIME, Clock};
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use groups::{GroupReport, LIMITS};
+pub use hottest::Hottest;
 pub use interval::{effective, share, wilson};
 pub use plausible::{
     APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, reason,
@@ -35,7 +38,7 @@ pub use report::{
     WitnessReport,
 };
 pub use several::{Renumbered, Several, add_groups};
-pub use summary::{FATES, Files, LIMIT_REACHED, most_frequent, noticed};
+pub use summary::{Detail, FATES, Files, LIMIT_REACHED, most_frequent, noticed};
 pub use text::{duration, escaped, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};
 pub use top_frame::{Counted, TopFrameReport};

@@ -13,6 +13,7 @@ use vouch_recording::{ByFate, Recording, Thread};
 use crate::clock::Clock;
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
+use crate::hottest::Hottest;
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport, WitnessPower};
 use crate::time::{float, millis};
@@ -41,6 +42,9 @@ pub struct TrustReport {
     pub contexts: ContextsReport,
     pub threads: Vec<ThreadReport>,
     pub bytes_recorded: u64,
+    #[serde(skip)]
+    /// For the summary; `vouch top` has all of them.
+    pub hottest: Hottest,
 }
 
 /// What a recording itself cannot tell: each figure is the caller's to know.
@@ -60,6 +64,10 @@ pub struct Run {
     pub engine: String,
     /// Why a better engine was not taken, and whatever else a reader should know about this one.
     pub engine_notes: Vec<String>,
+    /// Those of the notes that the summary begins with: what was asked for and refused, and what can harm the program
+    /// or the profile.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// The engine was stopped before the recording's end: what the program did since then is not sampled, nor in `threads`.
     pub engine_stopped: bool,
     /// What a sample's weight is counted in.
@@ -141,6 +149,12 @@ pub struct Run {
 pub(crate) const THREADS: &str = "threads=";
 
 impl Run {
+    /// Adds a note that the summary begins with.
+    pub fn warn(&mut self, warning: String) {
+        self.engine_notes.push(warning.clone());
+        self.warnings.push(warning);
+    }
+
     /// What a share of its time is one of.
     pub fn lasted_ms(&self) -> f64 {
         self.runs_ms.unwrap_or(self.wall_ms)
@@ -467,6 +481,7 @@ impl TrustReport {
             contexts,
             threads,
             bytes_recorded: recording.bytes(),
+            hottest: Hottest::from_recording(recording),
         }
     }
 

@@ -280,6 +280,7 @@ impl Add for Run {
             options,
             engine,
             engine_notes,
+            warnings,
             engine_stopped,
             interval_ns,
             sampled_interval_us,
@@ -337,6 +338,7 @@ impl Add for Run {
         }
         say(&mut self.engine, &engine, ", ");
         union(&mut self.engine_notes, engine_notes);
+        union(&mut self.warnings, warnings);
         self.interval_ns = self.interval_ns.min(interval_ns);
         let sampled = self.sampled_interval_us.zip(sampled_interval_us);
         self.sampled_interval_us = sampled.map(|(one, other)| one.max(other));
@@ -385,6 +387,8 @@ impl Add for TrustReport {
             contexts,
             threads,
             bytes_recorded,
+            // The methods of both together are not known from that.
+            hottest: _,
         } = more;
         self.run.add(run);
         self.samples.add(samples);

@@ -1,7 +1,7 @@
-//! What a person reads after a run: the trust report in at most eight lines.
+//! What a person reads after a run: by default four lines (`brief.rs`), and all that matters where that was asked for.
 //!
-//! Each line must begin with `[vouch]`, since it stands among the program's own. It says how much was sampled,
-//! what became of it, what went wrong, and where the profile is; what is as it should be is left out.
+//! Each line must begin with `[vouch]`, since it stands among the program's own. What was asked for and refused, and
+//! what can harm the program, is in the first lines and never left out. What is as it should be is left out.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,7 +16,17 @@ use crate::text::{duration, grouped, one_line, percent, plain, readable, times};
 use crate::time::float;
 use crate::top_frame::{Counted, TopFrameReport};
 
-const LINES: usize = 8;
+/// How much a summary says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// The warnings alone.
+    Quiet,
+    /// With four more lines at most.
+    #[default]
+    Brief,
+    /// With all that matters.
+    Verbose,
+}
 
 /// How a note begins that says what a recording with a limit has left out.
 pub const LIMIT_REACHED: &str = "the recording reached its limit (recording-limit=)";
@@ -47,9 +57,28 @@ pub struct Files<'a> {
 
 impl TrustReport {
     /// The summary, each line ended.
-    pub fn summary(&self, files: Files<'_>) -> String {
-        let mut lines = vec![self.size(), self.fates()];
+    pub fn summary(&self, files: Files<'_>, detail: Detail) -> String {
+        let mut lines = self.run.warnings.clone();
         lines.extend(self.sum_is_wrong());
+        let notes = self.notes_to_tell();
+        match detail {
+            Detail::Quiet => {}
+            Detail::Brief => lines.extend(self.brief(files, notes.len())),
+            Detail::Verbose => {
+                lines.extend(self.brief(files, 0));
+                lines.extend(self.details());
+                lines.extend(notes);
+            }
+        }
+        lines
+            .iter()
+            .flat_map(|line| ["[vouch] ".to_owned(), plain(&one_line(line)), "\n".to_owned()])
+            .collect()
+    }
+
+    /// What the verbose summary has besides the notes.
+    fn details(&self) -> Vec<String> {
+        let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.told_contexts());
         lines.extend(
             self.meanwhile().filter(|_| events::matter(&self.run)).map(|what| format!("meanwhile {what}")),
@@ -58,21 +87,7 @@ impl TrustReport {
         lines.extend(self.worst().map(|worst| format!("refuted {worst}")));
         lines.extend(self.checks());
         lines.extend(self.losses());
-        let last = files.line();
-        let most = LINES - usize::from(last.is_some());
-        let notes = self.notes_to_tell();
-        // That there are notes is always told: one of them may be that nothing of all this is to be believed.
-        let body = most - usize::from(!notes.is_empty());
-        if lines.len() > body {
-            let rest = lines.split_off(body - 1);
-            lines.push(rest.join("; "));
-        }
-        lines.extend(shortened_to(notes, most - lines.len()));
-        lines.extend(last);
         lines
-            .iter()
-            .flat_map(|line| ["[vouch] ".to_owned(), plain(&one_line(line)), "\n".to_owned()])
-            .collect()
     }
 
     /// The same as rows for the front-end's information panel; what there is nothing to say of is left out.
@@ -157,12 +172,11 @@ impl TrustReport {
         let (signals, sum) = (self.samples.signals, self.samples.fates.sum());
         (signals != sum).then(|| {
             let (signals, sum) = (grouped(signals), grouped(sum));
-            format!("these add up to {sum}, not to {signals}: a fault of Vouch's, please report it")
+            format!("the samples of all fates add up to {sum}, not to {signals}: a fault of Vouch's, please report it")
         })
     }
 
-    /// How the top frames are known, why stacks are plausible, and what had no stack or has one by recovery alone. One line: the notes need
-    /// the others.
+    /// How the top frames are known, why stacks are plausible, and what had no stack or has one by recovery alone.
     fn certainty(&self) -> Option<String> {
         let top_frame = self.top_frame_shares().map(|shares| format!("top frame {shares}"));
         let because =
@@ -311,21 +325,12 @@ impl TrustReport {
         self.run.engine_notes.iter().find(|note| note.starts_with(LIMIT_REACHED))
     }
 
-    /// The engine's notes, without what the losses have told already.
+    /// The engine's notes, without the warnings, and without what the losses have told already.
     fn notes_to_tell(&self) -> Vec<String> {
         let told = self.limit_reached().filter(|_| self.samples.fates.dropped > 0);
-        self.run.engine_notes.iter().filter(|note| Some(*note) != told).cloned().collect()
+        let is_told = |note: &String| Some(note) == told || self.run.warnings.contains(note);
+        self.run.engine_notes.iter().filter(|note| !is_told(note)).cloned().collect()
     }
-}
-
-/// Notes, and that there are more where they find no room; there is some if there are notes.
-fn shortened_to(mut notes: Vec<String>, room: usize) -> Vec<String> {
-    if notes.len() > room {
-        let more = notes.len() + 1 - room;
-        notes.truncate(room - 1);
-        notes.push(format!("{more} more notes are in the report, under engine_notes"));
-    }
-    notes
 }
 
 /// The first of some refutations, which is the most frequent. `claimed` says who has what cannot be.
@@ -369,10 +374,10 @@ impl Files<'_> {
         match self.opens {
             _ if self.all.is_empty() => None,
             None => Some(written),
-            Some(profile) if self.all.len() > 1 => {
-                Some(format!("{written}; open {profile} at https://profiler.firefox.com"))
-            }
-            Some(_) => Some(format!("{written}; open it at https://profiler.firefox.com")),
+            Some(profile) => Some(format!(
+                "{written}; next: vouch top {profile}, or open {} at https://profiler.firefox.com",
+                if self.all.len() > 1 { profile } else { "it" }
+            )),
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct Choice {
     pub most: Option<u32>,
     /// What must be said at once: later may be too late.
     pub warning: Option<String>,
+    /// Why signals come less often than each interval from the beginning.
+    pub rarer: Option<String>,
 }
 
 impl Choice {
@@ -26,7 +28,7 @@ impl Choice {
             Engine::Perf { user_only } => (least_cost(user_only), kernel::most_samples()),
             Engine::Timer | Engine::Itimer | Engine::Poll | Engine::Hammer => (None, None),
         };
-        Self { engine, notes, cost, most, warning: None }
+        Self { engine, notes, cost, most, warning: None, rarer: None }
     }
 }
 

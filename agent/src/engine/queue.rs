@@ -18,7 +18,5 @@ pub fn signal(tid: u32, weight: u32) {
         (&raw mut info).cast::<u32>().add(cause::WEIGHT_AT).write(weight);
     }
     // SAFETY: reads the siginfo; the signal has a handler of ours. The kernel refuses a thread that has ended.
-    unsafe {
-        libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), tid, signal, &raw const info)
-    };
+    unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), tid, signal, &raw const info) };
 }

@@ -9,6 +9,7 @@ use vouch_walk::broken;
 
 use super::value::{choice, count, length, rate, size};
 use vouch_formats::{Format, VirtualThreads};
+use vouch_report::Detail;
 
 use crate::events;
 use crate::recovery;
@@ -44,8 +45,8 @@ pub fn apply(
             "groups" => Verb::Groups,
             "check" => Verb::Check,
             "lab" => Verb::Lab,
-            "quiet" => {
-                options.quiet = true;
+            "quiet" | "verbose" => {
+                options.detail = if name == "quiet" { Detail::Quiet } else { Detail::Verbose };
                 return Ok(());
             }
             _ if vouch_options::find(name).is_some() => {
@@ -121,7 +122,7 @@ pub fn apply(
         }
         terminal::KEY => options.terminal = Some(PathBuf::from(value)),
         "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
-        "quiet" | "help" | "version" | "stop" | "dump" | "status" | "groups" | "check" => {
+        "quiet" | "verbose" | "help" | "version" | "stop" | "dump" | "status" | "groups" | "check" => {
             return Err(format!("{name} takes no value"));
         }
         _ => return Err(unknown(name)),

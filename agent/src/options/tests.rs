@@ -47,10 +47,19 @@ fn every_key_is_understood() {
     assert_eq!(o.jfr.unwrap().to_str(), Some("f-42.jfr"));
     assert_eq!(o.sources, ["src", "box.jar"].map(PathBuf::from));
     assert_eq!(o.interval, Duration::from_micros(250));
-    assert_eq!((o.engine, o.depth, o.quiet), (EngineWish::Timer, 20_000, true));
+    assert_eq!((o.engine, o.depth, o.detail), (EngineWish::Timer, 20_000, Detail::Quiet));
     assert!(o.threads.unwrap().is_match("main"));
     assert_eq!(o.witness, Witnessing::Every(Duration::from_millis(50)));
     assert_eq!((o.start, o.duration), (Duration::from_secs(5), Some(Duration::from_mins(2))));
+}
+
+#[test]
+fn a_summary_is_short_unless_its_reader_wants_more_or_none() {
+    assert_eq!(options("").detail, Detail::Brief);
+    assert_eq!(options("verbose,interval=2ms").detail, Detail::Verbose);
+    for both in ["quiet,verbose", "verbose,out=a.json,quiet"] {
+        assert_eq!(mistakes(both), ["quiet and verbose exclude each other: give one"]);
+    }
 }
 
 #[test]

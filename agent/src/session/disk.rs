@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use vouch_log::{Beside, ENDING, State, Writer};
 use vouch_recording::Recording;
-use vouch_report::RecordingFile;
+use vouch_report::{Detail, RecordingFile};
 
 use crate::clock;
 use crate::options::OnDisk;
@@ -46,7 +46,7 @@ impl Disk {
                 Ok((created, beside)) => {
                     terminal::recording(terminal::BEGUN, created.path());
                     writer = Some(created);
-                    tell(&beside, plan.options.quiet);
+                    tell(&beside, plan.options.detail);
                 }
                 Err(error) => {
                     let why = match error.kind() {
@@ -207,10 +207,10 @@ fn stem(plan: &Plan) -> Option<PathBuf> {
     Some(out.path.with_file_name(name.strip_suffix(out.format.ending)?))
 }
 
-fn tell(beside: &Beside, quiet: bool) {
+fn tell(beside: &Beside, detail: Detail) {
     let place = |path: &Path| path.display().to_string();
     let left: Vec<String> = beside.left.iter().map(|path| place(path)).collect();
-    if !left.is_empty() && !quiet {
+    if !left.is_empty() && detail != Detail::Quiet {
         let places = left.join(" ");
         say(&format!(
             "a run that was killed, or more than one, left its recording: `vouch recover {places}` makes profiles of it; take away what you need no more"

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use vouch_formats::Meta;
-use vouch_report::{Files, Run, TrustReport};
+use vouch_report::{Detail, Files, Run, TrustReport};
 
 use super::Session;
 use super::additions::Additions;
@@ -56,18 +56,20 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
         all.extend(written(path, vouch_output::write_whole(path, false, |file| report.write(file))));
     }
     let Additions { lines: added, failures: not_added, .. } = additions.unwrap_or_default();
-    if !places.options.quiet {
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        say(&report.summary(Files { all: &all, opens: opens.as_deref() }));
+    let is_whole = lost.is_empty();
+    if !is_whole {
+        lost.push("the program itself is not touched by this".to_owned());
+    }
+    // What was asked for and is not there comes first, and is said even to those who want no summary.
+    say_lines(&lost);
+    say_lines(&not_added);
+    let detail = places.options.detail;
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    say(&report.summary(Files { all: &all, opens: opens.as_deref() }, detail));
+    if detail != Detail::Quiet {
         say_lines(&added);
     }
-    // What was lost is said even to those who want no summary.
-    say_lines(&not_added);
-    if !lost.is_empty() {
-        lost.push("the program itself is not touched by this".to_owned());
-        say(&lost.join("\n"));
-    }
-    lost.is_empty()
+    is_whole
 }
 
 /// A dump may lie where the end is not written after all: whoever has the recording's terminal would fetch it in the place of the end.

@@ -6,22 +6,19 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use once_cell::sync::Lazy;
 use vouch_formats::{Identity, Meta};
-use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float, grouped, percent};
-use vouch_signal::handler::MOST_CRASHES;
-use vouch_walk::recover;
+use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
 
+use super::notes::Notes;
 use super::{Moment, Session, command_line};
 use crate::clock::{nanos, seconds};
-use crate::contexts::{contexts, published};
-use crate::engine::{Choice, Engine};
+use crate::contexts::contexts;
 use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
-use crate::hotspot::{HotSpot, arguments, virtual_threads};
+use crate::hotspot::{HotSpot, arguments};
 use crate::markers::markers;
 use crate::record::Powers;
-use crate::say;
 use crate::worker;
 
 /// What there is to know of the program that is profiled.
@@ -69,6 +66,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     let agent_cpu = now.agent_cpu.saturating_sub(session.started.agent_cpu);
     let program_cpu = seconds(cpu.saturating_sub(agent_cpu));
     let story = governor::story();
+    let notes = Notes::of_run(session, (&now, program_cpu), &story);
     let (histogram, total) = session.recorder.handler_ns();
     Run {
         recorder: None,
@@ -78,7 +76,8 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         command: program.command.clone(),
         options: Some(plan.options.altered.clone()),
         engine: plan.choice.engine.name().to_owned(),
-        engine_notes: notes(session, (&now, program_cpu), story.notes),
+        engine_notes: notes.all,
+        warnings: notes.warnings,
         sampled_interval_us: Some((interval * story.stride).as_secs_f64() * 1e6),
         engine_stopped: story.stopped,
         interval_ns: nanos(interval),
@@ -156,135 +155,6 @@ fn shortened(command: &str) -> String {
         Some((at, _)) => format!("{}… ({} characters in all)", &command[..at], command.chars().count()),
         None => command.to_owned(),
     }
-}
-
-/// Threads that wait more often than this in a second of CPU time run for less than a quarter of a kernel's tick of 4 ms.
-const FREQUENT_WAITS: f64 = 1_000.0;
-/// Threads that wait more often than this run for less than ten times as long at a time as a poller needs to find them.
-const VERY_FREQUENT_WAITS: f64 = 10_000.0;
-/// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time that passed. A JVM that does nothing
-/// waits a hundred times a second.
-const MIN_PROGRAM_CPU: f64 = 0.3;
-const MIN_PROGRAM_SHARE: f64 = 0.2;
-
-/// A sentence where the engine samples threads that wait often with a bias.
-fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
-    let engine = session.plan.choice.engine;
-    let wall = seconds(now.monotonic.saturating_sub(session.started.monotonic));
-    let is_little = program_cpu < MIN_PROGRAM_CPU || program_cpu < MIN_PROGRAM_SHARE * wall;
-    let (most, why) = match engine {
-        Engine::Timer | Engine::Itimer => (FREQUENT_WAITS, "samples at the kernel's ticks"),
-        Engine::Poll => (VERY_FREQUENT_WAITS, "may look too late for threads that run so briefly"),
-        Engine::Perf { .. } | Engine::Hammer => return None,
-    };
-    let waits = float(now.waits.saturating_sub(session.started.waits)) / program_cpu;
-    (waits > most && !is_little).then(|| {
-        format!(
-            "threads waited {waits:.0} times in a second of CPU time, and engine={} {why}: \
-             shares of methods within threads that wait this often are biased (docs/production.md); engine=perf has no such bias",
-            engine.name()
-        )
-    })
-}
-
-/// What a reader should know of the engine; `governor` is what that did.
-fn notes(session: &Session, (now, program_cpu): (&Moment, f64), governor: Vec<String>) -> Vec<String> {
-    let Choice { notes, warning, .. } = &session.plan.choice;
-    let mut notes: Vec<String> = warning.iter().chain(notes).cloned().collect();
-    notes.extend(wait_bias(session, now, program_cpu));
-    let rested = session.rig.counters().rested.load(Relaxed);
-    if rested > 0 {
-        notes.push(format!(
-            "stack walks were slow: skipped {rested} signals to keep walking below 10 % of a thread's CPU time (later samples \
-             carry their weight)"
-        ));
-    }
-    let (ended, all) = session.recorder.thread_ended();
-    // Of less nobody need read.
-    if ended * 100 > all {
-        let remedy = match session.plan.choice.engine {
-            Engine::Perf { .. } => "a shorter interval= loses less of this time",
-            _ => "engine=perf loses less of this time, where it is allowed (vouch doctor)",
-        };
-        notes.push(format!(
-            "{} of the time has no stack, since its threads ended, or left the recording, before their next sample (thread_ended): {remedy}",
-            percent(100.0 * float(ended) / float(all))
-        ));
-    }
-    let sharing = session.recorder.threads_shared();
-    if sharing > 0 {
-        notes.push(format!(
-            "there were so many threads that the last {} share tracks with others of like names",
-            grouped(sharing)
-        ));
-    }
-    let crowded = session.rig.counters().crowded.load(Relaxed);
-    if crowded > 0 {
-        notes.push(format!(
-            "the agent could not read samples as fast as they came: skipped {crowded} signals (later samples carry their \
-             weight); a smaller depth= or a longer interval= leaves less to read"
-        ));
-    }
-    if let Some((how, every)) = session.plan.options.break_walker {
-        notes.push(format!(
-            "the walker is broken on purpose ({how:?}, one walk of {every}): believe nothing of this profile"
-        ));
-    }
-    notes.extend(governor);
-    let crashed = session.rig.counters().crashed.load(Relaxed);
-    if crashed > 0 {
-        let end = if crashed < MOST_CRASHES { "" } else { ", so walking was stopped" };
-        notes.push(format!(
-            "{crashed} walks faulted and were ended{end}: a fault of this JVM's AsyncGetCallTrace"
-        ));
-    }
-    let astray = session.rig.counters().astray.load(Relaxed);
-    if astray > 0 {
-        notes.push(format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended"));
-    }
-    notes.extend(session.walkers.missing.clone());
-    notes.extend(session.walkers.own.and_then(|_| virtual_threads::missing()));
-    if session.walkers.wrong() {
-        notes.push(
-            "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"
-                .to_owned(),
-        );
-    }
-    notes.extend(session.unrecovered.map(str::to_owned));
-    let crashed = session.rig.recovery().map_or(0, |recovery| recovery.crashed.load(Relaxed));
-    if crashed > 0 {
-        let end = if crashed < recover::MOST_CRASHES { "" } else { ", so no more was tried" };
-        notes.push(format!("{crashed} walks from repaired contexts faulted and were ended{end}"));
-    }
-    notes.extend(crate::guard::unguarded());
-    notes.extend(session.untold.clone());
-    notes.extend(events::left_out(session.told));
-    notes.extend(published::unread());
-    let lost = session.rig.events_lost() + session.recorder.events_lost();
-    if lost > 0 {
-        notes.push(format!("{lost} events could not be recorded"));
-    }
-    let refuted = session.recorder.events_refuted();
-    if refuted > 0 {
-        notes.push(format!(
-            "the bytecode contradicts {refuted} stacks of events that the JVM itself reported: please report it"
-        ));
-    }
-    let dropped = say::dropped();
-    if dropped > 0 {
-        notes.push(format!("dropped {dropped} lines on stderr: it was full, and nothing read it"));
-    }
-    let replaced = crate::engine::replaced();
-    if replaced > 0 {
-        notes.push(format!(
-            "{replaced} threads got a timer for a perf event: a quarter of the file descriptors is used up \
-             (raise `ulimit -n`)"
-        ));
-    }
-    if let Some((threads, why)) = crate::threads::registry().unarmed() {
-        notes.push(format!("{threads} threads could not be sampled: {why}"));
-    }
-    notes
 }
 
 static OS: Lazy<String> = Lazy::new(os);

@@ -151,7 +151,7 @@ proptest! {
             for ending in ["a.folded", "a.html"] {
                 Format::of(ending).unwrap().write(&recording, &meta, &mut std::io::sink()).unwrap();
             }
-            meta.report.summary(vouch_report::Files::default());
+            meta.report.summary(vouch_report::Files::default(), vouch_report::Detail::Verbose);
         }
     }
 }

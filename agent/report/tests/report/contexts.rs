@@ -3,7 +3,7 @@
 use vouch_recording::{
     ContextField, ContextKind, ContextKindId, Fate, Recording, Sample, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
 };
-use vouch_report::{Files, Run, TrustReport};
+use vouch_report::{Detail, Files, Run, TrustReport};
 
 use crate::common::contexts::{context, kind};
 use crate::common::{START_NS, busy_thread, sample, stack};
@@ -68,7 +68,7 @@ fn the_dearest_values_are_told_and_the_others_summed_up() {
     );
     assert_eq!(field.values[0].value, "30");
     let line = "[vouch] 100.0 % in a context; Job ID: 30 6.5 %, 29 6.2 %, 28 6.0 %, and others; 7 contexts were left out\n";
-    let summary = report.summary(Files::default());
+    let summary = report.summary(Files::default(), Detail::Verbose);
     assert!(summary.contains(line), "{summary}");
 }
 
@@ -78,7 +78,10 @@ fn a_program_that_tells_of_no_context_is_told_nothing_of_them() {
     let any = stack(&mut recording, &["main"]);
     busy_thread(&mut recording, "main", any, 3);
     let report = report(&recording, 0);
-    assert!(report.contexts.kinds.is_empty() && !report.summary(Files::default()).contains("context"));
+    assert!(
+        report.contexts.kinds.is_empty()
+            && !report.summary(Files::default(), Detail::Verbose).contains("context")
+    );
     assert!((report.contexts.without_ms.unwrap() - 3.0).abs() < 1e-9);
 }
 
@@ -105,7 +108,7 @@ fn virtual_threads_are_told_apart_from_what_the_program_has_named() {
     let contexts = &report.contexts;
     assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met), (5.0, Some(5.0), 1));
     let line = "[vouch] 25.0 % in a context; Request USER: moe 25.0 %; 45.0 % on 2 virtual threads: worker 25.0 %, [unnamed] 15.0 %, [unknown] 5.0 %; 5.0 % on virtual threads of unknown name: shares by name are biased\n";
-    let summary = report.summary(Files::default());
+    let summary = report.summary(Files::default(), Detail::Verbose);
     assert!(summary.contains(line), "{summary}");
 }
 
@@ -119,7 +122,7 @@ fn virtual_threads_without_names_are_counted() {
         let context = context(&mut recording, None, carried, &[UNNAMED, &id.to_string()]);
         recording.sample(thread, Sample { context: Some(context), ..sample(id, any) });
     }
-    let summary = report(&recording, 0).summary(Files::default());
+    let summary = report(&recording, 0).summary(Files::default(), Detail::Verbose);
     assert!(summary.contains("[vouch] 100.0 % on 1,200 virtual threads\n"), "{summary}");
 }
 

@@ -1,6 +1,6 @@
 //! Fates add up, each thread has figures of its own, and of several runs nothing is said that holds for one.
 
-use vouch_report::{EventReport, Files, HandlerTime, Rate, Run, Several, TrustReport};
+use vouch_report::{Detail, EventReport, Files, HandlerTime, Rate, Run, Several, TrustReport};
 
 use crate::common::{FATES, recording, report};
 
@@ -48,7 +48,7 @@ fn what_holds_for_one_of_several_runs_is_not_said_of_all() {
         several.finish(1_000.0)
     };
     let all = joined(vec![of(&["threads=a"], true), of(&["threads=a"], true), of(&["threads=a"], true)]);
-    let summary = all.summary(Files::default());
+    let summary = all.summary(Files::default(), Detail::Verbose);
     assert!(
         summary.contains("of the threads of threads=a alone") && summary.contains("until it was stopped"),
         "{summary}"
@@ -61,7 +61,7 @@ fn what_holds_for_one_of_several_runs_is_not_said_of_all() {
         vec![of(&["threads=a"], true), of(&[], false), of(&["threads=a"], true)],
     ] {
         let all = joined(runs);
-        let summary = all.summary(Files::default());
+        let summary = all.summary(Files::default(), Detail::Verbose);
         assert!(
             !summary.contains("of the threads of") && !summary.contains("until it was stopped"),
             "{summary}"

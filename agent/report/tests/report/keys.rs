@@ -23,7 +23,7 @@ fn the_keys_are_those_that_tools_read() {
     let report: Value = serde_json::from_slice(&json).unwrap();
     let expected = "agent_cpu_ms agreement bytes_recorded classes command compilers conservation contexts cpu_ms edges engine engine_notes engine_stopped events groups \
                     handler_ns interval_us jdk markers markers_left_out names_lost options plausible_because power rate recording_file recovery refutations refuted safepoints sampled_interval_us samples stacks_cut threads top_frame unwalked vm_flags \
-                    vouch waiting walked_by wall_ms weight_ms witness";
+                    vouch waiting walked_by wall_ms warnings weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
     let fates = ["dropped", "outside", "plausible", "proven", "refuted", "signals", "unwalked"];
     assert_eq!(keys(&report["samples"]), fates);

@@ -1,10 +1,11 @@
-//! What a person is told: what matters of a run, in eight lines at most.
+//! What a person reads after a run: warnings, four lines, and where that was asked for all that matters.
 
 use vouch_proof::Refutation;
-use vouch_recording::{Fate, Recording, Sample};
+use vouch_recording::{Category, Fate, Func, Recording, Sample, VmPart};
 use vouch_report::{
-    ClassReport, CompilerReport, Counted, EventReport, Files, GradeReport, LIMIT_REACHED, PlausibleReport,
-    Rate, RecoveryReport, RefutationReport, Run, SafepointReport, TopFrameReport, TrustReport, WitnessReport,
+    ClassReport, CompilerReport, Counted, Detail, EventReport, Files, GradeReport, LIMIT_REACHED,
+    PlausibleReport, Rate, RecoveryReport, RefutationReport, Run, SafepointReport, TopFrameReport,
+    TrustReport, WitnessReport,
 };
 
 use crate::common::{START_NS, proven_report, report, run, sample, stack};
@@ -17,7 +18,10 @@ fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
         |count, took_ms, longest_ms| EventReport { count, shown: count, left_out: 0, took_ms, longest_ms };
     report.run.events =
         [("gc".to_owned(), events(4, 9.9, 5.0)), ("monitor".to_owned(), events(7, 3.0, 2.0))].into();
-    assert!(!report.summary(Files::default()).contains("meanwhile"), "a hundredth is nothing to speak of");
+    assert!(
+        !report.summary(Files::default(), Detail::Verbose).contains("meanwhile"),
+        "a hundredth is nothing to speak of"
+    );
     let panel = |report: &TrustReport| report.panel().find(|(label, _)| *label == "Meanwhile");
     let all = "it stood still for the collector 4 times, 10 ms (1.0 % of the time), 5 ms the longest; \
                threads waited 7 times for a lock, 3 ms in all, 2 ms the longest";
@@ -25,7 +29,11 @@ fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
     report.run.events =
         [("gc".to_owned(), events(1, 250.0, 250.0)), ("jit".to_owned(), events(9, 0.0, 0.0))].into();
     let line = "[vouch] meanwhile it stood still for the collector once, 250 ms (25.0 % of the time), 250 ms the longest\n";
-    assert!(report.summary(Files::default()).contains(line), "{}", report.summary(Files::default()));
+    assert!(
+        report.summary(Files::default(), Detail::Verbose).contains(line),
+        "{}",
+        report.summary(Files::default(), Detail::Verbose)
+    );
     report.run.events.clear();
     assert_eq!(panel(&report), None);
     report.run.safepoints = Some(SafepointReport { count: 3, stopped_ms: 20.0, reaching_ms: 1.0 });
@@ -44,9 +52,12 @@ fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
     assert_eq!(panel(&report), None, "a hundredth is nothing to speak of");
     (report.run.classes, report.run.compilers) = (Some(classes(4.0)), Some(compilers(11.0)));
     let code = "threads spent 11 ms on 1,234 classes that were new: 5 ms to load, 2 ms to link, 4 ms to initialise them; \
-                the compilers worked for 11 ms, 4,321 times";
+                the compilers' threads worked for 11 ms of wall time, all together, 4,321 times";
     assert_eq!(panel(&report), Some(("Meanwhile", code.to_owned())));
-    assert!(!report.summary(Files::default()).contains("meanwhile"), "nobody who has not asked reads of it");
+    assert!(
+        !report.summary(Files::default(), Detail::Verbose).contains("meanwhile"),
+        "nobody who has not asked reads of it"
+    );
 }
 
 #[test]
@@ -54,12 +65,16 @@ fn what_recovery_brought_back_is_told_as_a_share_of_the_time() {
     let mut report = report();
     let brought = |weight_ms| RecoveryReport { walked: 9, proven: 9, weight_ms, ..RecoveryReport::default() };
     report.run.recovery = [("probe".to_owned(), brought(0.0)), ("top".to_owned(), brought(0.0))].into();
-    assert!(!report.summary(Files::default()).contains("recovery"));
+    assert!(!report.summary(Files::default(), Detail::Verbose).contains("recovery"));
     report.run.recovery = [("probe".to_owned(), brought(4.0)), ("top".to_owned(), brought(10.0))].into();
-    assert!(report.summary(Files::default()).contains("[vouch] 25.0 % has its stack by recovery\n"));
+    assert!(
+        report
+            .summary(Files::default(), Detail::Verbose)
+            .contains("[vouch] 25.0 % has its stack by recovery\n")
+    );
     report.run.unwalked = [("deopt".to_owned(), 4)].into();
     let line = "[vouch] 25.0 % has its stack by recovery; unwalked because: deopt 4\n";
-    assert!(report.summary(Files::default()).contains(line));
+    assert!(report.summary(Files::default(), Detail::Verbose).contains(line));
 }
 
 #[test]
@@ -73,7 +88,7 @@ fn the_summary_says_how_top_frames_are_known_and_why_stacks_are_plausible() {
         not_judged: Counted::default(),
     };
     let line = "[vouch] top frame exact 60.0 % + method certain 30.0 % + approximate 10.0 %";
-    assert!(report.summary(Files::default()).lines().any(|each| each == line));
+    assert!(report.summary(Files::default(), Detail::Verbose).lines().any(|each| each == line));
     // Of 56 ms in all 8 are plausible.
     let because = |alone_ms| PlausibleReport { samples: 1, weight_ms: 5.0, alone_ms };
     report.run.plausible_because = [
@@ -83,7 +98,7 @@ fn the_summary_says_how_top_frames_are_known_and_why_stacks_are_plausible() {
         ("linkage".to_owned(), because(0.5)),
     ]
     .into();
-    let summary = report.summary(Files::default());
+    let summary = report.summary(Files::default(), Detail::Verbose);
     let expected = "; plausible (of all time) because of an uncertain top method 7.1 %, a call by native code or reflection 3.6 %, \
                     class loading 0.9 %, other reasons 0.9 %, several reasons 1.8 %\n";
     assert!(summary.contains(expected), "{summary}");
@@ -91,7 +106,7 @@ fn the_summary_says_how_top_frames_are_known_and_why_stacks_are_plausible() {
 
 #[test]
 fn the_worst_refutation_is_told_in_one_line() {
-    let summary = proven_report().summary(Files::default());
+    let summary = proven_report().summary(Files::default(), Detail::Verbose);
     let line = "[vouch] refuted #4 (other_callee, 3 times): shop.Cart.add() at bci 17: invokevirtual \
                 shop.Cart.total(); the walk claimed shop.Item.price()";
     assert!(summary.lines().any(|each| each == line), "{summary}");
@@ -106,17 +121,24 @@ fn a_share_is_one_of_the_time() {
     let main = recording.add_thread("main", 7, START_NS);
     recording.sample(main, Sample { fate: Fate::Proven, weight: 3, ..sample(1, stack) });
     recording.sample(main, Sample { fate: Fate::Refuted, weight: 1, ..sample(2, stack) });
-    let summary = TrustReport::of(&recording, run(2, 4)).summary(Files::default());
+    let summary = TrustReport::of(&recording, run(2, 4)).summary(Files::default(), Detail::Verbose);
     assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
 }
 
-#[test]
-fn a_quiet_run_is_summed_up_in_what_matters() {
+/// 2,000 samples of two methods and of the JIT compiler.
+fn usual_report() -> TrustReport {
     let mut recording = Recording::new();
-    let stack = stack(&mut recording, &["main"]);
+    let total = stack(&mut recording, &["main", "shop.Cart.total"]);
+    let add = stack(&mut recording, &["main", "shop.Cart.add"]);
+    let jit = recording.stand_in(None, "[JIT compiler]", Category::Vm(VmPart::Jit));
     let main = recording.add_thread("main", 7, START_NS);
     for n in 0..2000 {
-        recording.sample(main, sample(n, stack));
+        let (stack, fate) = match n % 10 {
+            0..5 => (total, Fate::Proven),
+            5..7 => (add, Fate::Plausible),
+            _ => (jit, Fate::Outside),
+        };
+        recording.sample(main, Sample { fate, ..sample(n, stack) });
     }
     let run = Run {
         engine: "perf".into(),
@@ -125,17 +147,77 @@ fn a_quiet_run_is_summed_up_in_what_matters() {
         wall_ms: 61_000.0,
         ..run(2000, 2000)
     };
-    let report = TrustReport::of(&recording, run);
-    let expected = "\
-[vouch] 2,000 signals in 2.10 s of CPU, 1.0 min of wall time; perf, 951 of 1000 samples per CPU-second
-[vouch] plausible 2,000 (100.0 %)
-[vouch] wrote vouch-1.json.gz; open it at https://profiler.firefox.com
+    TrustReport::of(&recording, run)
+}
+
+const PROFILE: Files<'_> = Files { all: &["vouch-1.json.gz"], opens: Some("vouch-1.json.gz") };
+
+#[test]
+fn a_usual_run_is_summed_up_in_four_lines() {
+    let brief = "\
+[vouch] wrote vouch-1.json.gz; next: vouch top vouch-1.json.gz, or open it at https://profiler.firefox.com
+[vouch] hottest methods by self time: shop.Cart.total 50.0 %, shop.Cart.add 20.0 %
+[vouch] sampled 2.00 s of CPU time in 1.0 min: 50.0 % proven by the bytecode, 20.0 % plausible (partly a guess), \
+30.0 % outside Java (JIT compiler, collector…)
+[vouch] 2,000 samples, so a share is off by 2.2 points at most (95 % sure); vouch explain vouch-1.json.gz has the reasons
 ";
-    assert_eq!(report.summary(Files { all: &["vouch-1.json.gz"], opens: Some("vouch-1.json.gz") }), expected);
+    let report = usual_report();
+    assert_eq!(report.summary(PROFILE, Detail::Brief), brief);
+    assert_eq!(report.summary(PROFILE, Detail::Quiet), "");
+    let details = "\
+[vouch] 2,000 signals in 2.10 s of CPU, 1.0 min of wall time; perf, 951 of 1000 samples per CPU-second
+[vouch] proven 1,000 (50.0 %) + plausible 400 (20.0 %) + outside 600 (30.0 %)
+";
+    assert!(report.summary(PROFILE, Detail::Verbose).starts_with(&format!("{brief}{details}")));
 }
 
 #[test]
-fn the_summary_of_the_worst_run_has_eight_lines() {
+fn warnings_come_first_and_are_never_left_out() {
+    let mut report = usual_report();
+    report.run.engine_notes = vec!["a note".to_owned()];
+    for warning in (0..9).map(|number| format!("warning\n{number}")) {
+        report.run.warn(warning);
+    }
+    report.samples.signals += 1;
+    for detail in [Detail::Quiet, Detail::Brief, Detail::Verbose] {
+        let summary = report.summary(PROFILE, detail);
+        let mut lines = summary.lines();
+        for number in 0..9 {
+            assert_eq!(lines.next(), Some(format!("[vouch] warning {number}").as_str()), "{summary}");
+        }
+        assert!(lines.next().unwrap().contains("add up to 2,000, not to 2,001"), "{summary}");
+        assert_eq!(lines.next().is_none(), detail == Detail::Quiet, "{summary}");
+        assert_eq!(summary.matches("warning").count(), 9, "{summary}");
+        let note = summary.lines().any(|line| line == "[vouch] a note");
+        assert_eq!(note, detail == Detail::Verbose, "{summary}");
+        assert_eq!(summary.contains("; option verbose prints 1 note more\n"), detail == Detail::Brief);
+    }
+}
+
+#[test]
+fn a_method_has_the_time_of_all_its_rows() {
+    let mut recording = Recording::new();
+    let main = recording.add_thread("main", 7, START_NS);
+    for (name, line, weight) in [("a.A", 1, 3), ("b.B", 1, 4), ("a.A", 2, 2), ("c.C", 1, 1), ("d.D", 1, 1)] {
+        let func = Func {
+            name,
+            category: Category::Application,
+            source: None,
+            line: Some(line),
+            resource: None,
+            java: true,
+        };
+        let func = recording.func(func);
+        let frame = recording.frame(func, Some(line));
+        let stack = recording.stack(None, frame);
+        recording.sample(main, Sample { weight, ..sample(1, stack) });
+    }
+    let summary = TrustReport::of(&recording, run(5, 11)).summary(Files::default(), Detail::Brief);
+    assert!(summary.contains("by self time: a.A 45.5 %, b.B 36.4 %, c.C 9.1 %\n"), "{summary}");
+}
+
+#[test]
+fn the_summary_of_the_worst_run_has_four_lines_and_in_full_all_of_it() {
     let mut report = report();
     report.samples.signals += 1;
     report.run.unwalked = [("unknown_Java", 3), ("GC_active", 1), ("deopt", 1), ("safepoint", 1)]
@@ -152,10 +234,21 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         ..report.run.witness
     };
     report.run.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
-    let summary = report.summary(Files { all: &["a.folded", "b.json.gz"], opens: Some("b.json.gz") });
+    let files = Files { all: &["a.folded", "b.json.gz"], opens: Some("b.json.gz") };
+    let brief = report.summary(files, Detail::Brief);
+    let wrong_sum = 1;
+    assert_eq!(brief.lines().count(), wrong_sum + 4, "{brief}");
+    for says in
+        ["add up to 28, not to 29", "9 notes more", "wrote a.folded, b.json.gz; next: vouch top b.json.gz"]
+    {
+        assert!(brief.contains(says), "{says}: {brief}");
+    }
+    let summary = report.summary(files, Detail::Verbose);
     let lines: Vec<_> = summary.lines().collect();
-    assert_eq!(lines.len(), 8, "{summary}");
     assert!(lines.iter().all(|line| line.starts_with("[vouch] ")), "{summary}");
+    for note in 0..9 {
+        assert!(summary.contains(&format!("[vouch] note {note}\n")), "{summary}");
+    }
     for says in [
         "add up to 28, not to 29",
         "unknown_Java 3",
@@ -163,8 +256,7 @@ fn the_summary_of_the_worst_run_has_eight_lines() {
         "5 methods",
         "1,234 stacks were cut",
         "of 1,009 whole stacks checked by the JVM itself 4 differed, and proof had called 1 of them proven",
-        "9 more notes",
-        "wrote a.folded, b.json.gz; open b.json.gz",
+        "wrote a.folded, b.json.gz; next: vouch top b.json.gz, or open b.json.gz",
     ] {
         assert!(summary.contains(says), "{says}: {summary}");
     }
@@ -180,13 +272,13 @@ fn however_much_there_is_to_say_notes_are_told() {
     report.run.unwalked = [("deopt".to_owned(), 3)].into();
     report.run.names_lost = 5;
     report.run.engine_notes = ["believe nothing of this".to_owned(), "\u{1b}[2J".to_owned()].into();
-    let summary = report.summary(Files { all: &["a.json"], opens: Some("a.json") });
-    assert_eq!(summary.lines().count(), 8, "{summary}");
+    let summary = report.summary(Files { all: &["a.json"], opens: Some("a.json") }, Detail::Verbose);
     for says in [
         "meanwhile it stood",
         "refuted #4",
         "5 methods were gone",
-        "2 more notes are in the report",
+        "[vouch] believe nothing of this\n",
+        "[vouch] \u{fffd}[2J\n",
         "wrote a.json",
     ] {
         assert!(summary.contains(says), "{says}: {summary}");
@@ -196,38 +288,49 @@ fn however_much_there_is_to_say_notes_are_told() {
     report.run.power.clear();
     report.run.witness = WitnessReport::default();
     report.conservation.ratio = None;
-    let summary = report.summary(Files::default());
+    let summary = report.summary(Files::default(), Detail::Verbose);
     assert!(summary.contains("[vouch] \u{fffd}[2J\n"), "a terminal would obey: {summary}");
 }
 
 #[test]
 fn the_report_is_no_profile_to_open() {
-    let summary = report().summary(Files { all: &["a.folded", "r.json"], opens: None });
-    assert!(summary.ends_with("[vouch] wrote a.folded, r.json\n"), "{summary}");
-    let summary = report().summary(Files { all: &["a.json", "r.json"], opens: Some("a.json") });
+    let summary = report().summary(Files { all: &["a.folded", "r.json"], opens: None }, Detail::Brief);
+    assert!(summary.starts_with("[vouch] wrote a.folded, r.json\n"), "{summary}");
+    assert!(!summary.contains("vouch explain") && !summary.contains("vouch top"), "{summary}");
+    let files = Files { all: &["a.json", "r.json"], opens: Some("a.json") };
+    let summary = report().summary(files, Detail::Brief);
     assert!(
-        summary.ends_with("wrote a.json, r.json; open a.json at https://profiler.firefox.com\n"),
+        summary.contains(
+            "wrote a.json, r.json; next: vouch top a.json, or open a.json at https://profiler.firefox.com\n"
+        ),
         "{summary}"
     );
 }
 
 #[test]
 fn a_run_without_samples_says_so() {
-    let summary = TrustReport::of(&Recording::new(), Run::default()).summary(Files::default());
-    assert!(summary.contains("no samples were taken"), "{summary}");
-    assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
+    let report = TrustReport::of(&Recording::new(), Run::default());
+    for detail in [Detail::Brief, Detail::Verbose] {
+        let summary = report.summary(Files::default(), detail);
+        assert!(summary.contains("no samples were taken"), "{summary}");
+        assert!(!summary.contains("NaN") && !summary.contains("wrote"), "{summary}");
+    }
 }
 
 #[test]
 fn whose_threads_alone_are_sampled_is_told() {
     let only = |options: &[&str]| Some(options.iter().map(|&option| option.to_owned()).collect());
     let run = Run { options: only(&["interval=1ms", "threads=^A"]), ..Run::default() };
-    let summary = TrustReport::of(&Recording::new(), run).summary(Files::default());
+    let summary = TrustReport::of(&Recording::new(), run).summary(Files::default(), Detail::Verbose);
     assert!(summary.contains("0 signals of the threads of threads=^A alone, in "), "{summary}");
     assert!(summary.contains("of threads=^A: no thread of such a name ran for an interval"), "{summary}");
     let mut report = report();
     report.run.options = only(&["interval=1ms"]);
-    assert!(!report.summary(Files::default()).contains("threads"), "{}", report.summary(Files::default()));
+    assert!(
+        !report.summary(Files::default(), Detail::Verbose).contains("threads"),
+        "{}",
+        report.summary(Files::default(), Detail::Verbose)
+    );
 }
 
 #[test]
@@ -235,7 +338,7 @@ fn samples_that_a_limit_has_left_out_are_no_matter_of_the_interval() {
     let mut report = report();
     let why = format!("{LIMIT_REACHED}: what was sampled in its first 3.6 s is not in it");
     report.run.engine_notes = vec!["note".to_owned(), why.clone()];
-    let summary = report.summary(Files::default());
+    let summary = report.summary(Files::default(), Detail::Verbose);
     assert!(
         summary.contains(&format!("10 samples are not there, most of them or all since {why}")),
         "{summary}"
@@ -257,5 +360,9 @@ fn what_the_jvm_alone_contradicts_is_in_the_summary_too() {
     report.run.refutations.clear();
     report.run.witness.contradictions = vec![contradiction];
     let says = "(witness, 3 times): shop.Cart.add(Cart.java:9) @ 7; the walk claimed shop.Item.price(Item.java:3) @ 4";
-    assert!(report.summary(Files::default()).contains(says), "{}", report.summary(Files::default()));
+    assert!(
+        report.summary(Files::default(), Detail::Verbose).contains(says),
+        "{}",
+        report.summary(Files::default(), Detail::Verbose)
+    );
 }

@@ -1,0 +1,73 @@
+//! The summary that everybody reads: the file, the methods with the most time, and how far the profile can be trusted.
+//!
+//! It must never need the words of the report: its reader has a profiler for the first time.
+
+use vouch_recording::Fate;
+
+use crate::interval::{effective, wilson};
+use crate::report::TrustReport;
+use crate::summary::Files;
+use crate::text::{duration, grouped, percent};
+
+/// A smaller or larger part of the CPU time is as good as all of it.
+const CONSERVED: std::ops::RangeInclusive<f64> = 0.95..=1.05;
+
+impl TrustReport {
+    /// Four lines at most. `notes` is how many notes only the verbose summary has.
+    pub(crate) fn brief(&self, files: Files<'_>, notes: usize) -> Vec<String> {
+        let shares = self.hottest.shares().map(|shares| format!("hottest methods by self time: {shares}"));
+        let lines: [Option<String>; 4] =
+            [files.line(), shares, Some(self.trusted()), self.precision(files, notes)];
+        lines.into_iter().flatten().collect()
+    }
+
+    /// What share of the time has a stack of which kind.
+    fn trusted(&self) -> String {
+        let weights = self.weights();
+        if self.samples.fates.sum() == 0 {
+            return self.fates();
+        }
+        let words = [
+            (Fate::Proven, "proven by the bytecode"),
+            (Fate::Plausible, "plausible (partly a guess)"),
+            (Fate::Refuted, "refuted (shown apart)"),
+            (Fate::Unwalked, "Java without a stack"),
+            (Fate::Outside, "outside Java (JIT compiler, collector…)"),
+            (Fate::Dropped, "lost (no room)"),
+        ];
+        let has_samples = |fate: Fate| self.samples.fates.get(fate) > 0;
+        let shares = words.into_iter().filter(|(fate, _)| has_samples(*fate));
+        let share = |fate| percent(100.0 * weights.get(fate) / weights.sum());
+        let shares: Vec<String> = shares.map(|(fate, words)| format!("{} {words}", share(fate))).collect();
+        let (time, wall) = (self.time(), duration(self.run.wall_ms));
+        let sampled = match self.weight_ms {
+            Some(_) => format!("{} of {time}", duration(weights.sum())),
+            None => format!("{} {time}", grouped(self.samples.signals)),
+        };
+        format!("sampled {sampled} in {wall}: {}", shares.join(", "))
+    }
+
+    /// How sure a share is, and where there is more to read.
+    fn precision(&self, files: Files<'_>, notes: usize) -> Option<String> {
+        let all = self.hottest.all;
+        // No other share is less sure than that of a half.
+        let (least, most) = wilson(0.5, effective(all));
+        let mut parts = Vec::new();
+        if all.samples > 0 {
+            let points = 50.0 * (most - least);
+            let samples =
+                if all.samples == 1 { "1 sample".into() } else { grouped(all.samples) + " samples" };
+            parts.push(format!("{samples}, so a share is off by {points:.1} points at most (95 % sure)"));
+        }
+        let ratio = self.conservation.ratio.filter(|ratio| !CONSERVED.contains(ratio));
+        parts.extend(
+            ratio.map(|ratio| format!("sampled {} of the CPU time of its threads", percent(100.0 * ratio))),
+        );
+        parts.extend(files.opens.map(|file| format!("vouch explain {file} has the reasons")));
+        parts.extend((notes > 0).then(|| {
+            let notes = if notes == 1 { "1 note".to_owned() } else { format!("{notes} notes") };
+            format!("option verbose prints {notes} more")
+        }));
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}

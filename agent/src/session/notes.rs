@@ -1,0 +1,196 @@
+//! The notes of a run: what a reader of its profile should know besides the figures.
+//!
+//! A warning must never be less than that: the summary begins with it, whatever else is left out.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use vouch_report::{float, grouped, percent};
+use vouch_signal::handler::MOST_CRASHES;
+use vouch_walk::recover;
+
+use super::{Moment, Session};
+use crate::clock::seconds;
+use crate::contexts::published;
+use crate::engine::{Choice, Engine};
+use crate::governor::Story;
+use crate::guard;
+use crate::hotspot::virtual_threads;
+use crate::say;
+use crate::threads::registry;
+
+/// Sentences for a person.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// All of them, the warnings too.
+    pub all: Vec<String>,
+    /// What was asked for and refused, and what can harm the program or the profile.
+    pub warnings: Vec<String>,
+}
+
+impl Notes {
+    /// Of a session, with the program's CPU time in seconds until `now`, and what the governor did.
+    pub fn of_run(session: &Session, (now, program_cpu): (&Moment, f64), governor: &Story) -> Self {
+        let mut notes = Self::default();
+        notes.of_engine(session, governor);
+        notes.of_samples(session, now, program_cpu);
+        notes.of_walks(session);
+        notes.of_events(session);
+        notes
+    }
+
+    fn note(&mut self, note: impl IntoIterator<Item = String>) {
+        self.all.extend(note);
+    }
+
+    fn warn(&mut self, warning: impl IntoIterator<Item = String>) {
+        let warnings: Vec<String> = warning.into_iter().collect();
+        self.warnings.extend(warnings.iter().cloned());
+        self.all.extend(warnings);
+    }
+
+    /// A warning where the user has asked for what it refuses.
+    fn warn_if(&mut self, is_asked: bool, note: impl IntoIterator<Item = String>) {
+        if is_asked { self.warn(note) } else { self.note(note) }
+    }
+
+    fn of_engine(&mut self, session: &Session, governor: &Story) {
+        let Choice { notes, warning, rarer, .. } = &session.plan.choice;
+        self.warn(warning.clone());
+        // It slows the program several times.
+        self.warn_if(session.plan.choice.engine == Engine::Hammer, notes.clone());
+        // Without a budget the interval is one that the user has named.
+        let is_asked = session.plan.options.budget.is_none();
+        self.warn_if(is_asked, rarer.clone());
+        for note in &governor.notes {
+            self.warn_if(is_asked || governor.warnings.contains(note), Some(note.clone()));
+        }
+        let replaced = crate::engine::replaced();
+        self.warn((replaced > 0).then(|| {
+            format!(
+                "{replaced} threads got a timer for a perf event: a quarter of the file descriptors is used up \
+                 (raise `ulimit -n`)"
+            )
+        }));
+        self.warn(
+            registry()
+                .unarmed()
+                .map(|(threads, why)| format!("{threads} threads could not be sampled: {why}")),
+        );
+    }
+
+    fn of_samples(&mut self, session: &Session, now: &Moment, program_cpu: f64) {
+        self.warn(wait_bias(session, now, program_cpu));
+        let counters = session.rig.counters();
+        let rested = counters.rested.load(Relaxed);
+        self.note((rested > 0).then(|| {
+            format!(
+                "stack walks were slow: skipped {rested} signals to keep walking below 10 % of a thread's CPU time (later samples \
+                 carry their weight)"
+            )
+        }));
+        let (ended, all) = session.recorder.thread_ended();
+        // A hundredth of the time is not worth a note.
+        self.warn((ended * 100 > all).then(|| {
+            let remedy = match session.plan.choice.engine {
+                Engine::Perf { .. } => "a shorter interval= loses less of this time",
+                _ => "engine=perf loses less of this time, where it is allowed (vouch doctor)",
+            };
+            format!(
+                "{} of the time has no stack, since its threads ended, or left the recording, before their next sample (thread_ended): {remedy}",
+                percent(100.0 * float(ended) / float(all))
+            )
+        }));
+        let sharing = session.recorder.threads_shared();
+        self.note((sharing > 0).then(|| {
+            format!(
+                "there were so many threads that the last {} share tracks with others of like names",
+                grouped(sharing)
+            )
+        }));
+        let crowded = counters.crowded.load(Relaxed);
+        self.note((crowded > 0).then(|| {
+            format!(
+                "the agent could not read samples as fast as they came: skipped {crowded} signals (later samples carry their \
+                 weight); a smaller depth= or a longer interval= leaves less to read"
+            )
+        }));
+        let dropped = say::dropped();
+        self.note(
+            (dropped > 0)
+                .then(|| format!("dropped {dropped} lines on stderr: it was full, and nothing read it")),
+        );
+    }
+
+    fn of_walks(&mut self, session: &Session) {
+        self.warn(session.plan.options.break_walker.map(|(how, every)| {
+            format!(
+                "the walker is broken on purpose ({how:?}, one walk of {every}): believe nothing of this profile"
+            )
+        }));
+        let counters = session.rig.counters();
+        let crashed = counters.crashed.load(Relaxed);
+        self.warn((crashed > 0).then(|| {
+            let end = if crashed < MOST_CRASHES { "" } else { ", so walking was stopped" };
+            format!("{crashed} walks faulted and were ended{end}: a fault of this JVM's AsyncGetCallTrace")
+        }));
+        let astray = counters.astray.load(Relaxed);
+        self.note((astray > 0).then(|| {
+            format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended")
+        }));
+        self.warn_if(session.plan.is_asked("walker"), session.walkers.missing.clone());
+        self.note(session.walkers.own.and_then(|_| virtual_threads::missing()));
+        self.warn(session.walkers.wrong().then(|| {
+            "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"
+                .to_owned()
+        }));
+        self.warn_if(session.plan.is_asked("recovery"), session.unrecovered.map(str::to_owned));
+        let crashed = session.rig.recovery().map_or(0, |recovery| recovery.crashed.load(Relaxed));
+        self.warn((crashed > 0).then(|| {
+            let end = if crashed < recover::MOST_CRASHES { "" } else { ", so no more was tried" };
+            format!("{crashed} walks from repaired contexts faulted and were ended{end}")
+        }));
+        self.warn(guard::unguarded());
+    }
+
+    fn of_events(&mut self, session: &Session) {
+        self.warn_if(session.plan.is_asked("events"), session.untold.clone());
+        self.note(published::unread());
+        let lost = session.rig.events_lost() + session.recorder.events_lost();
+        self.note((lost > 0).then(|| format!("{lost} events could not be recorded")));
+        let refuted = session.recorder.events_refuted();
+        self.note((refuted > 0).then(|| {
+            format!(
+                "the bytecode contradicts {refuted} stacks of events that the JVM itself reported: please report it"
+            )
+        }));
+    }
+}
+
+/// Threads that wait more often than this in a second of CPU time run for less than a quarter of a kernel's tick of 4 ms.
+const FREQUENT_WAITS: f64 = 1_000.0;
+/// Threads that wait more often than this run for less than ten times as long at a time as a poller needs to find them.
+const VERY_FREQUENT_WAITS: f64 = 10_000.0;
+/// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time that passed. A JVM that does nothing
+/// waits a hundred times a second.
+const MIN_PROGRAM_CPU: f64 = 0.3;
+const MIN_PROGRAM_SHARE: f64 = 0.2;
+
+/// A sentence where the engine samples threads that wait often with a bias.
+fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
+    let engine = session.plan.choice.engine;
+    let wall = seconds(now.monotonic.saturating_sub(session.started.monotonic));
+    let is_little = program_cpu < MIN_PROGRAM_CPU || program_cpu < MIN_PROGRAM_SHARE * wall;
+    let (most, why) = match engine {
+        Engine::Timer | Engine::Itimer => (FREQUENT_WAITS, "samples at the kernel's ticks"),
+        Engine::Poll => (VERY_FREQUENT_WAITS, "may look too late for threads that run so briefly"),
+        Engine::Perf { .. } | Engine::Hammer => return None,
+    };
+    let waits = float(now.waits.saturating_sub(session.started.waits)) / program_cpu;
+    (waits > most && !is_little).then(|| {
+        format!(
+            "threads waited {waits:.0} times in a second of CPU time, and engine={} {why}: \
+             shares of methods within threads that wait this often are biased (docs/production.md); engine=perf has no such bias",
+            engine.name()
+        )
+    })
+}
