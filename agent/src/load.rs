@@ -21,7 +21,7 @@ use crate::events;
 use crate::facade::{Capability, Jvmti, Need};
 use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
-use crate::options::{self, Options, Request, Verb};
+use crate::options::{self, OnError, Options, Request, Verb};
 use crate::plan::{Plan, plan, request};
 use crate::sampling_signal;
 use crate::say::{self, print, say};
@@ -44,12 +44,15 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     let lab = options.verb == Verb::Lab;
     let checks = options.verb == Verb::Check;
     if options.verb != Verb::Start && !lab && !checks {
-        return refuse(&[
-            "stop, dump, status and groups are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned(),
-        ]);
+        return refuse_at_start(
+            &options,
+            &["stop, dump, status and groups are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()],
+            "",
+        );
     }
     if agent().is_some() {
-        return refuse(&["Vouch is loaded already: give one -agentpath with all options".to_owned()]);
+        let why = "Vouch is loaded already: give one -agentpath with all options";
+        return refuse_at_start(&options, &[why.to_owned()], "");
     }
     // SAFETY: by the caller's promise.
     let hotspot = match unsafe { HotSpot::of(vm) } {
@@ -62,7 +65,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     let planned = if lab || checks { nothing(mistakes) } else { plan(options.clone(), mistakes).map(Some) };
     let plan = match planned {
         Ok(plan) => plan,
-        Err(mistakes) => return refuse_options(&mistakes),
+        Err(mistakes) => return refuse_at_start(&options, &mistakes, help(&options, "run")),
     };
     // SAFETY: by the caller's promise.
     match unsafe { set_up(vm, hotspot, &options) } {
@@ -76,7 +79,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             }
             JNI_OK
         }
-        Err(why) => refuse(&[why]),
+        Err(why) => refuse_at_start(&options, &[why], ""),
     }
 }
 
@@ -112,10 +115,10 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
             Err(why) => return refuse(&[why]),
         },
     };
-    let refuse = if mistakes.is_empty() { refuse } else { refuse_options };
+    let help = if mistakes.is_empty() { "" } else { help(&options, "attach") };
     match agent.command(options, mistakes, &mut env) {
         Ok(()) => JNI_OK,
-        Err(mistakes) => refuse(&mistakes),
+        Err(mistakes) => refuse_with(&mistakes, help),
     }
 }
 
@@ -177,9 +180,23 @@ fn refuse(mistakes: &[String]) -> jint {
     refuse_with(mistakes, "")
 }
 
-/// What is wrong stands in the options.
-fn refuse_options(mistakes: &[String]) -> jint {
-    refuse_with(mistakes, "; `=help` lists the options")
+/// Where the options are explained to whoever has passed them: by the command of `vouch` that waits for the answer.
+fn help(options: &Options, command: &str) -> &'static str {
+    match (&options.terminal, command) {
+        (None, _) => "; `=help` lists the options",
+        (Some(_), "run") => "; `vouch run --help` lists the options",
+        (Some(_), _) => "; `vouch attach --help` lists the options",
+    }
+}
+
+/// The JVM does not start, unless the user wants it to run in any case.
+fn refuse_at_start(options: &Options, mistakes: &[String], help: &str) -> jint {
+    let code = refuse_with(mistakes, help);
+    if options.on_error == OnError::Stop {
+        return code;
+    }
+    say("the program runs without a profile (on-error=run)");
+    JNI_OK
 }
 
 fn refuse_with(mistakes: &[String], help: &str) -> jint {

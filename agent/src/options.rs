@@ -122,6 +122,16 @@ pub struct Output {
     pub format: &'static Format,
 }
 
+/// What becomes of a JVM that cannot be profiled at its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnError {
+    /// It ends with exit code 1.
+    #[default]
+    Stop,
+    /// It runs without a profile.
+    Run,
+}
+
 /// All options, with their defaults filled in.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -149,6 +159,7 @@ pub struct Options {
     pub duration: Option<Duration>,
     /// Those that were given by which the recording differs from another of the same program, as `key=value`.
     pub altered: Vec<String>,
+    pub on_error: OnError,
     /// How much is said at the end.
     pub detail: Detail,
     pub witness: Witnessing,
@@ -189,6 +200,7 @@ impl Default for Options {
             start: Duration::ZERO,
             duration: None,
             altered: Vec::new(),
+            on_error: OnError::default(),
             detail: Detail::default(),
             witness: Witnessing::Auto,
             showing: Showing::default(),

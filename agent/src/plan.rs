@@ -8,7 +8,7 @@ use vouch_report::Detail;
 use crate::clock;
 use crate::engine::{Choice, choose};
 use crate::governor::policy;
-use crate::options::{self, Options, Output, Place, Request};
+use crate::options::{self, Options, Output, Place, Request, Verb};
 
 /// What was asked for, with everything decided.
 #[derive(Debug, Clone)]
@@ -100,7 +100,13 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
         places.options.detail = options.detail;
     }
     mistakes.extend(twice(&places.outputs, places.report.as_ref()));
-    mistakes.extend(places.files().filter_map(|path| vouch_output::check(path).err()));
+    let unwritable: Vec<String> = places.files().filter_map(|path| vouch_output::check(path).err()).collect();
+    if !unwritable.is_empty() {
+        let verb = if options.verb == Verb::Stop { "stop" } else { "dump" };
+        let report = if places.report.is_some() { " --report FILE.json" } else { "" };
+        mistakes.extend(unwritable);
+        mistakes.push(format!("name another place: `vouch {verb} PID --out FILE{report}`"));
+    }
     if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }
 }
 

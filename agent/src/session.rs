@@ -353,23 +353,27 @@ impl Session {
         let governor::Story { stride, stopped, .. } = governor::story();
         let (age, signals) = (self.age(), counters.signals.load(Relaxed));
         let rate = u128::from(signals) * 1_000_000_000 / age.as_nanos().max(1);
-        let begin = format!(
-            "recording for {:.1} s with engine {}{} at {:?}: {} signals ({}/s), {} dropped",
-            age.as_secs_f64(),
-            self.plan.choice.engine.name(),
-            if stopped { " (stopped)" } else { "" },
-            self.plan.options.interval * stride,
-            grouped(signals),
-            grouped(u64::try_from(rate).unwrap_or(u64::MAX)),
-            grouped(counters.dropped.load(Relaxed)),
-        );
         let weight = self.recorder.recording.tally().weight;
         let share = |part| percent(100.0 * float(part) / float(weight.java()));
-        let java = (weight.java() > 0).then(|| {
-            format!("; of Java code {} proven, {} unwalked", share(weight.proven), share(weight.unwalked))
-        });
-        let room = format!("; room for stacks {} %", self.recorder.room_left());
-        begin + &java.unwrap_or_default() + &room
+        let (proven, unwalked) = match weight.java() {
+            0 => (String::new(), String::new()),
+            _ => (
+                format!("{} of Java proven, ", share(weight.proven)),
+                format!("{} of Java unwalked; ", share(weight.unwalked)),
+            ),
+        };
+        // A terminal of 80 columns shows what matters, and the rest is cut.
+        format!(
+            "recording for {:.1} s{}: {proven}{} dropped, {} signals ({}/s); {unwalked}engine {} at {:?}; room for stacks {} %",
+            age.as_secs_f64(),
+            if stopped { " (stopped)" } else { "" },
+            grouped(counters.dropped.load(Relaxed)),
+            grouped(signals),
+            grouped(u64::try_from(rate).unwrap_or(u64::MAX)),
+            self.plan.choice.engine.name(),
+            self.plan.options.interval * stride,
+            self.recorder.room_left(),
+        )
     }
 
     /// Tells it to whoever follows the recording, where it is time to.

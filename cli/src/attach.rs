@@ -76,8 +76,12 @@ pub fn attach(attach: Attach) -> Result<String, String> {
     line.command("start", &given)?;
     let pid = line.jvm.pid;
     let until = if given.has("duration") { "" } else { "; Ctrl-C ends it and writes" };
-    show(vec![format!("[vouch] recording process {pid}, {}{until}", vouch_report::plain(&line.jvm.main))]);
-    let ended = match line.follow(&asked) {
+    if !given.is_quiet() {
+        let main = vouch_report::plain(&line.jvm.main);
+        show(vec![format!("[vouch] recording process {pid}, {main}{until}")]);
+    }
+    let moves = io::stderr().is_terminal() && !given.is_quiet();
+    let ended = match line.follow(&asked, moves) {
         Some(ended) => ended,
         None => line.stop()?,
     };
@@ -290,9 +294,9 @@ impl Line {
         }
     }
 
-    /// Shows how the recording gets on until it has ended, or is to be ended: then `None`.
-    fn follow(&mut self, asked: &AtomicBool) -> Option<Ended> {
-        let moves = io::stderr().is_terminal();
+    /// Shows how the recording gets on until it has ended, or is to be ended: then `None`. `moves`: in a line that is
+    /// written over.
+    fn follow(&mut self, asked: &AtomicBool, moves: bool) -> Option<Ended> {
         loop {
             let look = self.look();
             let lines = self.said();

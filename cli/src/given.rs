@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::path::{Path, absolute};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use vouch_formats::Format;
 use vouch_options::{Beside, DEFAULT_OUT, Key, explained, pattern};
 use vouch_report::Detail;
 
@@ -171,6 +172,20 @@ impl Given {
         values.flat_map(|value| value.split(':')).find(|path| !path.starts_with('/'))
     }
 
+    /// What is wrong with the endings of files, before a JVM is started for them: the agent finds it, and all else, too.
+    pub fn wrong_endings(&self) -> Vec<String> {
+        let wrong = |name: &'static str, must: String, is_right: &dyn Fn(&str) -> bool| -> Vec<String> {
+            // The ending may be a variable's.
+            let values = self.all(name).filter(|value| !value.ends_with('}') && !is_right(value));
+            values.map(|value| format!("{name}={value}: must end in {must}")).collect()
+        };
+        let formats = Format::endings();
+        let mut mistakes = wrong("out", formats.to_string(), &|value| Format::of(value).is_some());
+        mistakes.extend(wrong("report", ".json".to_owned(), &|value| value.ends_with(".json")));
+        mistakes.extend(wrong("jfr", ".jfr".to_owned(), &|value| value.ends_with(".jfr")));
+        mistakes
+    }
+
     /// Names of files are what they are from this process's folder on, wherever the JVM has its own.
     pub fn make_absolute(&mut self) -> Result<(), String> {
         self.make_absolute_of(&FILES)
@@ -277,6 +292,16 @@ mod tests {
         let given = given("out=a.json, quiet,break=gap/3,engien=x,out=b.folded");
         assert_eq!(text(&given), "start,out=a.json,break=gap/3,out=b.folded,quiet,engien=x");
         assert_eq!(given.all("out").collect::<Vec<_>>(), ["a.json", "b.folded"]);
+    }
+
+    #[test]
+    fn wrong_endings_of_files_are_found_before_there_is_a_jvm() {
+        let wrong = |line: &str| given(line).wrong_endings().join("; ");
+        assert_eq!(
+            wrong("out=a.txt,out=b.json,report=r.html,jfr=f.json"),
+            "out=a.txt: must end in .json, .json.gz, .folded, .html or .svg; report=r.html: must end in .json; jfr=f.json: must end in .jfr"
+        );
+        assert_eq!(wrong("out=a.%{ENDING},out=b-%p.folded,report=r.json,jfr=f.jfr,depth=x"), "");
     }
 
     #[test]

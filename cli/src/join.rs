@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use vouch_document::Part;
 use vouch_formats::Format;
 use vouch_join::{Joined, Source};
-use vouch_report::{grouped, plain};
+use vouch_report::{duration, grouped, plain};
 
 use crate::document::{self, Kind};
 use crate::recover::ended;
@@ -72,7 +72,7 @@ fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
 }
 
 fn text(out: &str, files: usize, joined: &Joined) -> String {
-    let Joined { processes, tracks, by_time_of_day } = joined;
+    let Joined { processes, tracks, by_time_of_day, gaps } = joined;
     let mut text = format!(
         "wrote {}: {} files, {} {}, {} tracks\n",
         plain(out),
@@ -87,6 +87,17 @@ fn text(out: &str, files: usize, joined: &Joined) -> String {
     if processes.len() > TOLD {
         let _ = writeln!(text, "  and {} more", processes.len() - TOLD);
     }
+    for (file, gap_ms) in gaps.iter().take(TOLD) {
+        let _ = writeln!(
+            text,
+            "no overlap in time: {} begins {} after everything before it has ended",
+            plain(file),
+            duration(*gap_ms)
+        );
+    }
+    if gaps.len() > TOLD {
+        let _ = writeln!(text, "and {} more files that overlap with none before them", gaps.len() - TOLD);
+    }
     let strange: Vec<String> = by_time_of_day.iter().take(TOLD).map(|file| plain(file)).collect();
     if !strange.is_empty() {
         let more = if by_time_of_day.len() > TOLD { ", and others" } else { "" };
@@ -97,4 +108,23 @@ fn text(out: &str, files: usize, joined: &Joined) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_without_a_common_time_are_named() {
+        let joined = |gaps: &[(&str, f64)]| Joined {
+            processes: vec!["Shop".to_owned()],
+            tracks: 2,
+            by_time_of_day: Vec::new(),
+            gaps: gaps.iter().map(|(file, ms)| ((*file).to_owned(), *ms)).collect(),
+        };
+        assert!(!text("a.json", 2, &joined(&[])).contains("overlap"));
+        let text = text("a.json", 2, &joined(&[("b.json", 7_500.0)]));
+        let line = "no overlap in time: b.json begins 7.50 s after everything before it has ended\n";
+        assert!(text.ends_with(line), "{text}");
+    }
 }

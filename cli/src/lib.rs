@@ -48,6 +48,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use explain::Which;
@@ -180,7 +181,8 @@ enum Verb {
 
 /// What the command line asks for.
 pub fn main() -> ExitCode {
-    match answer(Arguments::parse().verb) {
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| nearest(error).exit());
+    match answer(arguments.verb) {
         Ok((text, code)) => match io::stdout().lock().write_all(text.as_bytes()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 refuse(&format!("the answer could not be written: {error}"))
@@ -189,6 +191,21 @@ pub fn main() -> ExitCode {
         },
         Err(mistake) => refuse(&mistake),
     }
+}
+
+/// The error with the command that its reader is most likely to have meant: clap suggests none with two letters swapped.
+fn nearest(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let distance = |verb: &str| strsim::damerau_levenshtein(word, verb);
+    let verbs =
+        Arguments::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect::<Vec<_>>();
+    let near = verbs.into_iter().filter(|verb| distance(verb) <= 1 + verb.len() / 3);
+    let near = near.min_by_key(|verb| distance(verb));
+    match near {
+        Some(verb) => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![verb])),
+        None => error.remove(ContextKind::SuggestedSubcommand),
+    };
+    error
 }
 
 /// The command as its manual and a shell's completion are made of it.
@@ -232,4 +249,24 @@ fn refuse(mistake: &str) -> ExitCode {
 /// A mistake as a person reads it: the name of a file, or what a file names, may hold what a terminal would obey.
 fn in_a_line(mistake: &str) -> String {
     format!("vouch: {}", vouch_report::escaped(mistake))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_command_is_answered_with_the_nearest_one() {
+        let said = |word: &str| {
+            let error = Arguments::try_parse_from(["vouch", word]).err().map(nearest);
+            error.map(|error| error.to_string()).unwrap_or_default()
+        };
+        for (word, meant) in
+            [("tpo", "top"), ("stpo", "stop"), ("lsit", "list"), ("mrege", "merge"), ("flam", "flame")]
+        {
+            assert!(said(word).contains(&format!("similar subcommand exists: '{meant}'")), "{}", said(word));
+        }
+        let said = said("xyzzyplugh");
+        assert!(said.contains("unrecognized subcommand") && !said.contains("similar"), "{said}");
+    }
 }

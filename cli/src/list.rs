@@ -25,12 +25,16 @@ pub fn list() -> Result<String, String> {
             );
         }
     }
-    if hidden > 0 {
-        let more =
-            if rustix::process::geteuid().is_root() { "" } else { ": root would see JVMs among them, too" };
-        let _ = writeln!(text, "not looked at: {hidden} processes that this user may not look into{more}");
-    }
+    text.extend(not_looked_at(hidden, rustix::process::geteuid().is_root()));
     Ok(text)
+}
+
+/// What is missing in the list. Processes that not even root may look into are the system's own, and nobody misses them.
+fn not_looked_at(hidden: usize, is_root: bool) -> Option<String> {
+    let processes = if hidden == 1 { "process" } else { "processes" };
+    (hidden > 0 && !is_root).then(|| {
+        format!("not looked at: {hidden} {processes} of other users: root sees the JVMs among them, too\n")
+    })
 }
 
 fn row(jvm: &Jvm) -> [String; 5] {
@@ -60,4 +64,18 @@ fn user(uid: u32) -> String {
         (parts.nth(1) == Some(number.as_str())).then(|| name.to_owned())
     });
     named.unwrap_or(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_looked_at;
+
+    #[test]
+    fn root_reads_nothing_of_processes_that_nobody_may_look_into() {
+        assert_eq!(not_looked_at(3, true), None);
+        assert_eq!(not_looked_at(0, false), None);
+        let said = not_looked_at(1, false).unwrap();
+        assert!(said.starts_with("not looked at: 1 process of other users: root "), "{said}");
+        assert!(not_looked_at(2, false).unwrap().contains(" 2 processes "));
+    }
 }

@@ -53,6 +53,10 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     if program.as_encoded_bytes().starts_with(b"-") {
         return Err(format!("unknown option {}: `vouch run --help` lists them", program.display()));
     }
+    let mistakes = given.wrong_endings();
+    if !mistakes.is_empty() && given.all("on-error").last() != Some("run") {
+        return Err(format!("{}; `vouch run --help` lists the options", mistakes.join("; ")));
+    }
     if std::env::var(EVERY_JVM).is_ok_and(|options| options.contains(agent::NAME)) {
         return Err(format!(
             "{EVERY_JVM} brings the agent into every JVM already, by another `vouch run` perhaps: one is enough"

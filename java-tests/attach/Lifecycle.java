@@ -92,8 +92,9 @@ public class Lifecycle {
             attach.must("status");
             status = child.awaitErr("[vouch] recording for ");
         }
-        Check.that(status.matches(".*engine timer at 1ms: [1-9][\\d,]* signals \\([\\d,]+/s\\), 0 dropped; of Java code [\\d.]+ % proven, "
-            + "[\\d.]+ % unwalked; room for stacks \\d+ %"), "status: " + status);
+        Check.that(status.matches(".* s: [\\d.]+ % of Java proven, 0 dropped, [1-9][\\d,]* signals \\([\\d,]+/s\\); [\\d.]+ % of Java unwalked; "
+            + "engine timer at 1ms; room for stacks \\d+ %"), "status: " + status);
+        Check.atMost(79, status.indexOf(" signals"), "column of 80 where the counts end: " + status);
 
         attach.must("dump");
         Check.equal("[a-report.json, a.json, a.vouch]", files().toString(), "files after the dump");

@@ -52,6 +52,7 @@ public class Attached {
             Attached attached = new Attached(child, "Attached$Service");
             attached.listed("-");
             attached.forAWhile();
+            attached.quietly();
             attached.untilAKey();
             attached.asOne();
             attached.stepByStep();
@@ -82,6 +83,12 @@ public class Attached {
         listed("loaded");
     }
 
+    private void quietly() throws Exception {
+        String said = Tool.vouch(dir, "attach", pid, "--duration", "100ms", "--out", "quiet.json", "--quiet").ok();
+        Check.equal("", said, "what attach says under --quiet");
+        Check.that(Files.exists(dir.resolve("quiet.json")), "the profile is written");
+    }
+
     private void untilAKey() throws Exception {
         try (Running attach = Tool.start(dir, "attach", pid, "--out", "key.json")) {
             attach.awaitErr("[vouch] recording process " + pid);
@@ -108,7 +115,7 @@ public class Attached {
     private void stepByStep() throws Exception {
         Check.contains(Tool.vouch(dir, "start", pid, "--out", "steps.json", "--interval", "2ms", "--quiet").ok(), "vouch stop " + pid, "what start says");
         String status = awaitSamples();
-        Check.that(status.matches("(?s)\\[vouch\\] recording for [\\d.]+ s with engine \\w+ at 2ms: [1-9].* % proven, .*"), "status: " + status);
+        Check.that(status.matches("(?s)\\[vouch\\] recording for [\\d.]+ s: .* % of Java proven, .* [1-9][\\d,]* signals .*; engine \\w+ at 2ms; .*"), "status: " + status);
         Check.that(!Files.exists(dir.resolve("steps.json")), "something is written before it is asked for");
         Tool.vouch(dir, "dump", pid).ok();
         holds("steps.json");
@@ -189,6 +196,19 @@ public class Attached {
         Check.contains(Tool.vouch(dir, "attach", pid, "--out", "two.json").refused(), "a recording is running already", "a second recording");
         Tool.vouch(dir, "stop", pid).ok();
         Check.that(Files.exists(dir.resolve("one.json")) && !Files.exists(dir.resolve("two.json")), "the first one goes on");
+        folderIsGone();
+    }
+
+    /** What was recorded is not lost with the folder that it was to lie in. */
+    private void folderIsGone() throws Exception {
+        Path folder = Files.createDirectory(dir.resolve("gone"));
+        Tool.vouch(dir, "start", pid, "--out", "gone/away.json", "--report", "gone/away-report.json", "--recording", "off").ok();
+        Files.delete(folder);
+        for (String verb : new String[] {"dump", "stop"}) {
+            Check.contains(Tool.vouch(dir, verb, pid).refused(), "name another place: `vouch " + verb + " PID --out FILE --report FILE.json`", verb);
+        }
+        Tool.vouch(dir, "stop", pid, "--out", "rescued.json", "--report", "rescued-report.json").ok();
+        Check.that(Files.exists(dir.resolve("rescued.json")), "the profile is elsewhere");
     }
 
     private void untilItIsKilled() throws Exception {

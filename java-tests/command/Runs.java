@@ -158,12 +158,18 @@ public class Runs {
         Check.equal(127, missing.exit, "exit code, which is a shell's");
         Run misspelt = run(dir, program("exit"), "--intervall", "1ms");
         Check.equal("[vouch: unknown option --intervall: `vouch run --help` lists them]", misspelt.err.toString(), "an option that there is not");
+        Run ending = run(dir, program("exit"), "--out", "profile.txt");
+        Check.equal("[vouch: out=profile.txt: must end in .json, .json.gz, .folded, .html or .svg; `vouch run --help` lists the options]",
+            ending.err.toString(), "an ending that there is not");
+        Check.equal(1, ending.exit, "exit code of it");
+        Check.empty(ending.out, "what a JVM says that is not to be started");
         Run none = run(dir, Arrays.asList("true"));
         Check.equal(0, none.exit, "exit code of a program that is no JVM");
         Check.equal("[[vouch] no JVM has come under the agent, as far as can be seen from here]", none.err.toString(), "a program that is no JVM");
         Run mistake = run(dir, program("exit", "one"), "--interval", "3");
         Check.equal(1, mistake.exit, "exit code of a mistake");
         Check.contains(mistake.vouchLines(), "[vouch] interval=3: the unit is missing, as in 3ms or 3s", "a mistake");
+        Check.contains(mistake.vouchLines().toString(), "`vouch run --help` lists the options", "where help is");
         Check.that(mistake.out.stream().noneMatch(line -> line.startsWith("arguments=")), "the program has run: " + mistake.out);
         Check.empty(mistake.files(), "files");
     }

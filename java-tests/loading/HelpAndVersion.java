@@ -18,7 +18,7 @@ import dev.vouch.test.Vm;
 
 public class HelpAndVersion {
     private static final String[] KEYS = {"out=", "report=", "interval=", "engine=", "depth=", "threads=", "start=",
-        "duration=", "quiet", "verbose", "help", "version", "stop", "dump", "status"};
+        "duration=", "on-error=", "quiet", "verbose", "help", "version", "stop", "dump", "status"};
 
     public static void main(String[] args) {
         List<String> help = answer("help");

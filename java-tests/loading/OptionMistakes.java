@@ -15,12 +15,14 @@ import java.util.List;
 
 import dev.vouch.test.Check;
 import dev.vouch.test.Refusal;
+import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
 public class OptionMistakes {
     public static void main(String[] args) {
         allAtOnce();
         valuesAndPlacesTogether();
+        runsAllTheSame();
         // What is typed, and what a user needs to hear.
         refused("interval=10", "10ms or 10s");
         refused("interval=0ms", "between 50us and 10s");
@@ -66,6 +68,25 @@ public class OptionMistakes {
     private static void valuesAndPlacesTogether() {
         refused("intervall=1ms,depth=x,out=/nowhere/at/all/p.json,report=/proc/r.json", "interval?", "whole number",
             "/nowhere/at/all does not exist", "/proc/r.json: cannot be written");
+    }
+
+    /** A service has to start, whatever is wrong with its profile: all mistakes are printed, and nothing else is done. */
+    private static void runsAllTheSame() {
+        for (String wrong : new String[] {"out=%{VOUCH_TEST_NOT_SET}.json", "out=/nowhere/at/all/p.json", "depth=x", "stop"}) {
+            Run run = Vm.with(wrong + ",on-error=run").noFiles().run(Program.class).ok();
+            Check.equal("[the program runs]", run.out.toString(), "output with " + wrong);
+            Check.empty(run.files(), "files with " + wrong);
+            Check.equal("[vouch] the program runs without a profile (on-error=run)", run.vouchLines().get(run.vouchLines().size() - 1), "last line");
+            Check.contains(String.join("\n", run.vouchLines()), wrong.equals("stop") ? "stop, dump" : wrong.split("[=}]")[1].replace("%{", ""), "the mistake");
+        }
+        refused("out=/nowhere/at/all/p.json,on-error=stop", "/nowhere/at/all does not exist");
+        refused("on-error=never", "on-error=never: must be one of stop, run");
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            System.out.println("the program runs");
+        }
     }
 
     private static List<String> refused(String options, String... mends) {

@@ -43,6 +43,21 @@ impl Clock {
         opened.span_ms[0] + self.shift_ms(opened)
     }
 
+    /// The files that begin after all files before them have ended, and how many milliseconds after; `all` is sorted by
+    /// begin.
+    pub fn gaps(&self, all: &[Opened]) -> Vec<(String, f64)> {
+        let (mut gaps, mut end) = (Vec::new(), f64::INFINITY);
+        for opened in all {
+            let begins = self.begins(opened);
+            if begins > end {
+                gaps.push((opened.file.clone(), begins - end));
+            }
+            let ends = opened.span_ms[1] + self.shift_ms(opened);
+            end = if end.is_finite() { end.max(ends) } else { ends };
+        }
+        gaps
+    }
+
     /// The files whose clocks have nothing in common with the first one's but the time of day.
     pub fn by_time_of_day(&self) -> &[String] {
         &self.by_time_of_day

@@ -46,6 +46,8 @@ pub struct Joined {
     pub tracks: usize,
     /// Files whose clocks have nothing in common but the time of day.
     pub by_time_of_day: Vec<String>,
+    /// Files that begin after all files before them have ended, and how many milliseconds after.
+    pub gaps: Vec<(String, f64)>,
 }
 
 /// Makes one profile of them. A mistake names the file.
@@ -58,6 +60,7 @@ pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Wrong> {
     // What one thread did is put together in the order in which it did it.
     let clock = Clock::of(&opened);
     opened.sort_by(|one, other| clock.begins(one).total_cmp(&clock.begins(other)));
+    let gaps = clock.gaps(&opened);
     let processes = Processes::of(&opened, &clock)?;
     let interval_ms = opened::common_interval(&opened)?;
     let (mut tables, mut contexts, mut schemas) =
@@ -88,6 +91,7 @@ pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Wrong> {
         processes: processes.all(),
         tracks: tracks.len(),
         by_time_of_day: clock.by_time_of_day().to_vec(),
+        gaps,
     };
     let document = head.finish(tables, contexts, schemas, tracks, &processes, &clock)?;
     Ok((document, joined))

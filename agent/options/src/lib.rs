@@ -38,7 +38,7 @@ pub struct Key {
 impl Key {
     /// Two recordings of one program differ by it, and no other figure of their reports tells so.
     pub fn alters(&self) -> bool {
-        let told = ["recording", "recording-limit", "interval", "engine"];
+        let told = ["recording", "recording-limit", "interval", "engine", "on-error"];
         matches!(self.beside, Beside::Start | Beside::Lab) && !told.contains(&self.name)
     }
 }
@@ -122,10 +122,7 @@ pub static KEYS: [Key; 23] = [
         "witness",
         "sparing",
         "RATE",
-        &[
-            "compare samples with GetStackTrace: off, sparing (less than 0.1 % of the run),",
-            "or a rate such as 10/s",
-        ],
+        &["compare samples with GetStackTrace: off, sparing (< 0.1 % of the run), or 10/s"],
     ),
     of(
         "refuted",
@@ -177,6 +174,12 @@ pub static KEYS: [Key; 23] = [
         "carrier",
         "WHERE",
         &["show virtual threads on their carriers' tracks, or (own) on separate ones"],
+    ),
+    of(
+        "on-error",
+        "stop",
+        "stop|run",
+        &["stop a JVM that cannot be profiled at its start, or run it unprofiled (run)"],
     ),
     lab("lab"),
     lab("break"),

@@ -15,7 +15,8 @@ use crate::events;
 use crate::recovery;
 
 use super::{
-    EngineWish, FunctionNames, OnDisk, Options, Output, Place, Refuted, Signal, Verb, WalkerWish, Witnessing,
+    EngineWish, FunctionNames, OnDisk, OnError, Options, Output, Place, Refuted, Signal, Verb, WalkerWish,
+    Witnessing,
 };
 
 /// The engines that may be asked for.
@@ -113,6 +114,10 @@ pub fn apply(
         }
         "recovery" => options.recovery = recovery::chosen(value).map_err(named)?,
         "events" => options.events = events::chosen(value).map_err(named)?,
+        "on-error" => {
+            let wishes = [("stop", OnError::Stop), ("run", OnError::Run)];
+            options.on_error = choice(value, &wishes).map_err(named)?;
+        }
         "lab" => lab(options, value, words).map_err(named)?,
         "break" => {
             let (kind, every) = value.split_once('/').unwrap_or((value, "1"));

@@ -39,7 +39,7 @@ fn nothing_at_all_is_a_good_start() {
 fn every_key_is_understood() {
     let o = options(
         "out=a.json,out=b-%p.json.gz,out=c%{HOST}%%.folded,report=r-%t.json,jfr=f-%p.jfr,sources=src:%{HOST}.jar,interval=250us,engine=timer,\
-         depth=20000,threads=^main$,start=5s,duration=2m,witness=20/s,quiet",
+         depth=20000,threads=^main$,start=5s,duration=2m,witness=20/s,on-error=run,quiet",
     );
     let paths: Vec<_> = o.outputs.iter().map(|o| (o.path.to_str().unwrap(), o.format.ending)).collect();
     assert_eq!(paths, [("a.json", ".json"), ("b-42.json.gz", ".json.gz"), ("cbox%.folded", ".folded")]);
@@ -48,6 +48,7 @@ fn every_key_is_understood() {
     assert_eq!(o.sources, ["src", "box.jar"].map(PathBuf::from));
     assert_eq!(o.interval, Duration::from_micros(250));
     assert_eq!((o.engine, o.depth, o.detail), (EngineWish::Timer, 20_000, Detail::Quiet));
+    assert_eq!(o.on_error, OnError::Run);
     assert!(o.threads.unwrap().is_match("main"));
     assert_eq!(o.witness, Witnessing::Every(Duration::from_millis(50)));
     assert_eq!((o.start, o.duration), (Duration::from_secs(5), Some(Duration::from_mins(2))));

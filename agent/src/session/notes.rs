@@ -12,6 +12,7 @@ use super::{Moment, Session};
 use crate::clock::seconds;
 use crate::contexts::published;
 use crate::engine::{Choice, Engine};
+use crate::events;
 use crate::governor::Story;
 use crate::guard;
 use crate::hotspot::virtual_threads;
@@ -154,6 +155,7 @@ impl Notes {
 
     fn of_events(&mut self, session: &Session) {
         self.warn_if(session.plan.is_asked("events"), session.untold.clone());
+        self.note(events::left_out(session.told));
         self.note(published::unread());
         let lost = session.rig.events_lost() + session.recorder.events_lost();
         self.note((lost > 0).then(|| format!("{lost} events could not be recorded")));

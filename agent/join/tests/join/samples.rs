@@ -47,7 +47,8 @@ fn the_minutes_of_a_process_are_one_track_and_none_counts_twice() {
         minute("1.json.gz", 0).thread("main", 10, &[(&["main"], 2)]).thread("old", 11, &[(&["run"], 1)]);
     let second = minute("2.json.gz", 1_000).thread("main", 10, &[(&["main", "late"], 3)]);
     // In whatever order they are named.
-    let (profile, _) = joined(vec![second, first]);
+    let (profile, joined) = joined(vec![second, first]);
+    assert!(joined.gaps.is_empty(), "the second begins as the first ends: {:?}", joined.gaps);
     let times: Vec<u64> =
         samples(&profile, track(&profile, "10", "main")).iter().map(|sample| sample.0).collect();
     assert_eq!(times, [1, 2, 1_001, 1_002, 1_003]);
@@ -122,4 +123,18 @@ fn weights_are_of_one_interval_or_it_is_refused() {
     assert_eq!(profile["meta"]["vouch"]["weight_ms"]["proven"], 12.0);
     let why = refused(vec![process("a", 1, 2), process("b", 2, 3)]);
     assert!(why.contains("a was sampled every 2 ms, b every 3 ms"), "{why}");
+}
+
+#[test]
+fn files_that_overlap_with_none_before_them_are_named() {
+    let from = |file, pid: u32, from_ms| {
+        Process { from_ms, ..Process::new(file, pid) }.thread("main", pid.into(), &[(&["main"], 2)])
+    };
+    let (_, apart) = joined(vec![
+        from("late.json", 3, 9_000),
+        from("first.json", 1, 0),
+        from("beside.json", 2, 500),
+        from("too.json", 4, 9_001),
+    ]);
+    assert_eq!(apart.gaps, [("late.json".to_owned(), 7_500.0)]);
 }
