@@ -62,7 +62,7 @@ loader, and not because the JVM needs it, `loading_ms` has no more than the defi
 hundredth of the run.
 
 What threads still wait for when the recording ends, or is dumped, is told apart: with `monitor` who wants a lock and who has it (`Still waits for a lock`, the
-report's `waiting` {`thread`, `class`, `owner`, `waited_ms`}, a line of the summary), with `wait` who has not been notified, with `park` who is parked, and, if it is for a lock, who has that; of each
+report's `waiting` {`thread`, `class`, `owner`, `waited_ms`}, a line of the `verbose` summary), with `wait` who has not been notified, with `park` who is parked, and, if it is for a lock, who has that; of each
 the 200 that have waited the longest. So a `dump` of a program that hangs says on what. Not told: what began before the recording; who has a monitor, before JDK 17 (whose JVM may crash
 on the question) and beyond the first 20; the class of it, where the agent was attached. When a wait is over the next profile has all of it.
 
