@@ -180,7 +180,7 @@ impl Given {
             values.map(|value| format!("{name}={value}: must end in {must}")).collect()
         };
         let formats = Format::endings();
-        let mut mistakes = wrong("out", formats.to_string(), &|value| Format::of(value).is_some());
+        let mut mistakes = wrong("out", formats.clone(), &|value| Format::of(value).is_some());
         mistakes.extend(wrong("report", ".json".to_owned(), &|value| value.ends_with(".json")));
         mistakes.extend(wrong("jfr", ".jfr".to_owned(), &|value| value.ends_with(".jfr")));
         mistakes

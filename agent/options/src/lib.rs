@@ -72,7 +72,7 @@ const fn lab(name: &'static str) -> Key {
 }
 
 /// All of them, in the order in which they are explained.
-pub static KEYS: [Key; 23] = [
+pub static KEYS: [Key; 24] = [
     Key {
         again: true,
         ..writing(
