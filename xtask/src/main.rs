@@ -23,6 +23,7 @@
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
+//!     xtask words [--list [PART]…|--lower]         what breaks the rules for words, and for the widths of lines
 //!
 //! It must never write a figure that is in none of its files.
 #![forbid(unsafe_code)]
@@ -45,6 +46,7 @@ mod trial_page;
 mod true_stacks;
 mod trust_page;
 mod witness_page;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,6 +63,9 @@ fn main() -> ExitCode {
     if let Some(page) = page {
         print!("{page}");
         return ExitCode::SUCCESS;
+    }
+    if words.next_if(|word| word == "words").is_some() {
+        return print(words::run(&words.map(PathBuf::from).collect::<Vec<_>>()));
     }
     let make: fn(&[PathBuf]) -> Result<String, String> = match words.next().as_deref() {
         Some("trust-page") => |files| Ok(trust_page::page(&reports(files)?)),
@@ -97,7 +102,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page|words, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);
@@ -105,6 +110,11 @@ fn main() -> ExitCode {
     };
     let files: Vec<PathBuf> = words.map(PathBuf::from).collect();
     let made = if files.is_empty() { Err("no report was named".to_owned()) } else { make(&files) };
+    print(made)
+}
+
+/// Prints what a command made, or why it could not.
+fn print(made: Result<String, String>) -> ExitCode {
     match made {
         Ok(text) => {
             print!("{text}");

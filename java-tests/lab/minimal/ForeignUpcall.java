@@ -2,7 +2,7 @@
  * Everything below a foreign-function upcall is missing
  *
  * C code that was called through java.lang.foreign calls back into Java. The frame between the C
- * code and the Java method is the upcall stub's. It contains the place where the thread last was in
+ * code and the Java method is the upcall stub's. It contains the pc where the thread last was in
  * Java. The walk does not read it, and ends there.
  *
  * Seen in: Foreign.*

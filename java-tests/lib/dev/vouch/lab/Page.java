@@ -52,7 +52,7 @@ final class Page {
         text.heading("## How to read the tables");
         text.paragraph("The truth lab puts a thread into a situation with a known stack. AsyncGetCallTrace (the walk) and JVMTI"
             + " GetStackTrace (the witness) then take the stack of the same thread at the same moment. `scripts/jdk-matrix` writes"
-            + " this page; [java-tests/README.md](../java-tests/README.md#the-truth-lab) explains how the lab asks. Every figure here is of one run.");
+            + " this page; [java-tests/README.md](../java-tests/README.md#the-truth-lab) explains how the lab asks. Every number here is of one run.");
         text.paragraph("Both walks begin at a call, so this page does not compare the method on top of compiled code. Between calls"
             + " AsyncGetCallTrace often names another inlined method:"
             + " [a program that shows it](trial.md#topmethod-what-no-audit-can-see).");
