@@ -9,8 +9,8 @@
 //!     cargo xtask words --lower            write the numbers that have fallen
 
 pub mod lexer;
-mod repository;
-mod rules;
+pub mod repository;
+pub mod rules;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

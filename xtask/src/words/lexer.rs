@@ -29,9 +29,19 @@ pub struct RustParts {
 impl RustParts {
     /// Strings with several words, outside of `#[cfg(test)] mod`.
     pub fn texts(&self) -> Vec<&Piece> {
-        let tests = self.code.find("#[cfg(test)]\nmod").map_or(usize::MAX, |at| line_at(&self.code, at));
+        let tests = test_module_line(&self.code);
         self.strings.iter().filter(|string| string.line < tests && string.text.trim().contains(' ')).collect()
     }
+}
+
+/// The line where `#[cfg(test)] mod … {` begins; `usize::MAX` otherwise.
+fn test_module_line(code: &str) -> usize {
+    code.match_indices("#[cfg(test)]\nmod ")
+        .find(|(at, _)| {
+            let declaration = code.get(*at..).unwrap_or_default().lines().nth(1).unwrap_or_default();
+            declaration.contains('{')
+        })
+        .map_or(usize::MAX, |(at, _)| line_at(code, at))
 }
 
 /// The number of the line that an offset is in.
@@ -127,7 +137,8 @@ pub fn rust(text: &str) -> RustParts {
             parts.strings.push(Piece::new(line, rest.get(..length).unwrap_or_default()));
             (length, false)
         } else if first == '\'' {
-            (char_length(rest), false)
+            let length = char_length(rest);
+            (length, length == 1)
         } else {
             (first.len_utf8(), true)
         };
@@ -207,6 +218,7 @@ mod tests {
     #[test]
     fn strings_of_test_modules_are_no_texts() {
         assert!(rust("#[cfg(test)]\nmod tests { const A: &str = \"two words\"; }").texts().is_empty());
+        assert_eq!(rust("#[cfg(test)]\nmod tests;\nconst A: &str = \"two words\";").texts().len(), 1);
     }
 
     #[test]

@@ -98,6 +98,10 @@ pub fn lines_changed_since(path: &str) -> Result<Option<ChangedLines>, String> {
             lines.extend((first..first.saturating_add(count)).map(|number| (path.clone(), number)));
         }
     }
+    for path in git(&["ls-files", "-z", "--others", "--exclude-standard"])?.split_terminator('\0') {
+        let count = std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
+        lines.extend((1..=count).map(|number| (path.to_owned(), number)));
+    }
     Ok(Some(lines))
 }
 
