@@ -11,6 +11,8 @@ PROFILER_CLI_PACKAGE=@firefox-devtools/profiler-cli@0.10.0
 PLAYWRIGHT=$tools/node_modules/playwright-core
 PLAYWRIGHT_PACKAGE=playwright-core@1.65.1
 JTREG=$(command -v jtreg || true)
+TYPOS_VERSION=1.52.0
+TYPOS=$tools/typos-$TYPOS_VERSION/bin/typos
 # What is good for jtreg and its JVMs, which compile a test and read what the JVMs under test wrote. (These have none of it: Vm.plain.)
 JTREG_LIGHT=(-J-XX:TieredStopAtLevel=1 '-e:JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC')
 
@@ -116,6 +118,17 @@ fetch_profiler_cli() {
     || { echo "the client could not be fetched: see ${logs#"$top"/}/npm.log"; return 1; }
 }
 
+# The spelling checker `typos`. PyPI has the program of crates.io compiled, which takes seconds.
+# Without pip, cargo compiles it, which takes minutes.
+fetch_typos() {
+  [[ ! -x $TYPOS ]] || return 0
+  echo "fetching typos $TYPOS_VERSION"
+  python3 -m pip install -q --disable-pip-version-check --no-cache-dir --no-deps --only-binary=:all: \
+    --target "${TYPOS%/bin/typos}" "typos==$TYPOS_VERSION" >"$logs/typos.log" 2>&1 \
+    || cargo install --quiet --locked --version "$TYPOS_VERSION" --root "${TYPOS%/bin/typos}" typos-cli >>"$logs/typos.log" 2>&1 \
+    || { echo "typos could not be fetched: see ${logs#"$top"/}/typos.log"; return 1; }
+}
+
 # The demonstration program, for every JDK.
 build_demo() {
   mkdir -p "$top/target/demo"
@@ -128,7 +141,7 @@ setup() {
   command -v cargo >/dev/null || { echo 'Rust is needed: install it from https://rustup.rs'; return 1; }
   mkdir -p "$tools"
   need cc gcc && need bc bc && need nm binutils || return 1
-  [[ $wanted == *' lint '* ]] && need shellcheck shellcheck
+  [[ $wanted == *' lint '* ]] && { need shellcheck shellcheck; fetch_typos || true; }
   if [[ $wanted =~ ' '(abi|engines|trap|jtreg|named|lab|truth|frontend|clone)' ' ]]; then
     # The compiler and the network need not wait for each other.
     build_agent --workspace &

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_speaks_in_anothers_round_or_stands_in_anothers_place() {
+    fn a_thread_cannot_answer_in_another_round_or_slot() {
         let jvm = Jvm::new(0x1800);
         let round = jvm.stay.post(&POST).unwrap();
         assert_eq!(jvm.stay.post(&Post { tid: 8, ..POST }), None);

@@ -105,8 +105,8 @@ pub fn apply(
             options.showing.refuted = choice(value, &wishes).map_err(named)?;
         }
         "vthreads" => {
-            let wheres = [("carrier", VirtualThreads::Carrier), ("own", VirtualThreads::Own)];
-            options.virtual_threads = choice(value, &wheres).map_err(named)?;
+            let choices = [("carrier", VirtualThreads::Carrier), ("own", VirtualThreads::Own)];
+            options.virtual_threads = choice(value, &choices).map_err(named)?;
         }
         "names" => {
             let names = [("full", FunctionNames::Full), ("short", FunctionNames::Short)];

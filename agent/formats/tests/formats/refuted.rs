@@ -38,7 +38,7 @@ fn a_function_of_a_refuted_stack_is_another_one() {
 }
 
 #[test]
-fn a_leafs_part_of_its_category_is_its_fate() {
+fn the_subcategory_of_a_leaf_is_its_fate() {
     let mut recording = Recording::new();
     let application = func(&mut recording, Category::Application);
     let plain = recording.frame(application, Some(7));
@@ -52,7 +52,7 @@ fn a_leafs_part_of_its_category_is_its_fate() {
 }
 
 #[test]
-fn a_leafs_part_also_says_how_its_top_frame_is_known() {
+fn the_subcategory_of_a_leaf_says_how_its_top_frame_is_known() {
     let mut recording = Recording::new();
     let application = func(&mut recording, Category::Application);
     for fate in [Fate::Proven, Fate::Plausible, Fate::Refuted] {
