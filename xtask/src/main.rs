@@ -23,6 +23,7 @@
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
+//!     xtask sample --seed N                        60 doc comments and 60 names at random, for a reading test
 //!     xtask words [--list [PART]…|--lower]         what breaks the rules for words, and for the widths of lines
 //!
 //! It must never write a figure that is in none of its files.
@@ -40,6 +41,7 @@ mod merged;
 mod peer;
 mod recovery_page;
 mod report;
+mod sample;
 mod sbom;
 mod soak;
 mod trial_page;
@@ -63,6 +65,9 @@ fn main() -> ExitCode {
     if let Some(page) = page {
         print!("{page}");
         return ExitCode::SUCCESS;
+    }
+    if words.next_if(|word| word == "sample").is_some() {
+        return print(sample::run(&words.collect::<Vec<_>>()));
     }
     if words.next_if(|word| word == "words").is_some() {
         return print(words::run(&words.map(PathBuf::from).collect::<Vec<_>>()));
@@ -102,7 +107,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page|words, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page|sample|words, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);
