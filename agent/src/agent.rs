@@ -1,6 +1,7 @@
 //! What happens when: the JVM is up, time passes, a command comes, the JVM dies.
 //!
-//! There is one agent in a process, however often its library is loaded. It holds at most one session.
+//! There is one agent in a process, however often its library is loaded. It holds at most one
+//! session.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -74,7 +75,8 @@ static AGENT: OnceCell<Agent> = OnceCell::new();
 
 /// The time between two rounds of the agent's thread while a recording runs.
 const ROUND: Duration = Duration::from_millis(100);
-/// The same while there is no recording: classes go on being prepared, and are held until they are named.
+/// The same while there is no recording: classes go on being prepared, and are held until they are
+/// named.
 const IDLE: Duration = Duration::from_secs(1);
 /// A recording that waits for the JVM to be up waits for no time of day.
 const NEVER: Duration = Duration::from_hours(365 * 24);
@@ -156,7 +158,8 @@ impl Agent {
         if signature == continuations::CLASS
             && let Some(own) = self.own()
         {
-            // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
+            // SAFETY: the caller's local reference, which it keeps until this returns; dropping it
+            // here does nothing.
             let class = unsafe { JClass::from_raw(class) };
             if before || !worker::is_running() {
                 virtual_threads::look(own, &self.hotspot, self.jvmti, env, &class);
@@ -220,7 +223,8 @@ impl Agent {
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
     pub fn wait_for_vm(&self, plan: Plan) {
-        // A JVM that was started by another program may not see it, or come late: it speaks on stderr.
+        // A JVM that was started by another program may not see it, or come late: it speaks on
+        // stderr.
         let _ = terminal::follow(plan.options.terminal.as_deref());
         *self.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER);
     }
@@ -230,10 +234,11 @@ impl Agent {
         matches!(*self.state.lock(), State::Recording(_))
     }
 
-    /// One round of the agent's thread: begins what is due, drains, ends what is over. Gives the time until the
-    /// next round.
+    /// One round of the agent's thread: begins what is due, drains, ends what is over. Gives the
+    /// time until the next round.
     pub fn tend(&self, env: &mut JNIEnv<'_>) -> Duration {
-        // Not when the threads are looked through, which may have to wait: a library's threads are not seen before it is.
+        // Not when the threads are looked through, which may have to wait: a library's threads are
+        // not seen before it is.
         hook::install_if_new();
         published::look_if_new();
         if let Some(own) = self.own() {
@@ -269,7 +274,8 @@ impl Agent {
         }
     }
 
-    /// The agent's thread rests: in the way that Flight Recorder tells of, if there should be an anchor. Nothing is locked meanwhile.
+    /// The agent's thread rests: in the way that Flight Recorder tells of, if there should be an
+    /// anchor. Nothing is locked meanwhile.
     fn rest(&self, env: &mut JNIEnv<'_>, time: Duration) {
         let is_due = match &*self.state.lock() {
             State::Recording(session) => session.anchors.are_due(time),
@@ -295,8 +301,8 @@ impl Agent {
         }
     }
 
-    /// The JVM is up and the main thread about to run: a recording without delay begins here, so that it misses
-    /// nothing.
+    /// The JVM is up and the main thread about to run: a recording without delay begins here, so
+    /// that it misses nothing.
     pub fn begin_now(&self) {
         let mut state = self.state.lock();
         if matches!(*state, State::Checking) {

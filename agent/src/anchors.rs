@@ -1,7 +1,9 @@
-//! Moments that Flight Recorder sees, too: by them its clock and ours are related when its recording is merged.
+//! Moments that Flight Recorder sees, too: by them its clock and ours are related when its
+//! recording is merged.
 //!
-//! Now and then, while JFR records, the agent's thread rests by `Object.wait` for as long as JFR cares to tell of, and reads its clock before and
-//! after. It must never do so in a JVM without a recording, nor while there is something else to do.
+//! Now and then, while JFR records, the agent's thread rests by `Object.wait` for as long as JFR
+//! cares to tell of, and reads its clock before and after. It must never do so in a JVM without a
+//! recording, nor while there is something else to do.
 
 use std::mem::take;
 use std::time::{Duration, Instant};
@@ -69,7 +71,8 @@ pub fn meet(env: &mut JNIEnv<'_>) -> Option<[u64; 2]> {
     let met = env.with_local_frame(8, |env| -> errors::Result<[u64; 2]> {
         let class = env.find_class("java/lang/Object")?;
         let wait = env.get_method_id(&class, "wait", "(J)V")?;
-        // Its own object, of which nobody else knows: nothing is allocated, since the heap may be full.
+        // Its own object, of which nobody else knows: nothing is allocated, since the heap may be
+        // full.
         let own = env.call_static_method("java/lang/Thread", "currentThread", "()Ljava/lang/Thread;", &[])?;
         let monitor = own.l()?;
         let _held = env.lock_obj(&monitor)?;

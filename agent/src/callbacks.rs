@@ -1,6 +1,7 @@
 //! The events that the JVM tells: each is guarded against panics and passed on.
 //!
-//! A callback runs on a thread of the program's, in the middle of something: it must be short, and must not throw.
+//! A callback runs on a thread of the program's, in the middle of something: it must be short, and
+//! must not throw.
 
 use std::ffi::c_void;
 
@@ -36,8 +37,8 @@ static TOLD: [Told; 9] = [
         |table| table.known.NativeMethodBind = Some(native_method_bind),
         Need::Itself,
     ),
-    // It makes the compilers keep debug information everywhere, not at safepoints alone. JDK 8 with -Xcomp crashes in it when
-    // it is stopped thousands of times a second, as for true stacks.
+    // It makes the compilers keep debug information everywhere, not at safepoints alone. JDK 8 with
+    // -Xcomp crashes in it when it is stopped thousands of times a second, as for true stacks.
     told(
         Event::CompiledMethodLoad,
         &[Capability::GenerateCompiledMethodLoadEvents],
@@ -141,7 +142,8 @@ unsafe extern "C" fn native_method_bind(
     new_address: *mut *mut c_void,
 ) {
     guard((), || {
-        // The first call into a library that has just been loaded: the threads that it makes are to be met.
+        // The first call into a library that has just been loaded: the threads that it makes are to
+        // be met.
         hook::install_if_new();
         let Some(hotspot) = agent().map(|agent| &agent.hotspot) else { return };
         let ours = hotspot.set_native_thread_name.and_then(|set_name| rename::on_bind(address, set_name));

@@ -1,8 +1,10 @@
-//! The compiled methods there are: where each one's code lies, and how many frames are one at each place of it.
+//! The compiled methods there are: where each one's code lies, and how many frames are one at each
+//! place of it.
 //!
-//! What was inlined has no frame of its own on the thread's stack: all that one compiled frame stands for comes and goes at
-//! once. The JVM tells of each method that it compiles or throws away, if late: other code may have its place by then. So there is never
-//! more than its code cache holds. It must never hold up the JVM's compilers.
+//! What was inlined has no frame of its own on the thread's stack: all that one compiled frame
+//! stands for comes and goes at once. The JVM tells of each method that it compiles or throws away,
+//! if late: other code may have its place by then. So there is never more than its code cache
+//! holds. It must never hold up the JVM's compilers.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -45,8 +47,8 @@ struct Code {
     serial: u64,
     end: usize,
     method: MethodId,
-    /// Runs of places with as many frames: the last place of each, from the code's beginning, and the number. Nobody tells them of code that is older
-    /// than the agent.
+    /// Runs of places with as many frames: the last place of each, from the code's beginning, and
+    /// the number. Nobody tells them of code that is older than the agent.
     runs: Option<Box<[(u32, u32)]>>,
 }
 
@@ -64,7 +66,8 @@ pub fn is_complete() {
     IS_COMPLETE.store(true, Ordering::Relaxed);
 }
 
-/// `tell` has the JVM tell, on the calling thread, of the code there is: once, where the agent came later than that.
+/// `tell` has the JVM tell, on the calling thread, of the code there is: once, where the agent came
+/// later than that.
 pub fn learn(tell: impl FnOnce()) {
     if !IS_COMPLETE.swap(true, Ordering::Relaxed) {
         LEARNS.set(true);
@@ -73,7 +76,8 @@ pub fn learn(tell: impl FnOnce()) {
     }
 }
 
-/// A method was compiled: its code lies here, and at these places has so many frames. False if that was before the agent came.
+/// A method was compiled: its code lies here, and at these places has so many frames. False if that
+/// was before the agent came.
 pub fn loaded(
     method: MethodId,
     begin: usize,
@@ -123,7 +127,8 @@ pub fn unwatch() {
 /// How a thread has come to stand at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stands {
-    /// It was interrupted there, about to go on with the instruction: what the JVM tells of a place is of what ends there.
+    /// It was interrupted there, about to go on with the instruction: what the JVM tells of a place
+    /// is of what ends there.
     Interrupted,
     /// It has called from there, and will return to it.
     Calling,

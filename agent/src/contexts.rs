@@ -1,8 +1,9 @@
-//! What the program says of whose work its threads do: the contexts that it has named, and the cell in which each thread says which is
-//! its own, and its trace.
+//! What the program says of whose work its threads do: the contexts that it has named, and the cell
+//! in which each thread says which is its own, and its trace.
 //!
-//! They last as long as the process, since the program keeps their numbers; so there is a limit to them. A number never comes to
-//! mean another context. A thread's cell is written by its own Java code and read by its own signal handler, so neither waits.
+//! They last as long as the process, since the program keeps their numbers; so there is a limit to
+//! them. A number never comes to mean another context. A thread's cell is written by its own Java
+//! code and read by its own signal handler, so neither waits.
 //!
 //! # Invariants
 //!
@@ -40,7 +41,8 @@ pub fn contexts() -> &'static Contexts {
     &CONTEXTS
 }
 
-/// Where a thread says for whom it works. It is alone in its cache line: it is written at each change of that.
+/// Where a thread says for whom it works. It is alone in its cache line: it is written at each
+/// change of that.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Cell(Purpose);
@@ -94,7 +96,8 @@ struct Inner {
     numbers: HashMap<Arc<Context>, u32>,
     /// How often one was left out for want of room.
     lost: u64,
-    /// Cells that nobody has. No cell is ever given back to the allocator: a handler may look at it at any time.
+    /// Cells that nobody has. No cell is ever given back to the allocator: a handler may look at it
+    /// at any time.
     free: Vec<&'static Cell>,
 }
 

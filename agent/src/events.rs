@@ -1,7 +1,7 @@
 //! The events that there are: a row each, which lies in a file beside those who know of it.
 //!
-//! A row has all of it: how the JVM is to tell of the event, if it is one of the JVM's, and how the event reads in a timeline.
-//! Nobody else has to know it.
+//! A row has all of it: how the JVM is to tell of the event, if it is one of the JVM's, and how the
+//! event reads in a timeline. Nobody else has to know it.
 //!
 //! # Invariants
 //!
@@ -135,7 +135,8 @@ pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
     }
 }
 
-/// A recording begins that has these, and so many frames of a stack. What cannot be told is taken out of them, and said.
+/// A recording begins that has these, and so many frames of a stack. What cannot be told is taken
+/// out of them, and said.
 pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> {
     place::start(jvmti, depth);
     ask_for(jvmti, *chosen);

@@ -1,8 +1,9 @@
 //! The JVMTI façade: the only code that touches the JVMTI function table.
 //!
-//! It calls every function through a pointer that returns a plain integer, because `jvmti-sys` declares an enum
-//! that newer JVMs answer outside of. What the JVM allocates is given back by [`Allocated`]; what it shares by
-//! layout is asserted in [`abi`]. It must not know what its callers want with the answers.
+//! It calls every function through a pointer that returns a plain integer, because `jvmti-sys`
+//! declares an enum that newer JVMs answer outside of. What the JVM allocates is given back by
+//! [`Allocated`]; what it shares by layout is asserted in [`abi`]. It must not know what its
+//! callers want with the answers.
 //!
 //! # Invariants
 //!
@@ -66,10 +67,11 @@ pub type Result<T> = std::result::Result<T, JvmtiError>;
 macro_rules! call {
     ($jvmti:expr, $name:ident($($argument:expr => $kind:ty),* $(,)?)) => {{
         let env = $jvmti.raw();
-        // SAFETY: `env` came from GetEnv and is never disposed of; the slot's position is asserted in `abi`.
+        // SAFETY: `env` came from GetEnv and is never disposed of; the slot's position is asserted
+        // in `abi`.
         let slot = unsafe { (**env).$name };
-        // SAFETY: only the declared result changes, from an enum to the integer that the C header declares. That
-        // all else is the same the compiler checks, by the first of the two types.
+        // SAFETY: only the declared result changes, from an enum to the integer that the C header
+        // declares. That all else is the same the compiler checks, by the first of the two types.
         let function = unsafe {
             std::mem::transmute::<
                 Option<
@@ -79,7 +81,8 @@ macro_rules! call {
             >(slot)
         };
         match function {
-            // SAFETY: the arguments are of the kinds that jvmti.h declares, and live through the call.
+            // SAFETY: the arguments are of the kinds that jvmti.h declares, and live through the
+            // call.
             Some(function) => $crate::facade::checked(unsafe { function(env $(, $argument)*) }),
             None => Err($crate::facade::JvmtiError::NOT_AVAILABLE),
         }

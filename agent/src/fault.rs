@@ -1,7 +1,7 @@
 //! The border between the agent and everything else: no panic crosses it.
 //!
-//! A fault of the agent's ends the agent: sampling stops, one message says so, and the program runs on. After
-//! that every call from the JVM does nothing.
+//! A fault of the agent's ends the agent: sampling stops, one message says so, and the program runs
+//! on. After that every call from the JVM does nothing.
 //!
 //! # Invariants
 //!
@@ -23,8 +23,8 @@ static FAULTY: AtomicBool = AtomicBool::new(false);
 /// Where the first panic was, and what it said.
 static WHERE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps panics from being printed by themselves. The library's standard library is its own: the program's Rust
-/// code, if it has any, keeps its hook.
+/// Keeps panics from being printed by themselves. The library's standard library is its own: the
+/// program's Rust code, if it has any, keeps its hook.
 pub fn install() {
     set_hook(Box::new(|panic| {
         WHERE.lock().get_or_insert_with(|| panic.to_string());

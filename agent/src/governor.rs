@@ -1,13 +1,16 @@
-//! The governor: a thread of its own that looks, a few times a second, what the engine costs this machine.
+//! The governor: a thread of its own that looks, a few times a second, what the engine costs this
+//! machine.
 //!
-//! What it should cost: a timer interrupt for each stride of CPU time. What it does cost: what an interrupt takes now, measured
-//! on the governor itself; the interrupts that the kernel counts for each core; and how late the governor gets the processor
-//! while the process is in the kernel most of its time. Where the two part, [`policy`] lengthens the stride, then stops the
-//! engine, and it is said. Before the engine is blamed for what the machine suffers from, it pauses for a moment.
+//! What it should cost: a timer interrupt for each stride of CPU time. What it does cost: what an
+//! interrupt takes now, measured on the governor itself; the interrupts that the kernel counts for
+//! each core; and how late the governor gets the processor while the process is in the kernel most
+//! of its time. Where the two part, [`policy`] lengthens the stride, then stops the engine, and it
+//! is said. Before the engine is blamed for what the machine suffers from, it pauses for a moment.
 //!
-//! It has a thread to itself since the agent's may be naming or writing for seconds, and the highest priority that it can get:
-//! where the timer interrupts leave a core hardly any time, the little must be its. A longer stride needs no lock. It must
-//! never cost what it guards against: while the program sleeps it only counts.
+//! It has a thread to itself since the agent's may be naming or writing for seconds, and the
+//! highest priority that it can get: where the timer interrupts leave a core hardly any time, the
+//! little must be its. A longer stride needs no lock. It must never cost what it guards against:
+//! while the program sleeps it only counts.
 
 mod acts;
 mod budget;
@@ -41,8 +44,8 @@ const LOOK: Duration = Duration::from_millis(300);
 /// A look may take this part of the time.
 const LOOK_SHARE: u32 = 500;
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// How long the engine pauses while it is asked whose doing something is: a storm is thousands of interrupts in that time, and
-/// each thread's next sample stands for what it ran meanwhile.
+/// How long the engine pauses while it is asked whose doing something is: a storm is thousands of
+/// interrupts in that time, and each thread's next sample stands for what it ran meanwhile.
 const REST: Duration = Duration::from_millis(50);
 /// How many looks are taken of it.
 const GLANCES: u32 = 5;
@@ -51,8 +54,9 @@ const LATE: Duration = Duration::from_secs(1);
 /// The cost of an interrupt is measured in one look of so many, from so many interrupts.
 const MEASURE: u32 = 4;
 const INTERRUPTS: usize = 5;
-/// In a storm of interrupts the process has at least this part of all cores, and this part of that for the kernel's work: a
-/// container that is throttled, or a machine that others fill, answers late for other reasons.
+/// In a storm of interrupts the process has at least this part of all cores, and this part of that
+/// for the kernel's work: a container that is throttled, or a machine that others fill, answers
+/// late for other reasons.
 const STORM: f64 = 0.5;
 /// A program that uses less than this part of a core is not looked at.
 const IDLE: f64 = 0.05;
@@ -108,7 +112,8 @@ pub fn begin(engine: Option<Engine>, plan: &Plan) {
     };
     STRIDE.store(plan.stride, Ordering::Relaxed);
     let interval = plan.options.interval;
-    // A timer sees the kernel's time, which belongs to no sample where perf is blind for it; and who asks for perf gets it.
+    // A timer sees the kernel's time, which belongs to no sample where perf is blind for it; and
+    // who asks for perf gets it.
     let timers = plan.options.engine == EngineWish::Auto && !user_only;
     let budget = plan.options.budget.map(|part| Budget::new(part, timers, plan.options.free));
     let policy = Policy::new(interval, plan.stride, plan.choice.cost, budget);
@@ -238,8 +243,9 @@ fn govern(meter: Option<&Meter>) {
     }
 }
 
-/// What is seen while the engine pauses: of each core the most interrupts of several short looks, since a core that a host takes
-/// away for a moment has none meanwhile, and what others do would seem to be over.
+/// What is seen while the engine pauses: of each core the most interrupts of several short looks,
+/// since a core that a host takes away for a moment has none meanwhile, and what others do would
+/// seem to be over.
 fn look_at_rest() -> Seen {
     let mut looks = vec![Look::now()];
     for _ in 0..GLANCES {
@@ -362,7 +368,8 @@ impl Look {
         }
     }
 
-    /// True if it comes much later than `pause` after the one before, for what the process does in the kernel.
+    /// True if it comes much later than `pause` after the one before, for what the process does in
+    /// the kernel.
     fn is_late(&self, before: &Self, pause: Duration) -> bool {
         self.wall.duration_since(before.wall) > pause + LATE && self.stormed_since(before)
     }

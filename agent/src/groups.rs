@@ -1,9 +1,11 @@
 //! Groups of tasks: what the tasks of each have taken, as the threads that did them add it up.
 //!
-//! A thread has a cell for each group that it does tasks of: numbers that it alone writes, through a direct buffer, and anybody reads. A
-//! cell that its thread has no more use for is the next thread's, which goes on adding: so a group's sum is that of its cells. Who has no
-//! cell (a virtual thread; too many) adds to one that all share. Groups last as long as the process, since the program keeps their
-//! numbers. Nobody who adds to a cell waits for anybody; to get one takes a lock, once.
+//! A thread has a cell for each group that it does tasks of: numbers that it alone writes, through
+//! a direct buffer, and anybody reads. A cell that its thread has no more use for is the next
+//! thread's, which goes on adding: so a group's sum is that of its cells. Who has no cell (a
+//! virtual thread; too many) adds to one that all share. Groups last as long as the process, since
+//! the program keeps their numbers. Nobody who adds to a cell waits for anybody; to get one takes a
+//! lock, once.
 //!
 //! # Invariants
 //!
@@ -258,7 +260,8 @@ impl Groups {
 
 fn report(sums: &[u64; NUMBERS]) -> GroupReport {
     let millis = vouch_report::millis;
-    // Each limit is of those that took longer than it, so also of those that took longer than the next.
+    // Each limit is of those that took longer than it, so also of those that took longer than the
+    // next.
     let beyond = |limits: usize| array::from_fn(|limit| sums[limits + limit..limits + LIMITS].iter().sum());
     GroupReport {
         tasks: sums[TASKS],

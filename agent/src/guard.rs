@@ -1,8 +1,8 @@
 //! Puts the guard of walks in front of the JVM's handlers of SIGSEGV and SIGBUS.
 //!
-//! It is done past the C library, and so past libjsig, which would put it behind the JVM's handler: that takes a fault that
-//! it does not know for the end. Flags and mask stay as the JVM chose them. It must never be done where the JVM
-//! would complain of it.
+//! It is done past the C library, and so past libjsig, which would put it behind the JVM's handler:
+//! that takes a fault that it does not know for the end. Flags and mask stay as the JVM chose them.
+//! It must never be done where the JVM would complain of it.
 
 use std::ffi::c_int;
 use std::io;
@@ -60,10 +60,12 @@ pub fn unguarded() -> Option<String> {
     })
 }
 
-/// An address of which the kernel knows no page, though it is mapped: it lies behind the end of its file.
+/// An address of which the kernel knows no page, though it is mapped: it lies behind the end of its
+/// file.
 pub fn past_end() -> usize {
     static ADDRESS: OnceCell<usize> = OnceCell::new();
-    // SAFETY: makes an empty file and maps a page of it, which nobody reads but a walker that is broken on purpose.
+    // SAFETY: makes an empty file and maps a page of it, which nobody reads but a walker that is
+    // broken on purpose.
     *ADDRESS.get_or_init(|| unsafe {
         // By its number: older C libraries have no function of that name.
         let file = libc::syscall(libc::SYS_memfd_create, c"empty".as_ptr(), libc::MFD_CLOEXEC);
@@ -109,7 +111,8 @@ fn own_handler() -> usize {
     on_fault as *const () as usize
 }
 
-/// The handler that the kernel calls, whatever stands between it and the C library; the default's where it does not tell.
+/// The handler that the kernel calls, whatever stands between it and the C library; the default's
+/// where it does not tell.
 pub fn handler_of(signal: i32) -> usize {
     present(signal).map_or(libc::SIG_DFL, |action| action.handler)
 }
@@ -129,8 +132,8 @@ fn present(signal: i32) -> io::Result<Action> {
 fn set(signal: i32, action: Option<&Action>) -> io::Result<Action> {
     let mut before = Action::default();
     let action = action.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the kernel reads one action, if there is one, and writes one; the handler keeps to what a handler may do, and
-    // its library is never unloaded.
+    // SAFETY: the kernel reads one action, if there is one, and writes one; the handler keeps to
+    // what a handler may do, and its library is never unloaded.
     let code =
         unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action, &raw mut before, size_of::<u64>()) };
     if code == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }

@@ -64,7 +64,8 @@ impl HotSpot {
             // SAFETY: the type is that of jvm.h, unchanged since JDK 7; null stays None.
             set_native_thread_name: set_name
                 .map(|f| unsafe { transmute::<*mut c_void, SetNativeThreadName>(f) }),
-            // SAFETY: what a table of natives has for this signature is of this type, by JNI's rules.
+            // SAFETY: what a table of natives has for this signature is of this type, by JNI's
+            // rules.
             park: natives::find(inside, c"park", c"(ZJ)V")
                 .map(|f| unsafe { transmute::<*mut c_void, Park>(f) }),
             library,

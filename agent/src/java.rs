@@ -1,7 +1,7 @@
 //! What the agent asks of Java objects, through JNI.
 //!
-//! Called in normal context, on threads that are attached. An exception that a question raises is cleared: it must
-//! never reach the program.
+//! Called in normal context, on threads that are attached. An exception that a question raises is
+//! cleared: it must never reach the program.
 //!
 //! # Invariants
 //!
@@ -20,7 +20,8 @@ use jni_sys::{jboolean, jobject};
 /// The slot of `IsVirtualThread`, which came with JDK 21.
 const IS_VIRTUAL_THREAD: usize = 234;
 
-/// The JVM's side of a `java.lang.Thread` (its JavaThread), as a number; 0 for a thread that has ended.
+/// The JVM's side of a `java.lang.Thread` (its JavaThread), as a number; 0 for a thread that has
+/// ended.
 pub fn java_thread(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> usize {
     let field = env.get_field(thread, "eetop", "J").and_then(JValueOwned::j);
     let value = cleared(env, field).unwrap_or(0);
@@ -48,7 +49,8 @@ pub fn own_java_thread(env: &mut JNIEnv<'_>) -> Option<usize> {
 /// True for a virtual thread.
 ///
 /// # Safety
-/// `env` must be the calling thread's, of JDK 21 or later, and `thread` a reference that is valid there.
+/// `env` must be the calling thread's, of JDK 21 or later, and `thread` a reference that is valid
+/// there.
 pub unsafe fn is_virtual(env: *mut jni_sys::JNIEnv, thread: jobject) -> bool {
     type Function = unsafe extern "system" fn(*mut jni_sys::JNIEnv, jobject) -> jboolean;
     // SAFETY: the table of a JVM of that age is as long as that; its slots are functions, or null.
@@ -95,8 +97,8 @@ pub fn ask_class<'e>(env: &mut JNIEnv<'e>, class: &str, method: &str, kind: &str
     cleared(env, answer).filter(|object| !object.is_null())
 }
 
-/// Announces that many local references are coming, before a JVMTI function makes them. The JVM reserves nothing; it
-/// only complains, under -Xcheck:jni, of more than were announced.
+/// Announces that many local references are coming, before a JVMTI function makes them. The JVM
+/// reserves nothing; it only complains, under -Xcheck:jni, of more than were announced.
 pub fn expect_many_references(env: &JNIEnv<'_>) {
     const MOST: i32 = 60_000;
     let announced = env.ensure_local_capacity(MOST);

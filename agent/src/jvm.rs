@@ -1,7 +1,8 @@
-//! What the stages between lane and recording ask the JVM: all of it, and in words that a test can answer, too.
+//! What the stages between lane and recording ask the JVM: all of it, and in words that a test can
+//! answer, too.
 //!
-//! The stages know a [`Jvm`] and nothing of JNI or JVMTI; what asks in earnest is [`live::Live`]. Nothing here may run code of the
-//! program's, or ask about a class that may be gone.
+//! The stages know a [`Jvm`] and nothing of JNI or JVMTI; what asks in earnest is [`live::Live`].
+//! Nothing here may run code of the program's, or ask about a class that may be gone.
 
 mod live;
 mod mounted;
@@ -23,7 +24,8 @@ pub use live::Questions;
 
 /// The JVM, as far as a sample's stages ask it.
 pub trait Jvm {
-    /// What an id meant at a time. That never comes to mean anything else: what is concluded from it holds.
+    /// What an id meant at a time. That never comes to mean anything else: what is concluded from
+    /// it holds.
     fn meaning(&mut self, id: MethodId, time: u64) -> Meaning;
 
     /// Adds to `meant` what these frames' ids meant at a time.
@@ -44,8 +46,8 @@ pub trait Jvm {
     /// True if the class of a method has been redefined in this run.
     fn was_redefined(&mut self, method: &Method) -> bool;
 
-    /// How the callee's class stands to the one that the caller means by a name. The candidates are a method of each known
-    /// class of that name.
+    /// How the callee's class stands to the one that the caller means by a name. The candidates are
+    /// a method of each known class of that name.
     fn relation(&mut self, caller: &Method, candidates: &[Method], callee: &Method) -> Relation;
 
     /// True if a method's class is a `java.lang.Thread`.
@@ -57,33 +59,37 @@ pub trait Jvm {
     /// True if the JDK's own launcher made the JVM, and no program of somebody's.
     fn is_launched(&self) -> bool;
 
-    /// GetStackTrace's account of a thread; `None` if the thread has none any more. When everything is there to ask with,
-    /// `asking` is told.
+    /// GetStackTrace's account of a thread; `None` if the thread has none any more. When everything
+    /// is there to ask with, `asking` is told.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
 
-    /// The id and the name of the virtual thread that a thread, which has been sampled in Java, runs now; `None` if that cannot be
-    /// asked, or it runs as itself.
+    /// The id and the name of the virtual thread that a thread, which has been sampled in Java,
+    /// runs now; `None` if that cannot be asked, or it runs as itself.
     fn mounted(&mut self, tid: u32, serial: u32) -> Option<(u64, String)>;
 
-    /// Has the JVM make the ids of methods of which it may not have said that their classes were prepared.
+    /// Has the JVM make the ids of methods of which it may not have said that their classes were
+    /// prepared.
     fn make_ids(&mut self);
 
-    /// What each of these threads, by its number and serial, wants to enter or waits on, and, of so many from the first on, who has it; `None`
-    /// for one that wants nothing. Of those after the first `locks` newer JVMs do not tell what they wait on: they want something as long as they
+    /// What each of these threads, by its number and serial, wants to enter or waits on, and, of so
+    /// many from the first on, who has it; `None` for one that wants nothing. Of those after the
+    /// first `locks` newer JVMs do not tell what they wait on: they want something as long as they
     /// wait.
     fn wanted(&mut self, threads: &[(u32, u32)], locks: usize, owners: usize) -> Vec<Option<Wanted>>;
 
     /// Whose code lies at an address.
     fn code_at(&mut self, pc: usize) -> CodeAt;
 
-    /// What of a stack is one with the frame that calls from an address; the address is within the call.
+    /// What of a stack is one with the frame that calls from an address; the address is within the
+    /// call.
     fn top_at(&mut self, pc: usize) -> Option<TopFrame>;
 
-    /// The inlined frames at a place in compiled code, of a walk that has these frames from there on; `None` where nothing can be decided.
+    /// The inlined frames at a place in compiled code, of a walk that has these frames from there
+    /// on; `None` where nothing can be decided.
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames>;
 
-    /// How many decided places have a neighbour in the code with other methods, and at how many of them the neighbour's methods
-    /// would be noticed if a walker took them.
+    /// How many decided places have a neighbour in the code with other methods, and at how many of
+    /// them the neighbour's methods would be noticed if a walker took them.
     fn neighbouring_runs(&self) -> Power;
 
     /// What stands on top of the stack of a thread that stays in its handler.
@@ -99,8 +105,9 @@ pub struct Site {
 }
 
 impl Site {
-    /// Where the instruction ends that the sample's time is charged to: the one before the interrupted one, since an interrupt
-    /// waits for a slow instruction; or the call, which ends behind the address within it.
+    /// Where the instruction ends that the sample's time is charged to: the one before the
+    /// interrupted one, since an interrupt waits for a slow instruction; or the call, which ends
+    /// behind the address within it.
     pub fn charged_end(self) -> usize {
         self.pc.wrapping_add(usize::from(self.calls))
     }
@@ -124,8 +131,9 @@ pub enum CodeAt {
     Interpreter,
     /// A compiled method's.
     Method(MethodId),
-    /// A compiled method's, and nobody knows whose: it was compiled before the agent was there, or the JVM has not told yet; or it
-    /// is what the JVM does not tell, such as a method's way to its handlers of exceptions.
+    /// A compiled method's, and nobody knows whose: it was compiled before the agent was there, or
+    /// the JVM has not told yet; or it is what the JVM does not tell, such as a method's way to its
+    /// handlers of exceptions.
     Unknown,
     /// The JVM's own: there is no method in it.
     #[default]

@@ -1,8 +1,9 @@
-//! The truth lab: one thread's stack as AsyncGetCallTrace tells it and as our own walker does, and at the same moment as GetStackTrace.
+//! The truth lab: one thread's stack as AsyncGetCallTrace tells it and as our own walker does, and
+//! at the same moment as GetStackTrace.
 //!
-//! It serves the natives of the Java class `dev.vouch.Oracle`, with a recording or without. The walks always come
-//! before the witness, which makes the method ids that a walk may be lacking. It must never be on the way of an
-//! ordinary sample.
+//! It serves the natives of the Java class `dev.vouch.Oracle`, with a recording or without. The
+//! walks always come before the witness, which makes the method ids that a walk may be lacking. It
+//! must never be on the way of an ordinary sample.
 
 mod answer;
 mod natives;
@@ -116,7 +117,8 @@ fn ask_other(
     // From here to `resume` nothing may wait for what the thread could hold.
     let mut walks = Vec::new();
     for walker in agent.asked() {
-        // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it does.
+        // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it
+        // does.
         let found = unsafe { Question { walker, slot, env }.signalled(tid, desk.walked(limit)) };
         walks.push(found.map(|found| Walk { walker, way: Way::Suspended, found }));
     }

@@ -1,12 +1,14 @@
 //! Vouch's agent: `libvouch.so`, what a JVM loads.
 //!
-//! The way of one sample through these modules, from left to right:
-//! `engine` (a signal is due) → crate `vouch-signal` (handler, walk, lane) → `worker` (drain) → `record` with
-//! `resolve` (names, lines, tracks) → crates `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files). `threads`
-//! knows who is there, `session` is one recording, `witness` asks GetStackTrace about some of the samples, `agent` says what happens when; `callbacks` and
-//! this file are the doors to the JVM, `lab` one for the truth lab.
+//! The way of one sample through these modules, from left to right: `engine` (a signal is due) →
+//! crate `vouch-signal` (handler, walk, lane) → `worker` (drain) → `record` with `resolve` (names,
+//! lines, tracks) → crates `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files).
+//! `threads` knows who is there, `session` is one recording, `witness` asks GetStackTrace about
+//! some of the samples, `agent` says what happens when; `callbacks` and this file are the doors to
+//! the JVM, `lab` one for the truth lab.
 //!
-//! This file must hold nothing but the exported functions: each only guards against panics and passes on.
+//! This file must hold nothing but the exported functions: each only guards against panics and
+//! passes on.
 //!
 //! # Modules
 //!

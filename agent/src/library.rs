@@ -1,6 +1,8 @@
-//! The Java library `dev.vouch`, as the agent meets it: its class `Agent` gets its natives, whoever has loaded it.
+//! The Java library `dev.vouch`, as the agent meets it: its class `Agent` gets its natives, whoever
+//! has loaded it.
 //!
-//! What they do stands beside what they are about: contexts, markers, groups. None may ever throw into the program.
+//! What they do stands beside what they are about: contexts, markers, groups. None may ever throw
+//! into the program.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -38,13 +40,15 @@ pub fn want(what: u32, wanted: bool) {
     }
 }
 
-/// A class has been prepared, or was when the agent was attached. If it is the library's it gets its natives: there is one of each class
-/// loader that has loaded it. One that may have looked for the agent in vain, before, is told that it is there.
+/// A class has been prepared, or was when the agent was attached. If it is the library's it gets
+/// its natives: there is one of each class loader that has loaded it. One that may have looked for
+/// the agent in vain, before, is told that it is there.
 pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     if signature != CLASS {
         return;
     }
-    // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here does nothing.
+    // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here
+    // does nothing.
     let class = unsafe { JClass::from_raw(class) };
     // An older library has no markers and no groups: what it has must not be lost by that.
     let word = method("wanted", "()Ljava/nio/ByteBuffer;", wanted as *const c_void);
@@ -79,7 +83,8 @@ extern "system" fn protocol(mut env: JNIEnv<'_>, class: JClass<'_>) -> jint {
     PROTOCOL
 }
 
-/// Whether a library has agreed upon the same. Of one that has not nothing is seen, which its user would not know.
+/// Whether a library has agreed upon the same. Of one that has not nothing is seen, which its user
+/// would not know.
 fn agreed(env: &mut JNIEnv<'_>, class: &JClass<'_>) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let theirs = env.get_static_field(class, "PROTOCOL", "I").and_then(JValueOwned::i);

@@ -1,7 +1,7 @@
 //! Loading: what has to be there before anything can be recorded, and what is said when it is not.
 //!
-//! At the JVM's start a mistake stops the JVM; in a running JVM it is answered, and the program runs on. A JVM that
-//! cannot be profiled gets one sentence.
+//! At the JVM's start a mistake stops the JVM; in a running JVM it is answered, and the program
+//! runs on. A JVM that cannot be profiled gets one sentence.
 //!
 //! # Invariants
 //!
@@ -39,7 +39,8 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
         Request::Help => leave_with(&options::help()),
         Request::Version => leave_with(&format!("vouch {}\n", crate::VERSION)),
     };
-    // Where it cannot be reached, a JVM that somebody else starts is no worse for it: stderr will do.
+    // Where it cannot be reached, a JVM that somebody else starts is no worse for it: stderr will
+    // do.
     let _answering = terminal::answer(options.terminal.as_deref()).ok();
     let lab = options.verb == Verb::Lab;
     let checks = options.verb == Verb::Check;
@@ -139,7 +140,8 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
         Capability::GetConstantPool,
     ];
     for capability in own.iter().chain(callbacks::always().flat_map(|told| told.capabilities)) {
-        // What a JVM lacks is missed where it would show: in files, lines, names of threads, or proof.
+        // What a JVM lacks is missed where it would show: in files, lines, names of threads, or
+        // proof.
         let _ = jvmti.add_capability(*capability);
     }
     if options.verb == Verb::Start {
@@ -180,7 +182,8 @@ fn refuse(mistakes: &[String]) -> jint {
     refuse_with(mistakes, "")
 }
 
-/// Where the options are explained to whoever has passed them: by the command of `vouch` that waits for the answer.
+/// Where the options are explained to whoever has passed them: by the command of `vouch` that waits
+/// for the answer.
 fn help(options: &Options, command: &str) -> &'static str {
     match (&options.terminal, command) {
         (None, _) => "; `=help` lists the options",

@@ -1,7 +1,8 @@
 //! What a program says of itself: the kinds of its markers, and how many there were of each.
 //!
-//! They last as long as the process, since the program keeps their numbers; so there is a limit to them. A number never comes to mean
-//! another kind. Of what comes too often a part is shown, and all of it is counted; whoever tells of one waits for nobody.
+//! They last as long as the process, since the program keeps their numbers; so there is a limit to
+//! them. A number never comes to mean another kind. Of what comes too often a part is shown, and
+//! all of it is counted; whoever tells of one waits for nobody.
 
 pub mod natives;
 #[cfg(test)]
@@ -122,7 +123,8 @@ impl Markers {
         self.wanted.store(false, Relaxed);
     }
 
-    /// The times between which one is shown that went on between these, if it is: not before the recording began, and it has ended.
+    /// The times between which one is shown that went on between these, if it is: not before the
+    /// recording began, and it has ended.
     fn admitted(&self, row: &Row, began: u64, ended: u64) -> Option<(u64, u64)> {
         let (since, now) = (events::started(), clock::monotonic());
         let ended = ended.min(now);
@@ -153,7 +155,8 @@ impl Markers {
     }
 }
 
-/// How a kind stands in a timeline, where so many of its class are there already that look otherwise.
+/// How a kind stands in a timeline, where so many of its class are there already that look
+/// otherwise.
 fn shown(kind: &Kind, same: usize) -> MarkKind<'static> {
     let Kind { class, label, description, fields } = kind;
     let kept = |text: &str| -> &'static str { Box::leak(text.into()) };

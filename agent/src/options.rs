@@ -1,7 +1,9 @@
-//! The agent's options: the text after `=` on the command line, or after the library in `jcmd … agent_load`.
+//! The agent's options: the text after `=` on the command line, or after the library in
+//! `jcmd … agent_load`.
 //!
-//! Strict: an unknown key or a bad value is never passed over, and all mistakes of one text are told at once.
-//! Pure: what the environment says comes in through [`Place`], files are not touched here.
+//! Strict: an unknown key or a bad value is never passed over, and all mistakes of one text are
+//! told at once. Pure: what the environment says comes in through [`Place`], files are not touched
+//! here.
 
 mod key;
 mod signal;
@@ -147,9 +149,11 @@ pub struct Options {
     /// No more than so many bytes of it.
     pub most_on_disk: u64,
     pub interval: Duration,
-    /// The part of the program's CPU time that sampling may take, or the interval becomes longer; `None` where one was asked for.
+    /// The part of the program's CPU time that sampling may take, or the interval becomes longer;
+    /// `None` where one was asked for.
     pub budget: Option<f64>,
-    /// So much of its CPU time sampling may take what it takes: less for tests, which need not wait for the end of it.
+    /// So much of its CPU time sampling may take what it takes: less for tests, which need not wait
+    /// for the end of it.
     pub free: Duration,
     pub engine: EngineWish,
     pub signal: Signal,
@@ -157,7 +161,8 @@ pub struct Options {
     pub threads: Option<Regex>,
     pub start: Duration,
     pub duration: Option<Duration>,
-    /// Those that were given by which the recording differs from another of the same program, as `key=value`.
+    /// Those that were given by which the recording differs from another of the same program, as
+    /// `key=value`.
     pub altered: Vec<String>,
     pub on_error: OnError,
     /// How much is said at the end.
@@ -219,13 +224,15 @@ impl Default for Options {
 /// What a text asks for.
 #[derive(Debug)]
 pub enum Request {
-    /// With the mistakes in the text, each a sentence; where there are any, nothing may be done but to tell them.
+    /// With the mistakes in the text, each a sentence; where there are any, nothing may be done but
+    /// to tell them.
     Run(Box<Options>, Vec<String>),
     Help,
     Version,
 }
 
-/// Reads an option text. Mistakes do not end the reading: the caller may find more of them, and tells all at once.
+/// Reads an option text. Mistakes do not end the reading: the caller may find more of them, and
+/// tells all at once.
 pub fn parse(text: &str, place: &Place<'_>) -> Request {
     let mut options = Options::default();
     let mut mistakes = Vec::new();

@@ -1,4 +1,5 @@
-//! A thread of the agent's own: no profile has it, it handles none of the program's signals, and its CPU time is told apart.
+//! A thread of the agent's own: no profile has it, it handles none of the program's signals, and
+//! its CPU time is told apart.
 //!
 //! It must never be taken for the program's, so it says what it is before it does anything.
 
@@ -46,7 +47,8 @@ impl OwnThread {
         Running(self)
     }
 
-    /// Waits until it has begun, which whoever made it should: until then it is a thread like any other, and could be sampled.
+    /// Waits until it has begun, which whoever made it should: until then it is a thread like any
+    /// other, and could be sampled.
     pub fn await_begin(&self) {
         self.await_that(true);
     }
@@ -97,12 +99,14 @@ impl Drop for Running<'_> {
     }
 }
 
-/// The calling thread goes before all others, if the system allows it: among those of real time, else among the ordinary.
+/// The calling thread goes before all others, if the system allows it: among those of real time,
+/// else among the ordinary.
 pub fn take_priority() {
     const FIRST: i32 = -20;
     // The kernel's own, of a number alone: musl knows the call, but refuses all that it is asked.
     let lowest: libc::c_int = 1;
-    // SAFETY: both calls are about the calling thread; the first reads one number. Refusals change nothing.
+    // SAFETY: both calls are about the calling thread; the first reads one number. Refusals change
+    // nothing.
     unsafe {
         if libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_RR, &raw const lowest) != 0 {
             libc::setpriority(libc::PRIO_PROCESS, clock::own_tid(), FIRST);

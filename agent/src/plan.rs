@@ -50,8 +50,8 @@ pub fn request(text: &str) -> Request {
     options::parse(text, &place)
 }
 
-/// Decides everything that can be decided before the program starts; all that is wrong comes at once, behind the
-/// mistakes that were found already.
+/// Decides everything that can be decided before the program starts; all that is wrong comes at
+/// once, behind the mistakes that were found already.
 pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<String>> {
     let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
     for path in outputs.iter().map(|out| &out.path).chain(&options.report) {

@@ -1,6 +1,8 @@
-//! Proof in the running agent: brings methods' code from the JVM, and asks `vouch-proof` once for each distinct edge.
+//! Proof in the running agent: brings methods' code from the JVM, and asks `vouch-proof` once for
+//! each distinct edge.
 //!
-//! What was answered is kept. It must never run the program's code, and never ask about a class that may be gone.
+//! What was answered is kept. It must never run the program's code, and never ask about a class
+//! that may be gone.
 
 mod methods;
 mod roots;
@@ -31,7 +33,8 @@ pub struct Prover {
     took_ns: u64,
 }
 
-/// Asking for the time costs as much as a question: one of so many is timed, and stands for the others.
+/// Asking for the time costs as much as a question: one of so many is timed, and stands for the
+/// others.
 const TIMED: u64 = 8;
 
 /// How many distinct edges there are of each verdict.
@@ -177,8 +180,8 @@ fn void() -> Verdict {
     Verdict::Explained(Explanation::Redefined)
 }
 
-/// The verdict on a frame whose method nobody can name. Once classes are redefined it may be an obsolete one that was
-/// gone before it could be asked about.
+/// The verdict on a frame whose method nobody can name. Once classes are redefined it may be an
+/// obsolete one that was gone before it could be asked about.
 fn unnamed(id: Meaning, jvm: &dyn Jvm) -> Verdict {
     match id {
         Meaning::NONE => Verdict::Refuted(Refutation::NullMethod),

@@ -1,4 +1,5 @@
-//! From an entry in a lane to a sample in the recording: whose it is, what became of it, and its stack by name.
+//! From an entry in a lane to a sample in the recording: whose it is, what became of it, and its
+//! stack by name.
 //!
 //! Every entry ends as exactly one sample of exactly one fate.
 //!
@@ -84,7 +85,8 @@ pub struct Powers {
     pub witness: BTreeMap<String, WitnessPower>,
 }
 
-/// How GetStackTrace is asked what the thread of a sample began with; `None` if it stands too deep to be asked about.
+/// How GetStackTrace is asked what the thread of a sample began with; `None` if it stands too deep
+/// to be asked about.
 fn asking_root<'a>(
     witness: &'a mut Witness,
     head: &'a Head,
@@ -191,13 +193,14 @@ impl Recorder {
         self.dropped = now;
     }
 
-    /// Names, ends and CPU times of the tracks, as far as they are known now. Threads that had no sample get their
-    /// track here.
+    /// Names, ends and CPU times of the tracks, as far as they are known now. Threads that had no
+    /// sample get their track here.
     pub fn complete_tracks(&mut self) {
         self.tracks.complete(&mut self.recording);
     }
 
-    /// Threads that had ended at a time before which everything has come are forgotten; their tracks stay.
+    /// Threads that had ended at a time before which everything has come are forgotten; their
+    /// tracks stay.
     pub fn forget_ended(&mut self, time: u64) {
         let ended = self.tracks.forget(time, &mut self.recording);
         if !ended.is_empty() {
@@ -215,7 +218,8 @@ impl Recorder {
         &self.unwalked
     }
 
-    /// The weight of what threads ran before their ends, for which there is no stack, and that of all samples.
+    /// The weight of what threads ran before their ends, for which there is no stack, and that of
+    /// all samples.
     pub fn thread_ended(&self) -> (u64, u64) {
         (self.thread_ended, self.recording.tally().weight.sum())
     }
@@ -290,7 +294,8 @@ impl Recorder {
         Room::left(self.walks.nodes(&self.recording))
     }
 
-    /// How much of what is wrong would be noticed: by proof in all stacks, and by whom in those that were witnessed.
+    /// How much of what is wrong would be noticed: by proof in all stacks, and by whom in those
+    /// that were witnessed.
     pub fn power(&self, jvm: &mut dyn Jvm) -> Powers {
         let mut proof = self.walks.power(jvm);
         let by_code = jvm.neighbouring_runs();
@@ -334,8 +339,8 @@ impl Recorder {
         self.frames = frames;
     }
 
-    /// The sample's virtual thread has no name yet: asks which one its carrier runs, once for each carrier in a drain. It may be
-    /// another one by now, and then that has a name at least.
+    /// The sample's virtual thread has no name yet: asks which one its carrier runs, once for each
+    /// carrier in a drain. It may be another one by now, and then that has a name at least.
     fn ask_name(&mut self, head: &Head, jvm: &mut dyn Jvm) {
         if !self.contexts.lacks_name(head.carried, &self.recording) || !self.names_asked.insert(head.serial) {
             return;
@@ -376,7 +381,8 @@ impl Recorder {
         }
     }
 
-    /// Takes in a sample that has a stack, and says where its innermost frames were found, if that is in compiled code.
+    /// Takes in a sample that has a stack, and says where its innermost frames were found, if that
+    /// is in compiled code.
     fn take_frames(
         &mut self,
         head: &Head,

@@ -1,6 +1,8 @@
-//! Recovery, made ready for this JVM: where things lie that its strategies need, and which of them are to be tried.
+//! Recovery, made ready for this JVM: where things lie that its strategies need, and which of them
+//! are to be tried.
 //!
-//! It must never guess: where the JVM's own tables lack something, nothing is recovered, and the report says so.
+//! It must never guess: where the JVM's own tables lack something, nothing is recovered, and the
+//! report says so.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -15,7 +17,8 @@ pub const UNGUARDED: &str = "nothing is recovered while walks are not guarded";
 /// Which strategies are to be tried, by their numbers.
 pub type Chosen = [bool; STRATEGIES];
 
-/// Where things lie in this JVM; `None` if it does not tell. In each JavaThread its JNIEnv lies at `env`.
+/// Where things lie in this JVM; `None` if it does not tell. In each JavaThread its JNIEnv lies at
+/// `env`.
 pub fn ground(layout: &CodeLayout, env: usize) -> Option<Ground> {
     let (begin, end) = layout.interpreter;
     let (stack_base, stack_size) = layout.stack?;

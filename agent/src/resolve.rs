@@ -1,10 +1,11 @@
 //! From method ids to names and lines, in normal context.
 //!
-//! Names must outlive their classes. A class of the boot loader's, or of the system loader and its parents, is
-//! never unloaded: its methods are named when a sample first needs it. Any other class may be gone by then, so it
-//! is named soon after it was prepared, and held by a reference until that has been done. A method id is never
-//! asked about unless its class is of the first kind, or held. A walk may also give for an id what is none, and up to JDK 25 the JVM
-//! would follow that wherever it leads: so of one that nobody has named its memory is asked first.
+//! Names must outlive their classes. A class of the boot loader's, or of the system loader and its
+//! parents, is never unloaded: its methods are named when a sample first needs it. Any other class
+//! may be gone by then, so it is named soon after it was prepared, and held by a reference until
+//! that has been done. A method id is never asked about unless its class is of the first kind, or
+//! held. A walk may also give for an id what is none, and up to JDK 25 the JVM would follow that
+//! wherever it leads: so of one that nobody has named its memory is asked first.
 //!
 //! # Invariants
 //!
@@ -64,7 +65,8 @@ struct Pending {
 }
 
 impl Resolver {
-    /// With `late_ids` no class is taken in before a sample needs it, so that the walker finds ids lacking.
+    /// With `late_ids` no class is taken in before a sample needs it, so that the walker finds ids
+    /// lacking.
     pub fn new(jvmti: Jvmti, late_ids: bool) -> Self {
         Self {
             jvmti,
@@ -78,7 +80,8 @@ impl Resolver {
         }
     }
 
-    /// From here on it is known how this JVM's methods lie in its memory, if that may be read at any address.
+    /// From here on it is known how this JVM's methods lie in its memory, if that may be read at
+    /// any address.
     pub fn learn(&self, layout: MethodLayout) {
         if let Some(memory) = Peeked::allowed() {
             let _ = self.layout.set((layout, memory));
@@ -91,8 +94,8 @@ impl Resolver {
         self.layout.get().is_none_or(|(layout, memory)| (0..2).any(|_| is_id(memory, layout, id.0)))
     }
 
-    /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already; each class is shown with its
-    /// signature.
+    /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already; each
+    /// class is shown with its signature.
     pub fn begin(&self, env: &mut JNIEnv<'_>, show: impl Fn(&mut JNIEnv<'_>, jclass, &str)) {
         self.loaders.get_or_init(|| Loaders::of(env));
         self.each_loaded(env, |env, class| {
@@ -102,7 +105,8 @@ impl Resolver {
         });
     }
 
-    /// Makes the ids of all methods of those classes that are never unloaded: nothing has to be held for what they mean.
+    /// Makes the ids of all methods of those classes that are never unloaded: nothing has to be
+    /// held for what they mean.
     pub fn make_ids(&self, env: &mut JNIEnv<'_>) {
         self.each_loaded(env, |env, class| {
             if self.stays(env, class) {
@@ -122,8 +126,8 @@ impl Resolver {
         }
     }
 
-    /// A class has been prepared, and none of its methods has run yet: their ids must come to be now, for a walk
-    /// finds none otherwise. Gives the class's signature.
+    /// A class has been prepared, and none of its methods has run yet: their ids must come to be
+    /// now, for a walk finds none otherwise. Gives the class's signature.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) -> Option<String> {
         // A class that is loaded and not yet prepared is refused here, and comes again when it is.
         if self.late_ids || self.jvmti.class_methods(class).is_err() {
@@ -164,7 +168,8 @@ impl Resolver {
         meant.extend(frames.iter().map(|frame| Meant::of(table.meaning(frame.method(), time), frame.bci())));
     }
 
-    /// The table with what has been prepared since the last look: it may have the id of something that is gone.
+    /// The table with what has been prepared since the last look: it may have the id of something
+    /// that is gone.
     fn table_of_now(&self, env: &mut JNIEnv<'_>) -> MutexGuard<'_, Table> {
         self.name_pending(env);
         self.table.lock()
@@ -180,8 +185,8 @@ impl Resolver {
             if let Ok(class) = self.jvmti.declaring_class(id.0 as jmethodID) {
                 // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
                 let class = unsafe { java::object(env, class) };
-                // A class that may be unloaded was named when it was prepared: this id is an older version's. (Not in the lab,
-                // where nothing is.)
+                // A class that may be unloaded was named when it was prepared: this id is an older
+                // version's. (Not in the lab, where nothing is.)
                 if self.late_ids || self.stays(env, class.as_raw()) {
                     self.name_class(env, &class, 0);
                 }
@@ -199,7 +204,8 @@ impl Resolver {
         self.met_obsolete.load(Ordering::Relaxed)
     }
 
-    /// Puts a method into the table that its class no longer lists: it was redefined, and goes on where it runs.
+    /// Puts a method into the table that its class no longer lists: it was redefined, and goes on
+    /// where it runs.
     fn name_obsolete(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, id: MethodId) {
         self.met_obsolete.store(true, Ordering::Relaxed);
         let class: jclass = object.as_raw();
@@ -234,7 +240,8 @@ impl Resolver {
         self.loaders.get().is_none_or(|loaders| loaders.keep(self.jvmti, env, class))
     }
 
-    /// True if a class has a method of the same name and descriptor as this one, declared by itself.
+    /// True if a class has a method of the same name and descriptor as this one, declared by
+    /// itself.
     pub fn declares(&self, class: &JObject<'_>, method: &Method) -> bool {
         let Ok(ids) = self.jvmti.class_methods(class.as_raw()) else { return false };
         ids.iter().any(|id| {
@@ -249,7 +256,8 @@ impl Resolver {
         })
     }
 
-    /// A reference to the class of a method that was sampled, in the frame of `env`; `None` if it is gone.
+    /// A reference to the class of a method that was sampled, in the frame of `env`; `None` if it
+    /// is gone.
     pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, method: &Method) -> Option<JObject<'e>> {
         match &method.class.handle {
             Handle::Stays => {

@@ -1,6 +1,7 @@
 //! The signal by which threads are sampled: whose it is, and the handler put in place.
 //!
-//! It must never be taken from somebody who has it: a program that wants the signal for itself gets its own signals and no others.
+//! It must never be taken from somebody who has it: a program that wants the signal for itself gets
+//! its own signals and no others.
 
 use std::ffi::{CStr, c_int};
 use std::io;
@@ -21,8 +22,8 @@ pub enum Owner {
     Another,
 }
 
-/// What the kernel said that the handler is, once it was installed: a library may stand between (libjsig, a sanitizer) and put its own
-/// around it.
+/// What the kernel said that the handler is, once it was installed: a library may stand between
+/// (libjsig, a sanitizer) and put its own around it.
 static INSTALLED: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 /// The signal of the present recording, or of the next.
@@ -33,7 +34,8 @@ pub fn number() -> c_int {
     NUMBER.load(Ordering::Relaxed)
 }
 
-/// Who handles it now: the program, or a library of it, may put its own handler in place at any time.
+/// Who handles it now: the program, or a library of it, may put its own handler in place at any
+/// time.
 pub fn owner() -> Owner {
     let installed = INSTALLED.load(Ordering::Relaxed);
     match guard::handler_of(number()) {
@@ -43,8 +45,8 @@ pub fn owner() -> Owner {
     }
 }
 
-/// Has threads sampled by this signal: installs its handler, unless somebody else has one. The handler of another signal that was
-/// used before stays, since one may still be pending.
+/// Has threads sampled by this signal: installs its handler, unless somebody else has one. The
+/// handler of another signal that was used before stays, since one may still be pending.
 pub fn take(signal: Signal) -> Result<(), String> {
     let before = NUMBER.swap(signal.number(), Ordering::Relaxed);
     let taken = install(signal);
@@ -75,8 +77,8 @@ fn install(signal: Signal) -> Result<(), String> {
     action.sa_sigaction = on_sigprof as *const () as usize;
     // System calls go on where they were.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | elsewhere();
-    // No other handler may run on top of a walk: it could leave it by a jump, and its own faults would look like the walk's.
-    // SAFETY: both write the set of an action that is our own.
+    // No other handler may run on top of a walk: it could leave it by a jump, and its own faults
+    // would look like the walk's. SAFETY: both write the set of an action that is our own.
     unsafe {
         libc::sigfillset(&raw mut action.sa_mask);
         for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
@@ -92,7 +94,8 @@ fn install(signal: Signal) -> Result<(), String> {
     }
 }
 
-/// True if another copy of this library handles some signal: two would guard and sample each other's walks.
+/// True if another copy of this library handles some signal: two would guard and sample each
+/// other's walks.
 fn has_other_copy() -> bool {
     // What each copy exports, and nothing else does.
     const OURS: &CStr = c"Java_dev_vouch_Oracle_self";
@@ -102,9 +105,10 @@ fn has_other_copy() -> bool {
     handlers.any(|handler| is_in_other_library(handler, own, OURS))
 }
 
-/// Where the handler is to run: on the thread's own stack, which has room for a walk where an alternate one (of Rust's threads, say) may
-/// have none. But not where Go runs, whose stacks have no room for any handler, and whose threads have another one for all of them. It can be told
-/// by its handler for SIGURG, a signal that nobody else handles so.
+/// Where the handler is to run: on the thread's own stack, which has room for a walk where an
+/// alternate one (of Rust's threads, say) may have none. But not where Go runs, whose stacks have
+/// no room for any handler, and whose threads have another one for all of them. It can be told by
+/// its handler for SIGURG, a signal that nobody else handles so.
 fn elsewhere() -> c_int {
     if guard::runs_elsewhere(libc::SIGURG) { libc::SA_ONSTACK } else { 0 }
 }

@@ -1,4 +1,5 @@
-//! What the agent says to a person: lines that begin with `[vouch]`, on stderr, or in the terminal of whoever asked.
+//! What the agent says to a person: lines that begin with `[vouch]`, on stderr, or in the terminal
+//! of whoever asked.
 //!
 //! It must never fail, nor wait: a program may have closed its stderr, and nobody may read it.
 

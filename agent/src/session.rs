@@ -1,7 +1,7 @@
 //! One recording, from its first signal to its files.
 //!
-//! It ties the parts together: the sampler that handlers use, the engine, the recorder. It is owned by the agent
-//! and used by one thread at a time.
+//! It ties the parts together: the sampler that handlers use, the engine, the recorder. It is owned
+//! by the agent and used by one thread at a time.
 
 mod additions;
 mod command_line;
@@ -56,7 +56,8 @@ pub use trust::Program;
 
 /// Whoever follows a recording is told its state about so often.
 const STATE_EVERY_NS: u64 = 500_000_000;
-/// A thread that ended so long ago before its lanes were emptied has nothing in them, and nobody speaks of it any more.
+/// A thread that ended so long ago before its lanes were emptied has nothing in them, and nobody
+/// speaks of it any more.
 const SETTLED: u64 = 2_000_000_000;
 
 /// The clocks at one moment.
@@ -197,7 +198,8 @@ impl Session {
         // Before all else: a thread stays in its handler for it.
         self.recorder.witness.answer(self.rig.stay(), &mut self.questions.on(resolver, env));
         if self.disk.state_is_due(clock::monotonic()) {
-            // What a thread ran until now has its samples in this round: read later, its clock would have what no sample on disk stands for.
+            // What a thread ran until now has its samples in this round: read later, its clock
+            // would have what no sample on disk stands for.
             registry().refresh_cpu();
         }
         self.take_in(resolver, env);
@@ -243,8 +245,8 @@ impl Session {
         State::new(meta, run, is_last)
     }
 
-    /// Sees whether walks are guarded: the program may put its own handlers in front at any time. Where they are not, nothing that may
-    /// fault is tried any more.
+    /// Sees whether walks are guarded: the program may put its own handlers in front at any time.
+    /// Where they are not, nothing that may fault is tried any more.
     fn look_for_guard(&mut self) {
         let unguarded = guard::unguarded().is_some();
         if let Some(own) = self.walkers.reads {
@@ -392,7 +394,8 @@ impl Session {
         }
         match sampling_signal::owner() {
             Owner::Vouch => {}
-            // Whoever had taken it has given it back, to nobody: the next signal would end the process.
+            // Whoever had taken it has given it back, to nobody: the next signal would end the
+            // process.
             Owner::Nobody => drop(sampling_signal::take(self.plan.options.signal)),
             Owner::Another => {
                 // From here on the process's timer may be the program's, too, and is left alone.

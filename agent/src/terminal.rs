@@ -1,6 +1,8 @@
-//! The terminal of a command of `vouch` that waits for what the agent says: a folder (crate `vouch-options` has its layout).
+//! The terminal of a command of `vouch` that waits for what the agent says: a folder (crate
+//! `vouch-options` has its layout).
 //!
-//! It must never lead anywhere but into that folder, nor hold the program up: it is written to like a log, and nobody is waited for.
+//! It must never lead anywhere but into that folder, nor hold the program up: it is written to like
+//! a log, and nobody is waited for.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -14,7 +16,8 @@ pub use vouch_options::terminal::{BEGUN, ENDED};
 use vouch_options::terminal::{End, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
 use vouch_output::held::beyond_standard_streams;
 
-/// One that is open. All files are made at once: whoever takes the folder away then finds no new ones in it.
+/// One that is open. All files are made at once: whoever takes the folder away then finds no new
+/// ones in it.
 #[derive(Debug)]
 struct Terminal {
     folder: File,
@@ -132,7 +135,8 @@ fn padded(line: &str) -> Vec<u8> {
     text
 }
 
-/// Tells whoever follows it what would be left of the recording, from when on and until when: [`BEGUN`], [`ENDED`].
+/// Tells whoever follows it what would be left of the recording, from when on and until when:
+/// [`BEGUN`], [`ENDED`].
 pub fn recording(word: &str, file: &Path) {
     let file = absolute(file).unwrap_or_else(|_| file.to_owned());
     let line = format!("{word}{}\n", file.display());

@@ -1,9 +1,10 @@
 //! The threads of the process, from their first instruction to their last.
 //!
-//! A thread is met in one of four ways: its `pthread_create` goes through [`hook`], JVMTI tells of its start,
-//! [`scan`] finds it in the kernel's list, or it was there before the agent ([`late`]). Whichever comes first makes
-//! its entry here; the others complete it. This file keeps the entries; [`live`] has a thread's slot for the handler and
-//! its engine, [`sampling`] what a recording does to all of them. None knows more of samples than what is owed.
+//! A thread is met in one of four ways: its `pthread_create` goes through [`hook`], JVMTI tells of
+//! its start, [`scan`] finds it in the kernel's list, or it was there before the agent ([`late`]).
+//! Whichever comes first makes its entry here; the others complete it. This file keeps the entries;
+//! [`live`] has a thread's slot for the handler and its engine, [`sampling`] what a recording does
+//! to all of them. None knows more of samples than what is owed.
 
 pub mod certain;
 pub mod hook;
@@ -39,8 +40,8 @@ use live::Live;
 use sampling::Arming;
 pub use sampling::{Sampling, Unsignalled};
 
-/// How many threads can be alive at once and still be known to the handler; beyond, they are sampled without a
-/// Java stack.
+/// How many threads can be alive at once and still be known to the handler; beyond, they are
+/// sampled without a Java stack.
 const SLOTS: usize = 1 << 16;
 
 static REGISTRY: Lazy<Registry> = Lazy::new(|| Registry::new(SLOTS));
@@ -55,8 +56,8 @@ pub fn registry() -> &'static Registry {
 pub struct Registry {
     slots: Slots<'static>,
     inner: Mutex<Inner>,
-    /// Held while something is asked of a JavaThread: its thread's end waits for it. No JVM event but that end takes it, so that
-    /// its holder may wait for a safepoint to end.
+    /// Held while something is asked of a JavaThread: its thread's end waits for it. No JVM event
+    /// but that end takes it, so that its holder may wait for a safepoint to end.
     stays: Mutex<()>,
 }
 
@@ -70,8 +71,8 @@ struct Inner {
     ended: VecDeque<u32>,
     arming: Arming,
     compilers_together: bool,
-    /// Threads that have said farewell, and that the kernel still lists, with their serials: they are not to be met
-    /// again.
+    /// Threads that have said farewell, and that the kernel still lists, with their serials: they
+    /// are not to be met again.
     left: HashMap<u32, u32>,
 }
 
@@ -86,8 +87,9 @@ pub struct Waiting {
 impl Registry {
     /// With so many slots, whose memory is never given back: a handler may look at it at any time.
     pub fn new(slots: usize) -> Self {
-        // Most are never used, and no memory is taken for those until then.
-        // SAFETY: a slot consists of numbers and pointers, each of which may be zero; and that it is free then a test of its own says.
+        // Most are never used, and no memory is taken for those until then. SAFETY: a slot consists
+        // of numbers and pointers, each of which may be zero; and that it is free then a test of
+        // its own says.
         let memory = unsafe { Untouched::new(slots) };
         Self { slots: Slots::new(memory.leak()), inner: Mutex::default(), stays: Mutex::default() }
     }
@@ -105,7 +107,8 @@ impl Registry {
         }
     }
 
-    /// A new thread says that it begins: whatever is known under its id belongs to one that is gone.
+    /// A new thread says that it begins: whatever is known under its id belongs to one that is
+    /// gone.
     pub fn begin_thread(&self, tid: u32, routine: usize) {
         let mut inner = self.inner.lock();
         inner.left.remove(&tid);
@@ -120,8 +123,8 @@ impl Registry {
         self.java_begins(&mut self.inner.lock(), tid, env, java_thread, name);
     }
 
-    /// A Java thread was found that had begun before anybody looked. False for one that has said meanwhile that it ends, or that it is another
-    /// now: it knows better.
+    /// A Java thread was found that had begun before anybody looked. False for one that has said
+    /// meanwhile that it ends, or that it is another now: it knows better.
     pub fn java_found(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) -> bool {
         let mut inner = self.inner.lock();
         let knows_better = |live: &Live| live.is_over || ![0, java_thread].contains(&live.java_thread);
@@ -144,7 +147,8 @@ impl Registry {
             live.java_thread = java_thread;
             live.is_over = false;
             match name {
-                // It was a Java thread before, and has attached anew: the main thread does at the end. What it owes is of what it was.
+                // It was a Java thread before, and has attached anew: the main thread does at the
+                // end. What it owes is of what it was.
                 Some(name) if life.java => {
                     live.pay_so_far(tid, true, arming);
                     live.rename(tid, name, clock::monotonic(), life, arming);
@@ -177,7 +181,8 @@ impl Registry {
             if let Some(slot) = live.slot {
                 slot.set_env(std::ptr::null_mut());
             }
-            // Only here: what a thread does behind our back at its very end may still be Java. A cell that nobody gives back is lost.
+            // Only here: what a thread does behind our back at its very end may still be Java. A
+            // cell that nobody gives back is lost.
             live.give_cells_back();
             // The JVM gives the place to another thread soon, maybe before this one leaves.
             live.java_thread = 0;
@@ -187,7 +192,8 @@ impl Registry {
         });
     }
 
-    /// Where the calling thread's Java code says whose work it does; `None` if it is about to be gone.
+    /// Where the calling thread's Java code says whose work it does; `None` if it is about to be
+    /// gone.
     pub fn cell(&self, tid: u32) -> Option<&'static Cell> {
         self.of_caller(tid, Live::cell)
     }
@@ -222,7 +228,8 @@ impl Registry {
         });
     }
 
-    /// The kernel's name of a thread that has no Java name. Nothing happens if the thread has left meanwhile.
+    /// The kernel's name of a thread that has no Java name. Nothing happens if the thread has left
+    /// meanwhile.
     pub fn native_name(&self, tid: u32, kernel: &str) {
         let place = {
             let inner = self.inner.lock();
@@ -232,7 +239,8 @@ impl Registry {
             }
             let alike =
                 |life: &&Life| kernel_name::alike(kernel, &life.kernel_name, inner.compilers_together);
-            // The kernel's ids tell who was made first; they may have begun to run in another order.
+            // The kernel's ids tell who was made first; they may have begun to run in another
+            // order.
             inner.live.values().filter_map(life).filter(|life| life.tid < tid).filter(alike).count()
         };
         let whole = kernel_name::whole(kernel, place);
@@ -258,7 +266,8 @@ impl Registry {
         });
     }
 
-    /// A thread ends, on itself. What its engine still owes is signalled first; then it is forgotten.
+    /// A thread ends, on itself. What its engine still owes is signalled first; then it is
+    /// forgotten.
     pub fn leave(&self, tid: u32) {
         if let Some(name) = hook::own_kernel_name() {
             self.native_name(tid, &name);
@@ -278,9 +287,10 @@ impl Registry {
         self.inner.lock().last_serial
     }
 
-    /// Drops the entries of threads that `list`, the kernel's, no longer has. Who came after `youngest`, as it was before
-    /// the list was read, need not be in it. And where a thread ends while the list is read, the kernel leaves out some
-    /// that live: so who is not in it is asked for by itself.
+    /// Drops the entries of threads that `list`, the kernel's, no longer has. Who came after
+    /// `youngest`, as it was before the list was read, need not be in it. And where a thread ends
+    /// while the list is read, the kernel leaves out some that live: so who is not in it is asked
+    /// for by itself.
     pub fn retain(&self, youngest: u32, list: impl Fn(u32) -> bool) {
         let mut inner = self.inner.lock();
         let stays =
@@ -322,7 +332,8 @@ impl Registry {
         take(&mut self.inner.lock().arming.unsignalled)
     }
 
-    /// Threads that had ended at that time are forgotten: their lives, in the order in which they began.
+    /// Threads that had ended at that time are forgotten: their lives, in the order in which they
+    /// began.
     pub fn take_ended(&self, time: u64) -> Vec<Life> {
         let mut inner = self.inner.lock();
         let Inner { lives, ended, .. } = &mut *inner;
@@ -384,7 +395,8 @@ impl Registry {
         }
     }
 
-    /// Runs `change` on the thread's entry, if there is one: what is told of a thread may be told when it has left.
+    /// Runs `change` on the thread's entry, if there is one: what is told of a thread may be told
+    /// when it has left.
     fn with_known(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming)) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;
@@ -416,6 +428,7 @@ impl Registry {
 
 /// Sends the sampling signal to a thread of this process.
 pub fn signal(tid: u32) {
-    // SAFETY: a signal with a handler of ours; that the thread may have ended is the kernel's to tell.
+    // SAFETY: a signal with a handler of ours; that the thread may have ended is the kernel's to
+    // tell.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, sampling_signal::number()) };
 }

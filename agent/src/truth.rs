@@ -1,7 +1,9 @@
-//! Stacks that are known to be true, in the place of samples: GetStackTrace of every Java thread, over and over.
+//! Stacks that are known to be true, in the place of samples: GetStackTrace of every Java thread,
+//! over and over.
 //!
-//! For the truth lab: all that comes behind the walk then works on the truth, and proof must refute none of it. There is
-//! no engine and no signal. It must never be used for an ordinary profile: only where a thread can be stopped is it seen.
+//! For the truth lab: all that comes behind the walk then works on the truth, and proof must refute
+//! none of it. There is no engine and no signal. It must never be used for an ordinary profile:
+//! only where a thread can be stopped is it seen.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -35,7 +37,8 @@ impl Truth {
         Self { jvmti, room: Vec::new(), last: HashMap::new() }
     }
 
-    /// Asks about every thread once; gives how many stacks there were to record. A stack that has not changed is none.
+    /// Asks about every thread once; gives how many stacks there were to record. A stack that has
+    /// not changed is none.
     pub fn round(
         &mut self,
         recorder: &mut Recorder,

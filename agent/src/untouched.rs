@@ -1,7 +1,8 @@
-//! Memory for much that is hardly ever needed whole: it is zero, and none of it is taken before somebody touches it.
+//! Memory for much that is hardly ever needed whole: it is zero, and none of it is taken before
+//! somebody touches it.
 //!
-//! It is the kernel's own, and must never be the allocator's: that clears what it hands out once more, and so touches all of it, as soon as the
-//! program has freed something as large before.
+//! It is the kernel's own, and must never be the allocator's: that clears what it hands out once
+//! more, and so touches all of it, as soon as the program has freed something as large before.
 
 use std::ptr::{NonNull, null_mut, slice_from_raw_parts_mut};
 
@@ -41,7 +42,8 @@ impl<T> Untouched<T> {
     /// # Safety
     /// Nobody may use it once this was dropped.
     pub unsafe fn lent(&self) -> &'static [T] {
-        // SAFETY: mapped until then, a page is aligned for anything, and all zero is valid; the rest is the caller's promise.
+        // SAFETY: mapped until then, a page is aligned for anything, and all zero is valid; the
+        // rest is the caller's promise.
         unsafe { self.0.as_ref() }
     }
 

@@ -1,7 +1,8 @@
-//! How the agent's thread is woken: one semaphore for the process, never destroyed, which a handler may post.
+//! How the agent's thread is woken: one semaphore for the process, never destroyed, which a handler
+//! may post.
 //!
-//! It must not sleep for as long as somebody puts the machine's time of day back: where the system can wait by the clock that goes on (glibc
-//! since 2.30) it does.
+//! It must not sleep for as long as somebody puts the machine's time of day back: where the system
+//! can wait by the clock that goes on (glibc since 2.30) it does.
 
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
-//! Whom a sample is walked by: a list, in which a walker is a row, and our own one held to what the JVM says of a stack.
+//! Whom a sample is walked by: a list, in which a walker is a row, and our own one held to what the
+//! JVM says of a stack.
 //!
-//! The handler asks them in their order. A list must never change under a handler: whoever wants others makes a new one.
+//! The handler asks them in their order. A list must never change under a handler: whoever wants
+//! others makes a new one.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,7 +25,8 @@ use crate::threads::registry;
 /// The walkers, in the order in which they are asked.
 pub type List = &'static [&'static dyn Walker];
 
-/// Where two walkers are there the second one is asked where the first has no stack; and in one of so many samples anyhow.
+/// Where two walkers are there the second one is asked where the first has no stack; and in one of
+/// so many samples anyhow.
 const COMPARED: u32 = 16;
 
 /// Whom a recording's samples are walked by.
@@ -36,8 +39,9 @@ pub struct Walkers {
     pub own: Option<&'static Own>,
     /// Our own, which tells whom a thread carries, whoever walks.
     pub reads: Option<&'static Own>,
-    /// Our own, which tells what of another walker's stack is not the thread's own, also where it does not walk; not where AsyncGetCallTrace
-    /// is asked for alone, whose word is then shown as it is.
+    /// Our own, which tells what of another walker's stack is not the thread's own, also where it
+    /// does not walk; not where AsyncGetCallTrace is asked for alone, whose word is then shown as
+    /// it is.
     pub parts: Option<&'static Own>,
     /// Why our own is missing.
     pub missing: Option<String>,
@@ -61,8 +65,8 @@ impl Walkers {
 
 /// Those that are wished for. One that is broken stands alone: nobody is to make good for it.
 ///
-/// What is made here stays for as long as the process, since a handler may hold it at any time: one list for each recording, and
-/// for each time that a test breaks a walker or mends it.
+/// What is made here stays for as long as the process, since a handler may hold it at any time: one
+/// list for each recording, and for each time that a test breaks a walker or mends it.
 pub fn of(
     hotspot: &HotSpot,
     own: Result<&'static Own, &str>,
@@ -125,16 +129,16 @@ pub fn able<'w>(own: &'static Own) -> Result<&'static Own, &'w str> {
     }
 }
 
-/// Our own walker, as it has walked for a recording. If none has, GetStackTrace is not asked: the truth lab has to see the JVM
-/// without what that repairs.
+/// Our own walker, as it has walked for a recording. If none has, GetStackTrace is not asked: the
+/// truth lab has to see the JVM without what that repairs.
 static HELD: Mutex<Option<&'static dyn Walker>> = Mutex::new(None);
 /// How often there was an occasion to hold our own walker to the JVM's word.
 static OCCASIONS: AtomicU32 = AtomicU32::new(0);
 /// The deepest stack that is held to it.
 const DEEPEST: usize = 1 << 10;
 
-/// Holds our own walker to what the JVM says of the calling thread's stack: at the first occasion, the second, the fourth and so on.
-/// If they say something else it walks no more.
+/// Holds our own walker to what the JVM says of the calling thread's stack: at the first occasion,
+/// the second, the fourth and so on. If they say something else it walks no more.
 pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let stopped = own.wrong.load(Ordering::Relaxed) || own.unguarded.load(Ordering::Relaxed);
     let Some(walker) = *HELD.lock() else { return };

@@ -1,10 +1,13 @@
-//! The witness: some of the samples are compared with GetStackTrace, in the midst of ordinary profiling.
+//! The witness: some of the samples are compared with GetStackTrace, in the midst of ordinary
+//! profiling.
 //!
-//! The agent says when; the next walk that succeeds is marked by its handler, which wakes the agent's thread and stays until
-//! that asks GetStackTrace (`vouch_signal::stay`). So the thread goes on to its next safepoint poll at most, and everything must
-//! agree but the frames of its topmost compiled frame, as far as it is known which those are; every frame, if it provably did not
-//! run. Otherwise only the roots can be compared, and it is counted apart. The walk has always been taken before. It must never
-//! cost more than it was allowed, nor call a walk wrong that may be right.
+//! The agent says when; the next walk that succeeds is marked by its handler, which wakes the
+//! agent's thread and stays until that asks GetStackTrace (`vouch_signal::stay`). So the thread
+//! goes on to its next safepoint poll at most, and everything must agree but the frames of its
+//! topmost compiled frame, as far as it is known which those are; every frame, if it provably did
+//! not run. Otherwise only the roots can be compared, and it is counted apart. The walk has always
+//! been taken before. It must never cost more than it was allowed, nor call a walk wrong that may
+//! be right.
 //!
 //! # Invariants
 //!
@@ -34,7 +37,8 @@ use crate::jvm::{Jvm, Top, Unknown, Witnessed};
 use crate::options::Witnessing;
 use crate::record::Began;
 
-/// By default the time between two is so many times what the last one cost: a thousandth of the run, and some reserve.
+/// By default the time between two is so many times what the last one cost: a thousandth of the
+/// run, and some reserve.
 const SPARING: u32 = 1_250;
 /// And never less than this.
 const LEAST: Duration = Duration::from_millis(100);
@@ -89,12 +93,13 @@ struct Answer {
     time: u64,
     serial: u32,
     witnessed: Option<Witnessed>,
-    /// What may have gone meanwhile: the thread was to stop at its next poll; `None` if it may have gone on from there.
+    /// What may have gone meanwhile: the thread was to stop at its next poll; `None` if it may have
+    /// gone on from there.
     top: Option<Top>,
 }
 
-/// Which methods stand on a carrier's stack alone, between its own frames and those of a virtual thread, or when one comes or
-/// goes. No class of theirs is ever unloaded.
+/// Which methods stand on a carrier's stack alone, between its own frames and those of a virtual
+/// thread, or when one comes or goes. No class of theirs is ever unloaded.
 #[derive(Debug, Default)]
 struct Carriers(HashMap<MethodId, bool>);
 
@@ -150,8 +155,8 @@ fn count_root(counts: &mut WitnessReport, walk: &[Frame], witness: &[Frame], why
     }
 }
 
-/// What it has cost since the calling thread's CPU clock stood there: as much again for the thread that is asked about, which
-/// walks its own stack.
+/// What it has cost since the calling thread's CPU clock stood there: as much again for the thread
+/// that is asked about, which walks its own stack.
 fn cost(begun: u64) -> Duration {
     2 * Duration::from_nanos(clock::own_cpu().saturating_sub(begun))
 }
@@ -196,7 +201,8 @@ impl Witness {
         &self.counts
     }
 
-    /// Asks about the thread that stays in its handler, if one does: before all else, since it must not stay long.
+    /// Asks about the thread that stays in its handler, if one does: before all else, since it must
+    /// not stay long.
     pub fn answer(&mut self, stay: &Stay, jvm: &mut dyn Jvm) {
         if let Some(post) = stay.posted() {
             let begun = clock::own_cpu();
@@ -216,14 +222,15 @@ impl Witness {
         self.counts.longest_stay_ms = self.counts.longest_stay_ms.max(millis(stayed));
     }
 
-    /// GetStackTrace has answered about a thread that has stayed; what stood on top of it, if it was to stop at its next poll.
+    /// GetStackTrace has answered about a thread that has stayed; what stood on top of it, if it
+    /// was to stop at its next poll.
     pub fn answered(&mut self, post: &Post, witnessed: Option<Witnessed>, top: Option<Top>) {
         let top = top.filter(|_| witnessed.is_some());
         self.answered = Some(Answer { time: post.time, serial: post.serial, witnessed, top });
     }
 
-    /// Witnesses a marked sample, whose walk is given, and where it began; gives the JVM's own account, if it is of the same
-    /// moment.
+    /// Witnesses a marked sample, whose walk is given, and where it began; gives the JVM's own
+    /// account, if it is of the same moment.
     pub fn take(&mut self, head: &Head, walk: Stack<'_>, began: Began, jvm: &mut dyn Jvm) -> Option<Account> {
         let begun = clock::own_cpu();
         let answer = self.answered.take().filter(|it| (it.time, it.serial) == (head.time, head.serial));
@@ -269,7 +276,8 @@ impl Witness {
         };
         rules::cut_alike(&mut witness, walk);
         let walk: Vec<Frame> = walk.frames.iter().copied().map(rules::of_walk).collect();
-        // Where it began with a caller, what the JVM has on top is not what the walk has there, even if the thread did not run.
+        // Where it began with a caller, what the JVM has on top is not what the walk has there,
+        // even if the thread did not run.
         let top = top.or(exact.then(Top::default)).map(|top| began.top(top));
         let exact = exact && began == Began::Here;
         let left_out = if self.carriers.any_in(&walk, head.time, jvm) {
@@ -292,13 +300,15 @@ impl Witness {
         } else {
             let mut differences = outside(&walk, left_out, &witness);
             if !differences.is_empty() {
-                // A class may have been redefined before the thread came to its poll: then its frames' methods have other ids.
+                // A class may have been redefined before the thread came to its poll: then its
+                // frames' methods have other ids.
                 let walk = by_name(&walk, head.time, jvm);
                 differences = outside(&walk, left_out, &by_name(&witness, u64::MAX, jvm));
             }
             (&mut counts.all_but_top, differences)
         };
-        // That the JVM had not numbered a method when it was walked is no difference between the stacks.
+        // That the JVM had not numbered a method when it was walked is no difference between the
+        // stacks.
         if walk.iter().any(|frame| frame.method() == MethodId::UNNUMBERED) {
             differences.retain(|difference| !matches!(difference, Difference::NullMethod { .. }));
         }
@@ -317,7 +327,8 @@ impl Witness {
         *counts.entry(fate.name().to_owned()).or_default() += 1;
     }
 
-    /// The method that the thread of a sample began with, as far as GetStackTrace tells now. Who stands too deep cannot be asked about.
+    /// The method that the thread of a sample began with, as far as GetStackTrace tells now. Who
+    /// stands too deep cannot be asked about.
     pub fn present_root(&mut self, head: &Head, jvm: &mut dyn Jvm) -> Option<Meaning> {
         if self.wish == Witnessing::Off {
             return None;
@@ -330,9 +341,10 @@ impl Witness {
         Some(jvm.meaning(root.method(), u64::MAX))
     }
 
-    /// A walk of this thread's has a frame whose method has no id: it was redefined while it ran, or its class was prepared by a virtual
-    /// thread that was just leaving its carrier, of which the JVM says nothing. It makes one for each method that it tells of: asked once, the
-    /// walks that come find it.
+    /// A walk of this thread's has a frame whose method has no id: it was redefined while it ran,
+    /// or its class was prepared by a virtual thread that was just leaving its carrier, of which
+    /// the JVM says nothing. It makes one for each method that it tells of: asked once, the walks
+    /// that come find it.
     pub fn make_ids(&mut self, head: &Head, jvm: &mut dyn Jvm) {
         if self.wish == Witnessing::Off || Instant::now() < self.next_ids {
             return;

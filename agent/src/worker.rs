@@ -1,6 +1,7 @@
 //! The agent's own thread: it does its duties, again and again, until the JVM dies.
 //!
-//! The program does not see it, and it is never sampled. It must not know what its duties are, and cost next to nothing.
+//! The program does not see it, and it is never sampled. It must not know what its duties are, and
+//! cost next to nothing.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +80,8 @@ unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, duties: *
     });
 }
 
-/// Ends the thread, and waits until it has left. A JVM that exits waits 300 ms for each thread that is in native code.
+/// Ends the thread, and waits until it has left. A JVM that exits waits 300 ms for each thread that
+/// is in native code.
 pub fn end() {
     ENDING.store(true, Ordering::Release);
     wake();

@@ -1,4 +1,5 @@
-//! Where the agent's library lies, for a JVM of either C library: beside this program, or where an archive of a release has it.
+//! Where the agent's library lies, for a JVM of either C library: beside this program, or where an
+//! archive of a release has it.
 
 use std::fmt;
 use std::fs::File;
@@ -27,7 +28,8 @@ impl fmt::Display for Libc {
 }
 
 impl Libc {
-    /// That of a process, by a file that it has loaded. (musl is one file, its loader, by either of two names.)
+    /// That of a process, by a file that it has loaded. (musl is one file, its loader, by either of
+    /// two names.)
     pub fn of_loaded(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
         if name == "libc.so" || name.starts_with("ld-musl-") {
@@ -41,7 +43,8 @@ impl Libc {
         Self::of_file(program).unwrap_or_else(Self::of_this_system)
     }
 
-    /// That of a program or a library, which near its beginning names what it needs; `None` for a script, and for what needs none.
+    /// That of a program or a library, which near its beginning names what it needs; `None` for a
+    /// script, and for what needs none.
     fn of_file(file: &Path) -> Option<Self> {
         const NEAR: u64 = 1 << 16;
         let mut start = Vec::new();

@@ -1,7 +1,7 @@
 //! `vouch attach`, `start`, `stop`, `dump` and `status`: recordings of JVMs that run already.
 //!
-//! It must never leave a JVM with a recording that nobody asked for: whoever ends `attach` by a key or a signal ends its recording, and
-//! has its profile.
+//! It must never leave a JVM with a recording that nobody asked for: whoever ends `attach` by a key
+//! or a signal ends its recording, and has its profile.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -294,8 +294,8 @@ impl Line {
         }
     }
 
-    /// Shows how the recording gets on until it has ended, or is to be ended: then `None`. `moves`: in a line that is
-    /// written over.
+    /// Shows how the recording gets on until it has ended, or is to be ended: then `None`. `moves`:
+    /// in a line that is written over.
     fn follow(&mut self, asked: &AtomicBool, moves: bool) -> Option<Ended> {
         loop {
             let look = self.look();
@@ -347,7 +347,8 @@ impl Line {
         recovered.map_err(|why| why + &self.keep())
     }
 
-    /// What the JVM has written stays, if it lies in the folder that is taken away otherwise; where.
+    /// What the JVM has written stays, if it lies in the folder that is taken away otherwise;
+    /// where.
     fn keep(&mut self) -> String {
         if !self.apart {
             return String::new();

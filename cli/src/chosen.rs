@@ -1,4 +1,5 @@
-//! Which samples of a profile are meant, and by what they are told apart: by their thread, or by what the program said they were for.
+//! Which samples of a profile are meant, and by what they are told apart: by their thread, or by
+//! what the program said they were for.
 //!
 //! It must never match by time: a sample is in the context that it says itself.
 
@@ -118,7 +119,8 @@ impl By {
         }
     }
 
-    /// What to note beside shares by this, if some samples' virtual threads are unknown: these could be any of them.
+    /// What to note beside shares by this, if some samples' virtual threads are unknown: these
+    /// could be any of them.
     pub fn bias(&self, profile: &Profile, samples: &[Sample]) -> Option<String> {
         let field = match self {
             Self::Field(field) if field.is_of_virtual_threads => field,

@@ -1,6 +1,7 @@
 //! `vouch convert`: a recording in another format, or in several.
 //!
-//! It must never take what is no recording: a profile has not any more what other formats are made of.
+//! It must never take what is no recording: a profile has not any more what other formats are made
+//! of.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Every verb that reads a profile, on profiles that were damaged: anywhere in their bytes, or by one value that cannot be.
+//! Every verb that reads a profile, on profiles that were damaged: anywhere in their bytes, or by
+//! one value that cannot be.
 //!
 //! A verb answers, or says in a line what is wrong with the file. It must never end otherwise.
 
@@ -30,7 +31,8 @@ const ODD: &str = r"\u0000\n\u001b[31m";
 /// Those that are damaged are made of this one.
 static WHOLE: LazyLock<String> = LazyLock::new(|| profile("now", 2));
 
-/// A profile with something of everything, since such a start of its machine, with samples of such a weight.
+/// A profile with something of everything, since such a start of its machine, with samples of such
+/// a weight.
 fn profile(boot: &str, weight: u32) -> String {
     let mut recording = Recording::new();
     let main = recording.add_thread("main", 1, START_NS);

@@ -1,6 +1,8 @@
-//! `vouch diff`: which methods took more, and which less, in one run than in another, as far as that is not chance.
+//! `vouch diff`: which methods took more, and which less, in one run than in another, as far as
+//! that is not chance.
 //!
-//! It must never call noise a change: what it tells holds for all rows together in 95 of 100 comparisons of runs that do not differ.
+//! It must never call noise a change: what it tells holds for all rows together in 95 of 100
+//! comparisons of runs that do not differ.
 
 mod compare;
 mod run;
@@ -216,7 +218,8 @@ impl Unit {
 fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     for (what, of) in run::CIRCUMSTANCES {
-        // As they come, so that before stands before after. A report that cannot be read tells nothing.
+        // As they come, so that before stands before after. A report that cannot be read tells
+        // nothing.
         let mut values: Vec<String> = Vec::new();
         for value in sides.iter().flatten().map(of) {
             if !value.is_empty() && !values.contains(&value) {
@@ -229,7 +232,8 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
     }
     let runs: Vec<&Run> = sides.iter().flatten().collect();
     for (at, run) in runs.iter().enumerate() {
-        // Whoever wants it may have it so: a dump beside the profile that was written at the end, say.
+        // Whoever wants it may have it so: a dump beside the profile that was written at the end,
+        // say.
         if let Some(other) = runs[..at].iter().find(|other| run.shares_a_time(other)) {
             let (one, other) = (plain(other.path()), plain(run.path()));
             warnings.push(format!(

@@ -1,6 +1,7 @@
 //! `vouch doctor`: what will work here and what will not, and what changes it.
 //!
-//! It must never guess what the agent can find out: that is asked in a JVM, the one that is meant or one that is started for it.
+//! It must never guess what the agent can find out: that is asked in a JVM, the one that is meant
+//! or one that is started for it.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

@@ -1,7 +1,8 @@
 //! What kind of file is this: a trust report, a profile that carries one, or something else?
 //!
-//! The bytes decide, not the name. A profile may be large, and one key of it is wanted: it is read as a stream, and what is not
-//! asked for is passed over. Whatever is wrong with a file is said in one sentence that names it.
+//! The bytes decide, not the name. A profile may be large, and one key of it is wanted: it is read
+//! as a stream, and what is not asked for is passed over. Whatever is wrong with a file is said in
+//! one sentence that names it.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -105,7 +106,8 @@ pub fn profile(file: &Path) -> Result<Part, String> {
     Ok(document)
 }
 
-/// Reads what is asked for of a JSON file, packed or not; `other` says that it is something else. A mistake is a sentence.
+/// Reads what is asked for of a JSON file, packed or not; `other` says that it is something else. A
+/// mistake is a sentence.
 pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Result<D, String> {
     let name = file.display();
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
@@ -187,8 +189,8 @@ fn is_damage(error: &serde_json::Error) -> bool {
     matches!(error.io_error_kind(), Some(InvalidData | InvalidInput | UnexpectedEof))
 }
 
-/// Reads all of it: what is cut short is to be told, wherever the key stands. `None`: a list, whose items must not be taken for
-/// the fields.
+/// Reads all of it: what is cut short is to be told, wherever the key stands. `None`: a list, whose
+/// items must not be taken for the fields.
 fn parse<D: DeserializeOwned>(mut bytes: impl BufRead) -> serde_json::Result<Option<D>> {
     let begins = bytes.fill_buf().map_err(serde_json::Error::io)?.trim_ascii_start().first().copied();
     if begins == Some(b'[') {

@@ -1,4 +1,5 @@
-//! `vouch events`: the catalogues of what the JVM does meanwhile, as far as Vouch can record it, or merge it out of a recording of JFR's.
+//! `vouch events`: the catalogues of what the JVM does meanwhile, as far as Vouch can record it, or
+//! merge it out of a recording of JFR's.
 //!
 //! It must never say what is not in the catalogues.
 

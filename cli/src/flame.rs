@@ -1,5 +1,6 @@
-//! `vouch flame`, and the picture of `vouch diff`: a flame graph as SVG, which a document or a ticket can hold, or the stacks that others
-//! draw one of (.folded). Where the program said whom it worked for, that may stand below the stacks.
+//! `vouch flame`, and the picture of `vouch diff`: a flame graph as SVG, which a document or a
+//! ticket can hold, or the stacks that others draw one of (.folded). Where the program said whom it
+//! worked for, that may stand below the stacks.
 //!
 //! A picture must never be drawn by other rules than the agent's own (`out=FILE.svg`).
 
@@ -85,7 +86,8 @@ pub fn differential(
     picture(out, |file| from_lines(&mut options, lines.lines(), file))
 }
 
-/// Finds out now whether a picture of that name can be written; what else than one could be is what `endings` tell of.
+/// Finds out now whether a picture of that name can be written; what else than one could be is what
+/// `endings` tell of.
 pub fn check(out: &Path, endings: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
         return Err(format!("{}: what is written is a picture: name it {endings}", out.display()));
@@ -104,7 +106,8 @@ fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
     Ok(format!("wrote {}\n", plain(&out.to_string_lossy())))
 }
 
-/// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`; `called`: as what a method goes by its name.
+/// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`;
+/// `called`: as what a method goes by its name.
 pub fn folded(profile: &Profile, samples: &[Sample], unit: u64, called: fn(&str) -> String) -> Vec<String> {
     Stacks { called: Some(called), ..Stacks::of(profile, &[], samples, unit) }.drawn(false)
 }

@@ -1,4 +1,5 @@
-//! The options of a recording as this command line has them, each `--NAME VALUE` of the agent's table, and the text that the agent reads.
+//! The options of a recording as this command line has them, each `--NAME VALUE` of the agent's
+//! table, and the text that the agent reads.
 //!
 //! It must never judge a value: the agent does that, where it knows what can be done.
 
@@ -156,7 +157,8 @@ impl Given {
         }
     }
 
-    /// A profile of this process, which may have been recorded before, has a name that none has yet in this folder, though nobody gave one.
+    /// A profile of this process, which may have been recorded before, has a name that none has yet
+    /// in this folder, though nobody gave one.
     pub fn name_new_profile(&mut self, pid: u32) {
         let named = self.has("out");
         self.name_profile();
@@ -172,7 +174,8 @@ impl Given {
         values.flat_map(|value| value.split(':')).find(|path| !path.starts_with('/'))
     }
 
-    /// What is wrong with the endings of files, before a JVM is started for them: the agent finds it, and all else, too.
+    /// What is wrong with the endings of files, before a JVM is started for them: the agent finds
+    /// it, and all else, too.
     pub fn wrong_endings(&self) -> Vec<String> {
         let wrong = |name: &'static str, must: String, is_right: &dyn Fn(&str) -> bool| -> Vec<String> {
             // The ending may be a variable's.
@@ -240,7 +243,8 @@ impl Given {
     }
 }
 
-/// `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on: the first of which a process of this number has no file.
+/// `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on: the first of which a process of this number
+/// has no file.
 fn new_name(name: &str, pid: u32, is_there: impl Fn(&str) -> bool) -> String {
     free(name, |name| is_there(&name.replace("%p", &pid.to_string())))
 }

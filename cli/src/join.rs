@@ -1,4 +1,5 @@
-//! `vouch merge` of profiles and recordings: the processes of a service, or the minutes of one, in one profile.
+//! `vouch merge` of profiles and recordings: the processes of a service, or the minutes of one, in
+//! one profile.
 //!
 //! It must never write over a file that it reads.
 

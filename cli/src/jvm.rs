@@ -1,4 +1,5 @@
-//! The JVMs of this machine, as the kernel shows them: which process is one, whose it is, what runs in it.
+//! The JVMs of this machine, as the kernel shows them: which process is one, whose it is, what runs
+//! in it.
 //!
 //! It must never disturb one: all of this is read from /proc, and nothing is asked of the JVM.
 

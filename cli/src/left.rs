@@ -1,6 +1,8 @@
-//! What JVMs that were killed have left: their recordings, of which the profiles are made that they could not write.
+//! What JVMs that were killed have left: their recordings, of which the profiles are made that they
+//! could not write.
 //!
-//! It must never take away a recording of which not all files were made that were asked for, nor put one in the place of another run's.
+//! It must never take away a recording of which not all files were made that were asked for, nor
+//! put one in the place of another run's.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -22,7 +24,8 @@ use crate::terminal::Terminal;
 const WITHOUT_A_WORD: &str =
     "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
 
-/// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal itself, since it could write nowhere else.
+/// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal
+/// itself, since it could write nowhere else.
 pub fn recover_within(
     terminal: &Terminal,
     outs: &[PathBuf],
@@ -59,7 +62,8 @@ pub fn copy_whole(from: &mut File, to: &Path) -> io::Result<()> {
     vouch_output::write_whole(to, false, |to| io::copy(&mut from.take(MOST), to).map(|_| ()))
 }
 
-/// Waits for JVMs to be gone that were killed together with the program that had started them: a kernel takes its time for that.
+/// Waits for JVMs to be gone that were killed together with the program that had started them: a
+/// kernel takes its time for that.
 pub fn await_ends(terminal: &Terminal) {
     let is_held = |recording: &PathBuf| recording.exists() && !is_left(recording);
     recover::await_end(|| !terminal.recordings().iter().any(is_held));
@@ -74,8 +78,9 @@ pub enum Made {
     All,
 }
 
-/// Makes the profile of each recording that was begun from this terminal and whose process is gone; the worst that came of one.
-/// `inherited` says that they had their options from the environment, as all JVMs that a command starts.
+/// Makes the profile of each recording that was begun from this terminal and whose process is gone;
+/// the worst that came of one. `inherited` says that they had their options from the environment,
+/// as all JVMs that a command starts.
 pub fn recover(terminal: &Terminal, given: &Given, inherited: bool) -> Made {
     let recordings = terminal.recordings();
     let made = recordings.iter().filter(|recording| is_left(recording)).map(|recording| {

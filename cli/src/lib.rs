@@ -1,7 +1,7 @@
 //! `vouch`: the one command. It brings the agent into JVMs, and reads what that wrote.
 //!
-//! Each verb has a file; this one only chooses. A mistake is one sentence on stderr and exit code 1, wrong usage is clap's
-//! with 2, and a reader who has seen enough (`| head`) is no mistake.
+//! Each verb has a file; this one only chooses. A mistake is one sentence on stderr and exit code
+//! 1, wrong usage is clap's with 2, and a reader who has seen enough (`| head`) is no mistake.
 //!
 //! # Invariants
 //!
@@ -193,7 +193,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The error with the command that its reader is most likely to have meant: clap suggests none with two letters swapped.
+/// The error with the command that its reader is most likely to have meant: clap suggests none with
+/// two letters swapped.
 fn nearest(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let distance = |verb: &str| strsim::damerau_levenshtein(word, verb);
@@ -246,7 +247,8 @@ fn refuse(mistake: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A mistake as a person reads it: the name of a file, or what a file names, may hold what a terminal would obey.
+/// A mistake as a person reads it: the name of a file, or what a file names, may hold what a
+/// terminal would obey.
 fn in_a_line(mistake: &str) -> String {
     format!("vouch: {}", vouch_report::escaped(mistake))
 }

@@ -29,7 +29,8 @@ pub fn list() -> Result<String, String> {
     Ok(text)
 }
 
-/// What is missing in the list. Processes that not even root may look into are the system's own, and nobody misses them.
+/// What is missing in the list. Processes that not even root may look into are the system's own,
+/// and nobody misses them.
 fn not_looked_at(hidden: usize, is_root: bool) -> Option<String> {
     let processes = if hidden == 1 { "process" } else { "processes" };
     (hidden > 0 && !is_root).then(|| {

@@ -1,4 +1,5 @@
-//! `vouch merge`: a profile with the events of a Flight Recorder file in it; `join.rs` does it for several profiles.
+//! `vouch merge`: a profile with the events of a Flight Recorder file in it; `join.rs` does it for
+//! several profiles.
 //!
 //! It must never write over the recording.
 

@@ -1,6 +1,8 @@
-//! The files that a recording is to be made into: held to be possible before the work, written after it.
+//! The files that a recording is to be made into: held to be possible before the work, written
+//! after it.
 //!
-//! It must never write over what it is made of. What is wrong is said as the rest of a sentence that begins with the input.
+//! It must never write over what it is made of. What is wrong is said as the rest of a sentence
+//! that begins with the input.
 
 use std::io;
 use std::path::{Path, PathBuf};

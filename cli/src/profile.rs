@@ -1,6 +1,8 @@
-//! What `vouch top`, `diff` and `flame` read of a profile: whose samples were where, and in which context.
+//! What `vouch top`, `diff` and `flame` read of a profile: whose samples were where, and in which
+//! context.
 //!
-//! References that point nowhere must be told, once, when the file is read: nobody who counts has to ask.
+//! References that point nowhere must be told, once, when the file is read: nobody who counts has
+//! to ask.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -67,7 +69,8 @@ pub struct Recorded {
     span_ms: [f64; 2],
 }
 
-/// Two recordings, one right after the other, may seem to have so much in common: the machine's clock is set right now and then.
+/// Two recordings, one right after the other, may seem to have so much in common: the machine's
+/// clock is set right now and then.
 const MOMENT_MS: f64 = 100.0;
 
 impl Recorded {
@@ -254,7 +257,8 @@ impl Profile {
         self.threads.iter().map(name).collect()
     }
 
-    /// What no other recording has: of which process it is, and when it began; `None` for a profile that does not say so.
+    /// What no other recording has: of which process it is, and when it began; `None` for a profile
+    /// that does not say so.
     pub fn began(&self) -> Option<String> {
         let Meta { vouch_process, vouch_processes, start_time, profiling_start_time, .. } = &self.meta;
         let process = vouch_processes.as_ref().or(vouch_process.as_ref())?;
@@ -289,8 +293,9 @@ impl Profile {
         TrustReport::deserialize(&self.meta.report).ok()
     }
 
-    /// What its samples count, by its report as it was read. Of one that another version wrote, and that cannot be read, it is
-    /// still known whether the samples are another profiler's, and whether they count time.
+    /// What its samples count, by its report as it was read. Of one that another version wrote, and
+    /// that cannot be read, it is still known whether the samples are another profiler's, and
+    /// whether they count time.
     pub fn counted(&self, report: Option<&TrustReport>) -> Counted {
         let says = |key: &str| self.meta.report.get(key).is_some_and(Value::is_string);
         let is_time = !says("event");
@@ -365,7 +370,8 @@ impl Profile {
         })
     }
 
-    /// A field by its name, its label, or either behind the label of its kind: `user`, `Request.user`.
+    /// A field by its name, its label, or either behind the label of its kind: `user`,
+    /// `Request.user`.
     pub fn field(&self, wanted: &str) -> Result<Field, String> {
         let none = Contexts::default();
         let contexts = self.meta.vouch_contexts.as_ref().unwrap_or(&none);

@@ -63,7 +63,8 @@ fn recover_one(path: &Path, how: &How) -> Result<String, String> {
     make(path, &outs, how.report.as_deref(), detail(how.verbose))
 }
 
-/// Makes profiles of a recording; what there is to say, or what is wrong with it as the rest of a sentence.
+/// Makes profiles of a recording; what there is to say, or what is wrong with it as the rest of a
+/// sentence.
 pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>, detail: Detail) -> Result<String, String> {
     let outputs = Outputs::check(outs, report, &[path.to_owned()])?;
     write(&read(path)?, &outputs, detail)
@@ -109,7 +110,8 @@ pub fn write(
     Ok(text)
 }
 
-/// Waits for the kernel to be done with a process that was killed, which takes longer the more memory it had.
+/// Waits for the kernel to be done with a process that was killed, which takes longer the more
+/// memory it had.
 pub fn await_end(is_over: impl Fn() -> bool) {
     let begun = Instant::now();
     while begun.elapsed() < LONGEST_END && !is_over() {
@@ -117,12 +119,14 @@ pub fn await_end(is_over: impl Fn() -> bool) {
     }
 }
 
-/// True if a process has been killed and is not quite gone. (One of this number here: a recording of another machine is in nobody's use.)
+/// True if a process has been killed and is not quite gone. (One of this number here: a recording
+/// of another machine is in nobody's use.)
 fn ends(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| is_of_one_that_ends(&stat))
 }
 
-/// By what the kernel says of its first thread: that it is gone, is about to be, or is to be killed.
+/// By what the kernel says of its first thread: that it is gone, is about to be, or is to be
+/// killed.
 fn is_of_one_that_ends(stat: &str) -> bool {
     const EXITING: u64 = 4;
     const KILL: u64 = 1 << (SIGKILL - 1);

@@ -1,4 +1,5 @@
-//! A profile that is read, and written again with more in it: what the verbs that do so have in common.
+//! A profile that is read, and written again with more in it: what the verbs that do so have in
+//! common.
 //!
 //! It must never write over the profile unless it is told to, and never leave half a file.
 
@@ -17,7 +18,8 @@ pub struct Rewritten<'a> {
 }
 
 impl<'a> Rewritten<'a> {
-    /// Makes sure that it can be written, before any work is done; `word` stands in the name that nobody has chosen.
+    /// Makes sure that it can be written, before any work is done; `word` stands in the name that
+    /// nobody has chosen.
     pub fn of(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, String> {
         let out = out.unwrap_or_else(|| beside(profile, word));
         let name = out.to_string_lossy();

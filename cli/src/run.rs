@@ -1,6 +1,7 @@
 //! `vouch run`: a program with every JVM that it starts under the agent, to its end.
 //!
-//! It must never change what the program sees besides the agent: its streams, its signals and its exit code are its own.
+//! It must never change what the program sees besides the agent: its streams, its signals and its
+//! exit code are its own.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -125,7 +126,8 @@ enum Launcher {
 }
 
 impl Launcher {
-    /// The C library of the JVM to come: of the program, or of the `java` that a command is likely to start.
+    /// The C library of the JVM to come: of the program, or of the `java` that a command is likely
+    /// to start.
     fn libc(self, program: &OsStr) -> Libc {
         let program = Path::new(program);
         match self {
@@ -170,7 +172,8 @@ fn beside_others(agent: &str) -> Result<OsString, String> {
 /// Signals that may be meant for the program.
 const ALL: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
-/// Those of these signals that are not ignored. One that is stays so, for the program too: `nohup` has it so.
+/// Those of these signals that are not ignored. One that is stays so, for the program too: `nohup`
+/// has it so.
 pub fn heeded(signals: &[i32]) -> Vec<i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored =
@@ -179,8 +182,8 @@ pub fn heeded(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| ignored & (1 << (signal - 1)) == 0).collect()
 }
 
-/// What another process sends to this one reaches the program; what a terminal's key sends does so by itself. Once the program has
-/// ended, a signal is for this process.
+/// What another process sends to this one reaches the program; what a terminal's key sends does so
+/// by itself. Once the program has ended, a signal is for this process.
 fn pass_on(mut signals: SignalsInfo<WithOrigin>, running: Arc<AtomicI32>) {
     thread::spawn(move || {
         for Origin { signal, cause, .. } in signals.forever() {

@@ -1,4 +1,5 @@
-//! What the agents say, shown to whoever called this command: lines on stderr that begin with `[vouch]`.
+//! What the agents say, shown to whoever called this command: lines on stderr that begin with
+//! `[vouch]`.
 //!
 //! It must never fail: nobody may read there.
 

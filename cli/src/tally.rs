@@ -1,6 +1,7 @@
 //! How much time went into each method, or each line of one: on top, and with what it called.
 //!
-//! It must never count a method twice for one sample, however often it stands in the stack, and however often the file has it.
+//! It must never count a method twice for one sample, however often it stands in the stack, and
+//! however often the file has it.
 
 use std::collections::HashMap;
 
@@ -28,7 +29,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// A row for each method, by its name: the same one may stand in the file twice, as of stacks that are refuted.
+    /// A row for each method, by its name: the same one may stand in the file twice, as of stacks
+    /// that are refuted.
     pub fn methods(profile: &Profile) -> Self {
         Self::named(profile, |profile, stack| profile.function_name(profile.function(stack)).to_owned())
     }

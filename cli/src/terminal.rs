@@ -1,7 +1,8 @@
-//! The folder through which the agent in a JVM speaks to a command that waits for it (crate `vouch-options` has its layout).
+//! The folder through which the agent in a JVM speaks to a command that waits for it (crate
+//! `vouch-options` has its layout).
 //!
-//! It belongs to the JVM's user, who may put there what he likes: nothing in it is followed, run, or believed to be short, and whatever is
-//! done in it is done by him (`jvm/user.rs`).
+//! It belongs to the JVM's user, who may put there what he likes: nothing in it is followed, run,
+//! or believed to be short, and whatever is done in it is done by him (`jvm/user.rs`).
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -93,7 +94,8 @@ impl Terminal {
     /// Something in it is all that there is of a recording.
     pub fn keep(&mut self) {
         self.kept = true;
-        // Those that come later are told so; whoever cannot be told finds it in use, as long as this lives.
+        // Those that come later are told so; whoever cannot be told finds it in use, as long as
+        // this lives.
         let _ =
             self.user.does(|| fs::write(within(&self.folder, KEPT), "").map_err(|error| error.to_string()));
     }
@@ -115,7 +117,8 @@ impl Terminal {
             let is_file = |found: fs::Metadata| {
                 if found.is_file() { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
             };
-            // Before, since to open a device may do something, and again, since it may be another one by then.
+            // Before, since to open a device may do something, and again, since it may be another
+            // one by then.
             let looked = fs::symlink_metadata(&path).and_then(is_file);
             let mut options = OpenOptions::new();
             options.read(true).custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK));
@@ -191,7 +194,8 @@ impl Terminal {
     }
 }
 
-/// By way of what was made, whatever lies in its place; and no folder that somebody has put into it.
+/// By way of what was made, whatever lies in its place; and no folder that somebody has put into
+/// it.
 fn remove(parent: &File, folder: &File, name: &str) -> io::Result<()> {
     for file in fs::read_dir(within(folder, "."))?.flatten() {
         // What stays is seen in the next step.
@@ -200,7 +204,8 @@ fn remove(parent: &File, folder: &File, name: &str) -> io::Result<()> {
     fs::remove_dir(within(parent, name))
 }
 
-/// Takes away what commands have left here that were killed: folders of the same user, which nobody has locked.
+/// Takes away what commands have left here that were killed: folders of the same user, which nobody
+/// has locked.
 fn sweep(parent: &File) {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(within(parent, ".")).into_iter().flatten().flatten() {
@@ -224,7 +229,8 @@ fn sweep(parent: &File) {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if !self.kept {
-            // Whoever may not do so has lost the right to it meanwhile, and can do nothing about it.
+            // Whoever may not do so has lost the right to it meanwhile, and can do nothing about
+            // it.
             let _ = self.remove();
         }
     }

@@ -1,6 +1,8 @@
-//! `vouch top`: where the time of a profile went: by method, by line, by thread, or by what the program said it was for.
+//! `vouch top`: where the time of a profile went: by method, by line, by thread, or by what the
+//! program said it was for.
 //!
-//! It must never divide by what it has filtered out: a share is one of all samples that were asked for.
+//! It must never divide by what it has filtered out: a share is one of all samples that were asked
+//! for.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,7 +18,8 @@ use crate::chosen::{By, Says, VM, Wanted};
 use crate::profile::{Counted, Profile, Sample};
 use crate::tally::{Rows, Time};
 
-/// A name takes no more than so many characters where nobody says how wide the terminal is, and no fewer.
+/// A name takes no more than so many characters where nobody says how wide the terminal is, and no
+/// fewer.
 const WIDEST: usize = 90;
 const NARROWEST: usize = 24;
 /// Of fewer samples it is said how little their shares say.
@@ -179,7 +182,8 @@ impl Shares<'_> {
 
     fn print(&self, text: &mut String, counted: &Counted, by: &By, all: Weighed, rows: usize) {
         let widest = width(51);
-        // The column has no room for which other time it is, or for what was counted, which stands above.
+        // The column has no room for which other time it is, or for what was counted, which stands
+        // above.
         let time = match counted.each_ms {
             Some(_) if counted.what == CPU_TIME => CPU_TIME,
             Some(_) => "time",

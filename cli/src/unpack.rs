@@ -1,4 +1,5 @@
-//! Gzip files, unpacked as they are read. A small file that unpacks to gigabytes is refused instead of read for minutes.
+//! Gzip files, unpacked as they are read. A small file that unpacks to gigabytes is refused instead
+//! of read for minutes.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,7 +9,8 @@ use flate2::bufread::MultiGzDecoder;
 
 /// What a file may always unpack to.
 const MIN_LIMIT: u64 = 64 << 20;
-/// How many times its size a larger file may unpack to. Profiles unpack to about ten times, gzip itself cannot do more than a thousand.
+/// How many times its size a larger file may unpack to. Profiles unpack to about ten times, gzip
+/// itself cannot do more than a thousand.
 const MAX_RATIO: u64 = 200;
 
 /// Unpacks a gzip file; an error says that it unpacks to too much.

@@ -1,7 +1,9 @@
-//! `vouch view`: serves a profile to the Firefox Profiler, from this machine, for as long as somebody looks at it.
+//! `vouch view`: serves a profile to the Firefox Profiler, from this machine, for as long as
+//! somebody looks at it.
 //!
-//! Nobody must get anything from it but the profile, and that only who has been told the address: another page in the same browser, another
-//! user of the machine or a name that a stranger points here gets nothing. The front-end's own files are no secret.
+//! Nobody must get anything from it but the profile, and that only who has been told the address:
+//! another page in the same browser, another user of the machine or a name that a stranger points
+//! here gets nothing. The front-end's own files are no secret.
 
 mod server;
 mod ui;
@@ -191,8 +193,8 @@ fn origin(address: &str) -> Result<String, String> {
     }
 }
 
-/// In the user's browser, if there is one: by a file that leads there, since all users can read with what arguments a program was started.
-/// The file, which is to be removed.
+/// In the user's browser, if there is one: by a file that leads there, since all users can read
+/// with what arguments a program was started. The file, which is to be removed.
 fn open(address: &str) -> Option<PathBuf> {
     let file = std::env::temp_dir().join(format!("vouch-{}.html", token().ok()?));
     let page = format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url={address}\">");

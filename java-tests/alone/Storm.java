@@ -1,8 +1,9 @@
 /*
- * A core that has nothing left to do but timer interrupts. Whoever's they are, the program goes on: the engine pauses for a
- * moment, and what is over then was its own. Its own storms make sampling rarer and then end it; others' do not. A library
- * that is preloaded makes them, in the engine's name or in nobody's. Every profile that is taken meanwhile meets them, so
- * this test runs beside no other.
+ * A core that has nothing left to do but timer interrupts. Whoever's they are, the program goes on:
+ * the engine pauses for a moment, and what is over then was its own. Its own storms make sampling
+ * rarer and then end it; others' do not. A library that is preloaded makes them, in the engine's
+ * name or in nobody's. Every profile that is taken meanwhile meets them, so this test runs beside
+ * no other.
  *
  * @test
  * @summary a storm of timer interrupts lengthens the interval and then stops the engine, unless it is somebody else's
@@ -29,9 +30,14 @@ import dev.vouch.test.Skip;
 import dev.vouch.test.Vm;
 
 public class Storm {
-    /** 20,000 interrupts a second take a fifth of a core, which is a storm, where this is the shortest period that is afforded. */
+    /**
+     * 20,000 interrupts a second take a fifth of a core, which is a storm, where this is the
+     * shortest period that is afforded.
+     */
     private static final double DEAR_US = 400;
-    /** And all of a core where one costs more than this affords, which is no test but an accident. */
+    /**
+     * And all of a core where one costs more than this affords, which is no test but an accident.
+     */
     private static final double TOO_DEAR_US = 800;
     private static final int TRIES = 3;
     private static final String GOES_ON = "sampling goes on";
@@ -69,7 +75,10 @@ public class Storm {
         return Files.exists(setting) ? Long.parseLong(Files.readAllLines(setting).get(0)) : 0;
     }
 
-    /** The agent's own measure says so, which is sometimes too low. It says, too, whether this kernel's perf events are safe. */
+    /**
+     * The agent's own measure says so, which is sometimes too low. It says, too, whether this
+     * kernel's perf events are safe.
+     */
     private static boolean dear() {
         for (int i = 0; i < TRIES; i++) {
             Report report = Vm.with("interval=50us").run(Burning.class).ok().report();

@@ -1,7 +1,8 @@
 /*
- * The method on top of a stack is the one that took the time, also where it was inlined. The compiler describes many
- * instructions of a loop as another method's, and an interrupt is taken after the slow instruction. The truth is what the program's own clock
- * says, or the same program with the method kept out of line, where it cannot be mistaken.
+ * The method on top of a stack is the one that took the time, also where it was inlined. The
+ * compiler describes many instructions of a loop as another method's, and an interrupt is taken
+ * after the slow instruction. The truth is what the program's own clock says, or the same program
+ * with the method kept out of line, where it cannot be mistaken.
  *
  * @test
  * @summary an inlined method has the share of the time that it has when it is not inlined
@@ -31,7 +32,10 @@ import dev.vouch.test.Vm;
 
 public class TopFrame {
     private static final String MS = "2000";
-    /** By chance, between two runs, and what a caller takes for the call that is not inlined. What this test is for is off by 0.3 and more. */
+    /**
+     * By chance, between two runs, and what a caller takes for the call that is not inlined. What
+     * this test is for is off by 0.3 and more.
+     */
     private static final double TOLERANCE = 0.08;
 
     public static void main(String[] args) {
@@ -41,24 +45,32 @@ public class TopFrame {
         signatures();
     }
 
-    /** A loop of volatile writes, inlined into a pool's worker: its instructions are described as the pool's own. */
+    /**
+     * A loop of volatile writes, inlined into a pool's worker: its instructions are described as
+     * the pool's own.
+     */
     private static void tasks() {
         String apart = "-XX:CompileCommand=dontinline,TopFrame$Tasks::work";
         double truth = share(Vm.with("interval=1ms").flags(apart).run(Tasks.class, MS).ok(), "TopFrame$Tasks.work", "pool-1-thread-", "java.lang.Thread.run");
         Run inlined = Vm.with("interval=1ms").run(Tasks.class, MS).ok();
         double shown = share(inlined, "TopFrame$Tasks.work", "pool-1-thread-", "java.lang.Thread.run");
         Check.between(0.6, truth, 1, "share of the work that is not inlined");
-        // The C2 of JDK 8 describes some unrolled loops as unrelated methods, and nothing in the code names the loop.
+        // The C2 of JDK 8 describes some unrolled loops as unrelated methods, and nothing in the
+        // code names the loop.
         double below = Vm.major() == 8 ? 0.25 : TOLERANCE;
         Check.between(truth - below, shown, truth + TOLERANCE, "share of the work that is inlined into a pool's worker");
         certainty(inlined);
-        // With the wrong method on top these take a fifth of the time each. Of what is left by chance no stack may be called proven.
+        // With the wrong method on top these take a fifth of the time each. Of what is left by
+        // chance no stack may be called proven.
         long wrong = weight(inlined, "proven", "pool-1-thread-", "java.util.concurrent.ThreadPoolExecutor$Worker.tryAcquire")
                 + weight(inlined, "proven", "pool-1-thread-", "java.util.concurrent.FutureTask.run");
         Check.atMost(0.03 * weight(inlined, "", "pool-1-thread-", "java.lang.Thread.run"), wrong, "ms of proven stacks with a wrong method on top");
     }
 
-    /** Stores into old objects, whose barriers newer JDKs have out of line, where nothing is described. */
+    /**
+     * Stores into old objects, whose barriers newer JDKs have out of line, where nothing is
+     * described.
+     */
     private static void barriers() {
         Run run = Vm.with("interval=1ms").run(Stores.class, MS).ok();
         double truth = (double) run.number("store") / (run.number("store") + run.number("cheap"));
@@ -74,8 +86,8 @@ public class TopFrame {
     }
 
     /**
-     * C1 calls barriers and 64-bit divisions out of line, behind all that it describes, and its code has no frame pointer:
-     * AsyncGetCallTrace leaves out the method that called.
+     * C1 calls barriers and 64-bit divisions out of line, behind all that it describes, and its
+     * code has no frame pointer: AsyncGetCallTrace leaves out the method that called.
      */
     private static void compiledByC1() {
         Run stores = Vm.with("interval=1ms").flags("-XX:TieredStopAtLevel=1").run(Stores.class, MS).ok();
@@ -90,7 +102,10 @@ public class TopFrame {
         Check.near(1, shown / truth, TOLERANCE, "time of the divisions in code of C1's, by that of the program's own clock");
     }
 
-    /** Time in a routine of the VM's that an intrinsic calls is that of the method that has the intrinsic. */
+    /**
+     * Time in a routine of the VM's that an intrinsic calls is that of the method that has the
+     * intrinsic.
+     */
     private static void signatures() {
         if (Vm.major() < 11) {
             // Its JDK computes these in Java.
@@ -112,7 +127,10 @@ public class TopFrame {
         Check.atMost(0.01 * all, equals, "ms in a method that is hardly called");
     }
 
-    /** The report's words on top frames are about all stacks that are not refuted, and no stack whose top method is a guess is proven. */
+    /**
+     * The report's words on top frames are about all stacks that are not refuted, and no stack
+     * whose top method is a guess is proven.
+     */
     private static void certainty(Run run) {
         JsonObject topFrame = run.report().json.getAsJsonObject("top_frame");
         long judged = 0;
@@ -135,7 +153,10 @@ public class TopFrame {
         return 1 - guess / sum;
     }
 
-    /** The weight of samples of a fate with this method on top, in some threads; with "" of any fate, and with the method anywhere. */
+    /**
+     * The weight of samples of a fate with this method on top, in some threads; with "" of any
+     * fate, and with the method anywhere.
+     */
     private static long weight(Run run, String fate, String threads, String method) {
         long sum = 0;
         for (Track track : run.profile().tracks) {
@@ -149,7 +170,9 @@ public class TopFrame {
         return sum;
     }
 
-    /** The share of a method in the time of others, each with all that it calls, in some threads. */
+    /**
+     * The share of a method in the time of others, each with all that it calls, in some threads.
+     */
     private static double share(Run run, String method, String threads, String... whole) {
         long all = 0;
         long part = 0;
@@ -274,7 +297,10 @@ public class TopFrame {
             return divided;
         }
 
-        /** It is interpreted: AsyncGetCallTrace takes its frame for that of the routine that divides. */
+        /**
+         * It is interpreted: AsyncGetCallTrace takes its frame for that of the routine that
+         * divides.
+         */
         public static void main(String[] args) {
             System.out.println("divided=" + run(Long.parseLong(args[0])));
         }

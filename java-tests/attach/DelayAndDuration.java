@@ -1,7 +1,7 @@
 /*
- * start= and duration=, at the JVM's start and on attach: profile the steady state and not the warm-up, or one minute
- * of a service that runs for months. What ran before and after must not be in the file, and the file must be there
- * while the program goes on.
+ * start= and duration=, at the JVM's start and on attach: profile the steady state and not the
+ * warm-up, or one minute of a service that runs for months. What ran before and after must not be
+ * in the file, and the file must be there while the program goes on.
  *
  * @test
  * @summary start= and duration= bound what is recorded
@@ -31,7 +31,8 @@ public class DelayAndDuration {
     private static final int DELAY_MS = 1_500;
 
     public static void main(String[] args) throws IOException {
-        // It waits for its time: meanwhile comes all else, but not before its early part is over, which must not take so long.
+        // It waits for its time: meanwhile comes all else, but not before its early part is over,
+        // which must not take so long.
         try (Running delayed = Vm.with("start=" + DELAY_MS + "ms,duration=200ms,interval=1ms").start(Program.class, "report.json", "report.json")) {
             delayed.awaitOut("early_until_ms");
             neverBegun();
@@ -40,7 +41,10 @@ public class DelayAndDuration {
         }
     }
 
-    /** The program is over before its recording was to begin: that is said, and no empty profile is left. */
+    /**
+     * The program is over before its recording was to begin: that is said, and no empty profile is
+     * left.
+     */
     private static void neverBegun() {
         Run run = Vm.with("start=1h").run(Program.class, "short").ok();
         Check.equal("[[vouch] the program ended before the recording began: nothing was written]", run.vouchLines().toString(), "message");
@@ -64,7 +68,8 @@ public class DelayAndDuration {
                 attach.must("stop");
                 child.awaitErr("[vouch] the recording that was to begin is called off");
 
-                // It works already when the recording begins: how long the machine lets it wait is no matter.
+                // It works already when the recording begins: how long the machine lets it wait is
+                // no matter.
                 child.stdin().println();
                 attach.must("start=10ms,duration=200ms,interval=1ms,out=profile.json,report=report.json");
                 child.awaitOut("written");

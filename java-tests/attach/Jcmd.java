@@ -1,6 +1,7 @@
 /*
- * The way that the documentation names: `jcmd PID JVMTI.agent_load …/libvouch.so "out=FILE"`. What jcmd prints is all
- * that its user sees, so a mistake must show there as a return code that is not 0, and the JVM says the rest.
+ * The way that the documentation names: `jcmd PID JVMTI.agent_load …/libvouch.so "out=FILE"`. What
+ * jcmd prints is all that its user sees, so a mistake must show there as a return code that is not
+ * 0, and the JVM says the rest.
  *
  * @test
  * @summary the agent is loaded, and stopped, by jcmd
@@ -40,7 +41,10 @@ public class Jcmd {
         }
     }
 
-    /** jcmd takes what follows a `=` for its own, unless the option text has quotes that the shell leaves there. */
+    /**
+     * jcmd takes what follows a `=` for its own, unless the option text has quotes that the shell
+     * leaves there.
+     */
     private static String load(Running child, String options) {
         return child.jcmd("JVMTI.agent_load", Vm.agent().toString(), "\"" + options + "\"").out.toString();
     }

@@ -1,7 +1,8 @@
 /*
- * The whole life of recordings in a JVM that runs: start, status, dump, stop, another start with other options, and a
- * last one that only the JVM's end stops. A user does this to a service that he may not restart: each file must be
- * whole and hold what ran in its own time and nothing else, and no mistake of his may do harm to the service.
+ * The whole life of recordings in a JVM that runs: start, status, dump, stop, another start with
+ * other options, and a last one that only the JVM's end stops. A user does this to a service that
+ * he may not restart: each file must be whole and hold what ran in its own time and nothing else,
+ * and no mistake of his may do harm to the service.
  *
  * @test
  * @summary start, status, dump, stop and start again in a running JVM
@@ -57,7 +58,9 @@ public class Lifecycle {
         }
     }
 
-    /** Before there is an agent: each mistake is answered on the service's stderr, and it runs on. */
+    /**
+     * Before there is an agent: each mistake is answered on the service's stderr, and it runs on.
+     */
     private void noRecording() throws IOException {
         for (String verb : new String[] {"status", "stop", "dump"}) {
             attach.mustNot(verb);

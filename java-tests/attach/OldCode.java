@@ -1,5 +1,6 @@
 /*
- * Code that was compiled before the agent came: it is known, and what becomes of it. The JVM tells of it again as if it were new.
+ * Code that was compiled before the agent came: it is known, and what becomes of it. The JVM tells
+ * of it again as if it were new.
  *
  * @test
  * @key attach newest

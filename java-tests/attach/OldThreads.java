@@ -1,7 +1,8 @@
 /*
- * Threads that were there before the agent. They are the ones that a user attaches for, and the agent has seen none of
- * their events: their names and their stacks must be as good as those of threads that start later. A thread that
- * takes another name after the load shows both: the agent has come too late to be told, so it looks now and then.
+ * Threads that were there before the agent. They are the ones that a user attaches for, and the
+ * agent has seen none of their events: their names and their stacks must be as good as those of
+ * threads that start later. A thread that takes another name after the load shows both: the agent
+ * has come too late to be told, so it looks now and then.
  *
  * @test
  * @summary threads that are older than the agent have names and stacks

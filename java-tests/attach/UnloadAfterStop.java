@@ -1,7 +1,7 @@
 /*
- * After `stop` the agent stays in the process, and must leave no trace in it: classes of loaders that the program has
- * dropped can go, though nobody records any more who would need their names. A service that is profiled once and makes
- * classes for years would die of it otherwise.
+ * After `stop` the agent stays in the process, and must leave no trace in it: classes of loaders
+ * that the program has dropped can go, though nobody records any more who would need their names. A
+ * service that is profiled once and makes classes for years would die of it otherwise.
  *
  * @test
  * @summary classes are unloaded after stop, and while nothing was ever recorded

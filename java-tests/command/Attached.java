@@ -1,7 +1,8 @@
 /*
- * A service runs, has not been started with Vouch, and may not be restarted. Its engineer types one word and its process id, or its name;
- * what comes of it, and what goes wrong in the service, has to be told where he types and nowhere else. However he ends it, he has his
- * profile, and the service has no recording that nobody asked for.
+ * A service runs, has not been started with Vouch, and may not be restarted. Its engineer types one
+ * word and its process id, or its name; what comes of it, and what goes wrong in the service, has
+ * to be told where he types and nowhere else. However he ends it, he has his profile, and the
+ * service has no recording that nobody asked for.
  *
  * @test
  * @summary vouch list, attach, start, status, dump and stop
@@ -102,7 +103,10 @@ public class Attached {
         listed("loaded");
     }
 
-    /** Two recordings of one process, one after the other, in one profile; a time that two of them have would count twice. */
+    /**
+     * Two recordings of one process, one after the other, in one profile; a time that two of them
+     * have would count twice.
+     */
     private void asOne() throws Exception {
         String said = Tool.vouch(dir, "merge", "key.json", "while.json", "--out", "one.json").ok();
         Check.contains(said, "2 files, 1 process,", "what merge says");
@@ -148,7 +152,8 @@ public class Attached {
         int most = Scale.pick(5, 50);
         Check.atMost(before + most, Run.files(files).size(), "open files of the service");
         Check.atMost(threadsBefore + most, Run.files(threads).size(), "threads of the service");
-        // A thousand, the long form, would tell a hundredth of a mebibyte for each; ten tell a mebibyte.
+        // A thousand, the long form, would tell a hundredth of a mebibyte for each; ten tell a
+        // mebibyte.
         Check.atMost(memoryBefore + (10 << 10) + times * 10, Memory.kib("VmRSS", pid), "memory of the service, in KiB");
     }
 

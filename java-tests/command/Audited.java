@@ -1,7 +1,8 @@
 /*
- * A program that tells Flight Recorder where it is, over and over: what it says is true, so `vouch audit` must refute none of it. Then one
- * of its classes is called by another's name in the recording, in a known number of stacks: these and no others are refuted. And no
- * recording, however bad, makes `vouch audit` do anything but answer.
+ * A program that tells Flight Recorder where it is, over and over: what it says is true, so
+ * `vouch audit` must refute none of it. Then one of its classes is called by another's name in the
+ * recording, in a known number of stacks: these and no others are refuted. And no recording,
+ * however bad, makes `vouch audit` do anything but answer.
  *
  * @test
  * @summary Recordings of Flight Recorder's, held to the bytecode
@@ -94,7 +95,10 @@ public class Audited {
         }
     }
 
-    /** In the profile are the samples that the report tells of, each with its fate, and all orders with their stacks. */
+    /**
+     * In the profile are the samples that the report tells of, each with its fate, and all orders
+     * with their stacks.
+     */
     private static void shown(Path dir, JsonObject report) {
         Profile profile = Profile.read(dir.resolve("audit.json.gz"));
         long lost = figure(report, "samples", "dropped");
@@ -111,7 +115,10 @@ public class Audited {
         Check.equal(0, profile.markers("refuted").size(), "what is refuted");
     }
 
-    /** Where the recording says `Off` the program was in `One`: the call that led there is to a method of what `Off` is none of. */
+    /**
+     * Where the recording says `Off` the program was in `One`: the call that led there is to a
+     * method of what `Off` is none of.
+     */
     private static void lie(Path dir) throws Exception {
         byte[] bytes = Files.readAllBytes(dir.resolve("app.jfr"));
         String one = Program.class.getName() + "$One";

@@ -1,7 +1,9 @@
 /*
- * A program that goes two ways, one of them in each of two classes, under Vouch. Its profile and its folded stacks, held to the bytecode
- * again, are refuted no more than they were; then one of the classes is called by another's name in both, and what goes that way is refuted,
- * and no other stack, if the classes are said to be the ones that ran. What cannot be done with names is refused.
+ * A program that goes two ways, one of them in each of two classes, under Vouch. Its profile and
+ * its folded stacks, held to the bytecode again, are refuted no more than they were; then one of
+ * the classes is called by another's name in both, and what goes that way is refuted, and no other
+ * stack, if the classes are said to be the ones that ran. What cannot be done with names is
+ * refused.
  *
  * @test
  * @summary Profiles and folded stacks, held to the bytecode by names and lines
@@ -140,7 +142,8 @@ public class AuditedNames {
         }
 
         public static void main(String[] args) {
-            // Of a method of which half of what is seen cannot be somebody else may have changed the code: the one way is the rarer one.
+            // Of a method of which half of what is seen cannot be somebody else may have changed
+            // the code: the one way is the rarer one.
             Way[] ways = {new One(), new Two(), new Two()};
             double sum = 0;
             Stint stint = new Stint(MS);

@@ -1,6 +1,7 @@
 /*
- * Before one profiles one wants to know what will work here: `vouch doctor` asks the agent itself, in a JVM that is started for it or in the
- * one that is meant, and must promise nothing that a recording then does not keep.
+ * Before one profiles one wants to know what will work here: `vouch doctor` asks the agent itself,
+ * in a JVM that is started for it or in the one that is meant, and must promise nothing that a
+ * recording then does not keep.
  *
  * @test
  * @summary what vouch doctor says of the engines is what a recording does

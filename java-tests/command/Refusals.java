@@ -1,6 +1,7 @@
 /*
- * Attaching can fail for reasons that lie in the JVM, in the one who attaches, or in a shared /tmp. Each is to have its sentence where he
- * types, within seconds; the process that was meant runs on, and one that would end of the signal never gets it.
+ * Attaching can fail for reasons that lie in the JVM, in the one who attaches, or in a shared /tmp.
+ * Each is to have its sentence where he types, within seconds; the process that was meant runs on,
+ * and one that would end of the signal never gets it.
  *
  * @test
  * @summary what cannot be attached to says why
@@ -100,7 +101,10 @@ public class Refusals {
         }
     }
 
-    /** The socket of a JVM that is gone, under the number of one that lives: a container's first process has always the same. */
+    /**
+     * The socket of a JVM that is gone, under the number of one that lives: a container's first
+     * process has always the same.
+     */
     private static void left() throws Exception {
         Path socket;
         try (Running first = Vm.without().start(Waits.class)) {
@@ -119,7 +123,10 @@ public class Refusals {
         }
     }
 
-    /** A process of another user's can be called like a JVM, and have anything in the place of its JDK: the list comes all the same. */
+    /**
+     * A process of another user's can be called like a JVM, and have anything in the place of its
+     * JDK: the list comes all the same.
+     */
     private static void planted() throws Exception {
         Path home = Files.createDirectories(Files.createTempDirectory(HERE, "planted").resolve("lib"));
         Path library = Files.createFile(home.resolve("libjvm.so"));

@@ -1,6 +1,7 @@
 /*
- * `vouch run` before a command, and nothing else is changed: the program has its arguments, streams, signals and exit code, each JVM that
- * it starts has its profile, and one that is killed has it, too.
+ * `vouch run` before a command, and nothing else is changed: the program has its arguments,
+ * streams, signals and exit code, each JVM that it starts has its profile, and one that is killed
+ * has it, too.
  *
  * @test
  * @summary vouch run: a program, a script with several JVMs, one that is killed
@@ -52,7 +53,10 @@ public class Runs {
         holds(dir.resolve("one.json"));
     }
 
-    /** Two JVMs, one of them in another folder: each has its own files, where they were asked for, though that has an odd name. */
+    /**
+     * Two JVMs, one of them in another folder: each has its own files, where they were asked for,
+     * though that has an odd name.
+     */
     private static void aScript() throws Exception {
         Path dir = Files.createDirectory(dir().resolve("o'b c"));
         String java = String.join("' '", program("exit"));
@@ -97,7 +101,10 @@ public class Runs {
         }
     }
 
-    /** All that was asked for is made of what is left, and never in the place of what another run has made. */
+    /**
+     * All that was asked for is made of what is left, and never in the place of what another run
+     * has made.
+     */
     private static void killed() throws Exception {
         Path dir = dir();
         Path report = dir.resolve("killed-report.json");

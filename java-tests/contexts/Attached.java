@@ -1,7 +1,9 @@
 /*
- * The program names its contexts from its first moment, and the agent is attached later, stopped, and started again: a service that
- * must not be restarted. Before the agent is there nothing costs anything or fails; from then on contexts are seen, also those of a
- * second copy of the library (each web application brings its own), and also in a second recording, which has to learn them anew.
+ * The program names its contexts from its first moment, and the agent is attached later, stopped,
+ * and started again: a service that must not be restarted. Before the agent is there nothing costs
+ * anything or fails; from then on contexts are seen, also those of a second copy of the library
+ * (each web application brings its own), and also in a second recording, which has to learn them
+ * anew.
  *
  * @test
  * @summary contexts of a program that the agent is attached to, stopped in, and started in again

@@ -1,7 +1,8 @@
 /*
- * A hundred virtual threads under three names, as much work under each, all of which allocate while the collector runs. ZGC and
- * Shenandoah move objects at any time: a handler can then read neither id nor name of whom its carrier runs in the heap. Each name's
- * work is done by a method of its own, so that stacks say the truth.
+ * A hundred virtual threads under three names, as much work under each, all of which allocate while
+ * the collector runs. ZGC and Shenandoah move objects at any time: a handler can then read neither
+ * id nor name of whom its carrier runs in the heap. Each name's work is done by a method of its
+ * own, so that stacks say the truth.
  *
  * @test
  * @summary virtual threads have their names under each collector

@@ -1,7 +1,8 @@
 /*
- * Four users' requests, each of which is done by several threads that are made for it: the forks of a structured scope, and the tasks of an
- * executor that has a thread for each. Each user's work is done by a method that does nobody else's. What is forked works for whom the thread
- * worked that forked it, where the factory is a wrapped one, and for nobody where it is not.
+ * Four users' requests, each of which is done by several threads that are made for it: the forks of
+ * a structured scope, and the tasks of an executor that has a thread for each. Each user's work is
+ * done by a method that does nobody else's. What is forked works for whom the thread worked that
+ * forked it, where the factory is a wrapped one, and for nobody where it is not.
  *
  * @test
  * @summary a forked thread works for whom it was forked

@@ -1,7 +1,8 @@
 /*
- * Four users' work in the ratio 1:2:3:4, on threads of their own, in a pool, and in stages of futures; each user's work is done by a
- * method that does nobody else's. The report must give each user the CPU time that he had, and no sample of his method may be under
- * another one's name: "who burnt the CPU" is what contexts are for, and a wrong answer is worse than none.
+ * Four users' work in the ratio 1:2:3:4, on threads of their own, in a pool, and in stages of
+ * futures; each user's work is done by a method that does nobody else's. The report must give each
+ * user the CPU time that he had, and no sample of his method may be under another one's name: "who
+ * burnt the CPU" is what contexts are for, and a wrong answer is worse than none.
  *
  * @test
  * @summary each sample is under the context that its work was done in
@@ -35,7 +36,10 @@ import dev.vouch.test.Vm;
 
 public class KnownWork {
     private static final String[] USERS = {"moe", "larry", "curly", "shemp"};
-    /** One share of a user's work, in milliseconds; the last user has four times as much as the first. */
+    /**
+     * One share of a user's work, in milliseconds; the last user has four times as much as the
+     * first.
+     */
     private static final int SLICE_MS = 5;
     private static final int ROUNDS = 20;
 
@@ -62,12 +66,14 @@ public class KnownWork {
             double burnt = run.number(user) / 1e6;
             JsonObject told = users.get(user);
             long samples = told.get("samples").getAsLong();
-            // The report's interval is meant for a share of all: it is no narrower than chance in the samples allows.
+            // The report's interval is meant for a share of all: it is no narrower than chance in
+            // the samples allows.
             Check.atLeast(2 * Math.sqrt(samples) * report.sampledIntervalUs() / 1e3 * 0.5, told.get("most_ms").getAsDouble() - told.get("least_ms").getAsDouble(),
                 "width of its interval, in ms");
             double cpu = told.get("cpu_ms").getAsDouble();
-            // At each end of a piece of work some of a sample's weight is on the other side, and as often this way as that way;
-            // what stands beside the burning is a few microseconds each time.
+            // At each end of a piece of work some of a sample's weight is on the other side, and as
+            // often this way as that way; what stands beside the burning is a few microseconds each
+            // time.
             double ends = Check.FAR * Math.sqrt(2.0 * ROUNDS) * report.sampledIntervalUs() / 1e3 * heaviest(run);
             Check.near(burnt, cpu, ends + 0.02 * burnt, how + ": CPU time of " + user + " by " + samples + " samples, in ms");
             all += cpu;

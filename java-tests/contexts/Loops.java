@@ -1,7 +1,9 @@
 /*
- * Loops that touch no memory, inlined between the beginning and the end of a context, or of a trace, and behind it. To a compiler the number of a
- * context is a word like any other, which it may write behind such a loop: then all of the work inside is shown under the context
- * before, and all of that behind under the one that was left. (With the serial collector: G1 has the JVM divide its loops, which hides it.)
+ * Loops that touch no memory, inlined between the beginning and the end of a context, or of a
+ * trace, and behind it. To a compiler the number of a context is a word like any other, which it
+ * may write behind such a loop: then all of the work inside is shown under the context before, and
+ * all of that behind under the one that was left. (With the serial collector: G1 has the JVM divide
+ * its loops, which hides it.)
  *
  * @test
  * @summary compiled loops are under the context that they were run in
@@ -53,7 +55,8 @@ public class Loops {
         public static void main(String[] args) {
             boolean traced = args[0].equals("trace");
             int value = 1;
-            // So that the loops are inlined into one compiled method: they must be short for that to begin with.
+            // So that the loops are inlined into one compiled method: they must be short for that
+            // to begin with.
             for (int i = 0; i < WARM; i++) {
                 value = traced ? traced(value, 50 + (i & 15)) : round(value, 50 + (i & 15));
             }

@@ -1,7 +1,8 @@
 /*
- * Contexts used as they should not be: closed twice, out of order, on another thread, never; nothing at all; classes that throw; too
- * deep; too many. None of it may do harm to the program, and no work may be shown under a context that it was not done in: at worst
- * under the one around it, or none. What found no room is told.
+ * Contexts used as they should not be: closed twice, out of order, on another thread, never;
+ * nothing at all; classes that throw; too deep; too many. None of it may do harm to the program,
+ * and no work may be shown under a context that it was not done in: at worst under the one around
+ * it, or none. What found no room is told.
  *
  * @test
  * @summary contexts that are misused cost the program nothing and lie to nobody

@@ -1,6 +1,7 @@
 /*
- * A program brings along a library of another version than the agent's. They do not understand each other, so nothing of what the program says is
- * seen: its user has to be told, once, or he would look for his contexts in vain.
+ * A program brings along a library of another version than the agent's. They do not understand each
+ * other, so nothing of what the program says is seen: its user has to be told, once, or he would
+ * look for his contexts in vain.
  *
  * @test
  * @summary a library of another version is told of, once

@@ -1,6 +1,7 @@
 /*
- * A tracer publishes its traces as OpenTelemetry's thread context record (OTEP 4947) says: by a variable of a native library's that each thread
- * has for itself, in both ways in which a linker may have it. Each trace's work is done by a method that does no other's: no sample may be under
+ * A tracer publishes its traces as OpenTelemetry's thread context record (OTEP 4947) says: by a
+ * variable of a native library's that each thread has for itself, in both ways in which a linker
+ * may have it. Each trace's work is done by a method that does no other's: no sample may be under
  * another one's, or in one that is being written, or has been left.
  *
  * @test
@@ -33,7 +34,10 @@ import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
 
 public class Published {
-    /** The record is so long that no page ends in it: the reader may read a word further than what it needs. */
+    /**
+     * The record is so long that no page ends in it: the reader may read a word further than what
+     * it needs.
+     */
     private static final String[] LIBRARY = {
         "#include <stdint.h>",
         "struct record { uint8_t trace[16], span[8], valid, reserved; uint16_t length; uint8_t data[36]; };",

@@ -1,7 +1,8 @@
 /*
- * Requests that each have a trace of their own, as a tracing tool gives them, on threads, in a pool and on virtual threads that go from
- * carrier to carrier; and traces used as they should not be. Four services' work is done by a method that does nobody else's, and a trace's id says whose
- * it is: no sample may be under another one's.
+ * Requests that each have a trace of their own, as a tracing tool gives them, on threads, in a pool
+ * and on virtual threads that go from carrier to carrier; and traces used as they should not be.
+ * Four services' work is done by a method that does nobody else's, and a trace's id says whose it
+ * is: no sample may be under another one's.
  *
  * @test
  * @summary each sample is in the trace that its work was done in
@@ -62,7 +63,10 @@ public class Traced {
         return String.format("%016x", number);
     }
 
-    /** Whose thread it is: of the main one is what it does while it gives the pool its work, and carriers are the JDK's own. */
+    /**
+     * Whose thread it is: of the main one is what it does while it gives the pool its work, and
+     * carriers are the JDK's own.
+     */
     private static String how(String thread) {
         return thread.startsWith("threads ") ? "threads" : thread.startsWith("pool ") || thread.equals("main") ? "pool" : "virtual";
     }
@@ -115,7 +119,8 @@ public class Traced {
         for (long samples : own) {
             Check.that(samples > 0, how + ": a service without a sample");
         }
-        // Whom a carrier carries cannot always be told: of one in a hundred, and what chance makes of that.
+        // Whom a carrier carries cannot always be told: of one in a hundred, and what chance makes
+        // of that.
         long all = Arrays.stream(own).sum() + missing;
         Check.atMost(how.equals("virtual") ? 1 + Check.mostOf(all, 0.01) : 0, missing, how + ": samples that are in no trace");
         Check.that(nobody > 0, how + ": no sample outside of all traces");

@@ -1,6 +1,6 @@
 /*
- * A plug-in names contexts of a class of its own, and is unloaded: its class loader must be free to go although Vouch knows its
- * contexts, and the profile keeps them under their names.
+ * A plug-in names contexts of a class of its own, and is unloaded: its class loader must be free to
+ * go although Vouch knows its contexts, and the profile keeps them under their names.
  *
  * @test
  * @summary a class of contexts can be unloaded, and its contexts keep their names

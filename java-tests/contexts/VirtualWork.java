@@ -1,7 +1,8 @@
 /*
- * Four users' work on ten thousand virtual threads, each of which parks again and again in the midst of it and goes on
- * on whatever carrier is free; and others in between that work for nobody. A context belongs to the virtual thread: it must go along
- * from carrier to carrier, and never be left to the next one there. Each user's work is done by a method that does nobody else's.
+ * Four users' work on ten thousand virtual threads, each of which parks again and again in the
+ * midst of it and goes on on whatever carrier is free; and others in between that work for nobody.
+ * A context belongs to the virtual thread: it must go along from carrier to carrier, and never be
+ * left to the next one there. Each user's work is done by a method that does nobody else's.
  *
  * @test
  * @summary a virtual thread's context goes with it from carrier to carrier, and stays with nobody else
@@ -127,7 +128,8 @@ public class VirtualWork {
                         try (Scope scope = Vouch.with(new Request(USERS[user]))) {
                             rounds(user);
                         }
-                        // As long as the next one's first share: it must not be shown under the context that was left.
+                        // As long as the next one's first share: it must not be shown under the
+                        // context that was left.
                         nobody();
                     }
                     done.countDown();

@@ -1,7 +1,8 @@
 /*
- * Whose work it is must not depend on how that is said. A context's class may itself work for somebody when it is asked what to say (an entity that
- * is loaded then); and a pool's thread may have had traces opened on it, as many as there can be, that nobody closed. What comes next
- * is in its own context and its own trace.
+ * Whose work it is must not depend on how that is said. A context's class may itself work for
+ * somebody when it is asked what to say (an entity that is loaded then); and a pool's thread may
+ * have had traces opened on it, as many as there can be, that nobody closed. What comes next is in
+ * its own context and its own trace.
  *
  * @test
  * @summary contexts that are entered while one is entered, and carried work where no trace can be opened any more
@@ -38,7 +39,10 @@ public class Within {
         said(run, "after", "trace_id", "00000000000000010000000000000001");
     }
 
-    /** All that is sampled of a method's work says that, but for what was so in the moment in which it began or ended. */
+    /**
+     * All that is sampled of a method's work says that, but for what was so in the moment in which
+     * it began or ended.
+     */
     private static void said(Run run, String method, String field, String expected) {
         long right = 0;
         long wrong = 0;

@@ -9,10 +9,12 @@ import java.util.regex.Pattern;
 import java.util.zip.CRC32;
 
 /**
- * What scripts/profile runs when no program is named: an order book under load, for some five seconds.
+ * What scripts/profile runs when no program is named: an order book under load, for some five
+ * seconds.
  *
- * Three threads do different work at different weights, so that the timeline has something to show: one makes orders,
- * one prices them (twice as busy), one writes reports and makes garbage. Java 8, no libraries, no input.
+ * Three threads do different work at different weights, so that the timeline has something to show:
+ * one makes orders, one prices them (twice as busy), one writes reports and makes garbage. Java 8,
+ * no libraries, no input.
  */
 public class Demo {
     static final long SECONDS = Long.getLong("demo.seconds", 5);

@@ -1,7 +1,8 @@
 /*
- * Thousands of threads that live for a fifth of an interval to five intervals. Each is a sample or none, by chance; all
- * of one kind together must have the weight that their CPU time asks for: `ShortLives` says how near. (Those of five intervals take most of
- * the time, and ShortThreads asks the same of a thousand such threads, with both engines: here they are in the long form alone.)
+ * Thousands of threads that live for a fifth of an interval to five intervals. Each is a sample or
+ * none, by chance; all of one kind together must have the weight that their CPU time asks for:
+ * `ShortLives` says how near. (Those of five intervals take most of the time, and ShortThreads asks
+ * the same of a thousand such threads, with both engines: here they are in the long form alone.)
  *
  * @test id=perf
  * @summary perf: threads shorter than the interval are sampled in proportion to their time

@@ -1,7 +1,8 @@
 /*
- * What a profile costs where nobody asked for an interval: the first ten seconds of CPU time have a sample for each millisecond, so that the
- * profile of a program that is soon done has many. (Here it is the first one: lab=early-budget.) From then on they are rarer, if they would
- * take more than a hundredth of the program's time, and no time is lost by it.
+ * What a profile costs where nobody asked for an interval: the first ten seconds of CPU time have a
+ * sample for each millisecond, so that the profile of a program that is soon done has many. (Here
+ * it is the first one: lab=early-budget.) From then on they are rarer, if they would take more than
+ * a hundredth of the program's time, and no time is lost by it.
  *
  * @test
  * @summary without interval= sampling takes little of a long run, and says so
@@ -57,7 +58,10 @@ public class Budget {
         Check.atLeast(0.9 * FREE_MS, before, "CPU time that is sampled as was said, in ms");
     }
 
-    /** The governor wants five measurements of an interrupt first, which come some four seconds after the beginning, whatever runs meanwhile. */
+    /**
+     * The governor wants five measurements of an interrupt first, which come some four seconds
+     * after the beginning, whatever runs meanwhile.
+     */
     private static Run run() throws InterruptedException {
         try (Running child = Vm.with("engine=perf,lab=early-budget").flags("-Xmx128m").start(Program.class)) {
             Path begun = child.dir.resolve(BEGUN);

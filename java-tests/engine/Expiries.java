@@ -1,8 +1,9 @@
 /*
- * What the kernel does for a profile: with engine=perf a timer expires for each sample. A timer that expires and does not
- * lead to a signal is a cost without a profile, and many of them are a machine that does nothing else: once there were
- * hundreds for each signal. The kernel counts them itself: those of its perf events, which run while their own thread does, so that nobody
- * else's are among them.
+ * What the kernel does for a profile: with engine=perf a timer expires for each sample. A timer
+ * that expires and does not lead to a signal is a cost without a profile, and many of them are a
+ * machine that does nothing else: once there were hundreds for each signal. The kernel counts them
+ * itself: those of its perf events, which run while their own thread does, so that nobody else's
+ * are among them.
  *
  * @test
  * @summary hardly more timer interrupts than signals, also for many short threads
@@ -33,7 +34,10 @@ import dev.vouch.test.Vm;
 public class Expiries {
     private static final double MOST = 1.4;
     private static final double CONTROL = 1.5;
-    /** What a timer costs is measured with timers that signal nobody: a few times, with some hundreds of them at worst. */
+    /**
+     * What a timer costs is measured with timers that signal nobody: a few times, with some
+     * hundreds of them at worst.
+     */
     private static final int MEASURED = 2_000;
     private static final int THREADS = Scale.pick(300, 1_000);
     private static final int EACH_MS = 5;
@@ -43,7 +47,10 @@ public class Expiries {
     private static final String FUNCTION = "perf_swevent_hrtimer";
     private static final int SIGPROF = 27;
 
-    /** What the kernel counted for a process: expiries of the timers of perf events, SIGPROFs delivered. */
+    /**
+     * What the kernel counted for a process: expiries of the timers of perf events, SIGPROFs
+     * delivered.
+     */
     private static final class Counted {
         final double expiries;
         final double signals;
@@ -66,10 +73,12 @@ public class Expiries {
 
     public static void main(String[] args) throws IOException {
         String function = address();
-        // A perf event of a whole processor, as of a profiler of the system's, expires in whatever runs there.
+        // A perf event of a whole processor, as of a profiler of the system's, expires in whatever
+        // runs there.
         Counted without = counted(function, launcher -> Vm.without().launcher(launcher).run(Idle.class));
         Skip.unless(without.expiries == 0, "somebody's perf events expire in every program here: " + without.expiries + " in an idle JVM");
-        // A program of which one timer in seven leads to a signal: without it the meter might be blind.
+        // A program of which one timer in seven leads to a signal: without it the meter might be
+        // blind.
         String deaf = Cc.program("deaf").toString();
         Counted control = counted(function, launcher -> Vm.without().launcher(with(launcher, deaf)).run(Idle.class));
         Check.atLeast(CONTROL, control.ratio(SIGNALS), "expiries for each signal of a program that is deaf most of the time");

@@ -1,7 +1,7 @@
 /*
- * What a machine can afford. On a virtual one a timer interrupt costs ten times what it does on iron, and an interval
- * that is a matter of course here takes half of a core there. One that is too short is made longer,
- * and the profile says so, and keeps its weights.
+ * What a machine can afford. On a virtual one a timer interrupt costs ten times what it does on
+ * iron, and an interval that is a matter of course here takes half of a core there. One that is too
+ * short is made longer, and the profile says so, and keeps its weights.
  *
  * @test
  * @summary an interval that the machine cannot afford is made longer, and nothing is lost by it
@@ -26,7 +26,10 @@ import dev.vouch.test.Vm;
 
 public class Governor {
     private static final int THREADS = 32;
-    /** Less than four seconds see what was decided in the beginning: later the governor has measured often enough to decide anew. */
+    /**
+     * Less than four seconds see what was decided in the beginning: later the governor has measured
+     * often enough to decide anew.
+     */
     private static final int SECONDS = Scale.pick(1, 60);
 
     public static void main(String[] args) {
@@ -58,7 +61,8 @@ public class Governor {
         int spare = 3 * report.threads().size();
         OptionalDouble lengthened = run.profile().marks("vouch_lengthened").stream().mapToDouble(mark -> mark.startMs).max();
         if (lengthened.isPresent()) {
-            // What an interrupt costs may grow in the middle of a run: before that signals came more often.
+            // What an interrupt costs may grow in the middle of a run: before that signals came
+            // more often.
             List<Sample> since = new ArrayList<>(run.profile().samples());
             since.removeIf(sample -> sample.timeMs <= lengthened.getAsDouble());
             double sampledMs = since.stream().mapToLong(sample -> sample.weight).sum() * report.intervalUs() / 1e3;

@@ -1,6 +1,7 @@
 /*
- * A program that handles SIGPROF itself, as a library with a profiler of its own does. It gets the signals that were meant for it, all of
- * them; those of Vouch's engine end as soon as that is seen, which is said; and what was sampled before is in the profile.
+ * A program that handles SIGPROF itself, as a library with a profiler of its own does. It gets the
+ * signals that were meant for it, all of them; those of Vouch's engine end as soon as that is seen,
+ * which is said; and what was sampled before is in the profile.
  *
  * @test
  * @summary a program's own handler of SIGPROF, put in place before or after Vouch's
@@ -78,7 +79,8 @@ public class OwnHandler {
             Signal.handle(profiling, signal -> SIGNALS.incrementAndGet());
             System.out.println(after ? "taken" : "ready");
             System.in.read();
-            // The JVM has a thread made for each, which may not have run yet; and who sleeps gets no more.
+            // The JVM has a thread made for each, which may not have run yet; and who sleeps gets
+            // no more.
             int before = -1;
             while (before != SIGNALS.get()) {
                 before = SIGNALS.get();

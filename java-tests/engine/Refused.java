@@ -1,6 +1,7 @@
 /*
- * Where the system refuses an engine. Containers forbid perf_event_open as a rule: engine=auto must then take the next
- * best by itself and say why, and an engine that was asked for by name must not be replaced behind the user's back.
+ * Where the system refuses an engine. Containers forbid perf_event_open as a rule: engine=auto must
+ * then take the next best by itself and say why, and an engine that was asked for by name must not
+ * be replaced behind the user's back.
  *
  * @test
  * @summary a refused engine: auto falls back and says why, an explicit one stops the JVM

@@ -1,7 +1,8 @@
 /*
- * What perf's events cost where one thread follows another all the time: each switch stops one and starts the next. Who did not ask for an interval
- * gets timers in their place, once the first ten seconds of CPU time are over (here the first one: lab=early-budget); no time is lost by it,
- * and threads to come get them, too.
+ * What perf's events cost where one thread follows another all the time: each switch stops one and
+ * starts the next. Who did not ask for an interval gets timers in their place, once the first ten
+ * seconds of CPU time are over (here the first one: lab=early-budget); no time is lost by it, and
+ * threads to come get them, too.
  *
  * @test
  * @summary without interval= threads that switch all the time are sampled by timers, and that is said

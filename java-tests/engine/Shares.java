@@ -1,7 +1,8 @@
 /*
- * Four threads burn 10, 20, 30 and 40 % of the CPU time: the profile must show these shares, as the kernel charged
- * them, whichever engine sends the signals. It is the first thing a profile is for, and the one that a user cannot
- * check. The rate that an engine reaches is its promise too: perf the asked one, timer by the weight of its samples.
+ * Four threads burn 10, 20, 30 and 40 % of the CPU time: the profile must show these shares, as the
+ * kernel charged them, whichever engine sends the signals. It is the first thing a profile is for,
+ * and the one that a user cannot check. The rate that an engine reaches is its promise too: perf
+ * the asked one, timer by the weight of its samples.
  *
  * @test id=perf
  * @summary perf: each thread's weight is its CPU time, nine samples at least in ten of the intervals that it says
@@ -70,7 +71,8 @@ public class Shares {
         long samples = 0;
         for (int percent : PERCENT) {
             Report.ThreadRow row = report.thread(name(percent));
-            // The trigger: the thread did burn what it was to burn, and the kernel says so too. It may have been charged for more.
+            // The trigger: the thread did burn what it was to burn, and the kernel says so too. It
+            // may have been charged for more.
             double burnt = run.number(name(percent)) / 1e6;
             double asked = TOTAL_MS * percent / 100.0;
             Check.atLeast(asked, burnt, "CPU time of " + row.name + ", in ms");

@@ -1,7 +1,8 @@
 /*
- * Ten thousand threads of 5 ms each, which is a server that makes a thread for each request: every one of them gets
- * an event or a timer of its own from the agent, and all of that must be gone when the threads are. Their time must
- * be in the profile, though each of them lives for a few samples only.
+ * Ten thousand threads of 5 ms each, which is a server that makes a thread for each request: every
+ * one of them gets an event or a timer of its own from the agent, and all of that must be gone when
+ * the threads are. Their time must be in the profile, though each of them lives for a few samples
+ * only.
  *
  * @test id=perf
  * @summary perf: nothing leaks over many short threads, and their time is there
@@ -90,11 +91,13 @@ public class ShortThreads {
         }
         Check.equal(THREADS, lives.count(), "short threads in the report");
         Check.atLeast(all, lives.cpuMs(), "CPU time of the short threads by the report and by themselves, in ms");
-        // What else they ran, to begin and to end, is the machine's to say; but all threads together ran what the process did.
+        // What else they ran, to begin and to end, is the machine's to say; but all threads
+        // together ran what the process did.
         double ofAll = run.report().threads().stream().mapToDouble(row -> row.cpuMs).sum();
         Check.atMost(run.report().cpuMs(), ofAll, "CPU time of all threads and of the process, in ms");
         lives.check("short threads");
-        // What no sample was taken of is never shown as time outside of Java. Outside they begin and end, and no more.
+        // What no sample was taken of is never shown as time outside of Java. Outside they begin
+        // and end, and no more.
         long outside = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
             .mapToLong(track -> track.weightOf("[outside Java]")).sum();
         Check.atMost(lives.cpuMs() - all + 0.05 * lives.cpuMs(), outside, "ms of the short threads outside of Java");
@@ -164,7 +167,10 @@ public class ShortThreads {
             return tasks;
         }
 
-        /** Those that stay: the agent's thread has a file of the kernel's open for a moment now and then. */
+        /**
+         * Those that stay: the agent's thread has a file of the kernel's open for a moment now and
+         * then.
+         */
         private static int descriptors() throws InterruptedException {
             int least = count("/proc/self/fd");
             for (int looks = 0; looks < 20; looks++) {

@@ -1,7 +1,7 @@
 /*
- * An engine that samples at the kernel's ticks sees a thread that sleeps and wakes often at some of its places more than at
- * others, and so does a poller, of threads that run for some microseconds at a time. Their profiles say so, and that of a
- * thread that works on does not.
+ * An engine that samples at the kernel's ticks sees a thread that sleeps and wakes often at some of
+ * its places more than at others, and so does a poller, of threads that run for some microseconds
+ * at a time. Their profiles say so, and that of a thread that works on does not.
  *
  * @test
  * @summary where an engine gives wrong shares within threads the profile says so

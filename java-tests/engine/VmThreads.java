@@ -1,6 +1,7 @@
 /*
- * Where a program's CPU time goes to the collector or the compilers, a profile must say so: their threads are there
- * under their names, their samples counted as `outside`. Else a user looks for the missing time in his own code.
+ * Where a program's CPU time goes to the collector or the compilers, a profile must say so: their
+ * threads are there under their names, their samples counted as `outside`. Else a user looks for
+ * the missing time in his own code.
  *
  * @test id=perf
  * @summary perf: GC and JIT threads are sampled, as outside
@@ -54,7 +55,10 @@ public class VmThreads {
         Check.between(outside, report.samples("outside"), report.signals(), "samples counted as outside");
     }
 
-    /** Samples of the threads with such names: there must be some, all of this kind and none with a stack. */
+    /**
+     * Samples of the threads with such names: there must be some, all of this kind and none with a
+     * stack.
+     */
     private static long inThreads(Run run, String name, String kind) {
         double cpu = 0;
         for (Report.ThreadRow row : run.report().threads()) {

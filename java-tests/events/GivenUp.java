@@ -1,6 +1,7 @@
 /*
- * Compiled code is built on what the JVM has seen so far: here, that a class has no subclass with a method of its own. A subclass that comes
- * makes it worthless, at a time that the program knows. Other code is replaced by better, and is not told of.
+ * Compiled code is built on what the JVM has seen so far: here, that a class has no subclass with a
+ * method of its own. A subclass that comes makes it worthless, at a time that the program knows.
+ * Other code is replaced by better, and is not told of.
  *
  * @test
  * @summary which code was given up, which compiler it was of, and when

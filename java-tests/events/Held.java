@@ -1,6 +1,7 @@
 /*
- * A thread that wants a lock when a dump is made, and gets it later: the dump says that it waits and since when, who is attached as well as
- * who was there from the start, and the last profile has the whole wait and nothing of what the dump said.
+ * A thread that wants a lock when a dump is made, and gets it later: the dump says that it waits
+ * and since when, who is attached as well as who was there from the start, and the last profile has
+ * the whole wait and nothing of what the dump said.
  *
  * @test
  * @summary waits that are not over at a dump

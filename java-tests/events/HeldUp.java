@@ -1,5 +1,6 @@
 /*
- * A collection holds up whoever runs, and nobody who sleeps meanwhile. One thread runs all the time, another one sleeps while there are any.
+ * A collection holds up whoever runs, and nobody who sleeps meanwhile. One thread runs all the
+ * time, another one sleeps while there are any.
  *
  * @test
  * @summary a pause stands in the tracks of the threads that it held up, and in no others

@@ -1,6 +1,7 @@
 /*
- * Who held a lock that a thread waited for: one that nobody had wanted before, one that many have, one that a thread got which has ended since,
- * one that a virtual thread has; in each way that a JVM can keep a lock. Who it was is what the program says of itself.
+ * Who held a lock that a thread waited for: one that nobody had wanted before, one that many have,
+ * one that a thread got which has ended since, one that a virtual thread has; in each way that a
+ * JVM can keep a lock. Who it was is what the program says of itself.
  *
  * @test
  * @summary whom a thread waited for
@@ -69,7 +70,8 @@ public class Holders {
                 holder.join();
             }
             if (Integer.parseInt(System.getProperty("java.specification.version").replace("1.", "")) >= 24) {
-                // Of one that nobody had wanted before it would be in the thread's own list alone, which is with its stack.
+                // Of one that nobody had wanted before it would be in the thread's own list alone,
+                // which is with its stack.
                 Object lock = MANY;
                 Letting let = new Letting();
                 Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);

@@ -1,6 +1,6 @@
 /*
- * A program that does a known number of everything that the JVM tells of, at known times: what the profile says of it is held to what
- * the program says of itself, by one clock.
+ * A program that does a known number of everything that the JVM tells of, at known times: what the
+ * profile says of it is held to what the program says of itself, by one clock.
  *
  * @test id=on
  * @summary every kind of event: how many, when, how long, whose, and where
@@ -166,7 +166,10 @@ public class Known {
         }
     }
 
-    /** Each stands for so much that all of them are what there was, as far as chance allows: by the weights themselves. */
+    /**
+     * Each stands for so much that all of them are what there was, as far as chance allows: by the
+     * weights themselves.
+     */
     private static void allocations(Profile profile) {
         double stands = 0;
         double squares = 0;
@@ -262,7 +265,10 @@ public class Known {
             return i * 31 + 7;
         }
 
-        /** A thread holds the lock until another one has wanted it for long, of which the JVM may be late to tell. */
+        /**
+         * A thread holds the lock until another one has wanted it for long, of which the JVM may be
+         * late to tell.
+         */
         private static void contend(String name) throws InterruptedException {
             Thread wanter;
             synchronized (LOCK) {

@@ -1,6 +1,7 @@
 /*
- * A program that parks a known number of times, for a known while and for things of known classes: what the profile says of it is held to what
- * the program says of itself. Two threads that have each other's lock of java.util.concurrent are told at the end as those are whose locks are
+ * A program that parks a known number of times, for a known while and for things of known classes:
+ * what the profile says of it is held to what the program says of itself. Two threads that have
+ * each other's lock of java.util.concurrent are told at the end as those are whose locks are
  * monitors. An agent that came too late for it says so.
  *
  * @test
@@ -183,7 +184,9 @@ public class Parked {
         /** Of the thread that is to park. */
         private static volatile String tid;
 
-        /** Starts one that parks, and waits until it has: the JVM calls it waiting a moment before. */
+        /**
+         * Starts one that parks, and waits until it has: the JVM calls it waiting a moment before.
+         */
         private static void start(Thread thread) throws InterruptedException {
             tid = null;
             thread.start();
@@ -193,7 +196,10 @@ public class Parked {
             Asleep.await(tid);
         }
 
-        /** All of them wait at once, each for a lock of its own, and have it one after another: who prints has a lock as well, in later JDKs. */
+        /**
+         * All of them wait at once, each for a lock of its own, and have it one after another: who
+         * prints has a lock as well, in later JDKs.
+         */
         private static void contend() throws InterruptedException {
             ReentrantLock[] locks = new ReentrantLock[LOCKS];
             Thread[] wanters = new Thread[LOCKS];
@@ -239,7 +245,8 @@ public class Parked {
                     LockSupport.parkNanos(BELL, SLEEP_MS * 1_000_000L);
                 }
                 took = System.nanoTime() - begin;
-                // A machine that is in use elsewhere, or stands, may let the time come before the thread parks: nobody knows, if it came late.
+                // A machine that is in use elsewhere, or stands, may let the time come before the
+                // thread parks: nobody knows, if it came late.
             } while (until && (took < SLEEP_MS * 500_000L || took > SLEEP_MS * 1_200_000L) && ++tries < TRIES);
             Stretch.said(what, begin);
             if (tries == TRIES) {

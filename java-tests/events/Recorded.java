@@ -1,7 +1,8 @@
 /*
- * A program with events of its own, recorded by the JVM's Flight Recorder beside Vouch: they are put into the profile when it is written,
- * or later by `vouch merge`, at the times, in the threads and with the values that the program knows. And no recording, however bad,
- * makes `vouch merge` do anything but answer.
+ * A program with events of its own, recorded by the JVM's Flight Recorder beside Vouch: they are
+ * put into the profile when it is written, or later by `vouch merge`, at the times, in the threads
+ * and with the values that the program knows. And no recording, however bad, makes `vouch merge` do
+ * anything but answer.
  *
  * @test id=clocks
  * @summary Flight Recorder's events in a profile, on one clock
@@ -94,7 +95,10 @@ public class Recorded {
         cut(run.dir);
     }
 
-    /** What this JDK's own recording says of its kinds is what the catalogue says, if that was made of this build. */
+    /**
+     * What this JDK's own recording says of its kinds is what the catalogue says, if that was made
+     * of this build.
+     */
     private static void catalogue(Path dir) throws Exception {
         String said = Tool.vouch(dir, Arrays.asList("events", "--of", "app.jfr")).text;
         Check.contains(said, "shop.Order", "the kinds of a recording");
@@ -117,7 +121,10 @@ public class Recorded {
         Check.that(said.contains("not all of it is counted") || said.startsWith("vouch: cut.jfr cannot be read: "), "what is said of one that is cut: " + said);
     }
 
-    /** Where nothing is collected, and nobody looks, there are the waits of Vouch's own thread, of which no more is seen. */
+    /**
+     * Where nothing is collected, and nobody looks, there are the waits of Vouch's own thread, of
+     * which no more is seen.
+     */
     private static void withoutCollections(Run run) {
         Profile profile = run.profile();
         orders(profile);
@@ -156,7 +163,8 @@ public class Recorded {
             Check.equal("byte[]", order.text("kind"), "a class, in words");
             Check.that(order.has("Recorded$Program.order"), "where it was: " + order.stack.functions());
             Check.equal(WHOSE, order.stack.root().function, "whose stack it is");
-            // The event begins before and ends after what the program measured: within what the report states, each of them.
+            // The event begins before and ends after what the program measured: within what the
+            // report states, each of them.
             early.add(order.number("began") / 1e6 - order.startMs);
             late.add(order.endMs - order.number("ended") / 1e6);
         }
@@ -165,7 +173,8 @@ public class Recorded {
         for (List<Double> times : Arrays.asList(early, late)) {
             Collections.sort(times);
             Check.atLeast(-uncertainty, times.get(0), "the least that an event reaches around what it is of, in ms");
-            // A thread may lose its processor between two readings of the clock; half of all do not.
+            // A thread may lose its processor between two readings of the clock; half of all do
+            // not.
             Check.atMost(uncertainty + 0.05, times.get(times.size() / 2), "how much most reach around, in ms");
         }
         JsonObject schema = null;
@@ -184,8 +193,9 @@ public class Recorded {
         Check.atLeast(COLLECTIONS, recorded.size(), "pauses that JFR saw");
         Check.atLeast(COLLECTIONS, clock(profile).get("pauses").getAsLong(), "pauses that relate the clocks");
         double uncertainty = clock(profile).get("uncertainty_ns").getAsDouble() / 1e6 + 2 * ROUNDED_MS;
-        // Of so many pauses some are undisturbed. The agent's waits are few, and any of them may lose its processor between two readings:
-        // how much they leave is for scripts/clock-page to measure.
+        // Of so many pauses some are undisturbed. The agent's waits are few, and any of them may
+        // lose its processor between two readings: how much they leave is for scripts/clock-page to
+        // measure.
         Check.atMost(1, uncertainty, "uncertainty of times, in ms");
         for (Mark pause : recorded) {
             Check.that(seen.stream().anyMatch(other -> other.startMs <= pause.startMs + uncertainty

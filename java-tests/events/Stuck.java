@@ -1,6 +1,7 @@
 /*
- * A program that hangs: two threads each have a lock that the other one wants. Who waits for what, since when, and who has it, stands in the
- * profile and the report at the end. A thread that waits to be notified is told of where that was asked for.
+ * A program that hangs: two threads each have a lock that the other one wants. Who waits for what,
+ * since when, and who has it, stands in the profile and the report at the end. A thread that waits
+ * to be notified is told of where that was asked for.
  *
  * @test
  * @summary waits that are not over
@@ -42,7 +43,8 @@ public class Stuck {
             }
         }
         Check.atLeast(1, ends, "when the program was about to end");
-        // What each has waited by then, however long the machine took to let main begin its sleep, or the thread want its lock.
+        // What each has waited by then, however long the machine took to let main begin its sleep,
+        // or the thread want its lock.
         double[] least = new double[2];
         List<Mark> marks = profile.marks("monitor_still_enters");
         Check.equal(2, marks.size(), "threads that still wait for a lock");

@@ -1,5 +1,6 @@
 /*
- * A program that makes a known number of exceptions, in compiled code and below deep stacks: all are counted, and what recording them costs has a limit.
+ * A program that makes a known number of exceptions, in compiled code and below deep stacks: all
+ * are counted, and what recording them costs has a limit.
  *
  * @test
  * @summary many exceptions: how many, how many are shown, and what they cost the program

@@ -44,7 +44,8 @@ public class Totals {
         double initializing = classes.get("initializing_ms").getAsDouble();
         Check.atLeast(2 * PAIRS * (LOADING_MS - TICK_MS), loading, "time that classes were loaded");
         Check.atLeast(2 * PAIRS * (INITIALIZING_MS - TICK_MS), initializing, "time that they were initialised");
-        // One thread alone has much to do with classes, so what is counted twice is more than all there was.
+        // One thread alone has much to do with classes, so what is counted twice is more than all
+        // there was.
         Check.between(0, loading + initializing + classes.get("linking_ms").getAsDouble(), run.report().wallMs(), "all of that, in ms");
         Check.atLeast(2 * PAIRS, classes.get("loaded").getAsLong(), "classes that were loaded");
         Check.atLeast(2 * PAIRS, classes.get("initialized").getAsLong(), "classes that were initialised");

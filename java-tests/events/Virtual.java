@@ -1,6 +1,6 @@
 /*
- * Virtual threads that wait for a lock or to be notified begin it on one carrier and may end it on another: nothing may be told of them that
- * is another thread's, or of a length that is nobody's.
+ * Virtual threads that wait for a lock or to be notified begin it on one carrier and may end it on
+ * another: nothing may be told of them that is another thread's, or of a length that is nobody's.
  *
  * @test
  * @summary the waits of virtual threads are left out, and those of platform threads beside them are as long as they were

@@ -1,6 +1,7 @@
 /*
- * The folder of the outputs is there at the start, and gone at the end: a build that cleans its target folder does
- * that. The program's exit code stays, the loss is told, and a file elsewhere is written all the same.
+ * The folder of the outputs is there at the start, and gone at the end: a build that cleans its
+ * target folder does that. The program's exit code stays, the loss is told, and a file elsewhere is
+ * written all the same.
  *
  * @test
  * @key newest

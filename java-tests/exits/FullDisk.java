@@ -1,7 +1,7 @@
 /*
- * The disk is full when the profile is to be written. The program must end as if nothing had happened, with its own
- * exit code and output; the user hears which file is lost and why; no half file is left for him to trust; and a file
- * that still fits is written.
+ * The disk is full when the profile is to be written. The program must end as if nothing had
+ * happened, with its own exit code and output; the user hears which file is lost and why; no half
+ * file is left for him to trust; and a file that still fits is written.
  *
  * The disk is a small tmpfs in a mount namespace of the child's own, which vanishes with it.
  *
@@ -58,7 +58,8 @@ public class FullDisk {
             Check.contains(said, "lost: " + disk + "/" + file + " could not be written: No space left on device", "message");
         }
         Check.that(!said.contains("wrote"), "nothing was written, but the message says so: " + said);
-        // What was recorded until there was no more room is there, and readable where there is room.
+        // What was recorded until there was no more room is there, and readable where there is
+        // room.
         Check.equal("[filler, p.vouch]", left(run), "files on the full disk");
         Check.contains(said, "what was recorded is in " + disk + "/p.vouch", "message");
         Tool.vouch(run.dir, "recover", "left/p.vouch", "--out", "p.json", "--report", "r.json").ok();
@@ -75,7 +76,10 @@ public class FullDisk {
         Check.atLeast(50, Report.read(run.dir.resolve("left/r.json")).signals(), "signals in the report that fitted");
     }
 
-    /** There is room again while the program runs, which is killed then: all that it did meanwhile is in its recording. */
+    /**
+     * There is room again while the program runs, which is killed then: all that it did meanwhile
+     * is in its recording.
+     */
     private static void freed(String[] namespace) throws Exception {
         Path disk = Files.createDirectory(Paths.get("freed").toAbsolutePath());
         Run run = on(namespace, disk, "out=" + disk + "/p.json").run(Freed.class, disk.toString());
@@ -88,7 +92,9 @@ public class FullDisk {
         Profile.read(run.dir.resolve("p.json")).track("main").checkRan("FullDisk$Freed.whileFull", Freed.MILLIS);
     }
 
-    /** On a disk of its own. What is there is gone with the namespace, so the shell copies it out. */
+    /**
+     * On a disk of its own. What is there is gone with the namespace, so the shell copies it out.
+     */
     private static Vm on(String[] namespace, Path disk, String options) {
         String script = "disk=$1; shift; mount -t tmpfs -o size=1m vouch-test $disk || exit 99\n"
             + "\"$@\"; code=$?; cp -a $disk left; exit $code";

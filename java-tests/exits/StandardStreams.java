@@ -1,7 +1,8 @@
 /*
- * Nobody has to read what Vouch has to say. A full pipe on stderr holds up neither the program, nor its end, nor a command that is sent to the
- * JVM. And a process that was started without standard streams gets none by chance: a file of the program's or of Vouch's that is
- * opened in their place has what was written to it and nothing else.
+ * Nobody has to read what Vouch has to say. A full pipe on stderr holds up neither the program, nor
+ * its end, nor a command that is sent to the JVM. And a process that was started without standard
+ * streams gets none by chance: a file of the program's or of Vouch's that is opened in their place
+ * has what was written to it and nothing else.
  *
  * @test
  * @summary a stderr that is full or closed harms neither the program nor a file

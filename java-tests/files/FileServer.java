@@ -29,10 +29,12 @@ import dev.vouch.Unit;
 import dev.vouch.Vouch;
 
 /**
- * What scripts/file-server runs: a server of files on the loopback interface, and three users who store, fetch and search theirs.
+ * What scripts/file-server runs: a server of files on the loopback interface, and three users who
+ * store, fetch and search theirs.
  *
- * It says for whom it works, and what it has done: a context around each request, a group of tasks for each action, a marker for each file
- * that was stored. Larry stores more than he searches, moe searches, curly has the largest files. Java 8, no library but Vouch's, no input.
+ * It says for whom it works, and what it has done: a context around each request, a group of tasks
+ * for each action, a marker for each file that was stored. Larry stores more than he searches, moe
+ * searches, curly has the largest files. Java 8, no library but Vouch's, no input.
  */
 public class FileServer {
     private static final long END = System.nanoTime() + Long.getLong("demo.seconds", 5) * 1_000_000_000L;

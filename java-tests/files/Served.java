@@ -1,6 +1,7 @@
 /*
- * The file server of scripts/file-server: which user, doing what, to which file? Each action is done by a method of its own, so that a
- * sample under another one's name is seen; and what is drawn, or handed to another tool to draw, has the same times as the table.
+ * The file server of scripts/file-server: which user, doing what, to which file? Each action is
+ * done by a method of its own, so that a sample under another one's name is seen; and what is
+ * drawn, or handed to another tool to draw, has the same times as the table.
  *
  * @test
  * @summary the file server's profile tells its users, actions and files apart, in tables and in stacks

@@ -1,7 +1,8 @@
 /*
- * The program has groups and markers from its first moment, and the agent is attached later, stopped, and started again: each recording
- * has its own tasks and markers, all of them and no others, also those of a second copy of the library (each web application brings its
- * own). Between recordings nothing is told.
+ * The program has groups and markers from its first moment, and the agent is attached later,
+ * stopped, and started again: each recording has its own tasks and markers, all of them and no
+ * others, also those of a second copy of the library (each web application brings its own). Between
+ * recordings nothing is told.
  *
  * @test
  * @summary tasks and markers of a program that the agent is attached to, stopped in, and started in again

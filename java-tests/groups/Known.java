@@ -1,6 +1,7 @@
 /*
- * Groups of tasks of known lengths, busy and asleep, on several threads: the sums and the counts of long tasks are those that the program
- * has measured around and inside of each task, by the JVM's own thread clock. And groups used as they should not be: a stated result each.
+ * Groups of tasks of known lengths, busy and asleep, on several threads: the sums and the counts of
+ * long tasks are those that the program has measured around and inside of each task, by the JVM's
+ * own thread clock. And groups used as they should not be: a stated result each.
  *
  * @test
  * @key newest
@@ -140,7 +141,8 @@ public class Known {
         double around = own.get("wall_around").getAsDouble();
         double wall = group.get("wall_ms").getAsDouble();
         Check.that(wall >= inside - 0.01 && wall <= around + 0.01, "time of " + wall + " ms, measured " + inside + " to " + around);
-        // What interrupts and the machine below take of a thread that is never taken off nobody sees: it may be counted as its own.
+        // What interrupts and the machine below take of a thread that is never taken off nobody
+        // sees: it may be counted as its own.
         double cpu = group.get("cpu_ms").getAsDouble();
         double cpuInside = own.get("cpu_inside").getAsDouble();
         double cpuAround = own.get("cpu_around").getAsDouble();

@@ -1,6 +1,6 @@
 /*
- * The program of docs/groups.md, as a reader would take it from there: it is compiled and run, and says what the page says of it; and so
- * does `vouch groups` of what was recorded.
+ * The program of docs/groups.md, as a reader would take it from there: it is compiled and run, and
+ * says what the page says of it; and so does `vouch groups` of what was recorded.
  *
  * @test
  * @summary the program of docs/groups.md works, and tells its slow orders

@@ -1,6 +1,7 @@
 /*
- * An application brings its own copy of the library, uses all of it on a thread that is not its own, and is undeployed: its class loader
- * must be free to go, and what its tasks took stays in the report.
+ * An application brings its own copy of the library, uses all of it on a thread that is not its
+ * own, and is undeployed: its class loader must be free to go, and what its tasks took stays in the
+ * report.
  *
  * @test
  * @summary a copy of the library that has done tasks, told markers and named contexts can be unloaded

@@ -1,9 +1,10 @@
 /*
- * The walker of a JVM may fault: it takes words of an interrupted stack for frames. A profile is not worth a crash, so
- * such a walk ends, and the program goes on as if nothing had been. Here a walker that is broken on purpose faults in one
- * walk of a hundred, or in all, in four ways by turns; and the program lives by faults itself: null checks, stack
- * overflows, a page of its own, a thread that has them blocked; and by signals whose handler jumps away over
- * whatever the thread was at.
+ * The walker of a JVM may fault: it takes words of an interrupted stack for frames. A profile is
+ * not worth a crash, so such a walk ends, and the program goes on as if nothing had been. Here a
+ * walker that is broken on purpose faults in one walk of a hundred, or in all, in four ways by
+ * turns; and the program lives by faults itself: null checks, stack overflows, a page of its own, a
+ * thread that has them blocked; and by signals whose handler jumps away over whatever the thread
+ * was at.
  *
  * @test
  * @summary a walk that faults ends, is counted, and the program's output is the same
@@ -32,7 +33,10 @@ public class CrashedWalks {
     private static final int EVERY = 100;
     /** After so many in one recording Vouch walks no more. */
     private static final int MOST = 1000;
-    /** Of two threads, once there were so many: some samples more, with an engine that signals once a kernel tick, too. */
+    /**
+     * Of two threads, once there were so many: some samples more, with an engine that signals once
+     * a kernel tick, too.
+     */
     private static final String MORE_MS = "100";
     private static final String STOPPED = "[vouch] walking is stopped: ";
     /** Questions of two walks each, which fault. */
@@ -70,7 +74,8 @@ public class CrashedWalks {
         long walks = walks(run.report());
         long crashed = run.report().unwalkedCodes().getOrDefault("crashed", 0L);
         Check.atLeast(EVERY, walks, "walks, or none of them had to crash");
-        // Those of samples for which no lane had room, or which had no frame to show, were walked, too.
+        // Those of samples for which no lane had room, or which had no frame to show, were walked,
+        // too.
         long unseen = run.report().samples("dropped") + run.report().samples("outside");
         Check.between(Math.floor((double) walks / EVERY), crashed, Math.ceil((double) (walks + unseen) / EVERY), "crashed walks");
         told(run, crashed + " walks faulted and were ended: ");
@@ -89,7 +94,10 @@ public class CrashedWalks {
         Check.equal(1, said, "lines that say at once that walking is stopped, of " + run.err);
     }
 
-    /** The JVM would warn of a handler that is not its own: then there is no guard, and the report says so. */
+    /**
+     * The JVM would warn of a handler that is not its own: then there is no guard, and the report
+     * says so.
+     */
     private static void watched(Run run) {
         run.ok();
         told(run, "walks are not guarded, and one that faults ends the JVM: under -Xcheck:jni ");

@@ -19,12 +19,18 @@ class Native {
     /** Burns CPU time with SIGSEGV and SIGBUS blocked. */
     static native void burnBlocked(int ms);
 
-    /** Lets signals come whose handler jumps back over whatever the thread is at; gives how many came. */
+    /**
+     * Lets signals come whose handler jumps back over whatever the thread is at; gives how many
+     * came.
+     */
     static native int jumpAway(int times);
 
     /** Writes where no memory is. */
     static native void crash();
 
-    /** How many SafeFetch functions of the JVM's were found, and give what is asked for where no memory is. */
+    /**
+     * How many SafeFetch functions of the JVM's were found, and give what is asked for where no
+     * memory is.
+     */
     static native int safeFetches();
 }

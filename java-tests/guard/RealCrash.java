@@ -1,6 +1,7 @@
 /*
- * A crash of the program's own is reported by the JVM as it would be without us: the same signal, the same frame, the
- * same end. People send these reports to the makers of the library that crashed, or of their JVM.
+ * A crash of the program's own is reported by the JVM as it would be without us: the same signal,
+ * the same frame, the same end. People send these reports to the makers of the library that
+ * crashed, or of their JVM.
  *
  * @test
  * @summary the JVM reports a real crash as without the agent
@@ -30,13 +31,16 @@ public class RealCrash {
         for (String how : new String[] {"native", "sent"}) {
             List<String> without = told(Vm.without(), how);
             Check.contains(without.toString(), "SIGSEGV", "what is told without the agent");
-            // A signal that is sent strikes what the main thread just does: not the handler, if that has no cause to run.
+            // A signal that is sent strikes what the main thread just does: not the handler, if
+            // that has no cause to run.
             String interval = how.equals("sent") ? "10s" : "1ms";
             Check.equal(without, told(Vm.with("interval=" + interval), how), "what is told of a crash: " + how);
         }
     }
 
-    /** Exit code, and what stands first in the JVM's report, without what differs from run to run. */
+    /**
+     * Exit code, and what stands first in the JVM's report, without what differs from run to run.
+     */
     private static List<String> told(Vm vm, String how) throws IOException {
         List<String> told = new ArrayList<>();
         Run run;

@@ -1,7 +1,7 @@
 /*
- * A file that cannot be written is found out before the program starts, not after an hour of work: a missing folder,
- * one that nobody may write to, a folder in the file's place, one file named for two things. What was there before
- * is not harmed by the attempt.
+ * A file that cannot be written is found out before the program starts, not after an hour of work:
+ * a missing folder, one that nobody may write to, a folder in the file's place, one file named for
+ * two things. What was there before is not harmed by the attempt.
  *
  * @test
  * @key newest

@@ -1,7 +1,7 @@
 /*
- * Beside what people already have in their JVMs: an instrumenting -javaagent, the debugger's agent, Flight Recorder (with its own sampler
- * of CPU time, where it has one).
- * Each must go on doing its own work, and the profile must be as good as alone.
+ * Beside what people already have in their JVMs: an instrumenting -javaagent, the debugger's agent,
+ * Flight Recorder (with its own sampler of CPU time, where it has one). Each must go on doing its
+ * own work, and the profile must be as good as alone.
  *
  * @test
  * @summary a Java agent, JDWP and JFR work beside Vouch, all at once
@@ -33,10 +33,12 @@ public class BesideOthers {
         List<String> others = others(flightRecorder, otherSampler ? ",jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms" : "");
         Run run = Vm.with("interval=1ms").flags(others.toArray(new String[0])).run(Program.class);
         together(run, flightRecorder);
-        // JFR's own sampler of CPU time wants SIGPROF, finds it taken, and gives way: its timers were not counted here.
+        // JFR's own sampler of CPU time wants SIGPROF, finds it taken, and gives way: its timers
+        // were not counted here.
         Check.that(!otherSampler || run.out.stream().anyMatch(line -> line.contains("Conflicting SIGPROF handler found")),
             "JFR did not ask for SIGPROF: " + run.out);
-        // Who comes later finds what the first has left: some of the JVM's capabilities only one agent can have.
+        // Who comes later finds what the first has left: some of the JVM's capabilities only one
+        // agent can have.
         others = others(flightRecorder, "");
         others.addAll(Arrays.asList("-cp", Vm.classPath(), Program.class.getName()));
         together(Vm.with("interval=1ms").runCommand(others.toArray(new String[0])), flightRecorder);

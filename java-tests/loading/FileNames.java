@@ -1,7 +1,7 @@
 /*
- * Where the profile goes: without any option into the working folder under the process's number, else where the
- * patterns say. A user who starts ten JVMs by one script must get ten profiles, by whichever way the agent is given:
- * -agentpath, -agentlib, or the environment.
+ * Where the profile goes: without any option into the working folder under the process's number,
+ * else where the patterns say. A user who starts ten JVMs by one script must get ten profiles, by
+ * whichever way the agent is given: -agentpath, -agentlib, or the environment.
  *
  * @test
  * @summary default names, patterns in names, and the ways to give the agent at start

@@ -1,6 +1,7 @@
 /*
- * A JVM need not be made by `java`: servers, editors and databases have one inside, and their first thread calls whatever they like, which is where
- * its stacks begin. What the JDK's own launcher calls before and after `main` is known, and begins there as well.
+ * A JVM need not be made by `java`: servers, editors and databases have one inside, and their first
+ * thread calls whatever they like, which is where its stacks begin. What the JDK's own launcher
+ * calls before and after `main` is known, and begins there as well.
  *
  * @test
  * @summary the first thread of a JVM that a program of somebody's has made may begin anywhere
@@ -32,7 +33,8 @@ public class Hosted {
         Run probe = Vm.without().launcher(host).run(Program.class, "0", "0");
         Skip.unless(probe.exit == 0, "a program of this system's cannot load this JVM: " + probe.err);
         for (String walker : new String[] {"auto", "asgct"}) {
-            // Once for long; and again and again, so that nothing is on its stack while the JVM is asked about it.
+            // Once for long; and again and again, so that nothing is on its stack while the JVM is
+            // asked about it.
             called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, "1", Integer.toString(MS)).ok());
             called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, Integer.toString(MS), "1").ok());
         }

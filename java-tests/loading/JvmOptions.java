@@ -1,6 +1,6 @@
 /*
- * Two runs may differ in nothing but the JVM's options, and these come from many places. Whoever reads the report must find all of them,
- * wherever they were given, each once.
+ * Two runs may differ in nothing but the JVM's options, and these come from many places. Whoever
+ * reads the report must find all of them, wherever they were given, each once.
  *
  * @test
  * @summary the report has the JVM's options from the command line, from files and from the environment

@@ -1,7 +1,8 @@
 /*
- * A mistyped option stops the JVM before the program starts, and says everything that is wrong at once, with the
- * right key beside each. A user who types `intervall=10ms` must never get a profile at another rate than he believes,
- * and must not have to start a long run three times to hear of three mistakes.
+ * A mistyped option stops the JVM before the program starts, and says everything that is wrong at
+ * once, with the right key beside each. A user who types `intervall=10ms` must never get a profile
+ * at another rate than he believes, and must not have to start a long run three times to hear of
+ * three mistakes.
  *
  * @test
  * @key newest
@@ -45,7 +46,10 @@ public class OptionMistakes {
         refused("stop", "for a JVM that runs");
     }
 
-    /** Ten words, nine of them wrong: nine sentences in the order of the text, and the tenth is not mentioned. */
+    /**
+     * Ten words, nine of them wrong: nine sentences in the order of the text, and the tenth is not
+     * mentioned.
+     */
     private static void allAtOnce() {
         String wrong = "intervall=1ms,quit,engine=prof,depth=0,otu=x.json,thread=main,interval=1ms,duraton=1s,"
             + "strat=1s,reprot=r.json";
@@ -64,13 +68,19 @@ public class OptionMistakes {
         Check.contains(said.get(mends.length), "help", "last line");
     }
 
-    /** A key that does not exist, a value that is none, and two places that cannot be written: still one message. */
+    /**
+     * A key that does not exist, a value that is none, and two places that cannot be written: still
+     * one message.
+     */
     private static void valuesAndPlacesTogether() {
         refused("intervall=1ms,depth=x,out=/nowhere/at/all/p.json,report=/proc/r.json", "interval?", "whole number",
             "/nowhere/at/all does not exist", "/proc/r.json: cannot be written");
     }
 
-    /** A service has to start, whatever is wrong with its profile: all mistakes are printed, and nothing else is done. */
+    /**
+     * A service has to start, whatever is wrong with its profile: all mistakes are printed, and
+     * nothing else is done.
+     */
     private static void runsAllTheSame() {
         for (String wrong : new String[] {"out=%{VOUCH_TEST_NOT_SET}.json", "out=/nowhere/at/all/p.json", "depth=x", "stop"}) {
             Run run = Vm.with(wrong + ",on-error=run").noFiles().run(Program.class).ok();

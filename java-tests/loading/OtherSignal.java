@@ -1,6 +1,7 @@
 /*
- * SIGPROF has a handler already, as another profiler leaves it when it ends. Vouch says what can be done, and samples by another
- * signal. A signal that something needs, or that has a handler, is refused.
+ * SIGPROF has a handler already, as another profiler leaves it when it ends. Vouch says what can be
+ * done, and samples by another signal. A signal that something needs, or that has a handler, is
+ * refused.
  *
  * @test
  * @summary another signal than SIGPROF, with each engine, from the start and late

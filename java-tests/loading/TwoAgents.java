@@ -1,6 +1,7 @@
 /*
- * Two profilers that fight over SIGPROF would both be wrong without a word. The second one is refused before the
- * program starts, whether it is this library again, a copy of it under another name, or somebody else's.
+ * Two profilers that fight over SIGPROF would both be wrong without a word. The second one is
+ * refused before the program starts, whether it is this library again, a copy of it under another
+ * name, or somebody else's.
  *
  * @test
  * @summary a second profiler in one JVM is refused with a clear message and exit code 1
@@ -43,7 +44,10 @@ public class TwoAgents {
         Check.equal(1, said.stream().filter(line -> line.contains(sentence)).count(), "lines with <" + sentence + "> of " + said);
     }
 
-    /** Into a JVM that is being profiled: the copy is refused, and the first recording is none the worse. */
+    /**
+     * Into a JVM that is being profiled: the copy is refused, and the first recording is none the
+     * worse.
+     */
     private static void lateCopy(Path copy) {
         try (Running running = Vm.with("interval=1ms").start(Waits.class)) {
             running.awaitOut("ready");

@@ -1,8 +1,10 @@
 /*
- * A JVM without AsyncGetCallTrace, as one that is not HotSpot would be. It gets one clear sentence, and its program
- * runs on unprofiled, with its own output and exit code; no file is left that could be taken for a profile.
+ * A JVM without AsyncGetCallTrace, as one that is not HotSpot would be. It gets one clear sentence,
+ * and its program runs on unprofiled, with its own output and exit code; no file is left that could
+ * be taken for a profile.
  *
- * The JVM is the one under test, but for one letter: a copy of libjvm.so in which the function has another name.
+ * The JVM is the one under test, but for one letter: a copy of libjvm.so in which the function has
+ * another name.
  *
  * @test
  * @summary a JVM that cannot be profiled runs its program all the same
@@ -60,9 +62,9 @@ public class UnknownJvm {
     }
 
     /**
-     * A home of links, but for what the launcher finds its way by, and the changed library. Folders are made, and their files
-     * are linked, never the folders: jtreg keeps or clears a test's folder through such a link, and moves or deletes the JDK's
-     * own files.
+     * A home of links, but for what the launcher finds its way by, and the changed library. Folders
+     * are made, and their files are linked, never the folders: jtreg keeps or clears a test's
+     * folder through such a link, and moves or deletes the JDK's own files.
      */
     private static Path patched() throws IOException {
         Path jdk = Vm.jdk().toRealPath();

@@ -1,6 +1,6 @@
 /*
- * The program of docs/markers.md, as a reader would take it from there: it is compiled and run, and its profile says what the page says
- * of it.
+ * The program of docs/markers.md, as a reader would take it from there: it is compiled and run, and
+ * its profile says what the page says of it.
  *
  * @test
  * @summary the program of docs/markers.md works, and tells what it did

@@ -1,7 +1,8 @@
 /*
- * A program tells of itself by markers, and each stands in the profile as the program told it: on its thread, at its times, with its
- * fields in their units, and with the stack if that was asked for. What the program gets wrong costs it nothing, and is not shown; of
- * what comes too often a part is shown and all is counted.
+ * A program tells of itself by markers, and each stands in the profile as the program told it: on
+ * its thread, at its times, with its fields in their units, and with the stack if that was asked
+ * for. What the program gets wrong costs it nothing, and is not shown; of what comes too often a
+ * part is shown and all is counted.
  *
  * @test
  * @summary markers of the program's own say what the program said, and mistakes in them cost it nothing

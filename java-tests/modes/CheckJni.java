@@ -1,6 +1,7 @@
 /*
- * Under -Xcheck:jni the JVM watches every use of JNI, the agent's own included. People run their tests so, and a
- * warning that comes from the profiler would send them looking for a fault in their own code.
+ * Under -Xcheck:jni the JVM watches every use of JNI, the agent's own included. People run their
+ * tests so, and a warning that comes from the profiler would send them looking for a fault in their
+ * own code.
  *
  * @test
  * @summary -Xcheck:jni has nothing to say that it has not to say without the agent
@@ -47,7 +48,10 @@ public class CheckJni {
         Check.empty(now, what);
     }
 
-    /** On stdout, or on stderr with newer JVMs; each with the frames below it, where the JVM shows them. */
+    /**
+     * On stdout, or on stderr with newer JVMs; each with the frames below it, where the JVM shows
+     * them.
+     */
     private static List<String> complaints(Run run) {
         List<String> found = new ArrayList<>(run.out);
         found.addAll(run.otherErr());

@@ -1,6 +1,7 @@
 /*
- * Every collector that the JDK has, and the memory settings that change what an object or a class pointer looks like.
- * A profiler that reads the JVM's memory can crash it in any of them; this one must change nothing but the speed.
+ * Every collector that the JDK has, and the memory settings that change what an object or a class
+ * pointer looks like. A profiler that reads the JVM's memory can crash it in any of them; this one
+ * must change nothing but the speed.
  *
  * @test
  * @summary all collectors, heaps and pointer sizes: the program is unchanged, and its threads are sampled

@@ -1,6 +1,7 @@
 /*
- * A program for the tests in this folder: recursion, collections, streams, strings, reflection, exceptions, a few
- * threads, and enough garbage that every collector has work. Its output depends on nothing but its arguments.
+ * A program for the tests in this folder: recursion, collections, streams, strings, reflection,
+ * exceptions, a few threads, and enough garbage that every collector has work. Its output depends
+ * on nothing but its arguments.
  */
 
 import java.lang.management.GarbageCollectorMXBean;
@@ -60,8 +61,8 @@ public class Mix {
     private static Run without;
 
     /**
-     * Runs the program under the agent and checks that it is unchanged and profiled. Null if this JVM does not know
-     * the flags, or cannot do here what they ask.
+     * Runs the program under the agent and checks that it is unchanged and profiled. Null if this
+     * JVM does not know the flags, or cannot do here what they ask.
      */
     static Run profiled(Vm vm, Class<?> main) {
         if (without == null) {
@@ -76,7 +77,10 @@ public class Mix {
         return run;
     }
 
-    /** What holds for every run of this program. How many stacks the JVM's walker finds is another test's question. */
+    /**
+     * What holds for every run of this program. How many stacks the JVM's walker finds is another
+     * test's question.
+     */
     static void check(Run run) {
         Check.equal(CODE, run.exit, "exit code");
         Check.equal(without.value("sums"), run.value("sums"), "what the program computes");

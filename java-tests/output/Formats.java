@@ -1,7 +1,8 @@
 /*
- * The formats of a profile tell the same of one run: total weight and hottest method agree, and every folded
- * line is one that flame-graph tools can read; the picture's frames are as wide as their methods' time. A user opens one in a browser and another in a script, and must not
- * get two answers.
+ * The formats of a profile tell the same of one run: total weight and hottest method agree, and
+ * every folded line is one that flame-graph tools can read; the picture's frames are as wide as
+ * their methods' time. A user opens one in a browser and another in a script, and must not get two
+ * answers.
  *
  * @test
  * @summary .json, .json.gz, .folded and .svg of one run agree

@@ -1,6 +1,6 @@
 /*
- * A flame graph's box has room for `Burn.work`, not for its package. With short names that is the file's to say, where a
- * search finds it.
+ * A flame graph's box has room for `Burn.work`, not for its package. With short names that is the
+ * file's to say, where a search finds it.
  *
  * @test
  * @summary names=short leaves out the packages, names=full does not

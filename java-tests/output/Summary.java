@@ -1,7 +1,7 @@
 /*
- * What a person gets on the terminal: four lines on stderr, each marked as Vouch's, among the program's own lines that
- * stay as they are. `verbose` has the rest. `quiet` takes even the four away, and a script that reads the program's
- * output never sees the profiler.
+ * What a person gets on the terminal: four lines on stderr, each marked as Vouch's, among the
+ * program's own lines that stay as they are. `verbose` has the rest. `quiet` takes even the four
+ * away, and a script that reads the program's output never sees the profiler.
  *
  * @test
  * @summary Four marked lines on stderr, more with verbose, none with quiet; the program's own output is untouched

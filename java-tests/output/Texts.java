@@ -1,6 +1,7 @@
 /*
- * With the text of its source in the profile, the front-end shows the time beside each line. The text is the program's own, so it is
- * there only for whom asks, from where he says; and what stands beside a line must be that line.
+ * With the text of its source in the profile, the front-end shows the time beside each line. The
+ * text is the program's own, so it is there only for whom asks, from where he says; and what stands
+ * beside a line must be that line.
  *
  * @test
  * @summary sources= puts the text of what was sampled into the profile, the JDK's, too, where that has its source

@@ -1,6 +1,7 @@
 /*
- * The JVM itself calls Java now and then: it makes an exception for native code of its own, tells who wants to know of a collection, calls an agent
- * that is loaded into a program that runs. Nobody's bytecode has these calls, and yet they are no mistake of a walk.
+ * The JVM itself calls Java now and then: it makes an exception for native code of its own, tells
+ * who wants to know of a collection, calls an agent that is loaded into a program that runs.
+ * Nobody's bytecode has these calls, and yet they are no mistake of a walk.
  *
  * @test
  * @summary what the JVM calls by itself is not taken for a wrong stack
@@ -38,7 +39,8 @@ public class CalledByVm {
     public static void main(String[] args) {
         clones();
         Run told = Vm.with("interval=500us").run(Listener.class).ok();
-        // Before JDK 14 it is a thread that the VM hides from everybody: outside of Java as far as anybody knows.
+        // Before JDK 14 it is a thread that the VM hides from everybody: outside of Java as far as
+        // anybody knows.
         if (Vm.major() >= 14) {
             served(told, "Notification Thread", "CalledByVm$Listener.listens", TIMES / 2);
         }

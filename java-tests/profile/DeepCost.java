@@ -1,7 +1,8 @@
 /*
- * What deep stacks cost the agent: to read them takes it time, and they must not come faster than it can read. So many threads that are
- * deep at once lose nothing (what finds no room stays due), and a recursion of which no two stacks are alike does not keep the agent busy:
- * most of them are cut, and they get fewer.
+ * What deep stacks cost the agent: to read them takes it time, and they must not come faster than
+ * it can read. So many threads that are deep at once lose nothing (what finds no room stays due),
+ * and a recursion of which no two stacks are alike does not keep the agent busy: most of them are
+ * cut, and they get fewer.
  *
  * @test
  * @summary deep stacks, of many threads and of one that never has the same, cost a share of the time
@@ -43,7 +44,8 @@ public class DeepCost {
         Run run = inTheDeep("neverAlike", 1_000);
         Report report = run.report();
         Check.atMost(0.02, report.weightMs("dropped") / report.weightMs("signals"), "share of the time that found no room");
-        // A machine that stood may have charged the agent's thread for as long as it did the program's.
+        // A machine that stood may have charged the agent's thread for as long as it did the
+        // program's.
         double stood = run.number("idle") / 1e6;
         Check.atMost(0.3 * report.cpuMs() + (stood < STOOD_MS ? 0 : stood), report.agentCpuMs(), "the agent's CPU time, in ms, of " + report.cpuMs());
     }

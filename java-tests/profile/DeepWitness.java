@@ -1,7 +1,8 @@
 /*
- * Stacks of hundreds of thousands of frames, witnessed as often as can be. A thread stands still for as long as GetStackTrace walks it, and
- * the JVM takes memory for each frame, so it must not be asked about all of them: else the program takes several times as long and as much
- * memory, and the agent, which waits for the answer, loses nearly all samples meanwhile.
+ * Stacks of hundreds of thousands of frames, witnessed as often as can be. A thread stands still
+ * for as long as GetStackTrace walks it, and the JVM takes memory for each frame, so it must not be
+ * asked about all of them: else the program takes several times as long and as much memory, and the
+ * agent, which waits for the answer, loses nearly all samples meanwhile.
  *
  * @test
  * @summary the witness costs no more for a thread that stands very deep

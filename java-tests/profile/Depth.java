@@ -1,7 +1,8 @@
 /*
- * Recursions of 5,000 and of 50,000 frames are shown whole. One for which there is no room is cut in its middle, and the stack says so
- * there: its root is the true one, or a deep stack would look as if the program had begun in the middle of nowhere. How many frames there
- * really are is what the JVM itself says, at the bottom of the recursion.
+ * Recursions of 5,000 and of 50,000 frames are shown whole. One for which there is no room is cut
+ * in its middle, and the stack says so there: its root is the true one, or a deep stack would look
+ * as if the program had begun in the middle of nowhere. How many frames there really are is what
+ * the JVM itself says, at the bottom of the recursion.
  *
  * @test
  * @summary Deep stacks are whole, or cut in their middle and marked there
@@ -77,12 +78,16 @@ public class Depth {
         for (int i = 0; i < args.length; i++) {
             args[i] = Integer.toString(depths[i]);
         }
-        // So that the program's own count has the frames that the JVM hides from it (Thread.runWith).
+        // So that the program's own count has the frames that the JVM hides from it
+        // (Thread.runWith).
         return Vm.with(options).flags("-XX:MaxJavaStackTraceDepth=1000000", "-XX:+UnlockDiagnosticVMOptions",
             "-XX:+ShowHiddenFrames").run(Program.class, args).ok();
     }
 
-    /** The samples taken at the one place whose depth the program knows; there must be enough of them. */
+    /**
+     * The samples taken at the one place whose depth the program knows; there must be enough of
+     * them.
+     */
     private static List<Sample> inTheDeep(Run run, int depth) {
         List<Sample> samples = new ArrayList<>(run.profile().track("deep-" + depth).samples);
         samples.removeIf(sample -> !sample.leaf().function.equals("dev.vouch.test.Burn.work"));
@@ -94,8 +99,8 @@ public class Depth {
     /** Threads that recurse and burn CPU time at the bottom. */
     static class Program implements Runnable {
         /**
-         * A thread rests ten times as long as its walk took, and the deeper it is the longer that takes: where it ends at rest, that time
-         * has no stack, and must be a small part of all.
+         * A thread rests ten times as long as its walk took, and the deeper it is the longer that
+         * takes: where it ends at rest, that time has no stack, and must be a small part of all.
          */
         static long burnMs(int depth) {
             return 200 + depth / 50;

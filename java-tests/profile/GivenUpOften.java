@@ -1,8 +1,9 @@
 /*
- * Compiled code that the JVM gives up again and again: each time it takes a frame down, and makes those of the interpreter in its place, one for each
- * method that was one with others in it. Whoever is met while these are being made stands between two stacks, of which neither can be read.
- * A program that does this a lot (new code that meets what it was not made for, an exception in the midst of a loop) must not
- * lose the samples that are about just that.
+ * Compiled code that the JVM gives up again and again: each time it takes a frame down, and makes
+ * those of the interpreter in its place, one for each method that was one with others in it.
+ * Whoever is met while these are being made stands between two stacks, of which neither can be
+ * read. A program that does this a lot (new code that meets what it was not made for, an exception
+ * in the midst of a loop) must not lose the samples that are about just that.
  *
  * @test
  * @summary a thread whose frames are being made by the JVM in the place of compiled ones has its stack
@@ -53,8 +54,9 @@ public class GivenUpOften {
     }
 
     private static Run run(Vm vm, long millis) {
-        // Each of these exceptions is to be thrown where it is: else the JVM throws one that it has made before. (And many of them within an
-        // interval: no sample is of the same one as the last.)
+        // Each of these exceptions is to be thrown where it is: else the JVM throws one that it has
+        // made before. (And many of them within an interval: no sample is of the same one as the
+        // last.)
         return vm.flags("-Xmx128m", "-XX:-OmitStackTraceInFastThrow").run(Program.class, Long.toString(millis)).ok();
     }
 

@@ -1,7 +1,8 @@
 /*
- * A real program: javac compiling the JDK's own java.xml, some 1,500 files, or one library in it. It ends as it does without
- * the agent, and the profile shows where javac spends its time, by its own methods with their files and lines. And what is known of the
- * power of proof is right there, where every kind of stack is: with a walker that leaves a frame out of one walk in five, the
+ * A real program: javac compiling the JDK's own java.xml, some 1,500 files, or one library in it.
+ * It ends as it does without the agent, and the profile shows where javac spends its time, by its
+ * own methods with their files and lines. And what is known of the power of proof is right there,
+ * where every kind of stack is: with a walker that leaves a frame out of one walk in five, the
  * share of stacks that are refuted is the share that was spoiled, times the power.
  *
  * @test
@@ -44,7 +45,10 @@ public class Javac {
     private static final int ENOUGH = 1_000;
     /** No machine needs more runs for it. */
     private static final int MOST = 10;
-    /** It need not make classes once more to have stacks of every kind: what is not known by one JDK is by the other. */
+    /**
+     * It need not make classes once more to have stacks of every kind: what is not known by one JDK
+     * is by the other.
+     */
     private static final List<String> UNDERSTOOD =
         Arrays.asList("-XDshould-stop.ifNoError=ATTR", "-XDshouldStopPolicyIfNoError=ATTR");
 
@@ -72,8 +76,8 @@ public class Javac {
         Walked spoiled = new Walked();
         List<String> some = files.subList(0, files.size() / 8);
         for (int i = 0; i < MOST && spoiled.stacks < ENOUGH; i++) {
-            // What is recovered and refuted makes room for the next candidate, or for no stack: it would not be counted. (So soon one after
-            // another come enough of them in one run.)
+            // What is recovered and refuted makes room for the next candidate, or for no stack: it
+            // would not be counted. (So soon one after another come enough of them in one run.)
             spoiled.add(javac(sources, some, "interval=500us,recovery=off,break=gap/" + EVERY, UNDERSTOOD).report());
         }
         Skip.unless(Math.min(whole.stacks, spoiled.stacks) >= ENOUGH, "too few stacks in " + MOST + " runs");
@@ -168,7 +172,8 @@ public class Javac {
         double noticed = (double) spoiled.noticed / spoiled.tried;
         Check.atLeast(Check.leastOf(spoiled.tried, 0.95), spoiled.noticed, "stacks with a dropped frame that proof noticed");
         double expected = before + (1 - before) * noticed / EVERY;
-        // The power is that of one dropped frame in stacks drawn anew, so it is not quite the share that was noticed here.
+        // The power is that of one dropped frame in stacks drawn anew, so it is not quite the share
+        // that was noticed here.
         double chance = Check.FAR * Math.sqrt(expected * (1 - expected) / spoiled.stacks);
         Check.near(expected, spoiled.refutedShare(), 0.05 * expected + chance, "share of refuted stacks");
     }

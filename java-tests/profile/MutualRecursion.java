@@ -1,7 +1,8 @@
 /*
- * Two classes that call nobody but each other, in the interpreter. While a method is being entered its caller's frame is still the one
- * that the registers point to, and in a recursion all frames return to the same place: a walker that goes by that leaves the caller
- * out, and the bytecode cannot tell, since both methods have the same name. In no stack may a class stand next to itself.
+ * Two classes that call nobody but each other, in the interpreter. While a method is being entered
+ * its caller's frame is still the one that the registers point to, and in a recursion all frames
+ * return to the same place: a walker that goes by that leaves the caller out, and the bytecode
+ * cannot tell, since both methods have the same name. In no stack may a class stand next to itself.
  *
  * @test
  * @summary an interpreted method that is being entered has its caller, also in a recursion

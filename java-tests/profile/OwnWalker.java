@@ -1,7 +1,8 @@
 /*
- * Vouch's own walker knows what AsyncGetCallTrace does not: at which line the interpreter is (not where it last called somebody), a
- * method that is just being entered or left, and a thread that is somewhere in the VM. With both asked the report says how they
- * differed. What the own walker says is held to the bytecode, and to the JVM's own word, as all else is.
+ * Vouch's own walker knows what AsyncGetCallTrace does not: at which line the interpreter is (not
+ * where it last called somebody), a method that is just being entered or left, and a thread that is
+ * somewhere in the VM. With both asked the report says how they differed. What the own walker says
+ * is held to the bytecode, and to the JVM's own word, as all else is.
  *
  * @test
  * @summary our own walker has the stacks that AsyncGetCallTrace has not, and the lines
@@ -40,7 +41,10 @@ public class OwnWalker {
         WEATHER.tell();
     }
 
-    /** A loop without a call, interpreted: the time is the loop's, and not that of the call before it. Gives a run's report. */
+    /**
+     * A loop without a call, interpreted: the time is the loop's, and not that of the call before
+     * it. Gives a run's report.
+     */
     private static Report lines() {
         Run run = Vm.with("walker=own").flags("-Xint").run(Lines.class).ok();
         int call = Integer.parseInt(run.out.get(0));
@@ -50,16 +54,21 @@ public class OwnWalker {
             .filter(sample -> sample.leaf().function.equals("OwnWalker$Lines.loop"))
             .filter(sample -> sample.leaf().line == call + 1 || sample.leaf().line == call + 2)
             .count();
-        // Of those that come in its time one in six is enough, and of an engine that can do no more, too.
+        // Of those that come in its time one in six is enough, and of an engine that can do no
+        // more, too.
         Check.atLeast(run.report().signalsIn(Lines.MS) / 6, all, "samples of the loop");
         Check.atLeast(0.95 * all, looping, "of them, at the loop's own lines");
-        // AsyncGetCallTrace, asked about the same samples, has another line: else this shows nothing.
+        // AsyncGetCallTrace, asked about the same samples, has another line: else this shows
+        // nothing.
         Report both = Vm.with("walker=both").flags("-Xint").run(Lines.class).ok().report();
         Check.atLeast(both.signalsIn(Lines.MS) / 6, both.agreement("other_line", "samples"), "samples of which AsyncGetCallTrace has another line");
         return both;
     }
 
-    /** Calls, exceptions and what the VM does for a program: next to nothing is without a stack that holds. */
+    /**
+     * Calls, exceptions and what the VM does for a program: next to nothing is without a stack that
+     * holds.
+     */
     private static void everything(Pace pace, String mode, String... flags) {
         long millis = pace.millis(Calls.MS);
         String stint = Long.toString(millis);
@@ -96,7 +105,10 @@ public class OwnWalker {
             "the own walker was switched off: " + report.engineNotes());
     }
 
-    /** It has another stack than the JVM, for it is broken on purpose: it finds that out by itself, walks no more, and says so. */
+    /**
+     * It has another stack than the JVM, for it is broken on purpose: it finds that out by itself,
+     * walks no more, and says so.
+     */
     private static void wrong() {
         Report report = Vm.with("walker=own,recovery=off,break=gap,threads=^" + THREAD + "$").run(Calls.class, WRONG_MS).ok().report();
         Check.that(report.engineNotes().stream().anyMatch(note -> note.contains("own walker") && note.contains("walked no more")),

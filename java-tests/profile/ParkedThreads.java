@@ -1,7 +1,9 @@
 /*
- * A virtual thread that has parked and goes on has only its youngest frames on its carrier's stack: the others lie in the heap, and come
- * back one after the other as it returns. Its stack must be whole all the same, must end where it began, and must have nothing of its
- * carrier's: whether there are a few such threads or many, whatever collector moves their frames about, compiled or not.
+ * A virtual thread that has parked and goes on has only its youngest frames on its carrier's stack:
+ * the others lie in the heap, and come back one after the other as it returns. Its stack must be
+ * whole all the same, must end where it began, and must have nothing of its carrier's: whether
+ * there are a few such threads or many, whatever collector moves their frames about, compiled or
+ * not.
  *
  * @test
  * @summary the stack of a virtual thread that has parked is whole, and its own
@@ -32,17 +34,21 @@ public class ParkedThreads {
     private static final String DOWN = "ParkedThreads$Program.down";
     private static final String CARRIER = "ForkJoinPool-1-worker-";
     private static final String FEW = "8";
-    /** Of arithmetic, all together; and of so many threads that each would have next to none of it. */
+    /**
+     * Of arithmetic, all together; and of so many threads that each would have next to none of it.
+     */
     private static final String STEPS = "400000000";
     private static final String STEPS_OF_MANY = "500000000";
     private static final String INTERPRETED = "32000000";
     private static final String MANY = Integer.toString(Scale.pick(10_000, 100_000));
 
     public static void main(String[] args) {
-        // AsyncGetCallTrace alone has next to none of them: else nothing of a stack was in the heap, and all this shows nothing.
+        // AsyncGetCallTrace alone has next to none of them: else nothing of a stack was in the
+        // heap, and all this shows nothing.
         Whole bare = whole("AsyncGetCallTrace", Vm.with("interval=1ms,walker=asgct"), FEW);
         Check.atMost(0.5 * bare.all, bare.whole, "of its stacks whole");
-        // Now and then a thread is somewhere between two stacks, while the JVM fetches frames back: the more often it parks, the more of its time.
+        // Now and then a thread is somewhere between two stacks, while the JVM fetches frames back:
+        // the more often it parks, the more of its time.
         whole("few", Vm.with("interval=1ms"), FEW).atLeast(0.98, "of a few threads' stacks whole");
         whole("many", Vm.with("interval=1ms"), MANY, STEPS_OF_MANY).atLeast(0.95, "of many threads' stacks whole");
         whole("interpreted", Vm.with("interval=1ms").flags("-Xint"), FEW, INTERPRETED).atLeast(0.98, "of interpreted threads' stacks whole");
@@ -50,7 +56,8 @@ public class ParkedThreads {
         under(0.98, "-XX:+UseParallelGC");
         under(0.98, "-XX:-UseCompressedOops");
         under(0.98, "-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders");
-        // These move what a running thread is about to read, and where it has moved cannot always be told.
+        // These move what a running thread is about to read, and where it has moved cannot always
+        // be told.
         under(0.9, "-XX:+UseShenandoahGC");
         under(0.9, "-XX:+UseZGC", "-XX:+ZGenerational");
         if (Vm.major() < 24) {

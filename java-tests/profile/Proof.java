@@ -1,7 +1,8 @@
 /*
- * What proof does to a profile. A program whose stacks are right has none refuted. With a walker that leaves a frame out
- * of one walk in five, the refuted stacks stand apart from the true ones in every view, each with a marker that says
- * what is against it; their time is all there, whichever way they are shown.
+ * What proof does to a profile. A program whose stacks are right has none refuted. With a walker
+ * that leaves a frame out of one walk in five, the refuted stacks stand apart from the true ones in
+ * every view, each with a marker that says what is against it; their time is all there, whichever
+ * way they are shown.
  *
  * @test
  * @summary refuted stacks are shown apart, counted, told, and no time is lost

@@ -1,9 +1,11 @@
 /*
- * Where AsyncGetCallTrace finds no stack, one is found all the same. Half of this program's time goes into copying arrays, which
- * the JVM does in code of its own that AsyncGetCallTrace does not see through: without recovery the profile has next to nothing of
- * it. With recovery each half has the share of the time that it took. The same for the interpreter, where a stack is lost while a
- * method is being entered or left; then the stack says that there was one on top. What is recovered is no guess: proof refutes what
- * is wrong, and the JVM itself, asked about the same stacks, agrees.
+ * Where AsyncGetCallTrace finds no stack, one is found all the same. Half of this program's time
+ * goes into copying arrays, which the JVM does in code of its own that AsyncGetCallTrace does not
+ * see through: without recovery the profile has next to nothing of it. With recovery each half has
+ * the share of the time that it took. The same for the interpreter, where a stack is lost while a
+ * method is being entered or left; then the stack says that there was one on top. What is recovered
+ * is no guess: proof refutes what is wrong, and the JVM itself, asked about the same stacks,
+ * agrees.
  *
  * @test
  * @summary time whose stack AsyncGetCallTrace does not find is shown where it went
@@ -30,7 +32,10 @@ public class Recovery {
 
     /** By design, of the thread that works, at an interval of 1 ms. */
     private static final long MS = 1_500;
-    /** Where half of all samples have no stack, or some of them are tried in another way, it shows in less. */
+    /**
+     * Where half of all samples have no stack, or some of them are tried in another way, it shows
+     * in less.
+     */
     private static final String BARE_MS = "600";
     private static final String CHOSEN_MS = "300";
     private static final Weather WEATHER = new Weather();
@@ -42,7 +47,10 @@ public class Recovery {
         WEATHER.tell();
     }
 
-    /** Time in the JVM's own code is shown under the method that called it. Gives the pace that is possible here. */
+    /**
+     * Time in the JVM's own code is shown under the method that called it. Gives the pace that is
+     * possible here.
+     */
     private static Pace copies() {
         Run without = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").run(Copies.class, BARE_MS).ok();
         Report bare = without.report();
@@ -133,7 +141,10 @@ public class Recovery {
         return Double.parseDouble(run.out.get(0));
     }
 
-    /** What the profile says. A sample that a machine which stood has made heavy is worth no more than the program has it, either. */
+    /**
+     * What the profile says. A sample that a machine which stood has made heavy is worth no more
+     * than the program has it, either.
+     */
     private static double shown(Run run) {
         double copies = weight(run, "Recovery$Copies.copies");
         return copies / (copies + weight(run, "Recovery$Copies.adds"));
@@ -146,7 +157,10 @@ public class Recovery {
 
     private static final String THREAD = "worker";
 
-    /** Runs it in a thread of its own: the main thread begins several times, whenever the launcher calls into Java. */
+    /**
+     * Runs it in a thread of its own: the main thread begins several times, whenever the launcher
+     * calls into Java.
+     */
     private static void inThread(Runnable work) throws InterruptedException {
         Thread thread = new Thread(work, THREAD);
         thread.start();
@@ -164,7 +178,8 @@ public class Recovery {
         }
 
         private static void work(long millis) {
-            // However slow a machine's memory is: what is copied by compiled code is copied by a stub.
+            // However slow a machine's memory is: what is copied by compiled code is copied by a
+            // stub.
             for (int i = 0; i < 200_000; i++) {
                 copy(100);
             }

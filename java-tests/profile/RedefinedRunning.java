@@ -1,8 +1,9 @@
 /*
- * A class is redefined while one of its methods runs, and goes on running for long: so does a program's main loop in which a Java agent
- * puts what it wants to measure. The old version of the method has no id any more that a stack walker could find. Once the JVM
- * itself has been asked about the thread it has one, so the time is shown under the method's name, all but the first moment of it; till
- * then the frame has no name, which refutes nothing.
+ * A class is redefined while one of its methods runs, and goes on running for long: so does a
+ * program's main loop in which a Java agent puts what it wants to measure. The old version of the
+ * method has no id any more that a stack walker could find. Once the JVM itself has been asked
+ * about the thread it has one, so the time is shown under the method's name, all but the first
+ * moment of it; till then the frame has no name, which refutes nothing.
  *
  * @test
  * @summary time in a method that was redefined while it ran is shown under its name
@@ -31,7 +32,10 @@ public class RedefinedRunning {
     private static final String THREAD = "redefined";
     private static final String SPIN = "RedefinedRunning$Target.spin";
     private static final int OTHER = 78;
-    /** How long it goes on: longer where the moment until the JVM is asked is to be a small part of it. */
+    /**
+     * How long it goes on: longer where the moment until the JVM is asked is to be a small part of
+     * it.
+     */
     private static final String LONG_MS = "2000";
     private static final String SHORT_MS = "600";
 
@@ -44,7 +48,8 @@ public class RedefinedRunning {
         Report report = run.report();
         Track track = run.profile().track(THREAD);
         notRefuted(report);
-        // How long it takes until the JVM is asked is the machine's; usually it is a twentieth of the run.
+        // How long it takes until the JVM is asked is the machine's; usually it is a twentieth of
+        // the run.
         Check.atLeast(0.7 * report.walked(), within(track.samples), "samples under the redefined method");
 
         // It is being asked that does it.
@@ -57,7 +62,10 @@ public class RedefinedRunning {
         Check.atMost(0.4 * since.size(), within(since), "of them, under its name if nobody asks the JVM");
     }
 
-    /** Where Vouch's own walker has no stack, which is seldom, AsyncGetCallTrace has: with no method in that place, which may be anything. */
+    /**
+     * Where Vouch's own walker has no stack, which is seldom, AsyncGetCallTrace has: with no method
+     * in that place, which may be anything.
+     */
     private static void notRefuted(Report report) {
         long others = report.walkedBy("asgct");
         Check.atMost(0.01 * report.walked(), others, "stacks that AsyncGetCallTrace alone has");

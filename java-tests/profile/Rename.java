@@ -1,7 +1,7 @@
 /*
- * Servers name a thread after the request that it works on. The timeline must then show the work of each request
- * under its own name: a track for each name, and in it the samples of that time and no others. The names here are
- * longer than the 15 characters that the kernel keeps, and begin alike.
+ * Servers name a thread after the request that it works on. The timeline must then show the work of
+ * each request under its own name: a track for each name, and in it the samples of that time and no
+ * others. The names here are longer than the 15 characters that the kernel keeps, and begin alike.
  *
  * @test
  * @summary The samples of a thread that renames itself lie under the name that it had at the time
@@ -57,7 +57,10 @@ public class Rename {
         unsignalled();
     }
 
-    /** What the main thread has run and no signal has come for is not that of the thread which it becomes when it is over: here no signal comes at all. */
+    /**
+     * What the main thread has run and no signal has come for is not that of the thread which it
+     * becomes when it is over: here no signal comes at all.
+     */
     private static void unsignalled() {
         String blocked = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF]); os.execv(sys.argv[1], sys.argv[1:])";
         Run run = Vm.with("interval=1ms,engine=timer").launcher("python3", "-c", blocked).run(Program.class).ok();
@@ -96,7 +99,10 @@ public class Rename {
             teller.join();
         }
 
-        /** Of each method how long a thread ran in it, and how long under its name, by its own CPU clock, which a machine that stands moves on. */
+        /**
+         * Of each method how long a thread ran in it, and how long under its name, by its own CPU
+         * clock, which a machine that stands moves on.
+         */
         private static final Map<String, long[]> RAN = new LinkedHashMap<>();
 
         private static void ran(String method, long burnt, long begun) {

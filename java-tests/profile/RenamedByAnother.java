@@ -1,6 +1,7 @@
 /*
- * A pool that names its threads from outside: the new name must reach the timeline too. Up to JDK 20 the JVM tells of
- * it at once; from 21 on only a thread's own call is told, and the agent has to look now and then.
+ * A pool that names its threads from outside: the new name must reach the timeline too. Up to JDK
+ * 20 the JVM tells of it at once; from 21 on only a thread's own call is told, and the agent has to
+ * look now and then.
  *
  * @test
  * @summary A name given by another thread is seen: at once up to JDK 20, soon from 21 on
@@ -83,7 +84,8 @@ public class RenamedByAnother {
         }
 
         private static void after() {
-            // It goes on until the agent has looked, also where the machine stood meanwhile and the thread was charged for it.
+            // It goes on until the agent has looked, also where the machine stood meanwhile and the
+            // thread was charged for it.
             Burn.pieces(AFTER_MS);
         }
     }

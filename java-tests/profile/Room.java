@@ -1,7 +1,7 @@
 /*
- * A program that recurses in ever other ways: no two of its stacks are alike, and each has thousands of frames. To keep them
- * all would take the machine's memory within minutes. What is kept of them gets less, and the profile says so; the time is
- * all there.
+ * A program that recurses in ever other ways: no two of its stacks are alike, and each has
+ * thousands of frames. To keep them all would take the machine's memory within minutes. What is
+ * kept of them gets less, and the profile says so; the time is all there.
  *
  * @test
  * @summary stacks that are never alike take a limited room, and what is cut is told
@@ -29,7 +29,8 @@ public class Room {
     public static void main(String[] args) {
         Run run = null;
         long cut = 0;
-        // Where walks take longer, as AsyncGetCallTrace's do, there are too few stacks in the time; and on a busy machine.
+        // Where walks take longer, as AsyncGetCallTrace's do, there are too few stacks in the time;
+        // and on a busy machine.
         for (int seconds = 3; cut == 0 && seconds < 3 << TRIES; seconds *= 2) {
             run = Vm.with("verbose,walker=own,interval=1ms,depth=" + DEEP).flags("-Xmx64m").run(Program.class, Integer.toString(seconds)).ok();
             cut = run.report().stacksCut();

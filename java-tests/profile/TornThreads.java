@@ -1,6 +1,6 @@
 /*
- * Where AsyncGetCallTrace walks alone it passes over what still lies elsewhere of a virtual thread that has parked. That is no stack, and not a
- * wrong one.
+ * Where AsyncGetCallTrace walks alone it passes over what still lies elsewhere of a virtual thread
+ * that has parked. That is no stack, and not a wrong one.
  *
  * @test
  * @summary A virtual thread's stack in which frames are lacking is none

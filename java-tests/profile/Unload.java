@@ -1,8 +1,8 @@
 /*
- * A class that is loaded, runs for a millisecond and is gone before the profile is written, a thousand times over and more:
- * script engines, serializers and mocks do that. Each must stand in the profile under its own name, and asking for a
- * name must never crash the JVM. The program says when each class ran: a sample of that time must have that name and
- * no other's.
+ * A class that is loaded, runs for a millisecond and is gone before the profile is written, a
+ * thousand times over and more: script engines, serializers and mocks do that. Each must stand in
+ * the profile under its own name, and asking for a name must never crash the JVM. The program says
+ * when each class ran: a sample of that time must have that name and no other's.
  *
  * @test id=default
  * @summary Names survive unloading, default collector
@@ -65,8 +65,8 @@ public class Unload {
         }
         Run run = vm.run(Spinner.class, Integer.toString(count)).ok();
 
-        // The trigger: more than half were gone while the program ran on. When the collector gets to the youngest is its
-        // own affair, and the agent holds a class until it has its names.
+        // The trigger: more than half were gone while the program ran on. When the collector gets
+        // to the youngest is its own affair, and the agent holds a class until it has its names.
         Check.atLeast(0.5 * count, run.number("collected"), "loaders that were collected before the last class ran");
         Check.equal(0, run.report().namesLost(), "names_lost");
         Map<String, double[]> times = times(run);
@@ -90,8 +90,8 @@ public class Unload {
     }
 
     /**
-     * How many classes ran while the thread rested after a dear walk, as where the host takes the core away in the midst of
-     * one: the sample that ends the rest stands for all of their time.
+     * How many classes ran while the thread rested after a dear walk, as where the host takes the
+     * core away in the midst of one: the sample that ends the rest stands for all of their time.
      */
     private static int restedThrough(Run run, Map<String, double[]> times) {
         List<Sample> samples = run.profile().track("main").samples;
@@ -106,7 +106,10 @@ public class Unload {
         return rested;
     }
 
-    /** Compares every frame of the fresh classes with the time of its sample; gives the classes that were seen. */
+    /**
+     * Compares every frame of the fresh classes with the time of its sample; gives the classes that
+     * were seen.
+     */
     private static Set<String> checkNames(Run run, Map<String, double[]> times) {
         Set<String> sampled = new HashSet<>();
         for (Sample sample : run.profile().track("main").samples) {

@@ -1,7 +1,8 @@
 /*
- * Virtual threads that park again and again, each of which works in a method of its own: named ones, one whose name is no Latin, one that is
- * renamed, and many without a name. On its carrier's track each sample must say whose it is, and with vthreads=own each must have a
- * track with its own work and nobody else's.
+ * Virtual threads that park again and again, each of which works in a method of its own: named
+ * ones, one whose name is no Latin, one that is renamed, and many without a name. On its carrier's
+ * track each sample must say whose it is, and with vthreads=own each must have a track with its own
+ * work and nobody else's.
  *
  * @test
  * @summary Each sample says which virtual thread it is of, by name and id

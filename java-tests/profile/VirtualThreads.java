@@ -1,6 +1,7 @@
 /*
- * A virtual thread has no track of its own: it burns the CPU of the carrier that runs it, and there the user must
- * find its methods. This holds for one that never yields, and for one that parks and goes on elsewhere.
+ * A virtual thread has no track of its own: it burns the CPU of the carrier that runs it, and there
+ * the user must find its methods. This holds for one that never yields, and for one that parks and
+ * goes on elsewhere.
  *
  * @test
  * @summary The frames of virtual threads are on their carriers' tracks
@@ -58,7 +59,10 @@ public class VirtualThreads {
     static class Program {
         static final int THREADS = 4;
         static final int PARKS = 20;
-        /** Per thread; a virtual thread cannot ask for its CPU time, so it is steps that are counted. */
+        /**
+         * Per thread; a virtual thread cannot ask for its CPU time, so it is steps that are
+         * counted.
+         */
         private static final int STEPS = 200;
         private static int parks;
 

@@ -1,7 +1,7 @@
 /*
- * The first thing that a user sees: every thread of the program under the name that the JVM gives it, when it lived,
- * and in it the program's own methods with file and line, told apart from the JDK's. The program is known to the last
- * method, and says itself when its threads ran.
+ * The first thing that a user sees: every thread of the program under the name that the JVM gives
+ * it, when it lived, and in it the program's own methods with file and line, told apart from the
+ * JDK's. The program is known to the last method, and says itself when its threads ran.
  *
  * @test
  * @summary Threads, life spans, methods, files, lines, categories and resources of a known program
@@ -169,7 +169,8 @@ public class WholeProfile {
         // How many stacks the walker loses in the JDK's own code differs from JDK to JDK.
         long sort = track.weightOf("java.util.Arrays.sort");
         Check.atLeast(0.4 * Program.JDK_MS, sort, "weight of Arrays.sort, in ms");
-        // The caller ran for as long as the thread did, by its own clock, and a sample may stand for what was due before it.
+        // The caller ran for as long as the thread did, by its own clock, and a sample may stand
+        // for what was due before it.
         double most = run.number(Program.label(Program.GAMMA) + ".cpu") / 1e6 + run.report().sampledIntervalUs() / 1e3 + 1;
         Check.between(sort, track.weightOf("app.Program.sort"), most, "weight of its caller, in ms");
         int frames = 0;

@@ -1,8 +1,9 @@
 /*
- * Ordinary profiling compares some of its own samples with GetStackTrace and says in the report how far they agreed. A thread
- * stays in its handler until the JVM is told to stop it, so that nearly every frame can be compared. A sound walker must agree;
- * one that loses a frame in the midst of a recursion, or each stack's root, must be found out, or the figure is worth nothing.
- * And by default it may not cost more than a thousandth of the run.
+ * Ordinary profiling compares some of its own samples with GetStackTrace and says in the report how
+ * far they agreed. A thread stays in its handler until the JVM is told to stop it, so that nearly
+ * every frame can be compared. A sound walker must agree; one that loses a frame in the midst of a
+ * recursion, or each stack's root, must be found out, or the figure is worth nothing. And by
+ * default it may not cost more than a thousandth of the run.
  *
  * @test id=walks
  * @summary the report's witness: sound walks agree, and broken ones do not
@@ -35,7 +36,10 @@ import dev.vouch.test.Vm;
 import dev.vouch.test.Weather;
 
 public class Witness {
-    /** Before JDK 17 the JVM stops all threads for GetStackTrace, when its own thread comes to it: nobody sees it coming. */
+    /**
+     * Before JDK 17 the JVM stops all threads for GetStackTrace, when its own thread comes to it:
+     * nobody sees it coming.
+     */
     private static final boolean STAYS = Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1;
 
     private static final Weather WEATHER = new Weather();
@@ -58,7 +62,8 @@ public class Witness {
         Report report = run.report();
         int asked = number(sound, "asked");
         if (WEATHER.enough(50, asked, report, WALKS_MS, "samples that were witnessed")) {
-            // AsyncGetCallTrace lies now and then, and where nothing but the root can be told more often than elsewhere: so of all.
+            // AsyncGetCallTrace lies now and then, and where nothing but the root can be told more
+            // often than elsewhere: so of all.
             int rootsThatDiffer = count(sound, "root_only", "asked") - count(sound, "root_only", "agreed");
             Check.atMost(0.02 * (asked - number(sound, "gone")), rootsThatDiffer, "roots that differ");
             Check.atMost(0.02 * of(sound, "confirmed", "proven"), of(sound, "contradicted", "proven"), "proven stacks that the JVM itself contradicts");
@@ -105,7 +110,8 @@ public class Witness {
         // On a busy machine one may take so long that the next one is not due within the run.
         Check.atLeast(1, number(byDefault, "asked"), "samples that are witnessed by default");
         double wall = cheap.report().wallMs();
-        // Each pays for itself with the time until the next; the last one's, which may be the longest, is still to come.
+        // Each pays for itself with the time until the next; the last one's, which may be the
+        // longest, is still to come.
         double paid = byDefault.get("took_ms").getAsDouble() - byDefault.get("longest_ms").getAsDouble();
         Check.atMost(0.001 * wall, paid, "time that the witnesses took, in ms");
 
@@ -114,7 +120,10 @@ public class Witness {
         Check.equal(0.0, off.get("stayed_ms").getAsDouble(), "time that threads stayed for it");
     }
 
-    /** Where few walks are broken, as many are found as there are, by the witness, and no other is called wrong. */
+    /**
+     * Where few walks are broken, as many are found as there are, by the witness, and no other is
+     * called wrong.
+     */
     private static void nowAndThen() {
         Run some = Vm.with("witness=1000/s,recovery=off,break=gap/" + EVERY + ",threads=^" + THREAD + "$")
             .timeout(Duration.ofSeconds(SECONDS + 60)).run(Program.class, Integer.toString(1_000 * SECONDS)).ok();
@@ -159,7 +168,10 @@ public class Witness {
     private static final int EVERY = Scale.pick(11, 101);
     private static final int SECONDS = Scale.pick(3, 120);
 
-    /** It begins in `run` and stays there. The main thread begins several times, each time that the launcher calls into Java. */
+    /**
+     * It begins in `run` and stays there. The main thread begins several times, each time that the
+     * launcher calls into Java.
+     */
     private static final String THREAD = "recursion";
 
     static class Program {

@@ -1,7 +1,8 @@
 /*
- * What a recording on disk is: all that the profile is made of. So one that is kept (recording=keep) gives the same profile and the
- * same report as the run itself wrote, to the last row; a limit costs the oldest time and is told; a disk that is full, or a file that is
- * gone, costs the program and the profile nothing.
+ * What a recording on disk is: all that the profile is made of. So one that is kept
+ * (recording=keep) gives the same profile and the same report as the run itself wrote, to the last
+ * row; a limit costs the oldest time and is told; a disk that is full, or a file that is gone,
+ * costs the program and the profile nothing.
  *
  * @test
  * @summary a recording on disk gives the profile that the run itself wrote
@@ -130,7 +131,10 @@ public class Kept {
         Check.that(again.samples("dropped") > run.report().samples("dropped"), "what is not in it counts as dropped");
     }
 
-    /** A file may grow no further, as on a full disk; and now it may. Gives how lines about it begin. */
+    /**
+     * A file may grow no further, as on a full disk; and now it may. Gives how lines about it
+     * begin.
+     */
     private static String filled(Running child) {
         String recording = "[vouch] recording: " + child.dir.resolve("profile.vouch");
         child.awaitErr(recording + " cannot be written: ");

@@ -1,7 +1,8 @@
 /*
- * The JVM that one most wants a profile of is the one that was just killed: it cannot write it any more. What it recorded until shortly
- * before lies beside the place of the profile, and `vouch recover` makes the profile of it. What two runs of one name leave stays apart,
- * and a run that ends well, by whatever door, leaves nothing but its profile.
+ * The JVM that one most wants a profile of is the one that was just killed: it cannot write it any
+ * more. What it recorded until shortly before lies beside the place of the profile, and
+ * `vouch recover` makes the profile of it. What two runs of one name leave stays apart, and a run
+ * that ends well, by whatever door, leaves nothing but its profile.
  *
  * @test
  * @summary a JVM that is killed, or crashes, has a profile all the same
@@ -35,7 +36,10 @@ import dev.vouch.test.Written;
 
 public class Killed {
     private static final int THREADS = Scale.pick(4, 8);
-    /** A machine that is in use elsewhere may let the agent's thread wait; the long form prints what is usual. */
+    /**
+     * A machine that is in use elsewhere may let the agent's thread wait; the long form prints what
+     * is usual.
+     */
     private static final double LOST_AT_MOST_MS = 2_000;
 
     public static void main(String[] args) throws Exception {
@@ -112,8 +116,9 @@ public class Killed {
     }
 
     /**
-     * A container that is started anew with the same command line does not write over what the one before has left. And of one that halts the
-     * agent is told: that leaves its profile, and no recording.
+     * A container that is started anew with the same command line does not write over what the one
+     * before has left. And of one that halts the agent is told: that leaves its profile, and no
+     * recording.
      */
     private static void again(Random random) throws Exception {
         Path dir = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "again-");

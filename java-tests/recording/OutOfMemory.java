@@ -1,6 +1,7 @@
 /*
- * Most JVMs that are lost in production are lost to memory: the heap is full and a flag ends the process, or the kernel kills it in its
- * container. None of these ends lets an agent write anything.
+ * Most JVMs that are lost in production are lost to memory: the heap is full and a flag ends the
+ * process, or the kernel kills it in its container. None of these ends lets an agent write
+ * anything.
  *
  * @test id=heap
  * @summary a JVM that ends of a full heap has its profile
@@ -69,7 +70,8 @@ public class OutOfMemory {
         Run run;
         String killed;
         try {
-            // All that runs in the group is killed, or the largest: the shell has moved itself into it and is replaced.
+            // All that runs in the group is killed, or the largest: the shell has moved itself into
+            // it and is replaced.
             try (Running child = Vm.with("").flags("-Xmx1g").launcher("sh", "-c", "g=$1; shift; echo $$ >$g/cgroup.procs && exec \"$@\"", "sh",
                 group.toString()).start(Fills.class, "700", "profile.vouch")) {
                 run = child.waitForAnyEnd();

@@ -1,7 +1,8 @@
 /*
- * Threads that come from C: some attach to the JVM, call Java, detach and go on in C; some never attach. They are
- * where media players, databases and game engines spend their time, and a profile must show both halves under the
- * right name: the Java half with its stack, the native half as time outside of Java.
+ * Threads that come from C: some attach to the JVM, call Java, detach and go on in C; some never
+ * attach. They are where media players, databases and game engines spend their time, and a profile
+ * must show both halves under the right name: the Java half with its stack, the native half as time
+ * outside of Java.
  *
  * @test
  * @summary threads that attach through JNI, and threads that do not, are sampled from first to last

@@ -1,6 +1,7 @@
 /*
- * A library that is unloaded leaves its place to the next one (an application that is deployed anew). Threads that the next one starts are there from
- * their first instruction on, like everybody's: short ones would be missed otherwise, and nothing would show that they are.
+ * A library that is unloaded leaves its place to the next one (an application that is deployed
+ * anew). Threads that the next one starts are there from their first instruction on, like
+ * everybody's: short ones would be missed otherwise, and nothing would show that they are.
  *
  * @test
  * @summary short threads of a library that lies where another one did are sampled

@@ -1,6 +1,7 @@
 /*
- * Go code within a JVM (a library that Java calls) runs on stacks of its own, a few hundred bytes at first: a signal's handler has to go elsewhere,
- * or it writes over whatever lies below. Go sees to that when it comes last; an agent that is attached comes after it.
+ * Go code within a JVM (a library that Java calls) runs on stacks of its own, a few hundred bytes
+ * at first: a signal's handler has to go elsewhere, or it writes over whatever lies below. Go sees
+ * to that when it comes last; an agent that is attached comes after it.
  *
  * @test
  * @summary a thread on a stack that is too small for a signal survives being sampled by an agent that came late

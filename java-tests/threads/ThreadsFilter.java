@@ -1,7 +1,7 @@
 /*
- * threads=REGEX: only the threads whose name matches are sampled. In a server of five hundred threads that is what
- * makes a short interval affordable, so the others must cost nothing, and a thread that takes a matching name must be
- * sampled from then on.
+ * threads=REGEX: only the threads whose name matches are sampled. In a server of five hundred
+ * threads that is what makes a short interval affordable, so the others must cost nothing, and a
+ * thread that takes a matching name must be sampled from then on.
  *
  * @test
  * @summary threads= samples the matching threads and no others, with every engine
@@ -45,7 +45,8 @@ public class ThreadsFilter {
             run.report().checkConserved(row);
             profile.track(name).checkRan("ThreadsFilter$Program.burn", burnt);
         }
-        // A thread that had two names is shown under both; under the one that does not match there is nothing.
+        // A thread that had two names is shown under both; under the one that does not match there
+        // is nothing.
         TreeSet<String> met = new TreeSet<>();
         // A signal may meet a thread in the very call by which it leaves.
         profile.tracks.stream().filter(track -> track.samples.size() > (track.name.equals("other 6") ? 1 : 0))

@@ -1,8 +1,9 @@
 /*
- * The program does not notice. Children that it starts, sockets, selectors, pipes, timers, sleeps and locks all go
- * through system calls that a signal can break off; a profiler that lets one EINTR through, or leaves a child with a
- * blocked signal, costs its user a day. At five times the usual rate, or what the machine can afford of it, under load, the
- * output is the same as without the agent.
+ * The program does not notice. Children that it starts, sockets, selectors, pipes, timers, sleeps
+ * and locks all go through system calls that a signal can break off; a profiler that lets one EINTR
+ * through, or leaves a child with a blocked signal, costs its user a day. At five times the usual
+ * rate, or what the machine can afford of it, under load, the output is the same as without the
+ * agent.
  *
  * @test
  * @summary children, sockets, selectors, sleeps and file locks under a storm of signals
@@ -106,7 +107,10 @@ public class Everyday {
             System.out.println("children " + sum + ", sleep " + sleep.waitFor());
         }
 
-        /** What a child inherits of signals: blocked ones, ignored ones, and timers that would kill it. */
+        /**
+         * What a child inherits of signals: blocked ones, ignored ones, and timers that would kill
+         * it.
+         */
         private static void signalsOfChildren() throws Exception {
             String script = "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; "
                 + "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo counted $i; kill -PROF $$";
@@ -172,7 +176,8 @@ public class Everyday {
                 pipe.source().register(selector, SelectionKey.OP_READ);
                 ByteBuffer one = ByteBuffer.allocate(1);
                 for (int i = 0; i < ROUNDS; i++) {
-                    // Nothing is there: it must wait its time, and not come back early with nothing.
+                    // Nothing is there: it must wait its time, and not come back early with
+                    // nothing.
                     long from = System.nanoTime();
                     if (selector.select(2) == 0 && System.nanoTime() - from >= 1_900_000) {
                         timedOut++;
@@ -225,7 +230,10 @@ public class Everyday {
             System.out.println("locked " + locked);
         }
 
-        /** Calls that fail, each for a reason that a handler may not change on its way from the kernel to Java. */
+        /**
+         * Calls that fail, each for a reason that a handler may not change on its way from the
+         * kernel to Java.
+         */
         private static void failures() throws Exception {
             Path missing = Paths.get("missing");
             int right = 0;

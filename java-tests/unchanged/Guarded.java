@@ -1,6 +1,7 @@
 /*
- * A program that has a SecurityManager of its own (until JDK 23) decides what any code may ask. The agent must not ask it: it might refuse, wait,
- * or count. The profile says all the same where classes come from.
+ * A program that has a SecurityManager of its own (until JDK 23) decides what any code may ask. The
+ * agent must not ask it: it might refuse, wait, or count. The profile says all the same where
+ * classes come from.
  *
  * @test
  * @summary a SecurityManager of the program's is not asked by the agent
@@ -49,7 +50,8 @@ public class Guarded {
             Burn.millis(MS);
             System.getProperty("user.dir");
             Guarded.class.getProtectionDomain();
-            // What the agent resolves last it resolves when the program has ended, and the one who counts is asked then, too.
+            // What the agent resolves last it resolves when the program has ended, and the one who
+            // counts is asked then, too.
             Runtime.getRuntime().addShutdownHook(new Thread(() -> {
                 try {
                     Thread.sleep(300);

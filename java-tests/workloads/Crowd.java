@@ -1,7 +1,8 @@
 import java.util.Random;
 
 /**
- * Thirty-two threads that all do what {@link Mix} does with streams, reflection, method handles and lambdas. Arguments: seconds.
+ * Thirty-two threads that all do what {@link Mix} does with streams, reflection, method handles and
+ * lambdas. Arguments: seconds.
  */
 public final class Crowd {
     private static final int THREADS = 32;

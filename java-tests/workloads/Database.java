@@ -9,8 +9,9 @@ import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The H2 database in memory, through JDBC: a bank of four threads that transfer money in transactions and ask for reports
- * with joins and aggregates. Each round has a bank of its own, in which no money may be lost. Arguments: seconds.
+ * The H2 database in memory, through JDBC: a bank of four threads that transfer money in
+ * transactions and ask for reports with joins and aggregates. Each round has a bank of its own, in
+ * which no money may be lost. Arguments: seconds.
  */
 public final class Database {
     private static final int THREADS = 4;

@@ -1,6 +1,6 @@
 /**
- * Recursion, 1,500 frames deep (or -Ddepth), in two threads: two methods by turns, of which the innermost does the work, so that most of
- * the time is spent at the bottom. Arguments: seconds.
+ * Recursion, 1,500 frames deep (or -Ddepth), in two threads: two methods by turns, of which the
+ * innermost does the work, so that most of the time is spent at the bottom. Arguments: seconds.
  */
 public final class Deep {
     private static final int DEPTH = Integer.getInteger("depth", 1_500);

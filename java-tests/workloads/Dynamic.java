@@ -8,11 +8,15 @@ import groovy.lang.Script;
 import org.codehaus.groovy.runtime.InvokerHelper;
 
 /**
- * Groovy, which compiles nearly each call to an invokedynamic: method handles, guards that fail, call sites that are linked
- * again. Each round compiles the script anew and runs it. Arguments: seconds, a folder, the script.
+ * Groovy, which compiles nearly each call to an invokedynamic: method handles, guards that fail,
+ * call sites that are linked again. Each round compiles the script anew and runs it. Arguments:
+ * seconds, a folder, the script.
  */
 public final class Dynamic {
-    /** Each can be reckoned by hand: counts by kind, money, a sum, a Fibonacci number, a hash, exceptions, a page. */
+    /**
+     * Each can be reckoned by hand: counts by kind, money, a sum, a Fibonacci number, a hash,
+     * exceptions, a page.
+     */
     private static final String EXPECTED = "integer=100,list of integer/text=100,number=200,object=100,text=200"
         + "|897.00|30000|144|157918336|1010|<page><title>tsrif</title><body><p>x</p><p>y</p></body></page>";
     private static final int RUNS = 10;

@@ -12,8 +12,9 @@ import javax.tools.JavaCompiler;
 import javax.tools.ToolProvider;
 
 /**
- * The JDK's own compiler on the JDK's own java.xml, some 1,500 files a round: deep recursion, many small methods, much
- * garbage. Every round must give the same classes. Arguments: seconds, a folder to write to, the folder of the sources.
+ * The JDK's own compiler on the JDK's own java.xml, some 1,500 files a round: deep recursion, many
+ * small methods, much garbage. Every round must give the same classes. Arguments: seconds, a folder
+ * to write to, the folder of the sources.
  */
 public final class Javac {
     private Javac() {}

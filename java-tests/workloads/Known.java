@@ -8,17 +8,21 @@ import java.util.function.IntUnaryOperator;
 import java.util.zip.Deflater;
 
 /**
- * Work of ten kinds, each of which some profiler sees less of than there is, or more; and of each what the kernel charged the thread that did
- * it. What is said of a kind is said of the method that has its name. Each has the same result every time.
+ * Work of ten kinds, each of which some profiler sees less of than there is, or more; and of each
+ * what the kernel charged the thread that did it. What is said of a kind is said of the method that
+ * has its name. Each has the same result every time.
  *
- * At the end it writes a line for each kind, its name and its milliseconds, into the file that -Dvouch.known names. Arguments: seconds.
+ * At the end it writes a line for each kind, its name and its milliseconds, into the file that
+ * -Dvouch.known names. Arguments: seconds.
  */
 public final class Known {
     private interface Work {
         long once();
     }
 
-    /** One turn takes up to some milliseconds, on a machine of today; of `cadence` a third of one. */
+    /**
+     * One turn takes up to some milliseconds, on a machine of today; of `cadence` a third of one.
+     */
     private enum Kind {
         loops(Known::loops), calls(Known::calls), deflating(Known::deflating), copies(Known::copies), objects(Known::objects),
         deep(() -> Known.deep(300)), clocks(Known::clocks), throwing(Known::throwing),

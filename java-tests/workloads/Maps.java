@@ -3,7 +3,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Maps, strings, boxed numbers and the garbage of them, in two threads. Each count is checked against plain arithmetic. Arguments: seconds.
+ * Maps, strings, boxed numbers and the garbage of them, in two threads. Each count is checked
+ * against plain arithmetic. Arguments: seconds.
  */
 public final class Maps {
     private static final int KEYS = 5_000;

@@ -29,8 +29,9 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * What everyday Java is made of, a piece of each a round: streams, collections, regular expressions, reflection, method
- * handles, formatting, lambdas, exceptions. Each piece is checked against another way to the same. Arguments: seconds.
+ * What everyday Java is made of, a piece of each a round: streams, collections, regular
+ * expressions, reflection, method handles, formatting, lambdas, exceptions. Each piece is checked
+ * against another way to the same. Arguments: seconds.
  */
 public final class Mix {
     private static final Pattern LINE =

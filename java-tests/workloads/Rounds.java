@@ -6,10 +6,11 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * What all workloads share: rounds of the same work until the time is up, each with a result that is checked.
+ * What all workloads share: rounds of the same work until the time is up, each with a result that
+ * is checked.
  *
- * It ends the JVM with 0 if every round was right, with 1 at the first that was not, and prints one line. It must never
- * cut a round short, and never count one whose result was not looked at.
+ * It ends the JVM with 0 if every round was right, with 1 at the first that was not, and prints one
+ * line. It must never cut a round short, and never count one whose result was not looked at.
  */
 final class Rounds {
     interface Round {

@@ -8,13 +8,19 @@ import org.mozilla.javascript.Function;
 import org.mozilla.javascript.Scriptable;
 
 /**
- * Rhino: JavaScript that is interpreted and compiled, so a thread runs deep in an interpreter's loop or in classes that
- * were made a moment ago. Both must say the same. Arguments: seconds, a folder, the script.
+ * Rhino: JavaScript that is interpreted and compiled, so a thread runs deep in an interpreter's
+ * loop or in classes that were made a moment ago. Both must say the same. Arguments: seconds, a
+ * folder, the script.
  */
 public final class Script {
-    /** By counting queens and primes; shapes by area; words and parts; frames; 100 × 1 + 200 × 2 + 3000. */
+    /**
+     * By counting queens and primes; shapes by area; words and parts; frames; 100 × 1 + 200 × 2 + 3000.
+     */
     private static final String EXPECTED = "4|669|disc:804.25 disc:78.54 disc:0.00|1000 201|100|3500";
-    /** Interpreted, and compiled. Not above 0: there Rhino 1.7.15.1 says that the recursion went no deeper than 0. */
+    /**
+     * Interpreted, and compiled. Not above 0: there Rhino 1.7.15.1 says that the recursion went no
+     * deeper than 0.
+     */
     private static final int[] LEVELS = {-1, 0};
     private static final int CALLS = 3;
 

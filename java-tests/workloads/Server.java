@@ -21,8 +21,9 @@ import org.apache.catalina.Context;
 import org.apache.catalina.startup.Tomcat;
 
 /**
- * Tomcat and Jackson: four clients post orders as JSON over kept connections to a shop in the same JVM, which binds them to
- * objects, adds them up and answers in JSON. Each answer is checked. Arguments: seconds, a folder to write to.
+ * Tomcat and Jackson: four clients post orders as JSON over kept connections to a shop in the same
+ * JVM, which binds them to objects, adds them up and answers in JSON. Each answer is checked.
+ * Arguments: seconds, a folder to write to.
  */
 public final class Server {
     private static final int CLIENTS = 4;

@@ -11,15 +11,20 @@ import java.util.Random;
 import java.util.Set;
 
 /**
- * No program but weather for one (-javaagent): ten times in a second it redefines a class that stands on some thread's stack, so
- * that activations of obsolete methods go on, compiled code that knew them is thrown away, and their callers are deoptimised.
+ * No program but weather for one (-javaagent): ten times in a second it redefines a class that
+ * stands on some thread's stack, so that activations of obsolete methods go on, compiled code that
+ * knew them is thrown away, and their callers are deoptimised.
  *
- * Each redefinition wants one word more or less of stack for every method, which makes all of them obsolete and changes nothing of
- * what the program does. At the end it says how many there were. It must never touch a class that the JVM will not let go of.
+ * Each redefinition wants one word more or less of stack for every method, which makes all of them
+ * obsolete and changes nothing of what the program does. At the end it says how many there were. It
+ * must never touch a class that the JVM will not let go of.
  */
 public final class Storm implements ClassFileTransformer {
     private static final long EVERY_MS = 100;
-    /** What a JDK may ask while a transformer is called: were it loaded then, it would be asked for without end (ClassCircularityError). */
+    /**
+     * What a JDK may ask while a transformer is called: were it loaded then, it would be asked for
+     * without end (ClassCircularityError).
+     */
     private static final String[] ASKED = {
         "java.lang.Module$ReflectionData", "java.lang.WeakPairMap", "java.lang.WeakPairMap$Pair", "java.lang.WeakPairMap$Pair$Weak",
         "java.lang.WeakPairMap$Pair$Lookup",
@@ -72,7 +77,8 @@ public final class Storm implements ClassFileTransformer {
         for (Map.Entry<Thread, StackTraceElement[]> each : Thread.getAllStackTraces().entrySet()) {
             if (each.getKey() != Thread.currentThread()) {
                 for (StackTraceElement frame : each.getValue()) {
-                    // A class without a name of its own (a lambda's) JDK 8 redefines, and cannot link any more.
+                    // A class without a name of its own (a lambda's) JDK 8 redefines, and cannot
+                    // link any more.
                     if (frame.getClassName().indexOf('/') < 0) {
                         onStacks.add(frame.getClassName());
                     }

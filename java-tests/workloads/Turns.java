@@ -15,14 +15,16 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
 /**
- * No program but one that measures beside it (-javaagent): starts and stops profilers in the JVM that runs already, between the program's
- * rounds, and tells what a round took under each.
+ * No program but one that measures beside it (-javaagent): starts and stops profilers in the JVM
+ * that runs already, between the program's rounds, and tells what a round took under each.
  *
- * In one JVM, since two JVMs never compile the same code alike, and differ by more than a profiler costs. Each time is held against the two
- * without a profiler that it stands between. It must never count a round in which a profiler was started or stopped.
+ * In one JVM, since two JVMs never compile the same code alike, and differ by more than a profiler
+ * costs. Each time is held against the two without a profiler that it stands between. It must never
+ * count a round in which a profiler was started or stopped.
  *
- * Arguments, with commas between: seconds of each measure, turns, the file to write, the file of the ways. A line of that has, with tabs
- * between, a name, how many seconds pass before it is measured, and two of the JVM's diagnostic commands: what starts it, and what stops it.
+ * Arguments, with commas between: seconds of each measure, turns, the file to write, the file of
+ * the ways. A line of that has, with tabs between, a name, how many seconds pass before it is
+ * measured, and two of the JVM's diagnostic commands: what starts it, and what stops it.
  */
 public final class Turns {
     /** Compilers are mostly done by then. */
@@ -133,7 +135,10 @@ public final class Turns {
         return (Long) jvm.getAttribute(new ObjectName("java.lang:type=OperatingSystem"), "ProcessCpuTime");
     }
 
-    /** Has the JVM do something: the name of a diagnostic command as its bean has it, and what it is given. */
+    /**
+     * Has the JVM do something: the name of a diagnostic command as its bean has it, and what it is
+     * given.
+     */
     private void command(String line) throws JMException {
         if (line.isEmpty()) {
             return;

@@ -16,12 +16,13 @@ import java.util.function.LongUnaryOperator;
 import java.util.stream.IntStream;
 
 /**
- * Small programs in which the compilers inline a method into its caller, and which know how much CPU time that method took.
+ * Small programs in which the compilers inline a method into its caller, and which know how much
+ * CPU time that method took.
  *
- * In most of them one thread calls work() and rest() by turns and reads its own CPU clock in between. Each program has a JVM
- * to itself, so that the compilers see one receiver at each call. At the end a program writes the file that -Dvouch.known
- * names: a line `CLASS.METHOD MILLISECONDS` for each method that is judged, and a line `all` for all of its threads since
- * main() began.
+ * In most of them one thread calls work() and rest() by turns and reads its own CPU clock in
+ * between. Each program has a JVM to itself, so that the compilers see one receiver at each call.
+ * At the end a program writes the file that -Dvouch.known names: a line `CLASS.METHOD MILLISECONDS`
+ * for each method that is judged, and a line `all` for all of its threads since main() began.
  *
  * Arguments: the program's name, seconds, and what Sweep and Slowed ask for.
  */
@@ -52,8 +53,8 @@ public final class Twins {
         }
 
         void turn() {
-            // Several times, so that reading the clock takes next to nothing of it; and not as often each time, since a
-            // sampler must not be in step with it.
+            // Several times, so that reading the clock takes next to nothing of it; and not as
+            // often each time, since a sampler must not be in step with it.
             int more = repeats.nextInt(10);
             long before = THREADS.getCurrentThreadCpuTime();
             for (int times = -5; times < more; times++) {
@@ -349,8 +350,9 @@ public final class Twins {
     }
 
     /**
-     * The same with a virtual thread for each task. Virtual threads have no CPU clock, so this one takes the time that
-     * passes; it is meant to run with one carrier (jdk.virtualThreadScheduler.parallelism=1).
+     * The same with a virtual thread for each task. Virtual threads have no CPU clock, so this one
+     * takes the time that passes; it is meant to run with one carrier
+     * (jdk.virtualThreadScheduler.parallelism=1).
      */
     static final class Virtual extends Pooled {
         @Override
@@ -364,7 +366,10 @@ public final class Twins {
         }
     }
 
-    /** Two methods of the same work. The first does the given hundredths of it. They are called in one of three ways. */
+    /**
+     * Two methods of the same work. The first does the given hundredths of it. They are called in
+     * one of three ways.
+     */
     static final class Sweep extends Twin {
         private final LongUnaryOperator first;
         private final LongUnaryOperator second;

@@ -1,7 +1,8 @@
 //! How far profiles are from what programs know of themselves (java-tests/workloads/Twins.java).
 //!
-//! A run is `MAJOR-PROFILER-PROGRAM.json`, what `vouch top --json` says, with `MAJOR-PROFILER-PROGRAM.known` beside it: lines
-//! `CLASS.METHOD MILLISECONDS`, the last of which is `all MILLISECONDS`. It must never judge a profile by another one.
+//! A run is `MAJOR-PROFILER-PROGRAM.json`, what `vouch top --json` says, with
+//! `MAJOR-PROFILER-PROGRAM.known` beside it: lines `CLASS.METHOD MILLISECONDS`, the last of which
+//! is `all MILLISECONDS`. It must never judge a profile by another one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -31,7 +32,8 @@ struct Run {
     shown: HashMap<String, f64>,
 }
 
-/// The methods of a profile with the time that each has, with what it called; and the time of all Java.
+/// The methods of a profile with the time that each has, with what it called; and the time of all
+/// Java.
 fn shown(file: &Path) -> Result<(HashMap<String, f64>, f64), String> {
     let top = json(file)?;
     let (mut methods, mut all) = (HashMap::new(), 0.0);
@@ -104,7 +106,8 @@ fn profilers(runs: &[Run]) -> impl Iterator<Item = (&'static str, &'static str)>
     PROFILERS.into_iter().filter(|(name, _)| runs.iter().any(|run| run.profiler == *name))
 }
 
-/// Two tables: how far the profilers are off in the middle and at worst; and each program on each JDK.
+/// Two tables: how far the profilers are off in the middle and at worst; and each program on each
+/// JDK.
 pub fn twins(files: &[PathBuf]) -> Result<String, String> {
     let runs = read(files)?;
     let rows = profilers(&runs).map(|(name, words)| {
@@ -150,8 +153,8 @@ pub fn twins(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
-/// How far the first of two methods of the same work is off, by its share and by how both are called. Programs are
-/// `Sweep.WAY.HUNDREDTHS`.
+/// How far the first of two methods of the same work is off, by its share and by how both are
+/// called. Programs are `Sweep.WAY.HUNDREDTHS`.
 pub fn sweep(files: &[PathBuf]) -> Result<String, String> {
     let runs = read(files)?;
     let mut rows: BTreeMap<(usize, String), BTreeMap<u32, String>> = BTreeMap::new();
@@ -178,8 +181,8 @@ pub fn sweep(files: &[PathBuf]) -> Result<String, String> {
     Ok(table(&head, rows))
 }
 
-/// How far the shares of five methods are from what is expected of them when one does its work twice. Programs are `Slowed.METHOD`, and
-/// `Slowed.none`.
+/// How far the shares of five methods are from what is expected of them when one does its work
+/// twice. Programs are `Slowed.METHOD`, and `Slowed.none`.
 pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
     let runs = read(files)?;
     let method = |run: &Run| run.program.split('.').nth(1).unwrap_or_default().to_owned();
@@ -228,8 +231,8 @@ pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
     Ok(table(&["profiler", "slowed", "by the profile", "by the program's clock"], rows))
 }
 
-/// What the Flight Recorder's method timing measured, beside a profile of the same run: `vouch top --json`, and `jfr print --json --events
-/// jdk.MethodTiming`.
+/// What the Flight Recorder's method timing measured, beside a profile of the same run:
+/// `vouch top --json`, and `jfr print --json --events jdk.MethodTiming`.
 pub fn timing(files: &[PathBuf]) -> Result<String, String> {
     let [top, timed] = files else {
         return Err("name what vouch top says, and what jfr print says".to_owned());

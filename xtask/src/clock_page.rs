@@ -1,4 +1,5 @@
-//! The table of docs/jfr-clock.md: how far JFR events were off in merged profiles, against what the merge states.
+//! The table of docs/jfr-clock.md: how far JFR events were off in merged profiles, against what the
+//! merge states.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +38,8 @@ struct Run {
     drift_us: f64,
     offset_us: f64,
     stated_us: f64,
-    /// How far the two ends of each event lie outside of what the program read on both sides of them, in milliseconds; in order.
+    /// How far the two ends of each event lie outside of what the program read on both sides of
+    /// them, in milliseconds; in order.
     off_ms: Vec<f64>,
 }
 

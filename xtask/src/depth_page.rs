@@ -1,4 +1,5 @@
-//! What a sample costs by the depth of its stack, as docs/cost.md has it: the handler's time with each walker, and how they compare.
+//! What a sample costs by the depth of its stack, as docs/cost.md has it: the handler's time with
+//! each walker, and how they compare.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use vouch_report::{float, grouped};
 
 use crate::report::{Of, table};
 
-/// By mode, JDK and depth: the time that nine of ten handlers of a run took at most, in nanoseconds, by walker.
+/// By mode, JDK and depth: the time that nine of ten handlers of a run took at most, in
+/// nanoseconds, by walker.
 type Costs = BTreeMap<(String, u32, u32), BTreeMap<String, Vec<u64>>>;
 
 /// The table of these runs, whose mode is `MODE.WALKER.DEPTH.RUN`.

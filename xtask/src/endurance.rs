@@ -8,7 +8,8 @@ use vouch_report::float;
 
 use crate::report::Of;
 
-/// MiB recorded, seconds of CPU time, and of the file: KiB written for a minute of CPU time, and its part of that time.
+/// MiB recorded, seconds of CPU time, and of the file: KiB written for a minute of CPU time, and
+/// its part of that time.
 pub fn line(files: &[PathBuf]) -> Result<String, String> {
     let [file] = files else { return Err("name one report".to_owned()) };
     let report = Of::read(file)?.report;

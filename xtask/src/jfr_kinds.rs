@@ -1,4 +1,5 @@
-//! The catalogue of the JDK's own kinds of events, out of recordings: its facts, and the page of it.
+//! The catalogue of the JDK's own kinds of events, out of recordings: its facts, and the page of
+//! it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -44,7 +45,8 @@ pub fn settings(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
-/// kinds.json, of recordings `MAJOR.default.jfr` and `MAJOR.profile.jfr` and merged profiles `MAJOR.examples.json`.
+/// kinds.json, of recordings `MAJOR.default.jfr` and `MAJOR.profile.jfr` and merged profiles
+/// `MAJOR.examples.json`.
 pub fn kinds(files: &[PathBuf]) -> Result<String, String> {
     let mut by_jdk: BTreeMap<u32, [Option<Recorded>; 2]> = BTreeMap::new();
     let mut examples = HashMap::new();

@@ -1,4 +1,5 @@
-//! The last table of docs/witness-results.md: how often GetStackTrace contradicts AsyncGetCallTrace in ordinary sampling.
+//! The last table of docs/witness-results.md: how often GetStackTrace contradicts AsyncGetCallTrace
+//! in ordinary sampling.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! `cargo xtask`: what the scripts make of trust reports, typed, so that a figure that is renamed does not build.
+//! `cargo xtask`: what the scripts make of trust reports, typed, so that a figure that is renamed
+//! does not build.
 //!
 //!     xtask trust-page MAJOR-PROGRAM.json…         tables of fates, refutations, power and cost
 //!     xtask witness-page MAJOR-MODE-PROGRAM.json… tables of what the JVM itself said of the stacks

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use clap_complete::Shell;
 
-/// Where the completions of each shell belong below `share`, and under which name it looks for them.
+/// Where the completions of each shell belong below `share`, and under which name it looks for
+/// them.
 const SHELLS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/vouch"),
     (Shell::Zsh, "zsh/site-functions/_vouch"),

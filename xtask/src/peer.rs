@@ -1,7 +1,8 @@
-//! How many stacks of another profiler are bad, from its folded stacks: for a comparison in the same terms.
+//! How many stacks of another profiler are bad, from its folded stacks: for a comparison in the
+//! same terms.
 //!
-//! It judges by what any reader could: a stack with a frame that says that it broke, or whose root is no thread's beginning. It
-//! must never hold against it what is no Java.
+//! It judges by what any reader could: a stack with a frame that says that it broke, or whose root
+//! is no thread's beginning. It must never hold against it what is no Java.
 
 use std::collections::HashSet;
 
@@ -12,7 +13,8 @@ pub struct Stacks {
     pub bad: u64,
 }
 
-/// What async-profiler puts behind Java frames when it is asked to (`ann`): interpreted, C1's, inlined, compiled.
+/// What async-profiler puts behind Java frames when it is asked to (`ann`): interpreted, C1's,
+/// inlined, compiled.
 const JAVA: [&str; 4] = ["_[0]", "_[1]", "_[i]", "_[j]"];
 /// Where a native thread begins.
 const BEGINS: [&str; 6] =
@@ -35,7 +37,8 @@ const ENTRIES: [&str; 13] = [
 ];
 
 impl Stacks {
-    /// Of folded stacks whose first frame is the thread (`threads`): `[main tid=1];A.main_[j];A.b_[i] 17`.
+    /// Of folded stacks whose first frame is the thread (`threads`):
+    /// `[main tid=1];A.main_[j];A.b_[i] 17`.
     pub fn of(folded: &str) -> Self {
         let lines = || folded.lines().filter_map(parts);
         // A thread that never runs Java is the JVM's own.

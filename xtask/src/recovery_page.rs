@@ -1,5 +1,5 @@
-//! How many stacks of Java code are bad, as docs/recovery.md has it: by each walker, with recovery and without, and by another profiler
-//! on the same program; and what each strategy brought.
+//! How many stacks of Java code are bad, as docs/recovery.md has it: by each walker, with recovery
+//! and without, and by another profiler on the same program; and what each strategy brought.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! What a release is built of: a list of all packages that are in it, as CycloneDX has one, and the texts of their licences.
+//! What a release is built of: a list of all packages that are in it, as CycloneDX has one, and the
+//! texts of their licences.
 //!
 //! Only what is linked into what is released: it must never list what merely builds or tests it.
 
@@ -12,7 +13,8 @@ use serde_json::{Value, json};
 /// The packages that are released.
 const RELEASED: [&str; 2] = ["vouch", "vouch-cli"];
 
-/// What is linked besides packages of cargo's, in fours: name, version, licence, and the file that has its text, or nothing.
+/// What is linked besides packages of cargo's, in fours: name, version, licence, and the file that
+/// has its text, or nothing.
 fn others(told: &[PathBuf]) -> Result<Vec<Value>, String> {
     let fours = told.chunks(4).map(|told| match told {
         [name, version, license, text] => {

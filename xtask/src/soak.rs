@@ -13,8 +13,8 @@ use crate::report::{Of, table};
 /// The figures at the end of the row of a run that has not failed.
 const FIGURES: usize = 6;
 
-/// The end of a run's row: the walks of its report, by whom, the samples that have no stack since all their walks faulted, and how many samples
-/// there are, and are refuted.
+/// The end of a run's row: the walks of its report, by whom, the samples that have no stack since
+/// all their walks faulted, and how many samples there are, and are refuted.
 pub fn row(files: &[PathBuf]) -> Result<String, String> {
     let [file] = files else { return Err("name one report".to_owned()) };
     let Of { report, .. } = Of::read(file)?;

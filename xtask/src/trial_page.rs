@@ -1,4 +1,5 @@
-//! Profilers on trial: what became of the samples of each, as audits and Vouch's own reports have it.
+//! Profilers on trial: what became of the samples of each, as audits and Vouch's own reports have
+//! it.
 //!
 //! It must never put a run into a sum that it does not name, or a share where nothing was counted.
 
@@ -151,15 +152,16 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
-/// A table with a row for each recorder that samples, and a column for each JDK, as far as there are runs of them.
+/// A table with a row for each recorder that samples, and a column for each JDK, as far as there
+/// are runs of them.
 fn by_jdk(corner: &str, runs: &[Run], cell: impl Fn(&str, u32) -> String) -> String {
     let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
     let present = RECORDERS.into_iter().filter(|recorder| runs.iter().any(|run| run.recorder == *recorder));
     report::by_jdk(corner, &majors, present.map(|recorder| (recorder, words(recorder).to_owned())), cell)
 }
 
-/// The shortest programs: by recorder and JDK what share of their samples is refuted, and how; and the programs, which lie in the folder that is
-/// named first.
+/// The shortest programs: by recorder and JDK what share of their samples is refuted, and how; and
+/// the programs, which lie in the folder that is named first.
 pub fn shortest(files: &[PathBuf]) -> Result<String, String> {
     let [programs, files @ ..] = files else {
         return Err("name the programs' folder, and reports".to_owned());

@@ -1,4 +1,5 @@
-//! Proof held to true stacks: what was checked, what it rests on, and what was refuted, which is a false alarm each time.
+//! Proof held to true stacks: what was checked, what it rests on, and what was refuted, which is a
+//! false alarm each time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! What Vouch says of real programs, as docs/proof.md has it: fates, refutations, the power of proof and its cost.
+//! What Vouch says of real programs, as docs/proof.md has it: fates, refutations, the power of
+//! proof and its cost.
 
 use vouch_report::{Power, Signals, float, grouped};
 

@@ -1,5 +1,5 @@
-//! The first tables of docs/witness-results.md: how many stacks of real programs GetStackTrace was asked about, how many it
-//! contradicted, and how often one of these had been proven.
+//! The first tables of docs/witness-results.md: how many stacks of real programs GetStackTrace was
+//! asked about, how many it contradicted, and how often one of these had been proven.
 
 use std::collections::BTreeMap;
 

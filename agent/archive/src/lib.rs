@@ -1,7 +1,7 @@
 //! Zip archives, as far as they are whole: which entries there are, and what stands in one.
 //!
-//! It must never take memory by what an archive says of itself, or keep it open: of a whole repository of them, descriptors would run out,
-//! which may be the program's own.
+//! It must never take memory by what an archive says of itself, or keep it open: of a whole
+//! repository of them, descriptors would run out, which may be the program's own.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -103,7 +103,8 @@ fn at_most(reader: &mut dyn Read, most: u64) -> Result<Vec<u8>, String> {
     if bytes.len() as u64 > most { Err(format!("is longer than {} MiB", most >> 20)) } else { Ok(bytes) }
 }
 
-/// Opens a file to read it. What is no file is not even opened: a pipe of that name would have who reads wait for ever.
+/// Opens a file to read it. What is no file is not even opened: a pipe of that name would have who
+/// reads wait for ever.
 pub fn open_file(path: &Path) -> Result<File, String> {
     let about = |error: std::io::Error| format!("cannot be read: {error}");
     if !path.metadata().map_err(about)?.is_file() {

@@ -20,8 +20,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Goes through a file, chunk by chunk, each with how deep its stacks can be; what is damaged is passed on as a sentence. An error is
-    /// one of the disk's.
+    /// Goes through a file, chunk by chunk, each with how deep its stacks can be; what is damaged
+    /// is passed on as a sentence. An error is one of the disk's.
     pub fn each(
         &mut self,
         name: &str,

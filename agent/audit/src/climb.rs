@@ -1,6 +1,8 @@
-//! A stack's frames from its root to its leaf, those that are no methods among them: which of it is a stack, and how it ends.
+//! A stack's frames from its root to its leaf, those that are no methods among them: which of it is
+//! a stack, and how it ends.
 //!
-//! It must never take a walk's own confession for a stack, or two frames for neighbours between which one is lacking.
+//! It must never take a walk's own confession for a stack, or two frames for neighbours between
+//! which one is lacking.
 
 use crate::foreign::Foreign;
 use crate::seen::{End, NodeId, ReasonId, Seen};
@@ -55,7 +57,8 @@ impl Climb {
         }
     }
 
-    /// What has come of it; None: there were no frames at all. `cut` says that outer ones are lacking.
+    /// What has come of it; None: there were no frames at all. `cut` says that outer ones are
+    /// lacking.
     pub fn foot(self, seen: &mut Seen, is_empty: bool, cut: bool) -> Option<Foot> {
         let Self { leaf, broken, begins, no_java, gap } = self;
         let end = match (leaf, broken) {

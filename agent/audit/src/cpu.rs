@@ -1,4 +1,5 @@
-//! What CPU time a recording says that its threads had, beside what its samples stand for: time that no sample tells of is a gap.
+//! What CPU time a recording says that its threads had, beside what its samples stand for: time
+//! that no sample tells of is a gap.
 //!
 //! It must never take a load for time that its thread did not live.
 
@@ -14,7 +15,8 @@ use crate::told::Told;
 const PERIOD_NS: u64 = 10_000_000_000;
 /// Less is no gap,
 const LEAST_MS: f64 = 100.0;
-/// nor is one in which samples tell of half of the time, with what they may be off by: so many times their own spread.
+/// nor is one in which samples tell of half of the time, with what they may be off by: so many
+/// times their own spread.
 const HALF: f64 = 0.5;
 const SPREADS: f64 = 4.0;
 
@@ -49,7 +51,8 @@ impl Tells {
 #[derive(Debug, Default)]
 pub struct Cpu {
     threads: HashMap<ThreadId, Charged>,
-    /// Loads of the chunk at hand, of which the order is not that of time: thread, time since 1970, share of the machine.
+    /// Loads of the chunk at hand, of which the order is not that of time: thread, time since 1970,
+    /// share of the machine.
     loads: Vec<(ThreadId, i64, f64)>,
     /// What samples stand for that say so themselves.
     stated: HashMap<ThreadId, u64>,
@@ -111,7 +114,8 @@ impl Cpu {
         }
     }
 
-    /// The chunk is over: a load is that since the last time that there could have been one, or since the thread began.
+    /// The chunk is over: a load is that since the last time that there could have been one, or
+    /// since the thread began.
     pub fn chunk_ends(&mut self, told: &Told) {
         let period = told.periods.get("jdk.ThreadCPULoad").map_or(PERIOD_NS, |period| period.least_ns);
         let period = i64::try_from(period).unwrap_or(i64::MAX);
@@ -134,7 +138,8 @@ impl Cpu {
         for (thread, charged) in self.threads.iter().filter(|(_, charged)| charged.share_ns > 0.0) {
             times.entry(*thread).or_default().cpu_ms = charged.share_ns / 1e6 * float(processors);
         }
-        // What two clocks tell of the same time is not twice as much: the one counts that tells more.
+        // What two clocks tell of the same time is not twice as much: the one counts that tells
+        // more.
         let mut by_clock: HashMap<(ThreadId, &str), (u64, f64)> = HashMap::new();
         for (name, period) in cpu {
             for (thread, count) in seen.counts_of(name) {

@@ -1,6 +1,8 @@
-//! Frames that are no Java methods: native code, and what profilers write in the place of frames that they could not find.
+//! Frames that are no Java methods: native code, and what profilers write in the place of frames
+//! that they could not find.
 //!
-//! It must never take a walk's own confession for a stack: what a profiler says it does not know is counted, and not judged.
+//! It must never take a walk's own confession for a stack: what a profiler says it does not know is
+//! counted, and not judged.
 
 /// What stands for a frame that is no Java method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,8 @@ pub enum Foreign {
 const BEGINNINGS: [&str; 6] =
     ["start_thread", "clone3", "clone", "__clone", "__clone3", "thread_native_entry"];
 
-/// AsyncGetCallTrace's codes as async-profiler writes them, and what its own walker says where it stops. Its names for the latter begin alike.
+/// AsyncGetCallTrace's codes as async-profiler writes them, and what its own walker says where it
+/// stops. Its names for the latter begin alike.
 const FAILURES: [&str; 10] = [
     "GC_active",
     "unknown_not_Java",

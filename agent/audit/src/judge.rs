@@ -1,6 +1,7 @@
 //! Every edge and leaf of a recording, held to the bytecode by `vouch-proof`.
 //!
-//! It must never refute by a class that it does not know to have run: what cannot be judged is said to be so, and why.
+//! It must never refute by a class that it does not know to have run: what cannot be judged is said
+//! to be so, and why.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -31,11 +32,13 @@ pub enum Unjudged {
     Unnamed,
     /// The recorder leaves frames out of such stacks.
     Filtered,
-    /// Bytecode speaks against it, and no call of the same method says that it is the bytecode that ran.
+    /// Bytecode speaks against it, and no call of the same method says that it is the bytecode that
+    /// ran.
     Unconfirmed,
     /// Nobody knows which method of its name the callee is: its class was not found.
     Overload,
-    /// A lambda may be between the two: the recording has no frames of classes that have no name of their own.
+    /// A lambda may be between the two: the recording has no frames of classes that have no name of
+    /// their own.
     Hidden,
 }
 
@@ -156,7 +159,8 @@ impl<'a> Judge<'a> {
         Some(((caller, callee), judged))
     }
 
-    /// Whether a method can have been called from a place, which need not be one of the recording's.
+    /// Whether a method can have been called from a place, which need not be one of the
+    /// recording's.
     pub fn ask(&mut self, seen: &Seen, place: Place, callee: MethodId) -> Judged {
         let version = self.version(seen, place.method);
         let Self { library, versions, methods, .. } = self;
@@ -172,7 +176,8 @@ impl<'a> Judge<'a> {
             Ok(Verdict::Refuted(_)) if seen.hides() && calls_an_interface(method, place) => {
                 Err(Unjudged::Hidden)
             }
-            // Flight Recorder adds calls of its own to some of the JDK's methods, and names do not tell that it was there.
+            // Flight Recorder adds calls of its own to some of the JDK's methods, and names do not
+            // tell that it was there.
             Ok(Verdict::Refuted(_)) if seen.says != Says::Places && callee.in_package("jdk/jfr") => {
                 Err(Unjudged::Generated(Rule::FlightRecorder))
             }
@@ -236,15 +241,17 @@ impl<'a> Judge<'a> {
 pub struct Sure {
     /// The methods whose code is that which ran.
     known: HashSet<MethodId>,
-    /// Those of them whose classes are known to be the ones that were loaded, and as they were loaded.
+    /// Those of them whose classes are known to be the ones that were loaded, and as they were
+    /// loaded.
     certain: HashSet<MethodId>,
     /// The places of which a call is proven.
     proven: HashSet<Meant>,
 }
 
 impl Sure {
-    /// A class of the JDK's that ran is that. Of any other there may be another version, or somebody may have changed it: then a call is
-    /// another one wherever it is seen, and what a walker has got wrong is right at other times.
+    /// A class of the JDK's that ran is that. Of any other there may be another version, or
+    /// somebody may have changed it: then a call is another one wherever it is seen, and what a
+    /// walker has got wrong is right at other times.
     pub fn counts(&self, caller: Meant, kind: Refutation) -> bool {
         let Some(method) = MethodId::of_meaning(caller.method()) else { return false };
         let also_right = kind == Refutation::OtherCallee && self.proven.contains(&caller);
@@ -281,11 +288,12 @@ impl Code {
         }
     }
 
-    /// No other code would have just that call at just that place; and where most of what is seen of a method cannot be, somebody has
-    /// added to it: Flight Recorder itself does, and agents do.
+    /// No other code would have just that call at just that place; and where most of what is seen
+    /// of a method cannot be, somebody has added to it: Flight Recorder itself does, and agents do.
     fn ran(&self, native: bool) -> bool {
         let seldom = self.refuted.saturating_mul(2) < self.events;
-        // To a native method nobody adds, and no call of it is ever proven: one that may be is as much.
+        // To a native method nobody adds, and no call of it is ever proven: one that may be is as
+        // much.
         if native { self.proven || seldom } else { self.proven && seldom }
     }
 }
@@ -318,7 +326,8 @@ fn methods(seen: &Seen, versions: &Versions) -> Vec<Method> {
 /// Classes above each other that are more stand in a circle.
 pub const DEEPEST: usize = 1_000;
 
-/// How the callee's class stands to the class of a name. Loaders are not known: one name is taken for one class.
+/// How the callee's class stands to the class of a name. Loaders are not known: one name is taken
+/// for one class.
 fn relation(versions: &mut Versions, library: &Library, named: &str, callee: &Method) -> Relation {
     let named = if named.starts_with('[') { "java/lang/Object" } else { without_hidden_part(named) };
     let theirs = &*callee.class.name;
@@ -348,7 +357,8 @@ enum Above {
     Shadowed,
 }
 
-/// Whether a class stands above another, and no class before it has such a method; None if not all of them are known.
+/// Whether a class stands above another, and no class before it has such a method; None if not all
+/// of them are known.
 fn above(
     versions: &mut Versions,
     library: &Library,

@@ -1,9 +1,11 @@
-//! Other profilers' recordings, held to the bytecode as Vouch's own stacks are: afterwards, and without the process.
+//! Other profilers' recordings, held to the bytecode as Vouch's own stacks are: afterwards, and
+//! without the process.
 //!
-//! An [`Audit`] reads Flight Recorder files, whoever wrote them, and files of names and lines, finds the classes that ran, and says of each
-//! stack how far it holds.
+//! An [`Audit`] reads Flight Recorder files, whoever wrote them, and files of names and lines,
+//! finds the classes that ran, and says of each stack how far it holds.
 //!
-//! What this crate never does: refute by a class that may not be the one that ran, keep an event, or believe a file.
+//! What this crate never does: refute by a class that may not be the one that ran, keep an event,
+//! or believe a file.
 //!
 //! # Invariants
 //!

@@ -1,6 +1,8 @@
-//! Classes that no file has, since the JVM or a library made them: by which rule that is known, and what it says of what they call.
+//! Classes that no file has, since the JVM or a library made them: by which rule that is known, and
+//! what it says of what they call.
 //!
-//! It must never say more than the rule does: what a class is called tells what it may be, and not what it does.
+//! It must never say more than the rule does: what a class is called tells what it may be, and not
+//! what it does.
 
 use vouch_proof::{Body, Explanation, Method, Refutation, Relation, Verdict, through};
 
@@ -28,7 +30,8 @@ pub enum Rule {
 
 const INVOKE: &str = "java/lang/invoke/";
 const LAMBDA: &str = "$$Lambda";
-/// What libraries put into the names of classes that they make: Spring's, Guice's, Hibernate's, Mockito's, Byte Buddy's.
+/// What libraries put into the names of classes that they make: Spring's, Guice's, Hibernate's,
+/// Mockito's, Byte Buddy's.
 const MARKS: [&str; 8] = [
     "$$EnhancerBy",
     "$$FastClassBy",
@@ -92,7 +95,8 @@ pub fn edge(
     relation: &mut impl FnMut(&mut Versions, &str) -> Relation,
 ) -> Judged {
     match rule {
-        // What it ends in may be anything: that is known by its shape alone, which no recording has.
+        // What it ends in may be anything: that is known by its shape alone, which no recording
+        // has.
         Rule::MethodHandleForm if callee.class.name.starts_with(INVOKE) => {
             Ok(Verdict::Explained(Explanation::MethodHandle))
         }

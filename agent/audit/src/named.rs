@@ -1,7 +1,8 @@
-//! Stacks of names: of a frame such a file says its method, without what it takes, and its line perhaps.
+//! Stacks of names: of a frame such a file says its method, without what it takes, and its line
+//! perhaps.
 //!
-//! They are taken in as a recording's are, but for descriptors and bcis; `readings` finds out what they may mean. It must never take what
-//! is no method for one.
+//! They are taken in as a recording's are, but for descriptors and bcis; `readings` finds out what
+//! they may mean. It must never take what is no method for one.
 
 mod folded;
 pub mod pprof;

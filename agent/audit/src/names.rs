@@ -8,8 +8,8 @@ use vouch_proof::hidden_part;
 /// Of an event that says of none.
 pub const NO_THREAD: &str = "[no thread]";
 
-/// All virtual threads: there may be as many as events. Some events of theirs have the stacks of their carriers, so nobody knows where
-/// they begin.
+/// All virtual threads: there may be as many as events. Some events of theirs have the stacks of
+/// their carriers, so nobody knows where they begin.
 pub const VIRTUAL: &str = "[virtual threads]";
 
 /// A text, or that of the first field of a symbol.
@@ -81,7 +81,8 @@ pub fn is_descriptor(text: &str) -> bool {
     text.starts_with('(') && text.contains(')') && !text.ends_with(")L;")
 }
 
-/// A class's name as its own file has it, and whether the VM had added anything. JFR writes hidden classes with `.` between packages.
+/// A class's name as its own file has it, and whether the VM had added anything. JFR writes hidden
+/// classes with `.` between packages.
 pub fn without_hidden_parts(name: &str) -> (String, bool) {
     let mut rest = name;
     while let Some(at) = hidden_part(rest) {

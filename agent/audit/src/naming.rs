@@ -74,7 +74,8 @@ impl Named {
     }
 }
 
-/// The folder, archive or image that a class lies in: one that was found as a file has its own path.
+/// The folder, archive or image that a class lies in: one that was found as a file has its own
+/// path.
 fn home<'r>(ran: &'r Ran, class: &str) -> &'r str {
     let folder = ran.place.strip_suffix(".class").and_then(|path| path.strip_suffix(class));
     folder.map_or(&ran.place, |folder| folder.trim_end_matches('/'))

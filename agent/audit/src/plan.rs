@@ -1,4 +1,5 @@
-//! What of a recording its profile shows: the samples of one clock, and of the other events as many as a timeline can bear.
+//! What of a recording its profile shows: the samples of one clock, and of the other events as many
+//! as a timeline can bear.
 //!
 //! It must never add samples of two clocks: what a thread did by the one it did by the other, too.
 
@@ -16,7 +17,8 @@ const FINE: u64 = 20;
 const LEAST_NS: u64 = 1_000;
 /// Of a kind of events of which there are more only those are shown whose stack is refuted.
 const MOST_MARKS: u64 = 20_000;
-/// The clocks by which there are samples, the one that is shown first: a thread that waits has samples by the last.
+/// The clocks by which there are samples, the one that is shown first: a thread that waits has
+/// samples by the last.
 const CLOCKS: [&str; 3] = [CPU_TIME, EXECUTION, WALL];
 
 /// How the events of a kind are shown.
@@ -56,7 +58,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `wanted` are the samples of this kind; an error is the rest of a sentence, and names those that there are.
+    /// `wanted` are the samples of this kind; an error is the rest of a sentence, and names those
+    /// that there are.
     pub fn of(report: &AuditReport, seen: &Seen, told: &Told, wanted: Option<&str>) -> Result<Self, String> {
         // Of a kind of which all were lost there is nothing to show.
         let sampled = report

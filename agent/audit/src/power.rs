@@ -1,4 +1,5 @@
-//! What this audit could have noticed: corruptions made on purpose in the recording's own stacks, judged as those were.
+//! What this audit could have noticed: corruptions made on purpose in the recording's own stacks,
+//! judged as those were.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -65,7 +66,8 @@ fn each<'m>(
     powers.into()
 }
 
-/// A method, as if threads began in it: of names that is judged of few threads, and not counted for any.
+/// A method, as if threads began in it: of names that is judged of few threads, and not counted for
+/// any.
 fn anywhere(method: &Method) -> Method {
     Method { name: "run".into(), descriptor: "()V".into(), is_static: false, ..method.clone() }
 }

@@ -1,7 +1,8 @@
-//! An audited recording as a profile: its samples in time, those that are refuted set apart, as in a profile of Vouch's own.
+//! An audited recording as a profile: its samples in time, those that are refuted set apart, as in
+//! a profile of Vouch's own.
 //!
-//! It must never show a stack as anything but what the audit has made of it. The recording is read once more for it, so that nobody pays
-//! for its samples who does not ask for them.
+//! It must never show a stack as anything but what the audit has made of it. The recording is read
+//! once more for it, so that nobody pays for its samples who does not ask for them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Seek};
@@ -56,7 +57,8 @@ pub struct Profile {
     /// The number of each offence, and of those of a kind that are not told one by one.
     refutations: HashMap<usize, RefutationId>,
     others: HashMap<Refutation, RefutationId>,
-    /// Why samples have no stack, and how they are refuted: those of other events are not among them.
+    /// Why samples have no stack, and how they are refuted: those of other events are not among
+    /// them.
     unwalked: BTreeMap<String, u64>,
     refuted: BTreeMap<String, u64>,
     /// There is a stack that was not there when the recording was audited.
@@ -64,8 +66,8 @@ pub struct Profile {
 }
 
 impl Audited {
-    /// The recording as a profile, with the samples of this kind, or else those of the clock that says most; its files are to be read into
-    /// it once more.
+    /// The recording as a profile, with the samples of this kind, or else those of the clock that
+    /// says most; its files are to be read into it once more.
     pub fn profile(self, samples: Option<&str>) -> Result<Profile, String> {
         let Self { report, found } = self;
         let plan = Plan::of(&report, &found.seen, &found.told, samples)?;
@@ -280,7 +282,8 @@ impl Profile {
         recording.stack(above, frame)
     }
 
-    /// A refuted stack's frames are functions of their own, under a root of their own, with a sign where it breaks.
+    /// A refuted stack's frames are functions of their own, under a root of their own, with a sign
+    /// where it breaks.
     fn refuted(&mut self, leaf: NodeId, end: End, offence: usize) -> rec::StackId {
         let lacking = self.lacking(end);
         let Self { found, recording, .. } = self;
@@ -375,7 +378,8 @@ impl Profile {
     }
 }
 
-/// As a trust report has them, which knows no edge that was not judged: it is one of code that nobody could read.
+/// As a trust report has them, which knows no edge that was not judged: it is one of code that
+/// nobody could read.
 fn edges(edges: crate::EdgeReport) -> EdgeReport {
     let crate::EdgeReport { checked, distinct, proven, mut explained, refuted, unjudged, .. } = edges;
     let unread: u64 = unjudged.values().sum();

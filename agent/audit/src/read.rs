@@ -1,6 +1,7 @@
 //! Goes through a recording's chunks, and takes from their events the stacks with what they are of.
 //!
-//! It must never believe a stack more than the recording does: what that says is cut, or failed, stays so.
+//! It must never believe a stack more than the recording does: what that says is cut, or failed,
+//! stays so.
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Table, Type, Value};
@@ -16,8 +17,8 @@ use crate::seen::{
 };
 use crate::told::Told;
 
-/// The kinds of whose stacks Flight Recorder leaves some methods out, wherever they stand, from JDK 22 on (`jdk.jfr.events.StackFilter`): the
-/// recording does not say so.
+/// The kinds of whose stacks Flight Recorder leaves some methods out, wherever they stand, from JDK
+/// 22 on (`jdk.jfr.events.StackFilter`): the recording does not say so.
 const FILTERED: [&str; 11] = [
     "jdk.FileForce",
     "jdk.FinalFieldMutation",
@@ -117,7 +118,8 @@ enum Known {
 type Step = (Option<NodeId>, MethodId, [i64; 2], bool, bool);
 
 impl<'c, 's> Reading<'c, 's> {
-    /// Without `cpu` it is read once more, for when events were; what they tell of the run is known.
+    /// Without `cpu` it is read once more, for when events were; what they tell of the run is
+    /// known.
     pub fn new(
         chunk: &'c Chunk,
         deepest: Option<usize>,
@@ -141,7 +143,8 @@ impl<'c, 's> Reading<'c, 's> {
         }
     }
 
-    /// Takes an event in, and passes on what there is of it if it has a stack. False: its own bytes cannot be read.
+    /// Takes an event in, and passes on what there is of it if it has a stack. False: its own bytes
+    /// cannot be read.
     pub fn event(&mut self, event: &Event<'_>, take: impl FnOnce(&mut Seen, &mut Told, Moment)) -> bool {
         let (seen, first) = (&mut *self.seen, self.cpu.is_some());
         let role = self.kinds.entry(event.kind.id).or_insert_with(|| {
@@ -374,7 +377,8 @@ impl Fields {
         })
     }
 
-    /// When an event was, since 1970, and how long it took. It is there whether or not that can be read.
+    /// When an event was, since 1970, and how long it took. It is there whether or not that can be
+    /// read.
     fn time(&self, chunk: &Chunk, event: &Event<'_>) -> (i64, u64) {
         let one = |row: Option<usize>| {
             let row = row?;

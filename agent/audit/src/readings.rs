@@ -1,4 +1,5 @@
-//! What names may mean: of all methods of a name, and of all calls in a line, those that make the best of each stack.
+//! What names may mean: of all methods of a name, and of all calls in a line, those that make the
+//! best of each stack.
 //!
 //! It must never have a stack refuted that some reading of its names allows.
 
@@ -33,7 +34,8 @@ struct Best {
     bci: Option<Bci>,
 }
 
-/// What a call costs: no number of those that can be explained, or not be judged, is dearer than one that cannot be.
+/// What a call costs: no number of those that can be explained, or not be judged, is dearer than
+/// one that cannot be.
 fn cost(judged: Judged) -> u64 {
     match judged {
         Ok(Verdict::Proven) => 0,
@@ -160,7 +162,8 @@ impl Reading {
     }
 }
 
-/// The places of a line, or of all of a method, each of those that call the same thing once; calls first.
+/// The places of a line, or of all of a method, each of those that call the same thing once; calls
+/// first.
 pub fn places(declared: &Declared, line: u16) -> Vec<Bci> {
     let Body::Code(code) = &declared.body else { return vec![NATIVE] };
     let there = places_on(declared, code, line);
@@ -188,7 +191,8 @@ fn constant<'f>(file: &'f ClassFile, instruction: Instruction<'_>) -> Option<Con
     file.class.pool().get(instruction.constant()?)
 }
 
-/// The best way to each node: for each reading of its frame what it costs from the root on, and the reading of the frame above.
+/// The best way to each node: for each reading of its frame what it costs from the root on, and the
+/// reading of the frame above.
 struct Ways {
     first: Vec<usize>,
     ways: Vec<(u64, u16)>,

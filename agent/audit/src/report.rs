@@ -1,6 +1,7 @@
 //! What an audit has found, in figures for machines. The words are those of the trust report.
 //!
-//! The keys are a contract: none may be renamed, or left out because it is 0. What was not measured must never be there as a number.
+//! The keys are a contract: none may be renamed, or left out because it is 0. What was not measured
+//! must never be there as a number.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -81,7 +82,8 @@ pub struct ThreadReport {
     pub stacks: u64,
     pub refuted: u64,
     pub unwalked: u64,
-    /// What CPU time it had, by the recording's own events, and for how much its samples stand; null where that is not told.
+    /// What CPU time it had, by the recording's own events, and for how much its samples stand;
+    /// null where that is not told.
     pub cpu_ms: Option<f64>,
     pub sampled_ms: Option<f64>,
     /// Of that no sample tells: it is more than half, and more than chance; null where it is not.
@@ -112,7 +114,8 @@ pub struct ClassReport {
     pub confirmed: u64,
     /// Classes that no file has, by the rule.
     pub generated: BTreeMap<String, u64>,
-    /// Those that are not the ones that ran, and those that were not found; those with most edges first.
+    /// Those that are not the ones that ran, and those that were not found; those with most edges
+    /// first.
     pub other_version: Vec<Stranger>,
     pub not_found: Vec<Stranger>,
     /// Where classes were looked for.

@@ -1,6 +1,7 @@
 //! What async-profiler was to sample, and how often, by its own settings.
 //!
-//! It must never have for time what is counted, nor one clock for another: of what nobody can tell apart no clock is told.
+//! It must never have for time what is counted, nor one clock for another: of what nobody can tell
+//! apart no clock is told.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,8 @@ use vouch_report::{Clock, grouped, shortened};
 
 use crate::kinds::{EXECUTION, WALL};
 
-/// Its intervals by CPU time and by the wall clock, unless it says others, or where nobody says anything.
+/// Its intervals by CPU time and by the wall clock, unless it says others, or where nobody says
+/// anything.
 pub const CPU_NS: u64 = 10_000_000;
 pub const WALL_NS: u64 = 50_000_000;
 /// What it calls its clocks: those of CPU time,
@@ -56,8 +58,9 @@ impl Sampled {
         (self.event, self.interval, self.wall, self.is_mixed) = (None, None, None, false);
     }
 
-    /// Takes one of its settings; gives how often there is a sample of which kind, as far as that is known now. `apart` tells whether samples by the
-    /// wall clock are events of their own: until version 4 they never were.
+    /// Takes one of its settings; gives how often there is a sample of which kind, as far as that
+    /// is known now. `apart` tells whether samples by the wall clock are events of their own: until
+    /// version 4 they never were.
     pub fn setting(&mut self, name: &str, value: &str, apart: impl Fn() -> bool) -> Vec<(&'static str, u64)> {
         let number: Option<u64> = value.parse().ok();
         match name {
@@ -97,14 +100,16 @@ impl Sampled {
         !self.events.is_empty()
     }
 
-    /// By which clock its samples are; none: by several of which nobody can tell which sample is by which, by what is no time, or nothing is told.
+    /// By which clock its samples are; none: by several of which nobody can tell which sample is by
+    /// which, by what is no time, or nothing is told.
     pub fn clock(&self) -> Option<Clock> {
         let mut clocks = self.events.iter().map(|event| clock_of(event));
         let first = clocks.next()??;
         clocks.all(|clock| clock == Some(first)).then_some(first)
     }
 
-    /// What they count, if it is no time: the event that they were taken by, or several of which nobody can tell which sample is by which.
+    /// What they count, if it is no time: the event that they were taken by, or several of which
+    /// nobody can tell which sample is by which.
     pub fn event(&self) -> Option<String> {
         self.events.iter().any(|event| clock_of(event).is_none()).then(|| {
             let mut names: Vec<String> =

@@ -1,6 +1,8 @@
-//! All that a recording shows: its methods, places, stacks, threads and kinds of events, once each, and how often each came with which.
+//! All that a recording shows: its methods, places, stacks, threads and kinds of events, once each,
+//! and how often each came with which.
 //!
-//! It must never keep an event: its memory goes by what is unlike, and not by how long the recording is.
+//! It must never keep an event: its memory goes by what is unlike, and not by how long the
+//! recording is.
 
 use std::rc::Rc;
 
@@ -53,7 +55,8 @@ impl MethodId {
 /// A method, as the recording names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Method {
-    /// As in `java/lang/String`; a hidden class is without the part that tells it from others of its name.
+    /// As in `java/lang/String`; a hidden class is without the part that tells it from others of
+    /// its name.
     pub class: Rc<str>,
     /// It had such a part.
     pub hidden: bool,
@@ -82,7 +85,8 @@ pub struct Node {
     pub place: PlaceId,
     /// Of a kind of events of whose stacks the recorder leaves frames out.
     pub filtered: bool,
-    /// Frames are lacking between this one and that above: methods that the recording does not name.
+    /// Frames are lacking between this one and that above: methods that the recording does not
+    /// name.
     pub gap: bool,
 }
 

@@ -1,6 +1,8 @@
-//! How each stack of a recording stands, and so what became of its events: their fates, as in a trust report of Vouch's own.
+//! How each stack of a recording stands, and so what became of its events: their fates, as in a
+//! trust report of Vouch's own.
 //!
-//! It must never judge a stack by what its recorder says is not there, and never count an event twice.
+//! It must never judge a stack by what its recorder says is not there, and never count an event
+//! twice.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -48,7 +50,8 @@ pub struct KindTally {
     pub fates: ByFate<u64>,
     /// Of the plausible ones, those with an edge that could not be judged.
     pub unjudged: u64,
-    /// Those whose recorder says that outer frames are lacking: at its limit, or because the walk ended.
+    /// Those whose recorder says that outer frames are lacking: at its limit, or because the walk
+    /// ended.
     pub cut: u64,
     pub broken: u64,
 }
@@ -83,7 +86,8 @@ pub struct Verdicts {
     pub whole: Vec<NodeId>,
 }
 
-/// Judges all of a recording. `launchers`: what the thread is called that the `java` command runs `main` on, which has one beginning.
+/// Judges all of a recording. `launchers`: what the thread is called that the `java` command runs
+/// `main` on, which has one beginning.
 pub fn judge(seen: &Seen, judge: &mut Judge<'_>, launchers: &[&str]) -> Verdicts {
     let nodes = stand(seen, judge);
     let mut roots = Roots::learn(seen, judge, launchers);
@@ -205,7 +209,8 @@ fn worse(one: Judged, other: Judged) -> Judged {
     if matches!(other, Ok(Verdict::Refuted(_))) { other } else { one }
 }
 
-/// Where the threads began, as their stacks tell: who has once ended in a thread's `run` always does.
+/// Where the threads began, as their stacks tell: who has once ended in a thread's `run` always
+/// does.
 #[derive(Debug)]
 struct Roots {
     began: HashMap<ThreadId, Began>,
@@ -225,7 +230,8 @@ impl Roots {
         for (_, thread, stack) in seen.counts.keys() {
             let Stack { leaf: Some(leaf), end: End::Whole } = seen.stacks[stack.row()] else { continue };
             let of = &seen.threads[thread.row()];
-            // A native program that has made its JVM by itself calls from its first thread what it likes.
+            // A native program that has made its JVM by itself calls from its first thread what it
+            // likes.
             let main = launchers.contains(&&*of.name);
             let method = seen.place(learned.outermost[leaf.row()]).method;
             let began =

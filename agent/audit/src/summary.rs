@@ -1,4 +1,5 @@
-//! What a person reads of an audit: at most eight lines, and a table of several audits side by side.
+//! What a person reads of an audit: at most eight lines, and a table of several audits side by
+//! side.
 //!
 //! What is as it should be is left out; what could not be judged never is.
 

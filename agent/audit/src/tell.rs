@@ -1,4 +1,5 @@
-//! What there is to say of an offence: whom it names, in which stack it stands, and what the bytecode has there.
+//! What there is to say of an offence: whom it names, in which stack it stands, and what the
+//! bytecode has there.
 //!
 //! It must never show a source file that the class file does not name.
 
@@ -91,7 +92,8 @@ fn calls(seen: &Seen, judge: &Judge<'_>, place: Place) -> String {
     }
 }
 
-/// Where in a stack the refuted frame stands: an edge's caller under its callee, the outermost of several.
+/// Where in a stack the refuted frame stands: an edge's caller under its callee, the outermost of
+/// several.
 pub fn place_in(seen: &Seen, frames: &[Node], against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {

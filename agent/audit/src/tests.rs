@@ -1,4 +1,5 @@
-//! Recordings made by hand of a program made by hand: true stacks, wrong ones, and ones that nobody can judge.
+//! Recordings made by hand of a program made by hand: true stacks, wrong ones, and ones that nobody
+//! can judge.
 
 mod fates;
 mod gaps;

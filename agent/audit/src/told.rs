@@ -1,4 +1,5 @@
-//! What a recording says of the run that it is of: the JVM, its command line, where its classes lie, who recorded it, and what was lost.
+//! What a recording says of the run that it is of: the JVM, its command line, where its classes
+//! lie, who recorded it, and what was lost.
 //!
 //! It must never take what is not told for something: a recording without it is audited as well.
 
@@ -98,7 +99,8 @@ const RECORDING: &str = "jdk.ActiveRecording";
 const ASYNC_PROFILERS: [&str; 3] = ["", RECORDING, kinds::EXECUTION];
 /// The kind of the settings.
 const SETTING: &str = "jdk.ActiveSetting";
-/// async-profiler writes its own before all else; Flight Recorder has none of these, and many events.
+/// async-profiler writes its own before all else; Flight Recorder has none of these, and many
+/// events.
 const SETTINGS_WITHIN: usize = 10_000;
 /// async-profiler's limit, unless it says another one.
 const DEPTH: usize = 2_048;
@@ -165,7 +167,8 @@ impl Told {
         }
     }
 
-    /// `of` is the kind of events that it is about; `apart` tells whether samples by the wall clock are events of their own.
+    /// `of` is the kind of events that it is about; `apart` tells whether samples by the wall clock
+    /// are events of their own.
     fn setting(&mut self, name: &str, value: &str, of: &str, apart: impl Fn() -> bool) {
         if name == "period" {
             let period = humantime::parse_duration(value).ok().map(|period| period.as_nanos());
@@ -183,7 +186,8 @@ impl Told {
         match kind {
             kind if kinds::is_cpu_time(kind) => Some(Clock::Cpu),
             kind if kinds::is_wall(kind) => Some(Clock::Wall),
-            // async-profiler's, by whatever it samples; Flight Recorder looks at a few threads in Java now and then, which is neither.
+            // async-profiler's, by whatever it samples; Flight Recorder looks at a few threads in
+            // Java now and then, which is neither.
             kinds::EXECUTION => self.sampled.clock(),
             _ => None,
         }
@@ -196,7 +200,8 @@ impl Told {
         if by_wall { sampled::WALL_NS } else { sampled::CPU_NS }
     }
 
-    /// True if samples of this kind may be by the wall clock, or by what is no time: async-profiler's, unless it says that they are by CPU time.
+    /// True if samples of this kind may be by the wall clock, or by what is no time:
+    /// async-profiler's, unless it says that they are by CPU time.
     pub fn may_be_no_cpu_time(&self, kind: &str) -> bool {
         kind == kinds::EXECUTION && self.sampled.is_told() && self.clock(kind) != Some(Clock::Cpu)
     }
@@ -319,8 +324,8 @@ impl Told {
         (self.jvm, self.version) = (jvm.to_owned(), version.to_owned());
     }
 
-    /// What the thread is called that runs `main`, if the `java` command has made the JVM, and no program that calls it. async-profiler
-    /// has a thread's last name for all of its life.
+    /// What the thread is called that runs `main`, if the `java` command has made the JVM, and no
+    /// program that calls it. async-profiler has a thread's last name for all of its life.
     pub fn launchers(&self) -> &'static [&'static str] {
         match self.properties.get("sun.java.launcher") {
             Some(launcher) if launcher == "SUN_STANDARD" => {

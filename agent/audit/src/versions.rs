@@ -1,6 +1,8 @@
-//! The classes that ran, as far as they are there: of all copies of a class the one that every frame of the recording fits.
+//! The classes that ran, as far as they are there: of all copies of a class the one that every
+//! frame of the recording fits.
 //!
-//! A class that does not fit is not the one that ran: that is a result of its own, and must never refute a stack.
+//! A class that does not fit is not the one that ran: that is a result of its own, and must never
+//! refute a stack.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -138,8 +140,9 @@ impl Versions {
         matches!(self.get(method), Version::Ran(Ran { of_jdk, .. }) if *of_jdk || self.exact)
     }
 
-    /// True if whoever asks says that a method's class, which is not the JDK's, ran as its file has it. (Flight Recorder changes its events'
-    /// classes, however far up it is said that they are such.)
+    /// True if whoever asks says that a method's class, which is not the JDK's, ran as its file has
+    /// it. (Flight Recorder changes its events' classes, however far up it is said that they are
+    /// such.)
     pub fn is_promised(&mut self, method: &Method, library: &Library) -> bool {
         if !self.exact {
             return false;
@@ -172,14 +175,16 @@ impl Versions {
     }
 }
 
-/// What all copies of a class are, if they are one; those of a JDK that is not the one that ran are nobody's.
+/// What all copies of a class are, if they are one; those of a JDK that is not the one that ran are
+/// nobody's.
 fn the_only(copies: Vec<Copy>, of_jdk: bool) -> Option<ClassFile> {
     let mut copies = copies.into_iter().filter(|copy| of_jdk || !copy.of_jdk);
     let first = copies.next()?;
     copies.all(|copy| copy.hash == first.hash).then_some(first.file.ok()?)
 }
 
-/// The first copy that fits; if none does, the first one's reason. What cannot be read is nothing, and told elsewhere.
+/// The first copy that fits; if none does, the first one's reason. What cannot be read is nothing,
+/// and told elsewhere.
 fn choose(
     copies: Vec<Copy>,
     jdk_ran: bool,
@@ -214,7 +219,8 @@ fn is_event(file: &ClassFile) -> bool {
 /// Where the classes are that those of events extend.
 const EVENTS: &str = "jdk/jfr/";
 
-/// Whether all frames of a class are where this copy has them, and one of them has a line to say so.
+/// Whether all frames of a class are where this copy has them, and one of them has a line to say
+/// so.
 fn fits(
     file: &ClassFile,
     seen: &Seen,
@@ -249,7 +255,8 @@ fn fits(
     Ok(confirmed)
 }
 
-/// The same of a method of which the recording has the name alone: some method of that name has each of the lines.
+/// The same of a method of which the recording has the name alone: some method of that name has
+/// each of the lines.
 fn fits_by_name<'p>(
     file: &ClassFile,
     name: &str,

@@ -1,4 +1,5 @@
-//! One class file: the constants that its code names, its methods with their code and lines, and what it extends.
+//! One class file: the constants that its code names, its methods with their code and lines, and
+//! what it extends.
 //!
 //! It must be total: of a damaged file there is what can be read, or a sentence.
 
@@ -103,8 +104,8 @@ impl Declared {
         exact.or_else(before).map(|(_, line)| *line)
     }
 
-    /// True if a bci is on a line, by this table however it is read: entries need not stand in order, and a profiler may take
-    /// the first that is beyond for the end.
+    /// True if a bci is on a line, by this table however it is read: entries need not stand in
+    /// order, and a profiler may take the first that is beyond for the end.
     pub fn is_on(&self, bci: u16, line: u16) -> bool {
         let beyond = self.lines.iter().skip(1).position(|(from, _)| *from > bci);
         let in_order = self.lines.get(beyond.unwrap_or(self.lines.len().saturating_sub(1)));
@@ -163,7 +164,8 @@ fn table_of_lines(bytes: &[u8]) -> impl Iterator<Item = (u16, u16)> + '_ {
     entries.map(|entry| (u16::from_be_bytes([entry[0], entry[1]]), u16::from_be_bytes([entry[2], entry[3]])))
 }
 
-/// All calls of `invokedynamic` whose linking is given a method: that is the second of what it is given.
+/// All calls of `invokedynamic` whose linking is given a method: that is the second of what it is
+/// given.
 fn lambdas<'r>(class: &'r Raw<'_>) -> impl Iterator<Item = Lambda> + 'r {
     let pool = class.pool();
     let methods =

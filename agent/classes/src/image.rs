@@ -1,7 +1,8 @@
 //! A JDK's image of modules (`lib/modules`): which classes it has, and what stands in one.
 //!
-//! It must never keep in memory more than its index, or believe a place in it. (There are crates for it. One panics on what is damaged, the
-//! other wants a newer compiler; both map the file, and a file that is cut short meanwhile would be the end of the process.)
+//! It must never keep in memory more than its index, or believe a place in it. (There are crates
+//! for it. One panics on what is damaged, the other wants a newer compiler; both map the file, and
+//! a file that is cut short meanwhile would be the end of the process.)
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -43,7 +44,8 @@ struct Place {
 /// What an image says of a file.
 #[derive(Debug, Default)]
 struct Location {
-    /// By the kind: the module, the folder, the name, its ending, the place, the packed size, the size.
+    /// By the kind: the module, the folder, the name, its ending, the place, the packed size, the
+    /// size.
     values: [u64; 8],
 }
 
@@ -63,7 +65,8 @@ impl Image {
         if data > length.min(LARGEST) {
             return Err("is an image with an index that cannot be".to_owned());
         }
-        // A table of redirections stands before that of offsets; it is for who looks for one name alone.
+        // A table of redirections stands before that of offsets; it is for who looks for one name
+        // alone.
         let offsets = bytes_at(&file, HEADER + offsets, offsets)?;
         let locations = bytes_at(&file, data - strings - locations, locations)?;
         let strings = bytes_at(&file, data - strings, strings)?;

@@ -1,4 +1,5 @@
-//! A JDK's own classes: in its image of modules, in the archives of those, or, before JDK 9, in `rt.jar` and those beside it.
+//! A JDK's own classes: in its image of modules, in the archives of those, or, before JDK 9, in
+//! `rt.jar` and those beside it.
 
 use std::path::Path;
 
@@ -31,7 +32,8 @@ impl Jdk {
         if let Some(modules) = find("lib/modules") {
             let image = Image::open(&modules).map_err(|why| format!("{} {why}", modules.display()))?;
             jdk.image = Some(image);
-            // With this one a compiler looks into another JDK's image: classes of the JDK's own, and not the same.
+            // With this one a compiler looks into another JDK's image: classes of the JDK's own,
+            // and not the same.
             let own = modules.with_file_name("jrt-fs.jar");
             if own.exists() {
                 jdk.shelves.add(&own);

@@ -1,9 +1,11 @@
-//! Class files, wherever they lie: folders, archives and archives within them, a JDK's image of modules.
+//! Class files, wherever they lie: folders, archives and archives within them, a JDK's image of
+//! modules.
 //!
-//! A [`Library`] finds all copies of a class that lie there, and a [`ClassFile`] is what proof needs of one.
+//! A [`Library`] finds all copies of a class that lie there, and a [`ClassFile`] is what proof
+//! needs of one.
 //!
-//! What this crate never does: know a JVM, or believe a file. What is damaged is not there, and no number in a file is what
-//! memory is taken by.
+//! What this crate never does: know a JVM, or believe a file. What is damaged is not there, and no
+//! number in a file is what memory is taken by.
 #![forbid(unsafe_code)]
 
 mod class;

@@ -43,7 +43,8 @@ impl Library {
         self.places.push(path.display().to_string());
     }
 
-    /// Looks where a JVM would that has this path for an entry of its class path: in an archive, or in the folders of each package.
+    /// Looks where a JVM would that has this path for an entry of its class path: in an archive, or
+    /// in the folders of each package.
     pub fn as_the_jvm_looks(&mut self, path: &Path) {
         self.shelves.entry(path);
         self.places.push(path.display().to_string());
@@ -70,8 +71,9 @@ impl Library {
         of_jdk.chain(&self.shelves.unreadable).map(String::as_str)
     }
 
-    /// All copies of a class, as in `java/lang/String`, in the order in which they are looked for: of what the JVM's own loaders have loaded
-    /// its own come first, and last of all else. What is a class of another name is none.
+    /// All copies of a class, as in `java/lang/String`, in the order in which they are looked for:
+    /// of what the JVM's own loaders have loaded its own come first, and last of all else. What is
+    /// a class of another name is none.
     pub fn copies(&self, class: &str, of_jvm: bool) -> Vec<Copy> {
         let mut found = Vec::new();
         if let Some(jdk) = &self.jdk {

@@ -10,7 +10,8 @@ pub const NAME: &str = "META-INF/MANIFEST.MF";
 /// A class path of ten thousand archives is shorter.
 const LONGEST: u64 = 4 << 20;
 
-/// The places that it names, beside the archive; none where there is no such line, or it cannot be read.
+/// The places that it names, beside the archive; none where there is no such line, or it cannot be
+/// read.
 pub fn class_path(archive: &Path, manifest: &Entry) -> Vec<PathBuf> {
     let Ok(bytes) = vouch_archive::read(archive, manifest, LONGEST) else { return Vec::new() };
     let beside = archive.parent().unwrap_or(Path::new(""));

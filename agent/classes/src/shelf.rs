@@ -1,4 +1,5 @@
-//! A place where classes lie, with the names of those that lie there: the files below a folder, an archive, an archive within it.
+//! A place where classes lie, with the names of those that lie there: the files below a folder, an
+//! archive, an archive within it.
 //!
 //! It must never follow a link to a folder, keep an archive open, or stop at what cannot be read.
 
@@ -123,7 +124,8 @@ impl Shelves {
             self.all.push(Shelf::Folder(HashMap::from([(stem(path), vec![path.to_owned()])])));
             return None;
         }
-        // One that had to come first, and lies in a folder with all the others: an old JDK's `rt.jar`.
+        // One that had to come first, and lies in a folder with all the others: an old JDK's
+        // `rt.jar`.
         if self.all.iter().any(|shelf| matches!(shelf, Shelf::Archive { path: there, .. } if there == path)) {
             return None;
         }

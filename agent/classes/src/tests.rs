@@ -1,4 +1,5 @@
-//! Classes as they lie about: in folders, in archives and archives within those, in a JDK's image; damaged, too.
+//! Classes as they lie about: in folders, in archives and archives within those, in a JDK's image;
+//! damaged, too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,7 +134,8 @@ fn classes_are_found_wherever_they_lie() {
     );
     assert_eq!(places(&[&scratch.0], "shop/Cart").len(), 4, "all of them below one folder");
     assert_eq!(places(&[&scratch.0], "shop/Other"), [""; 0]);
-    // A file that lies somewhere else says itself what it is; one of another name than it has is none.
+    // A file that lies somewhere else says itself what it is; one of another name than it has is
+    // none.
     let alone = scratch.file("alone/Cart.class", &bytes);
     assert_eq!(places(&[&alone], "shop/Cart"), [format!("{}: true", alone.display())]);
     assert_eq!(places(&[&alone], "other/Cart"), [""; 0]);

@@ -1,6 +1,7 @@
 //! A profile that was written, to be written again with more in it.
 //!
-//! What is not added to is kept as it stands, letter for letter: it must never be understood, and so never be lost.
+//! What is not added to is kept as it stands, letter for letter: it must never be understood, and
+//! so never be lost.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;

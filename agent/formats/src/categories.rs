@@ -1,7 +1,7 @@
 //! The categories that colour a stack.
 //!
-//! Their order is the order in the file. The first must stay grey and "Other": the front-end takes the first
-//! grey category as its default, and the first subcategory as the category itself.
+//! Their order is the order in the file. The first must stay grey and "Other": the front-end takes
+//! the first grey category as its default, and the first subcategory as the category itself.
 
 use serde::Serialize;
 use vouch_recording::{Category, Certainty, Fate, Leaf, VmPart, own_reasons, why_no_stack};

@@ -81,7 +81,8 @@ struct TrackColumns<'a> {
     paused_ranges: [(); 0],
     pid: String,
     tid: &'a Tid,
-    /// Of the threads that share the track, with their lives: the front-end passes it over, `vouch merge` finds a thread's track by it.
+    /// Of the threads that share the track, with their lives: the front-end passes it over,
+    /// `vouch merge` finds a thread's track by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_tids: Option<Vec<(u64, Micros, Option<Micros>)>>,
     samples: SampleColumns,

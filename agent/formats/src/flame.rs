@@ -1,6 +1,7 @@
 //! A flame graph as SVG: a picture that a document or a ticket can hold, and any browser opens.
 //!
-//! It must never take memory by the depth of stacks: what is too narrow to be seen is its caller's, and what is too deep, too.
+//! It must never take memory by the depth of stacks: what is too narrow to be seen is its caller's,
+//! and what is too deep, too.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -41,7 +42,8 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     out.flush()
 }
 
-/// Gives to the caller what cannot be seen of it, as far up as that is so. A node's caller stands before it; `long` says how long its name is.
+/// Gives to the caller what cannot be seen of it, as far up as that is so. A node's caller stands
+/// before it; `long` says how long its name is.
 pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, long: impl Fn(usize) -> usize) {
     let (mut depths, mut lengths) = (Vec::with_capacity(own.len()), Vec::with_capacity(own.len()));
     for node in 0..own.len() {

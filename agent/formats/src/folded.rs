@@ -17,7 +17,8 @@ pub fn write(recording: &Recording, _: &Meta, out: &mut dyn Write) -> io::Result
     let tree = Tree::of(recording, &names);
     let siblings = Siblings::of(&tree.rows);
     let mut line = String::new();
-    // The way down to where the walk stands: the siblings still to come, and where their names begin.
+    // The way down to where the walk stands: the siblings still to come, and where their names
+    // begin.
     let mut path = vec![(siblings.children(None), 0)];
     while let Some((level, start)) = path.last_mut() {
         let Some(node) = level.next().map(|place| siblings.sorted[place]) else {

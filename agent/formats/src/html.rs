@@ -1,7 +1,8 @@
-//! One page that any browser opens, without a network and without the front-end: how far it holds, threads in time, a flame graph,
-//! and what was refuted.
+//! One page that any browser opens, without a network and without the front-end: how far it holds,
+//! threads in time, a flame graph, and what was refuted.
 //!
-//! What stands in it must never be taken for markup, whatever a class is called, and it must not ask anybody for anything.
+//! What stands in it must never be taken for markup, whatever a class is called, and it must not
+//! ask anybody for anything.
 
 use std::io::{self, BufWriter, Write};
 

@@ -1,7 +1,8 @@
-//! The files that a recording is written to. A format is a file of this crate and a row of [`FORMATS`].
+//! The files that a recording is written to. A format is a file of this crate and a row of
+//! [`FORMATS`].
 //!
-//! What this crate never does: know a JVM, read a clock, open a file, or hold a written document in memory. It gets a
-//! recording, and a `Write`.
+//! What this crate never does: know a JVM, read a clock, open a file, or hold a written document in
+//! memory. It gets a recording, and a `Write`.
 #![forbid(unsafe_code)]
 
 mod categories;

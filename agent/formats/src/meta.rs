@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 use vouch_report::TrustReport;
 
-/// Which process it was: its number alone tells that neither in another container, nor on another machine, nor later.
+/// Which process it was: its number alone tells that neither in another container, nor on another
+/// machine, nor later.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// The kernel's name for the time since this machine was started: CLOCK_MONOTONIC is the same clock in all of it.
+    /// The kernel's name for the time since this machine was started: CLOCK_MONOTONIC is the same
+    /// clock in all of it.
     pub boot: String,
     /// The namespace that the number is one of.
     pub namespace: u64,
@@ -38,7 +40,8 @@ pub struct Meta {
     pub started_ns: u64,
     /// When recording ended, or the profile was asked for.
     pub ended_ns: u64,
-    /// Moments of which Flight Recorder tells, too, if it records: from when to when on CLOCK_MONOTONIC, and in which thread.
+    /// Moments of which Flight Recorder tells, too, if it records: from when to when on
+    /// CLOCK_MONOTONIC, and in which thread.
     pub anchors: Vec<[u64; 2]>,
     pub agent_tid: u32,
     pub pid: u32,

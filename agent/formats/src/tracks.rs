@@ -1,13 +1,14 @@
 //! Which tracks the timeline gets, and in which order.
 //!
-//! A thread gets a track of its own, until there are more than [`LIMIT`]: with 10,000 tracks the front-end's
-//! client took 2.7 GB and 23 s to list them, with 1,000 0.4 GB and 1.3 s. Then threads whose names differ in
-//! digits alone become one track, the largest such family first; and if that is not enough, the least busy
-//! tracks become one. A fold must never lose a sample.
+//! A thread gets a track of its own, until there are more than [`LIMIT`]: with 10,000 tracks the
+//! front-end's client took 2.7 GB and 23 s to list them, with 1,000 0.4 GB and 1.3 s. Then threads
+//! whose names differ in digits alone become one track, the largest such family first; and if that
+//! is not enough, the least busy tracks become one. A fold must never lose a sample.
 //!
-//! The main thread comes first, then the families that ran Java, then the JVM's own, each by how busy they are, and a family's threads
-//! as they began: a pool stays together, and the busiest stands at the top. What took less than a hundredth of the time is
-//! hidden at first, unless most of the time is in such.
+//! The main thread comes first, then the families that ran Java, then the JVM's own, each by how
+//! busy they are, and a family's threads as they began: a pool stays together, and the busiest
+//! stands at the top. What took less than a hundredth of the time is hidden at first, unless most
+//! of the time is in such.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -27,8 +28,9 @@ const LIMIT: usize = 1000;
 
 /// The most tracks that are shown at first, beside that of the main thread,
 const SHOWN: usize = 20;
-/// and the least that one of these must have of the time: a hundredth. But where the work is spread over many threads that have less, the
-/// busiest of them are shown, too, until so many tenths of the time can be seen.
+/// and the least that one of these must have of the time: a hundredth. But where the work is spread
+/// over many threads that have less, the busiest of them are shown, too, until so many tenths of
+/// the time can be seen.
 const SHARE: u64 = 100;
 const TENTHS: u64 = 9;
 
@@ -39,7 +41,8 @@ pub struct Track<'r> {
     pub threads: Vec<&'r Thread>,
 }
 
-/// A thread id that stands once in the file. A thread that was renamed has two tracks: `1234` and `1234.2`.
+/// A thread id that stands once in the file. A thread that was renamed has two tracks: `1234` and
+/// `1234.2`.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Tid {
@@ -91,8 +94,8 @@ pub fn apart(recording: &Recording, meta: &Meta) -> Apart {
     Apart::of(recording, most, meta.report.run.interval_ns)
 }
 
-/// The tracks for these threads, in the order of the file. There is always one: without it, the front-end
-/// refuses the file.
+/// The tracks for these threads, in the order of the file. There is always one: without it, the
+/// front-end refuses the file.
 pub fn tracks<'r>(threads: &[&'r Thread]) -> Vec<Track<'r>> {
     // The JVM's own: a program may call other threads "main" too.
     let main = threads.iter().position(|thread| thread.name() == "main");
@@ -119,7 +122,8 @@ pub fn tracks<'r>(threads: &[&'r Thread]) -> Vec<Track<'r>> {
         }
     }
     if tracks.len() > LIMIT {
-        // Every family is one track by now, and they stand in the order of how busy they are with Java, and else.
+        // Every family is one track by now, and they stand in the order of how busy they are with
+        // Java, and else.
         let rest = tracks.split_off(LIMIT - 1);
         let threads = rest.into_iter().flat_map(|track| track.threads).collect();
         tracks.push(Track::of_many("other threads", threads));
@@ -141,7 +145,8 @@ fn java(threads: &[&Thread]) -> u64 {
     threads.iter().map(|thread| thread.tally().weight.java()).sum()
 }
 
-/// The size from which on families are folded, so that the tracks stay within the limit if they can.
+/// The size from which on families are folded, so that the tracks stay within the limit if they
+/// can.
 fn smallest_folded(sizes: impl Iterator<Item = usize>, mut tracks: usize) -> usize {
     let mut sizes: Vec<usize> = sizes.filter(|&size| size > 1).collect();
     sizes.sort_unstable_by_key(|&size| Reverse(size));
@@ -169,8 +174,8 @@ fn tell_apart(tracks: &mut [Track<'_>]) {
     }
 }
 
-/// The tracks to show at first: the busiest, that which is selected, and the first, if it is the main thread's, which heads the process, or
-/// has the marks that are of all the process.
+/// The tracks to show at first: the busiest, that which is selected, and the first, if it is the
+/// main thread's, which heads the process, or has the marks that are of all the process.
 pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     let mut shown = by_weight(tracks);
     let all: u64 = tracks.iter().map(Track::weight).sum();

@@ -1,21 +1,25 @@
 //! The stacks of a recording as one tree of names, for what shows no threads and no lines.
 //!
-//! Threads are merged, and so are stacks that differ in lines alone. A deep stack must never be there whole: what shows it may have all of
-//! its frames in each line, and a recursion would fill the disk. So it is cut in its middle.
+//! Threads are merged, and so are stacks that differ in lines alone. A deep stack must never be
+//! there whole: what shows it may have all of its frames in each line, and a recursion would fill
+//! the disk. So it is cut in its middle.
 
 use std::collections::HashMap;
 use std::iter;
 
 use vouch_recording::{Id, LEFT_OUT, Recording, StackRow, StringId, StringTable, Thread};
 
-/// Of a stack of more frames than both together so many are there: from the root, and up to the leaf.
+/// Of a stack of more frames than both together so many are there: from the root, and up to the
+/// leaf.
 pub const OUTER: usize = 256;
 pub const INNER: usize = 256;
-/// So many once the stacks that are cut have so many nodes of their own: no two of them need have their innermost frames in common.
+/// So many once the stacks that are cut have so many nodes of their own: no two of them need have
+/// their innermost frames in common.
 const FEW: usize = 16;
 const MOST: usize = 2 << 20;
 
-/// The names without what separates frames and lines, and their places in the order of the alphabet.
+/// The names without what separates frames and lines, and their places in the order of the
+/// alphabet.
 pub struct Names {
     rank_of: Vec<usize>,
     left_out: usize,

@@ -1,7 +1,7 @@
 //! A file is chunks, and each stands for itself: its types, its constants, its events.
 //!
-//! A chunk that was not finished (the process was killed) is as good as its header says, which the JVM writes anew each second from JDK 14
-//! on.
+//! A chunk that was not finished (the process was killed) is as good as its header says, which the
+//! JVM writes anew each second from JDK 14 on.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -24,10 +24,12 @@ const METADATA: i64 = 0;
 const CONSTANTS: i64 = 1;
 /// A chunk is read as a whole; those of a JVM have 12 MiB if nobody asks for more.
 const LARGEST: u64 = 1 << 30;
-/// For each byte there may be so many values, and some that take none: what holds values is one itself.
+/// For each byte there may be so many values, and some that take none: what holds values is one
+/// itself.
 const FOR_A_BYTE: usize = 4;
 const SPARE: usize = 64;
-/// So many values are in one event, or one constant, at most: each takes many times the room that it has in the file.
+/// So many values are in one event, or one constant, at most: each takes many times the room that
+/// it has in the file.
 const MOST_VALUES: usize = 1 << 20;
 
 /// What a chunk says of its clock.
@@ -151,7 +153,8 @@ impl Chunk {
         };
         let (mut bytes, _) = chunk.event_at(metadata, METADATA, chunk.data.len())?;
         chunk.types = Types::read(&mut bytes)?;
-        // What was read of the constants is good, also where the rest is not: events that lack one say so.
+        // What was read of the constants is good, also where the rest is not: events that lack one
+        // say so.
         let (found, damage) = chunk.find_constants(constants);
         chunk.constants = found;
         chunk.damage = damage;
@@ -190,7 +193,8 @@ impl Chunk {
         Bytes::new(&self.data, self.compressed).from(at)
     }
 
-    /// The bytes of such an event, behind its size and type, and where it begins; it ends before another one does.
+    /// The bytes of such an event, behind its size and type, and where it begins; it ends before
+    /// another one does.
     fn event_at(&self, place: i64, wanted: i64, before: usize) -> Result<(Bytes<'_>, usize), Damage> {
         let nowhere = |at| Damage { what: "the header tells of a place that is not there", at };
         let at = usize::try_from(place).ok().filter(|at| (HEADER..self.data.len()).contains(at));
@@ -208,7 +212,8 @@ impl Chunk {
         end.ok_or(Damage { what: "an event of a size that cannot be", at })
     }
 
-    /// From the last of the constants' events back to the first; where two have one number the later is meant.
+    /// From the last of the constants' events back to the first; where two have one number the
+    /// later is meant.
     fn find_constants(&self, last: i64) -> (HashMap<(i64, i64), usize>, Option<Damage>) {
         let mut found = HashMap::new();
         let (mut place, mut before, mut damaged) = (last, self.data.len(), None);
@@ -254,7 +259,8 @@ impl Chunk {
         Ok(())
     }
 
-    /// What no other chunk has: one that is met again, as where files were put behind one another, is to count once.
+    /// What no other chunk has: one that is met again, as where files were put behind one another,
+    /// is to count once.
     pub fn identity(&self) -> (i64, u64) {
         (self.header.start_unix_ns, self.bytes())
     }
@@ -294,7 +300,8 @@ impl Chunk {
         Value::Nothing
     }
 
-    /// Its events, in the order of the file, which is not that of their times; up to what is damaged so that nobody knows its end.
+    /// Its events, in the order of the file, which is not that of their times; up to what is
+    /// damaged so that nobody knows its end.
     pub fn events(&self) -> impl Iterator<Item = Result<Event<'_>, Damage>> {
         let mut next = HEADER;
         std::iter::from_fn(move || {
@@ -332,7 +339,8 @@ impl Chunk {
     }
 }
 
-/// By how much the constants before these are further in front. Reads up to where their list begins.
+/// By how much the constants before these are further in front. Reads up to where their list
+/// begins.
 fn earlier(bytes: &mut Bytes<'_>) -> Result<i64, Damage> {
     let (_start, _duration, delta, _kind) = (bytes.long()?, bytes.long()?, bytes.long()?, bytes.byte()?);
     Ok(delta)
@@ -356,7 +364,8 @@ impl Event<'_> {
         Decoder { types: &self.chunk.types, room }.fields(&mut bytes, self.kind, 0)
     }
 
-    /// What stands in the fields of these places alone, in the order of the fields; what is behind the last of them is not looked at.
+    /// What stands in the fields of these places alone, in the order of the fields; what is behind
+    /// the last of them is not looked at.
     pub fn some(&self, wanted: &[usize]) -> Result<Vec<Value>, Damage> {
         let mut bytes = self.chunk.bytes_at(self.at).until(self.end);
         let room = room(&bytes);

@@ -1,7 +1,9 @@
-//! A Flight Recorder file (`.jfr`), chunk by chunk, event by event, as its own metadata describes it.
+//! A Flight Recorder file (`.jfr`), chunk by chunk, event by event, as its own metadata describes
+//! it.
 //!
-//! It must never believe the file: each size, count, place and nesting is held to the bytes that there are, so that a file that was
-//! cut or damaged gives what is whole of it and a sentence, and no number in it is what memory is taken by. It knows no kind of event.
+//! It must never believe the file: each size, count, place and nesting is held to the bytes that
+//! there are, so that a file that was cut or damaged gives what is whole of it and a sentence, and
+//! no number in it is what memory is taken by. It knows no kind of event.
 #![forbid(unsafe_code)]
 
 mod bytes;

@@ -1,7 +1,7 @@
 //! What a chunk says about its own events: their types, fields, labels and units.
 //!
-//! It stands in the file as a tree of elements with attributes, all of them texts. What is not known of it is passed over: each JDK adds
-//! to it.
+//! It stands in the file as a tree of elements with attributes, all of them texts. What is not
+//! known of it is passed over: each JDK adds to it.
 
 use foldhash::HashMap;
 
@@ -93,7 +93,8 @@ pub struct Type {
     /// From the widest to the narrowest.
     pub category: Vec<String>,
     pub fields: Vec<Field>,
-    /// All of its values are whole numbers and constants, so many: where numbers are packed nothing else must be known to pass over one.
+    /// All of its values are whole numbers and constants, so many: where numbers are packed nothing
+    /// else must be known to pass over one.
     pub(crate) packed: Option<usize>,
     /// It is a type of events.
     pub event: bool,
@@ -141,7 +142,8 @@ impl Field {
 #[derive(Debug, Default)]
 pub struct Types(HashMap<i64, Type>);
 
-/// So many bytes of names, labels and the like are there in all: each stands in the file once, however often it is meant.
+/// So many bytes of names, labels and the like are there in all: each stands in the file once,
+/// however often it is meant.
 const MOST_TEXT: usize = 64 << 20;
 
 /// A tree that is deeper is damaged: there are metadata, classes, fields, annotations.

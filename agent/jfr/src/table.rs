@@ -1,12 +1,13 @@
-//! A list of like objects in a constant, of each some whole numbers: stacks are that, and are most of many files, so no value is made of
-//! each frame.
+//! A list of like objects in a constant, of each some whole numbers: stacks are that, and are most
+//! of many files, so no value is made of each frame.
 
 use crate::bytes::{Bytes, Damage};
 use crate::chunk::Chunk;
 use crate::metadata::{Field, Form, Type};
 use crate::value::Decoder;
 
-/// Which numbers are wanted: where in the objects of a type a list is, and where in each of its objects they stand.
+/// Which numbers are wanted: where in the objects of a type a list is, and where in each of its
+/// objects they stand.
 #[derive(Debug, Clone, Copy)]
 pub struct Table<const N: usize> {
     type_id: i64,
@@ -25,7 +26,8 @@ impl<const N: usize> Table<N> {
 }
 
 impl Chunk {
-    /// The list of this name in objects of a type, with a truth beside it; None if there is none, or if a column is no number.
+    /// The list of this name in objects of a type, with a truth beside it; None if there is none,
+    /// or if a column is no number.
     pub fn table<const N: usize>(
         &self,
         type_id: i64,
@@ -52,8 +54,8 @@ impl Chunk {
         Some(Table { type_id, list, flag, columns, constants })
     }
 
-    /// Adds the rows of a constant, no more than `most`; with the truth beside them, and how many there are. None: it is not in the
-    /// file, or damaged.
+    /// Adds the rows of a constant, no more than `most`; with the truth beside them, and how many
+    /// there are. None: it is not in the file, or damaged.
     pub fn rows<const N: usize>(
         &self,
         table: &Table<N>,

@@ -213,7 +213,8 @@ fn an_event_that_is_too_long_ends_its_chunk() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(5_000), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is changed in a file, reading it ends, without a panic and within the memory that its size allows.
+    /// Whatever is changed in a file, reading it ends, without a panic and within the memory that
+    /// its size allows.
     #[test]
     fn a_damaged_file_is_read_to_its_end(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),

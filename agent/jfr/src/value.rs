@@ -1,6 +1,7 @@
 //! What stands in a field of an event.
 //!
-//! It must never follow a reference of its own accord: constants refer to each other, in a damaged file in a circle.
+//! It must never follow a reference of its own accord: constants refer to each other, in a damaged
+//! file in a circle.
 
 use crate::bytes::{Bytes, Damage, Text};
 use crate::metadata::{Field, Form, Type, Types};
@@ -33,7 +34,8 @@ impl Value {
 /// How deep values stand in each other at most.
 const DEEPEST: usize = 16;
 
-/// Reads values of the types of a chunk. `room` is how many at most: there cannot be more than bytes, but for those that take none.
+/// Reads values of the types of a chunk. `room` is how many at most: there cannot be more than
+/// bytes, but for those that take none.
 pub struct Decoder<'t> {
     pub types: &'t Types,
     pub room: usize,

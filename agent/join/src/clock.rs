@@ -1,7 +1,8 @@
 //! The one clock of profiles that have each their own.
 //!
-//! A profile's times count from when its machine was started. As long as that is the same start they are the same clock, and must not be
-//! touched; else the time of day relates them, as far as the machines agree on that.
+//! A profile's times count from when its machine was started. As long as that is the same start
+//! they are the same clock, and must not be touched; else the time of day relates them, as far as
+//! the machines agree on that.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,8 @@ use crate::opened::Opened;
 pub struct Clock {
     /// The epoch time at which the common clock was 0: of all of them the first.
     pub start_ms: f64,
-    /// The same of the clock of each start of a machine: a machine whose time of day was put right has several.
+    /// The same of the clock of each start of a machine: a machine whose time of day was put right
+    /// has several.
     starts: HashMap<String, f64>,
     by_time_of_day: Vec<String>,
 }
@@ -43,8 +45,8 @@ impl Clock {
         opened.span_ms[0] + self.shift_ms(opened)
     }
 
-    /// The files that begin after all files before them have ended, and how many milliseconds after; `all` is sorted by
-    /// begin.
+    /// The files that begin after all files before them have ended, and how many milliseconds
+    /// after; `all` is sorted by begin.
     pub fn gaps(&self, all: &[Opened]) -> Vec<(String, f64)> {
         let (mut gaps, mut end) = (Vec::new(), f64::INFINITY);
         for opened in all {

@@ -52,7 +52,8 @@ impl Head {
         }
     }
 
-    /// Adds a profile's report; how many samples of Java it has, and how its refutations are numbered.
+    /// Adds a profile's report; how many samples of Java it has, and how its refutations are
+    /// numbered.
     pub fn report(&mut self, meta: &Part) -> Result<(u64, Renumbered), Wrong> {
         let report: TrustReport = meta.get("vouch").map_err(|wrong| {
             format!("it has no trust report that this version of vouch can read: {wrong}")

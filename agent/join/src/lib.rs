@@ -1,7 +1,8 @@
-//! Several profiles as one: the processes of a service beside each other, the minutes of one process behind each other, on one clock.
+//! Several profiles as one: the processes of a service beside each other, the minutes of one
+//! process behind each other, on one clock.
 //!
-//! What equal means is equal in the result: a method that two processes ran is one function, so that a call tree over all of them adds up. It
-//! must never count a sample twice, or lose one.
+//! What equal means is equal in the result: a method that two processes ran is one function, so
+//! that a call tree over all of them adds up. It must never count a sample twice, or lose one.
 //!
 //! # Invariants
 //!

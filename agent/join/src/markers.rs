@@ -1,6 +1,8 @@
-//! What markers say, and how the front-end is to show them: kinds that two profiles show alike are one.
+//! What markers say, and how the front-end is to show them: kinds that two profiles show alike are
+//! one.
 //!
-//! A kind of the same name that is shown otherwise must get a name of its own: the markers of the other would be shown by its fields.
+//! A kind of the same name that is shown otherwise must get a name of its own: the markers of the
+//! other would be shown by its fields.
 
 use std::collections::HashMap;
 

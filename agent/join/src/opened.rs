@@ -1,6 +1,7 @@
 //! A profile as it is read to be put together with others: its parts, its clock, and whose it is.
 //!
-//! It must never be taken for what it is not: what another tool wrote, or a Vouch with other tables, is refused.
+//! It must never be taken for what it is not: what another tool wrote, or a Vouch with other
+//! tables, is refused.
 
 use serde::{Deserialize, Serialize};
 use vouch_document::{Part, Wrong};
@@ -57,7 +58,8 @@ impl Opened {
         let threads: Vec<Part> = document.take("threads")?;
         let start_ms = meta.get("startTime")?;
         let span_ms = [meta.get("profilingStartTime")?, meta.get("profilingEndTime")?];
-        // The tracks that the profile itself has; those of a Flight Recorder's of another process come behind.
+        // The tracks that the profile itself has; those of a Flight Recorder's of another process
+        // come behind.
         let own = || {
             let first = threads.first().ok_or("it has no track")?;
             let (pid, identity) = (first.get("pid")?, meta.find("vouchProcess")?);
@@ -79,7 +81,8 @@ impl Opened {
         })
     }
 
-    /// The name of the machine's time that its clock counts from, if all that was recorded in it has one.
+    /// The name of the machine's time that its clock counts from, if all that was recorded in it
+    /// has one.
     pub fn boot(&self) -> Option<&str> {
         let recorded = self.processes.iter().filter(|process| !process.spans.is_empty());
         let mut boots = recorded.map(|process| Some(&*process.identity.as_ref()?.boot));
@@ -104,7 +107,8 @@ impl Opened {
     }
 }
 
-/// The interval in which all of them can be counted: the shortest, of which all others are multiples.
+/// The interval in which all of them can be counted: the shortest, of which all others are
+/// multiples.
 pub fn common_interval(all: &[Opened]) -> Result<f64, Wrong> {
     let shortest = all.iter().min_by(|one, other| one.interval_ms.total_cmp(&other.interval_ms));
     let shortest = shortest.ok_or("nothing is to be put together")?;

@@ -1,7 +1,7 @@
 //! Whose the tracks are: which processes there are, and what each is called in the profile of all.
 //!
-//! Two processes must never be taken for one because their numbers are the same, as in containers, where most are number 1; and one must
-//! never be counted twice for the same time.
+//! Two processes must never be taken for one because their numbers are the same, as in containers,
+//! where most are number 1; and one must never be counted twice for the same time.
 
 use std::collections::{HashMap, HashSet};
 
@@ -51,7 +51,8 @@ impl Processes {
                 let spans = spans.iter().map(|span| span.map(|time| shifted(time, shift_ms)));
                 let spans: Vec<[f64; 2]> = spans.collect();
                 let known = identity.as_ref().and_then(|identity| by_identity.get(identity)).copied();
-                // Of an older Vouch's nobody knows; but no two recordings begin in one moment, unless it is the same one.
+                // Of an older Vouch's nobody knows; but no two recordings begin in one moment,
+                // unless it is the same one.
                 let startup = shifted(thread.get("processStartupTime").map_err(in_file)?, shift_ms);
                 let begun = (identity.is_none() && !spans.is_empty()).then_some(startup);
                 let is_same = |other: &Option<f64>| {

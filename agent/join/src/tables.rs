@@ -1,7 +1,7 @@
 //! The shared tables of several profiles as one, in which each row stands once.
 //!
-//! A column is kept as it stands, whatever it is of; only what refers to another table is changed. A reference to what is not there must be
-//! told, and never written.
+//! A column is kept as it stands, whatever it is of; only what refers to another table is changed.
+//! A reference to what is not there must be told, and never written.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The tracks of all profiles: each thread's own, what it did in one recording before what it did in the next.
+//! The tracks of all profiles: each thread's own, what it did in one recording before what it did
+//! in the next.
 //!
 //! It must never leave a reference as it stood in the profile that it comes from.
 
@@ -89,7 +90,8 @@ impl Tracks {
             let own = track.head.find::<Value>(OWN_TID)?;
             let tid = text(&own.map_or_else(|| track.head.get("tid"), Ok)?);
             let name: String = track.head.get("name")?;
-            // The Flight Recorder's tracks are numbered as they came, before what the system called the thread.
+            // The Flight Recorder's tracks are numbered as they came, before what the system called
+            // the thread.
             let number = match tid.strip_prefix("jfr-") {
                 Some(told) => told.split_once('/').map_or(String::new(), |(_, number)| number.to_owned()),
                 None => tid.clone(),
@@ -301,7 +303,8 @@ fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wro
     )
 }
 
-/// Adds what the same process's counter was in a later recording: the first of that is what it was, and here what it has grown by.
+/// Adds what the same process's counter was in a later recording: the first of that is what it was,
+/// and here what it has grown by.
 fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Wrong> {
     let mut samples: Part = counter.get("samples")?;
     // What is used at a time has its first reading whole in each; what is spent begins anew.

@@ -1,8 +1,9 @@
 //! Blocks: how a file is cut, so that what is whole of it is known to be whole.
 //!
-//! Each has a head of sixteen bytes: `VchB`, or `VchZ` where what follows is deflated, its length, the sum of it, and the sum of these twelve
-//! bytes. All numbers are little-endian, all sums CRC-32 as zip and PNG have it. A length must never be believed before its own sum has been
-//! right, and no block may become more than so many times of what it is in the file.
+//! Each has a head of sixteen bytes: `VchB`, or `VchZ` where what follows is deflated, its length,
+//! the sum of it, and the sum of these twelve bytes. All numbers are little-endian, all sums CRC-32
+//! as zip and PNG have it. A length must never be believed before its own sum has been right, and
+//! no block may become more than so many times of what it is in the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -12,7 +13,8 @@ use crc32fast::hash;
 use flate2::read::DeflateDecoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// What a file begins with; the version comes behind it, and four bytes that are 0 until it is ended.
+/// What a file begins with; the version comes behind it, and four bytes that are 0 until it is
+/// ended.
 const MAGIC: [u8; 8] = *b"VouchRec";
 /// The first version had no block that was deflated.
 const VERSION: u32 = 2;
@@ -27,8 +29,8 @@ const MARK: &[u8] = b"Vch";
 const HEAD: usize = 16;
 /// No block is longer, nor its content: who writes keeps them far below.
 const MOST: u64 = 8 << 20;
-/// A content that is shorter is written as it is, and one that would be packed tighter: a small file must not become a large recording. (What is
-/// recorded is packed to a half.)
+/// A content that is shorter is written as it is, and one that would be packed tighter: a small
+/// file must not become a large recording. (What is recorded is packed to a half.)
 const WORTH: usize = 256;
 const TIGHTEST: u64 = 16;
 
@@ -117,8 +119,8 @@ pub struct Blocks<R> {
     whole: u64,
     /// Bytes that belong to no block that is whole.
     pub damaged: u64,
-    /// So many may be read in vain, of blocks whose sums are wrong, until the whole of such a block is passed over: a file could be full
-    /// of heads.
+    /// So many may be read in vain, of blocks whose sums are wrong, until the whole of such a block
+    /// is passed over: a file could be full of heads.
     patience: u64,
 }
 
@@ -199,7 +201,8 @@ impl<R: Read + Seek> Blocks<R> {
         Ok(None)
     }
 
-    /// Goes on to where a block may begin, behind the place that was looked at, of which so much was read.
+    /// Goes on to where a block may begin, behind the place that was looked at, of which so much
+    /// was read.
     fn look_further(&mut self, read: u64) -> io::Result<()> {
         let mut place = self.at + 1;
         self.file.seek_relative(1 - i64::try_from(read).map_err(io::Error::other)?)?;

@@ -1,7 +1,8 @@
 //! The file: created for its user alone, appended to, and gone when it is no longer needed.
 //!
-//! A write goes to the page cache, from where it reaches the disk though the process is killed. What cannot be written is kept and tried
-//! again: it must never cost the program more than the attempt, nor leave in the file what would be taken for a block.
+//! A write goes to the page cache, from where it reaches the disk though the process is killed.
+//! What cannot be written is kept and tried again: it must never cost the program more than the
+//! attempt, nor leave in the file what would be taken for a block.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,7 +22,8 @@ pub const ENDING: &str = ".vouch";
 
 /// So many of one name may lie beside each other, of processes that were killed.
 const MOST: u32 = 9;
-/// After one of its attempts to make room has failed it waits so long, and then twice as long each time.
+/// After one of its attempts to make room has failed it waits so long, and then twice as long each
+/// time.
 const PATIENCE_NS: u64 = 1_000_000_000;
 const MOST_PATIENCE_NS: u64 = 300 * PATIENCE_NS;
 
@@ -39,7 +41,8 @@ pub struct Writer {
     most: u64,
     /// When what is in it begins: 0 is the beginning of the run.
     since_ns: u64,
-    /// It is not begun again before that, since it could not be; and how long it was waited for last.
+    /// It is not begun again before that, since it could not be; and how long it was waited for
+    /// last.
     again_ns: u64,
     patience_ns: u64,
     /// What could not be written yet.
@@ -58,7 +61,8 @@ pub struct Beside {
 }
 
 impl Writer {
-    /// A new file `stem.vouch`, or `stem.2.vouch` and so on where that is taken: what another process left is no one's to overwrite.
+    /// A new file `stem.vouch`, or `stem.2.vouch` and so on where that is taken: what another
+    /// process left is no one's to overwrite.
     pub fn create(stem: &Path, most: u64) -> io::Result<(Self, Beside)> {
         let mut beside = Beside::default();
         let mut created = None;
@@ -114,7 +118,8 @@ impl Writer {
         self.written
     }
 
-    /// Writes what has come since, and behind it a state: the first time there has to be one. After an error it is tried again the next time.
+    /// Writes what has come since, and behind it a state: the first time there has to be one. After
+    /// an error it is tried again the next time.
     pub fn append(
         &mut self,
         recording: &mut Recording,
@@ -160,8 +165,9 @@ impl Writer {
         self.length > self.most
     }
 
-    /// Begins it again, without the earlier half of its samples, or more of them; from when on it tells now (0: of all). `None`: what is in it besides
-    /// samples leaves them no room. After that, or an error, it is what it was.
+    /// Begins it again, without the earlier half of its samples, or more of them; from when on it
+    /// tells now (0: of all). `None`: what is in it besides samples leaves them no room. After
+    /// that, or an error, it is what it was.
     pub fn start_over(
         &mut self,
         recording: &mut Recording,
@@ -246,7 +252,8 @@ impl Beside {
         let age = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
         let oldest = (0..self.left.len()).min_by_key(|at| age(&self.left[*at]));
         let oldest = self.left.remove(oldest.ok_or(io::ErrorKind::AlreadyExists)?);
-        // While it is locked nobody else takes it, and it is looked at again: somebody may have been quicker.
+        // While it is locked nobody else takes it, and it is looked at again: somebody may have
+        // been quicker.
         let file = open(&oldest)?;
         if file.try_lock().is_err() || !is_at(&file, &oldest) {
             return Err(io::ErrorKind::AlreadyExists.into());

@@ -1,4 +1,5 @@
-//! From the row that something had when it was recorded to the one that it has now. In a damaged file some are missing.
+//! From the row that something had when it was recorded to the one that it has now. In a damaged
+//! file some are missing.
 //!
 //! It must never take more memory than there are rows, whatever numbers a file has.
 
@@ -23,7 +24,8 @@ impl<I> Default for Ids<I> {
 }
 
 impl<I: Id> Ids<I> {
-    /// Rows from here on are put in. What comes again from further up is passed over, until it is new.
+    /// Rows from here on are put in. What comes again from further up is passed over, until it is
+    /// new.
     pub fn begin(&mut self, first: u32) -> Place {
         let next = self.runs.last().map_or(0, Run::next);
         if u64::from(first) > next || self.runs.is_empty() {

@@ -1,10 +1,11 @@
-//! A recording on disk, written as the run goes on, so that it outlives its process: `a.vouch`. docs/recording-file.md describes it for
-//! whoever writes a reader of his own.
+//! A recording on disk, written as the run goes on, so that it outlives its process: `a.vouch`.
+//! docs/recording-file.md describes it for whoever writes a reader of his own.
 //!
-//! [`Writer`] appends what has come since; [`read()`] makes a [`Recording`](vouch_recording::Recording) of it again, torn at any byte.
+//! [`Writer`] appends what has come since; [`read()`] makes a
+//! [`Recording`](vouch_recording::Recording) of it again, torn at any byte.
 //!
-//! What this crate never does: know a JVM or read a clock; have the disk written (a write ends in the page cache); take a sample for
-//! recorded that was not.
+//! What this crate never does: know a JVM or read a clock; have the disk written (a write ends in
+//! the page cache); take a sample for recorded that was not.
 //!
 //! # Invariants
 //!

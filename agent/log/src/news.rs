@@ -1,7 +1,7 @@
 //! What of a recording has not been told yet, as a block.
 //!
-//! It must never tell a row twice, or one before those that it refers to, and never look at what it has told already: a recording has
-//! millions of rows, and some come ten times in a second.
+//! It must never tell a row twice, or one before those that it refers to, and never look at what it
+//! has told already: a recording has millions of rows, and some come ten times in a second.
 
 use vouch_recording::{
     Allocation, ContextKind, ContextRow, FigureRow, Id, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
@@ -10,8 +10,8 @@ use vouch_recording::{
 
 use crate::wire;
 
-/// No block has more samples than this, or more rows of all else; a text counts as a row for each so many bytes,
-/// and a mark, which has up to eight numbers, as so many.
+/// No block has more samples than this, or more rows of all else; a text counts as a row for each
+/// so many bytes, and a mark, which has up to eight numbers, as so many.
 const MOST_SAMPLES: usize = 1 << 17;
 const MOST_ROWS: usize = 1 << 16;
 const OF_A_TEXT: usize = 32;
@@ -81,8 +81,8 @@ pub fn half(recording: &Recording, since_ns: u64, until_ns: u64) -> u64 {
     until
 }
 
-/// How many marks came before a time. They stand in the order in which they came: a program may tell late of what ended long ago, but
-/// of nothing before it has ended.
+/// How many marks came before a time. They stand in the order in which they came: a program may
+/// tell late of what ended long ago, but of nothing before it has ended.
 fn since(marks: &[Mark], time_ns: u64) -> usize {
     marks.iter().position(|mark| mark.ended_ns >= time_ns).unwrap_or(marks.len())
 }
@@ -114,7 +114,8 @@ impl Told {
         told
     }
 
-    /// All threads are to be looked at again: somebody else has been told that something came of them.
+    /// All threads are to be looked at again: somebody else has been told that something came of
+    /// them.
     pub fn all_wait(&mut self, recording: &Recording) {
         self.waiting = recording.thread_ids().collect();
     }
@@ -416,7 +417,8 @@ fn allocation(allocation: &Allocation) -> wire::Allocation {
     wire::Allocation { time_ns, stack: maybe(stack), class: row(class), bytes, stands_for }
 }
 
-/// The rows that were not told yet and for which there is room, and which the first of them is; now they are.
+/// The rows that were not told yet and for which there is room, and which the first of them is; now
+/// they are.
 fn new<'r, T>(rows: &'r [T], told: &mut usize, room: &mut usize) -> Option<(u32, &'r [T])> {
     let new = rows.get(*told..)?;
     let new = &new[..new.len().min(*room)];

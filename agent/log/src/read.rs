@@ -1,6 +1,8 @@
-//! A file read: what of it is whole, as the profile and the report that its process would have written.
+//! A file read: what of it is whole, as the profile and the report that its process would have
+//! written.
 //!
-//! It must never fail on damage where anything is whole, and never say that a run was whole that was not.
+//! It must never fail on damage where anything is whole, and never say that a run was whole that
+//! was not.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};

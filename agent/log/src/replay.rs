@@ -1,6 +1,7 @@
 //! A recording made again from its blocks.
 //!
-//! It must never take a row for another one, nor fail on what is missing: what cannot be told is left out, and counted.
+//! It must never take a row for another one, nor fail on what is missing: what cannot be told is
+//! left out, and counted.
 
 use std::collections::HashMap;
 use std::iter;
@@ -67,8 +68,9 @@ struct OfThread {
 }
 
 impl Replay {
-    /// What the kernel charged the threads after it was asked last, as far as their own clocks in their samples tell; it is added to what
-    /// they were charged. Of a thread of which it was not asked, the first sample tells where its clock stood. Together.
+    /// What the kernel charged the threads after it was asked last, as far as their own clocks in
+    /// their samples tell; it is added to what they were charged. Of a thread of which it was not
+    /// asked, the first sample tells where its clock stood. Together.
     pub fn charge(&mut self, interval_ns: u64) -> u64 {
         let mut all = 0_u64;
         for OfThread { id, charged, clock, .. } in self.threads.values() {

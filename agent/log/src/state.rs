@@ -1,4 +1,5 @@
-//! What there is to say of a run as a whole, as it stands in a recording: JSON, in the words of the trust report.
+//! What there is to say of a run as a whole, as it stands in a recording: JSON, in the words of the
+//! trust report.
 
 use serde::{Deserialize, Serialize};
 use vouch_formats::Meta;

@@ -1,7 +1,8 @@
 //! What stands in a block: the messages of docs/recording.proto, by hand.
 //!
-//! A number that was given to a field must never mean anything else. Ids are row numbers; where there may be none they are the row plus
-//! one, and 0 is none. `first` is the row of the first of a column's values.
+//! A number that was given to a field must never mean anything else. Ids are row numbers; where
+//! there may be none they are the row plus one, and 0 is none. `first` is the row of the first of a
+//! column's values.
 
 use prost::Message;
 use vouch_recording::{Category as Whose, Fate as Became, Unit as Told, VmPart};

@@ -6,11 +6,13 @@ use crate::local::{Neighbours, guarded, may_check_receiver, sides, whole_end};
 use crate::loops::{Fitting, Loops};
 use crate::nmethod::{DebugPoint, Nmethod};
 
-/// C2 gives many instructions the same state, left over from parsing. A state that this many separate runs share proves nothing.
+/// C2 gives many instructions the same state, left over from parsing. A state that this many
+/// separate runs share proves nothing.
 pub(crate) const REPEATED: usize = 3;
 
-/// How well it is known that the instruction that ends at `charged_end` belongs to this PcDesc. The candidates are the
-/// runs of PcDescs on both sides of the instruction. In a loop with a known owner they are those that fit the owner.
+/// How well it is known that the instruction that ends at `charged_end` belongs to this PcDesc. The
+/// candidates are the runs of PcDescs on both sides of the instruction. In a loop with a known
+/// owner they are those that fit the owner.
 pub fn certainty(
     nmethod: &impl Nmethod,
     charged_end: usize,
@@ -39,15 +41,16 @@ pub fn certainty(
         nmethod.point(at).map(|point| same(&chosen, &point))
     };
     let candidates = candidates(nmethod, charged_end, after, (loops, fitting));
-    // Among what has the state of a call that was inlined late, the check of its receiver is rightly described.
+    // Among what has the state of a call that was inlined late, the check of its receiver is
+    // rightly described.
     let left_over = nmethod.left_over_at(charged_end);
     let checks = left_over.filter(|_| may_check_receiver(nmethod, after, charged_end));
     let compared = candidates.into_iter().flatten().filter_map(compared);
     compared.chain(checks.map(|point| same(&chosen, &point))).min().unwrap_or(Certainty::Approximate)
 }
 
-/// The PcDescs whose runs an instruction may belong to, by the first one whose run ends there or later and by those that fit the owner of
-/// the loop.
+/// The PcDescs whose runs an instruction may belong to, by the first one whose run ends there or
+/// later and by those that fit the owner of the loop.
 fn candidates(
     nmethod: &impl Nmethod,
     charged_end: usize,
@@ -100,7 +103,8 @@ mod tests {
     const OTHER: &[(usize, i32)] = &[(2, 3), (9, 5)];
     const TASK: &[(usize, i32)] = &[(9, 7)];
 
-    /// The certainty at the end of the first instruction between a run of `before` and one of `after`, which is this PcDesc's.
+    /// The certainty at the end of the first instruction between a run of `before` and one of
+    /// `after`, which is this PcDesc's.
     fn between(before: &[(usize, i32)], after: &[(usize, i32)], chosen: usize) -> Certainty {
         let mut method = Method::default();
         method.add(&[LOCK_ADD]);

@@ -139,8 +139,8 @@ fn link(blocks: &mut [Block]) {
     }
 }
 
-/// The blocks in an order in which each comes before those that it leads to, loops aside; and which of them control enters from
-/// elsewhere.
+/// The blocks in an order in which each comes before those that it leads to, loops aside; and which
+/// of them control enters from elsewhere.
 fn reverse_postorder(blocks: &[Block]) -> (Vec<BlockId>, Vec<bool>) {
     let mut seen = vec![false; blocks.len()];
     let mut is_entry = seen.clone();
@@ -171,7 +171,8 @@ fn reverse_postorder(blocks: &[Block]) -> (Vec<BlockId>, Vec<bool>) {
     (postorder, is_entry)
 }
 
-/// The immediate dominator of each block, by its place in the order; the entries' is a root that is before all.
+/// The immediate dominator of each block, by its place in the order; the entries' is a root that is
+/// before all.
 struct Dominators {
     place: Vec<usize>,
     immediate: Vec<usize>,

@@ -1,19 +1,21 @@
 //! Checks that the JVM itself relies on.
 //!
-//! Where a check fails that C2 has made instead of a slower way, the code calls the uncommon trap, and the interpreter goes on at the
-//! bytecode that the call describes. So up to the check's branch nothing that comes after that bytecode has been executed: the
-//! check is of that state. C2 makes many checks without a state of their own.
+//! Where a check fails that C2 has made instead of a slower way, the code calls the uncommon trap,
+//! and the interpreter goes on at the bytecode that the call describes. So up to the check's branch
+//! nothing that comes after that bytecode has been executed: the check is of that state. C2 makes
+//! many checks without a state of their own.
 
 use crate::instruction::{self, Flow};
 use crate::local::MAX_WINDOW;
 use crate::nmethod::Nmethod;
 
-/// How much is read from an instruction to the branch of its check, and from there to the call, in bytes.
+/// How much is read from an instruction to the branch of its check, and from there to the call, in
+/// bytes.
 const MAX_CHECK: usize = 64;
 const MAX_TRAP: usize = 256;
 
-/// The PcDesc of the uncommon trap that is called where a check fails, if the instruction that ends at `charged_end` is a part of that check.
-/// An instruction begins at `start`, before it.
+/// The PcDesc of the uncommon trap that is called where a check fails, if the instruction that ends
+/// at `charged_end` is a part of that check. An instruction begins at `start`, before it.
 pub fn guard(nmethod: &impl Nmethod, start: usize, charged_end: usize) -> Option<usize> {
     let length = charged_end.checked_sub(start).filter(|length| *length <= MAX_WINDOW)?;
     let check = read(nmethod, start, length + MAX_CHECK)?;
@@ -47,7 +49,8 @@ mod tests {
     const AFTER: &[(usize, i32)] = &[(3, 12), (2, 19), (9, 0)];
     const TRAP: usize = 0x20_0000;
     const JNE: &[u8] = &[0x0f, 0x85];
-    /// The check of a cast, as C2 writes it: mov r8d, [r10 + 8]; movabs r11, class; mov r9d, base; add r9, r8; mov r8, [r9 + 0x38]; cmp r8, r11.
+    /// The check of a cast, as C2 writes it: mov r8d, [r10 + 8]; movabs r11, class; mov r9d, base;
+    /// add r9, r8; mov r8, [r9 + 0x38]; cmp r8, r11.
     const CAST: [&[u8]; 6] = [
         &[0x45, 0x8b, 0x42, 0x08],
         &[0x49, 0xbb, 0xf0, 0x51, 0x04, 0x1e, 0, 0, 0, 0],
@@ -61,7 +64,8 @@ mod tests {
     const STORE: &[u8] = &[0x4c, 0x89, 0x45, 0x10];
     const FIELD: &[u8] = &[0x45, 0x8b, 0x42, 0x0c];
 
-    /// How certain the ends of these instructions are, which a branch follows, and whether they are of the trap that it leads to.
+    /// How certain the ends of these instructions are, which a branch follows, and whether they are
+    /// of the trap that it leads to.
     fn checked(instructions: &[&[u8]], is_trap: bool) -> Vec<(bool, Certainty)> {
         let mut method = Method::default();
         method.add(&[INC]);

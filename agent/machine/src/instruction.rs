@@ -35,12 +35,14 @@ pub struct Instruction {
     pub is_padding: bool,
     /// It may be a safepoint poll: it reads memory and drops what it read.
     pub is_poll: bool,
-    /// It may be part of what a call does before the called method begins: finding out the receiver's class.
+    /// It may be part of what a call does before the called method begins: finding out the
+    /// receiver's class.
     pub may_check_receiver: bool,
 }
 
 impl Instruction {
-    /// True if the next instruction is executed after this one; `is_last_call` says of which addresses a call never returns.
+    /// True if the next instruction is executed after this one; `is_last_call` says of which
+    /// addresses a call never returns.
     pub fn falls_through(self, is_last_call: impl Fn(usize) -> bool) -> bool {
         match self.flow {
             Flow::Call(Some(target)) => !is_last_call(target),
@@ -90,8 +92,9 @@ pub fn x86_64(bytes: &[u8], address: usize) -> Vec<Instruction> {
     found
 }
 
-/// Where the branch of a check leads, if the instruction that ends at `charged_end` is a part of the check: its branch, its comparison,
-/// or what finds out the class that is compared. `None` for anything else. The bytes begin at `address`, with an instruction.
+/// Where the branch of a check leads, if the instruction that ends at `charged_end` is a part of
+/// the check: its branch, its comparison, or what finds out the class that is compared. `None` for
+/// anything else. The bytes begin at `address`, with an instruction.
 pub fn guarded_by(bytes: &[u8], address: usize, charged_end: usize) -> Option<usize> {
     if cfg!(target_arch = "aarch64") { None } else { guarded_by_x86_64(bytes, address, charged_end) }
 }
@@ -103,8 +106,9 @@ fn guarded_by_x86_64(bytes: &[u8], address: usize, charged_end: usize) -> Option
     (0..=charged).find_map(|first| check_from(instructions.get(first..)?, charged - first))
 }
 
-/// Where the branch of a check leads that begins with the first of these instructions, if the charged one is a part of it. All parts are
-/// executed one after the other, and nothing else reads what they find out.
+/// Where the branch of a check leads that begins with the first of these instructions, if the
+/// charged one is a part of it. All parts are executed one after the other, and nothing else reads
+/// what they find out.
 fn check_from(instructions: &[iced_x86::Instruction], charged: usize) -> Option<usize> {
     let is_comparison = |it: &iced_x86::Instruction| [Mnemonic::Cmp, Mnemonic::Test].contains(&it.mnemonic());
     let mut factory = InstructionInfoFactory::new();
@@ -167,8 +171,8 @@ fn reads_class(instruction: &iced_x86::Instruction) -> bool {
 /// Where the class is in an object's header.
 const CLASS: u64 = 8;
 
-/// Where the call ends that ends at this address, if these bytes come after it: HotSpot's calls end in a `nop` that has room for a
-/// number.
+/// Where the call ends that ends at this address, if these bytes come after it: HotSpot's calls end
+/// in a `nop` that has room for a number.
 pub fn end_of_call(bytes: &[u8], address: usize) -> usize {
     const POST_CALL_NOP: &[u8] = &[0x0f, 0x1f, 0x84, 0];
     const LENGTH: usize = 8;

@@ -1,11 +1,14 @@
 //! States that C2 leaves over when it inlines a call late.
 //!
-//! While C2 parses, each node gets the state of the bytecode that is parsed (`Compile::default_node_notes`). After parsing that
-//! default is removed. Late inlining sets it again, to the state of the inlined call (`CallGenerator::do_late_inline_helper`), and
-//! leaves it set: all nodes that the optimiser makes afterwards have the call's state. It says nothing of them.
+//! While C2 parses, each node gets the state of the bytecode that is parsed
+//! (`Compile::default_node_notes`). After parsing that default is removed. Late inlining sets it
+//! again, to the state of the inlined call (`CallGenerator::do_late_inline_helper`), and leaves it
+//! set: all nodes that the optimiser makes afterwards have the call's state. It says nothing of
+//! them.
 //!
-//! Such a state is that of an invoke, it stands in several places, and the inlined method has states of its own. A call that is an
-//! intrinsic has no such states, and its instructions are rightly described.
+//! Such a state is that of an invoke, it stands in several places, and the inlined method has
+//! states of its own. A call that is an intrinsic has no such states, and its instructions are
+//! rightly described.
 
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
@@ -71,7 +74,8 @@ impl LeftOver {
     }
 }
 
-/// A compiled method without the states that are left over: their instructions count as not described.
+/// A compiled method without the states that are left over: their instructions count as not
+/// described.
 #[derive(Debug)]
 pub struct Described<'n, N> {
     nmethod: &'n mut N,
@@ -165,7 +169,8 @@ mod tests {
     /// mov r9d, [r11 + 12]: the length of an array.
     const LENGTH: &[u8] = &[0x45, 0x8b, 0x4b, 0x0c];
 
-    /// Runs of `WORK`, each followed by an instruction with the call's state; and where the second such instruction ends.
+    /// Runs of `WORK`, each followed by an instruction with the call's state; and where the second
+    /// such instruction ends.
     fn interleaved(instruction: &[u8]) -> (Method, usize) {
         let mut method = Method::with_invokes(Some(chain(&CALL[..1])));
         method.add(&[INC]);

@@ -14,23 +14,24 @@ const MAX_STEPS: usize = 256;
 
 /// The PcDesc of the instruction that ends at `charged_end`; `None` if it cannot be known.
 ///
-/// For an interrupted thread that is its pc, since the instruction before is the one that took the time. For a call it is the
-/// return address. The answer is exact where a run ends there; else the machine code decides between the run before the
-/// instruction and the run after.
+/// For an interrupted thread that is its pc, since the instruction before is the one that took the
+/// time. For a call it is the return address. The answer is exact where a run ends there; else the
+/// machine code decides between the run before the instruction and the run after.
 pub fn local(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
     let index = nmethod.index_at(charged_end)?;
     let is_end = nmethod.end(index) == Some(charged_end);
     if is_end && falls_into(nmethod, index, charged_end) {
         return Some(index);
     }
-    // Where the instruction before never falls through, control came from elsewhere, and the next instruction is charged.
+    // Where the instruction before never falls through, control came from elsewhere, and the next
+    // instruction is charged.
     let index = index + usize::from(is_end);
     let after = nmethod.end(index).map(|_| index);
     Gap::read(nmethod, index, charged_end).map_or(after, |gap| gap.choose(nmethod, index).or(after))
 }
 
-/// The PcDesc of the instruction that ends at `charged_end`, by the code around it and by the loop that it is in; `None` if it cannot
-/// be known.
+/// The PcDesc of the instruction that ends at `charged_end`, by the code around it and by the loop
+/// that it is in; `None` if it cannot be known.
 pub fn owner(nmethod: &impl Nmethod, charged_end: usize, loops: Option<&Loops>) -> Option<usize> {
     let charged_end = whole_end(nmethod, charged_end);
     if let Some(guard) = guarded(nmethod, charged_end) {
@@ -41,7 +42,8 @@ pub fn owner(nmethod: &impl Nmethod, charged_end: usize, loops: Option<&Loops>) 
     Some(loops.map_or(index, |loops| loops.correct(charged_end, index)))
 }
 
-/// Where the instruction ends that ends at an address: a call without a safepoint is described after the `nop` that is part of it.
+/// Where the instruction ends that ends at an address: a call without a safepoint is described
+/// after the `nop` that is part of it.
 pub fn whole_end(nmethod: &impl Nmethod, charged_end: usize) -> usize {
     let whole = || {
         let index = nmethod.index_at(charged_end).filter(|index| nmethod.end(*index) != Some(charged_end))?;
@@ -67,7 +69,8 @@ pub fn guarded(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
 /// The PcDesc whose run is before an instruction, and the one whose run is after it.
 pub type Neighbours = [Option<usize>; 2];
 
-/// The PcDescs whose runs an instruction may belong to: of its neighbours those of its own basic block, or its own.
+/// The PcDescs whose runs an instruction may belong to: of its neighbours those of its own basic
+/// block, or its own.
 pub fn sides(nmethod: &impl Nmethod, charged_end: usize) -> Neighbours {
     let Some(after) = nmethod.index_at(charged_end) else { return [None, None] };
     if nmethod.end(after) == Some(charged_end) {
@@ -91,7 +94,8 @@ fn read(nmethod: &impl Nmethod, begin: usize, end: usize) -> Option<Vec<Instruct
     Some(decode(&bytes, begin))
 }
 
-/// True if the instruction that ends at an address may be part of a check of a receiver's class, or if it cannot be read.
+/// True if the instruction that ends at an address may be part of a check of a receiver's class, or
+/// if it cannot be read.
 pub fn may_check_receiver(nmethod: &impl Nmethod, index: usize, charged_end: usize) -> bool {
     let code = read(nmethod, begin_of(nmethod, index), charged_end);
     code.is_none_or(|code| code.last().is_none_or(|charged| charged.may_check_receiver))
@@ -102,7 +106,8 @@ fn falls_through(nmethod: &impl Nmethod, instruction: Instruction) -> bool {
     instruction.falls_through(|target| nmethod.is_last_call(target))
 }
 
-/// True if control reaches an address in the run of a PcDesc from the instruction before it, or if that cannot be read.
+/// True if control reaches an address in the run of a PcDesc from the instruction before it, or if
+/// that cannot be read.
 fn falls_into(nmethod: &impl Nmethod, index: usize, address: usize) -> bool {
     let before = read(nmethod, begin_of(nmethod, index), address);
     before.is_none_or(|before| before.last().is_none_or(|last| falls_through(nmethod, *last)))
@@ -127,7 +132,8 @@ impl Gap {
         Some(Self { begin, end, instructions, next })
     }
 
-    /// Of the run before the charged instruction and the run after, those that may be of the same basic block.
+    /// Of the run before the charged instruction and the run after, those that may be of the same
+    /// basic block.
     fn sides(&self, nmethod: &impl Nmethod, index: usize) -> [bool; 2] {
         let Some(charged) = self.next.checked_sub(1) else { return [true, true] };
         let until = self.instructions.len() - usize::from(nmethod.end(index).is_some());
@@ -142,7 +148,8 @@ impl Gap {
         let end = nmethod.end(index);
         let charged = self.next.checked_sub(1).filter(|at| falls_through(nmethod, self.instructions[*at]));
         let from = charged.unwrap_or(self.next);
-        // What describes the run after is its last instruction. It is of the same block if nothing before that ends one.
+        // What describes the run after is its last instruction. It is of the same block if nothing
+        // before that ends one.
         let until = self.instructions.len() - usize::from(end.is_some());
         let leaves = self.instructions.get(from..until)?.iter().any(|it| it.flow.ends_block());
         if !leaves {
@@ -156,8 +163,9 @@ impl Gap {
         if is_reached && falls_in() { before } else { self.follow(nmethod) }
     }
 
-    /// Where code out of line goes back to: what is there is what it was called away from. It goes back by a jump, and by a branch
-    /// only if it has no jump, since a branch may also lead to a slower way.
+    /// Where code out of line goes back to: what is there is what it was called away from. It goes
+    /// back by a jump, and by a branch only if it has no jump, since a branch may also lead to a
+    /// slower way.
     fn follow(&self, nmethod: &impl Nmethod) -> Option<usize> {
         let mut at = self.next;
         let mut branch = None;

@@ -1,13 +1,14 @@
 //! Whose loop an instruction is in.
 //!
-//! The optimising compiler gives a state that is left over from parsing to many of the nodes that it makes or copies later.
-//! So instructions in the midst of one method's loop can be described as another's. A safepoint poll is described for the JVM's
-//! own sake, and so rightly: at the loop's end it names the loop's method. What a loop executes again and again is of
-//! that method, between the two ends of that loop in its bytecode, or of what it calls there.
+//! The optimising compiler gives a state that is left over from parsing to many of the nodes that
+//! it makes or copies later. So instructions in the midst of one method's loop can be described as
+//! another's. A safepoint poll is described for the JVM's own sake, and so rightly: at the loop's
+//! end it names the loop's method. What a loop executes again and again is of that method, between
+//! the two ends of that loop in its bytecode, or of what it calls there.
 //!
-//! A short loop has no poll. A call in it is described just as rightly, and it is in a loop of one of the methods that its
-//! description names. Which of them is not known, but what is outside of the outermost of these loops is not in this one. Polls
-//! that name no loop have a say in it.
+//! A short loop has no poll. A call in it is described just as rightly, and it is in a loop of one
+//! of the methods that its description names. Which of them is not known, but what is outside of
+//! the outermost of these loops is not in this one. Polls that name no loop have a say in it.
 
 use crate::flow::{ControlFlow, Loop};
 use crate::instruction::{Flow, Instruction, decode};
@@ -81,8 +82,8 @@ impl Loops {
         Some(Self { flow, owned, uniform })
     }
 
-    /// The PcDesc of an instruction in a loop, by the one that is found without regard to that; `charged_end` is where the instruction
-    /// ends.
+    /// The PcDesc of an instruction in a loop, by the one that is found without regard to that;
+    /// `charged_end` is where the instruction ends.
     pub fn correct(&self, charged_end: usize, found: usize) -> usize {
         match self.fitting(charged_end, found).map(|fitting| fitting.neighbours) {
             Some([_, Some(next)]) if next == found => found,
@@ -98,8 +99,9 @@ impl Loops {
         self.flow.block_at(one).is_some_and(|block| self.flow.block_at(other) == Some(block))
     }
 
-    /// Whether the methods of an instruction in a loop can be known: a poll names the loop's method, or all descriptions in it name the
-    /// same methods. `None` if the instruction is in no loop.
+    /// Whether the methods of an instruction in a loop can be known: a poll names the loop's
+    /// method, or all descriptions in it name the same methods. `None` if the instruction is in no
+    /// loop.
     pub(crate) fn is_known(&self, charged_end: usize) -> Option<bool> {
         let block = charged_end.checked_sub(1).and_then(|at| self.flow.block_at(at))?;
         let innermost = self.flow.innermost(block)?;
@@ -108,8 +110,9 @@ impl Loops {
         Some(is_owned || self.uniform[innermost])
     }
 
-    /// Of the loop around an instruction, the PcDescs that fit its owner: the last one before `found`, and the next one from there on.
-    /// `None` if the instruction is in no loop with a known owner.
+    /// Of the loop around an instruction, the PcDescs that fit its owner: the last one before
+    /// `found`, and the next one from there on. `None` if the instruction is in no loop with a
+    /// known owner.
     pub(crate) fn fitting(&self, charged_end: usize, found: usize) -> Option<Fitting> {
         let block = self.flow.block_at(charged_end.checked_sub(1)?)?;
         let (_, Owned { fitting, by_poll }) = self.owner_around(block)?;
@@ -221,7 +224,8 @@ mod tests {
     const OTHER: usize = 2;
     const TASK: usize = 9;
 
-    /// A loop in a method that is inlined into a task: first described as its own, then as another's; and the poll at its end.
+    /// A loop in a method that is inlined into a task: first described as its own, then as
+    /// another's; and the poll at its end.
     struct Looping {
         method: Method,
         own: usize,

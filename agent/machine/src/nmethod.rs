@@ -42,7 +42,8 @@ pub trait Nmethod {
     /// The index of the first PcDesc whose run ends at this address or later.
     fn index_at(&self, address: usize) -> Option<usize>;
 
-    /// Where the run of a PcDesc ends; `None` if it describes nothing, like the first and the last one.
+    /// Where the run of a PcDesc ends; `None` if it describes nothing, like the first and the last
+    /// one.
     fn end(&self, index: usize) -> Option<usize>;
 
     /// What a PcDesc says.
@@ -53,11 +54,13 @@ pub trait Nmethod {
         self.end(index) == Some(address) && self.point(index).is_some_and(|point| point.at_safepoint)
     }
 
-    /// How many separate runs have the state that a PcDesc describes, as far as that makes the state doubtful.
+    /// How many separate runs have the state that a PcDesc describes, as far as that makes the
+    /// state doubtful.
     fn repetitions(&self, index: usize) -> usize;
 
-    /// True if a state that C2 wrote is that of the instruction's own node, or left over from late inlining. JDKs before 21 forget to
-    /// move the nodes' states when they number nodes anew (JDK-8201516): there a state may be that of any node.
+    /// True if a state that C2 wrote is that of the instruction's own node, or left over from late
+    /// inlining. JDKs before 21 forget to move the nodes' states when they number nodes anew
+    /// (JDK-8201516): there a state may be that of any node.
     fn has_reliable_notes(&self) -> bool;
 
     /// True if there is an invoke at this bytecode; `None` if it is not known.

@@ -36,7 +36,8 @@ pub fn chain(chain: &[(usize, i32)]) -> Vec<Inlined> {
 }
 
 impl Method {
-    /// A method with these invokes among its bytecodes, where notes are reliable; `None`: where they are not.
+    /// A method with these invokes among its bytecodes, where notes are reliable; `None`: where
+    /// they are not.
     pub fn with_invokes(invokes: Option<Vec<Inlined>>) -> Self {
         Self { invokes, ..Self::default() }
     }

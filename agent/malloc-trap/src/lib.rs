@@ -1,10 +1,12 @@
-//! The malloc trap: an LD_PRELOAD library for a test that counts allocations made while a SIGPROF handler runs.
+//! The malloc trap: an LD_PRELOAD library for a test that counts allocations made while a SIGPROF
+//! handler runs.
 //!
-//! It stands before the C library's allocator and before `sigaction`, so that whatever handler the agent installs
-//! runs inside a trap of its own, in a real JVM and with the agent's real binary. At exit it writes
-//! `handlers=N allocations=M` to the file that VOUCH_MALLOC_TRAP names. With VOUCH_MALLOC_TRAP_CONTROL set, the trap
-//! calls the allocator once in each handler itself, with `free(NULL)`, which takes no lock: a test that counts
-//! nothing then shows that it is blind. (A real allocation there does hang the JVM now and then.)
+//! It stands before the C library's allocator and before `sigaction`, so that whatever handler the
+//! agent installs runs inside a trap of its own, in a real JVM and with the agent's real binary. At
+//! exit it writes `handlers=N allocations=M` to the file that VOUCH_MALLOC_TRAP names. With
+//! VOUCH_MALLOC_TRAP_CONTROL set, the trap calls the allocator once in each handler itself, with
+//! `free(NULL)`, which takes no lock: a test that counts nothing then shows that it is blind. (A
+//! real allocation there does hang the JVM now and then.)
 //!
 //! It must do nothing else, and must not be used outside of tests.
 
@@ -21,7 +23,8 @@ static CONTROL: AtomicBool = AtomicBool::new(false);
 static HANDLER: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    // A preloaded library's thread-locals lie in the thread's first block: the first touch allocates nothing.
+    // A preloaded library's thread-locals lie in the thread's first block: the first touch
+    // allocates nothing.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -141,7 +144,8 @@ pub unsafe extern "C" fn sigaction(
 unsafe extern "C" fn trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     INSIDE.set(true);
     HANDLERS.fetch_add(1, Relaxed);
-    // SAFETY: what the program gave to `sigaction`, called with the kernel's arguments; freeing null does nothing.
+    // SAFETY: what the program gave to `sigaction`, called with the kernel's arguments; freeing
+    // null does nothing.
     unsafe {
         if CONTROL.load(Relaxed) {
             libc::free(std::ptr::null_mut());

@@ -1,7 +1,9 @@
-//! The moments that both saw: the pauses for the collector, and the waits of the agent's own thread.
+//! The moments that both saw: the pauses for the collector, and the waits of the agent's own
+//! thread.
 //!
-//! JVMTI is told before JFR's clock of a pause begins and after it has ended, and the agent looks at its clock before and after it waits: so
-//! each moment is a bound on both sides. Two that may not be one must never bound anything.
+//! JVMTI is told before JFR's clock of a pause begins and after it has ended, and the agent looks
+//! at its clock before and after it waits: so each moment is a bound on both sides. Two that may
+//! not be one must never bound anything.
 
 use crate::clock::{Bound, Relation, span};
 
@@ -21,22 +23,24 @@ pub struct Moments {
 
 /// Times may be rounded to microseconds.
 const ROUNDED: f64 = 1_000.0;
-/// How far the one time of day can be from the other: a thread may lose its processor between two readings, and the JVM's was in whole
-/// milliseconds once.
+/// How far the one time of day can be from the other: a thread may lose its processor between two
+/// readings, and the JVM's was in whole milliseconds once.
 const TIME_OF_DAY: f64 = 1_500_000.0;
 /// In nanoseconds: no clock of a machine that runs is set by more.
 pub const A_DAY: f64 = 86_400e9;
 /// The agent's waits are further from each other than that, before and after.
 const APART: f64 = 40e6;
-/// They are looked for from there on, and always twice as far: where the drift is not known, soon any would do.
+/// They are looked for from there on, and always twice as far: where the drift is not known, soon
+/// any would do.
 const FIRST_LOOK: f64 = 2e9;
 /// Of more waits than that the agent keeps every second one.
 const ALL_KEPT: usize = 1_000;
 /// So few pauses may be chance.
 const FEW: usize = 3;
 
-/// How the clocks relate, and by how many pauses and waits it is known. What is recorded is by the recording's clock, and so is `by_day`:
-/// at such a time so much is to be added, says the time of day. The profile's begin and end are by its own. None: there is not even a time of day.
+/// How the clocks relate, and by how many pauses and waits it is known. What is recorded is by the
+/// recording's clock, and so is `by_day`: at such a time so much is to be added, says the time of
+/// day. The profile's begin and end are by its own. None: there is not even a time of day.
 pub fn relate(
     by_day: &[(f64, f64)],
     mut pauses: Moments,
@@ -77,7 +81,8 @@ pub fn relate(
         // The agent's own are known by their thread, and none is there by chance.
         bounds.extend(waits);
         if !bounds.is_empty() {
-            // Where there are moments the time of day has nothing to add, and may have been set; further out it is all that there is.
+            // Where there are moments the time of day has nothing to add, and may have been set;
+            // further out it is all that there is.
             let [first, last] = span(&bounds);
             bounds.extend(days.iter().filter(|day| day.at < first || day.at > last));
         }
@@ -91,8 +96,8 @@ pub fn relate(
     }
 }
 
-/// True if the time of day has been set meanwhile, or stood still for as long as the machine slept: then the agent's waits are not where it says
-/// that they are.
+/// True if the time of day has been set meanwhile, or stood still for as long as the machine slept:
+/// then the agent's waits are not where it says that they are.
 fn is_astray(waits: &Moments, by_day: &Relation, range: [f64; 2]) -> bool {
     let Moments { seen, recorded } = waits;
     if seen.len() > ALL_KEPT {
@@ -112,9 +117,9 @@ fn is_astray(waits: &Moments, by_day: &Relation, range: [f64; 2]) -> bool {
     within >= FEW && met * 2 < within
 }
 
-/// That of a moment with the only one that it can be; where there are more, it is none, and where it may have been before the profile
-/// began or after it ended, when nobody looked. The agent's waits are far from each other, so one that a clock was slewed away from is known
-/// all the same.
+/// That of a moment with the only one that it can be; where there are more, it is none, and where
+/// it may have been before the profile began or after it ended, when nobody looked. The agent's
+/// waits are far from each other, so one that a clock was slewed away from is known all the same.
 fn bound(seen: &[Moment], moment: &Moment, known: &Relation, range: [f64; 2], sure: bool) -> Option<Bound> {
     let about = known.profile_ns(moment.began);
     let off = known.uncertainty_ns(moment.began, moment.began) + ROUNDED;
@@ -127,7 +132,8 @@ fn bound(seen: &[Moment], moment: &Moment, known: &Relation, range: [f64; 2], su
         .iter()
         .take_while(|seen| seen.began <= about + off);
     let only = candidates.next().filter(|_| candidates.next().is_none())?;
-    // Of some pauses JVMTI tells a part: these bound nothing, and must not be taken for another one either.
+    // Of some pauses JVMTI tells a part: these bound nothing, and must not be taken for another one
+    // either.
     if only.ended - only.began + 2.0 * ROUNDED < lasts {
         return None;
     }
@@ -141,7 +147,8 @@ mod tests {
 
     const ALL: [f64; 2] = [0.0, 1e12];
 
-    /// Moments by both clocks; the recording's is 7 s and 40 millionths off, the time of day a millisecond more.
+    /// Moments by both clocks; the recording's is 7 s and 40 millionths off, the time of day a
+    /// millisecond more.
     fn both(count: u32) -> (Moments, (f64, f64)) {
         let truth = |at: f64| at + 7e9 + 40e-6 * at;
         let recorded: Vec<Moment> = (0..count)
@@ -189,7 +196,8 @@ mod tests {
 
     #[test]
     fn a_time_of_day_that_was_set_is_not_believed() {
-        // Waits further and further apart, as the agent's are; set by so much one of them lies where another one was.
+        // Waits further and further apart, as the agent's are; set by so much one of them lies
+        // where another one was.
         let begins = [0.1, 0.325, 0.75, 1.575, 3.2, 6.425, 12.85, 22.9].map(|at| at * 1e9);
         let wait = |began: f64| Moment { began, ended: began + 25e6 };
         for (set_by, astray) in [(0.0, false), (0.225e9, true), (1e6, false), (5e9, true)] {
@@ -232,7 +240,8 @@ mod tests {
             *moment = Moment { began: moment.began + 60e6, ended: moment.ended + 60e6 };
         }
         let (relation, _) = relate(&[day], moments, Moments::default(), ALL).unwrap();
-        // Some are taken for what they are not, where the drift is not known: what is said is true all the same.
+        // Some are taken for what they are not, where the drift is not known: what is said is true
+        // all the same.
         for at in [0.0, 100e9, 200e9] {
             let truth = at + 7e9 + 40e-6 * at;
             let uncertainty = relation.uncertainty_ns(at, at);
@@ -242,7 +251,8 @@ mod tests {
 
     #[test]
     fn a_pause_from_before_the_profile_is_not_taken_for_one_within_it() {
-        // Vouch came when the recording was 100 s old, and its first pause begins a quarter of a second after the last that it missed.
+        // Vouch came when the recording was 100 s old, and its first pause begins a quarter of a
+        // second after the last that it missed.
         let (mut moments, day) = both(1_000);
         let begin = moments.seen[500].began - 40e6;
         moments.seen.retain(|moment| moment.began >= begin);
@@ -255,7 +265,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_slewed_between_two_waits_makes_it_uncertain_and_no_lie() {
-        // Ten minutes with a wait each ten seconds; from 300 s on the clock is moved by 3 ms, or goes on as fast from 560 s to the end.
+        // Ten minutes with a wait each ten seconds; from 300 s on the clock is moved by 3 ms, or
+        // goes on as fast from 560 s to the end.
         for (from, by) in [(300e9, 3e6), (560e9, 20e6)] {
             let truth = |at: f64| at + 7e9 + ((at - from).max(0.0) * 500e-6).min(by);
             let recorded: Vec<Moment> = (0..60)

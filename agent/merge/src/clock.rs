@@ -1,14 +1,17 @@
-//! When was it, by the profile's clock? The recording's ticks and CLOCK_MONOTONIC are related by what both saw.
+//! When was it, by the profile's clock? The recording's ticks and CLOCK_MONOTONIC are related by
+//! what both saw.
 //!
-//! A moment that both saw gives two bounds: what JVMTI was told of a pause lies around what JFR says of it. All bounds together leave
-//! room for few straight lines; the one in their midst is taken. How far the truth can be from it at a time is what the bounds around that
-//! time leave, if the clocks' relation bends by no more than so much between them: that is the uncertainty. It must never be less.
+//! A moment that both saw gives two bounds: what JVMTI was told of a pause lies around what JFR
+//! says of it. All bounds together leave room for few straight lines; the one in their midst is
+//! taken. How far the truth can be from it at a time is what the bounds around that time leave, if
+//! the clocks' relation bends by no more than so much between them: that is the uncertainty. It
+//! must never be less.
 
-/// By how much a clock can be too fast or too slow: the JVM measures the frequency of its ticks when it starts, in some milliseconds,
-/// and the kernel slews its own clock by as much.
+/// By how much a clock can be too fast or too slow: the JVM measures the frequency of its ticks
+/// when it starts, in some milliseconds, and the kernel slews its own clock by as much.
 const FASTEST: f64 = 500e-6;
-/// By how much faster or slower one may become meanwhile. Where the bounds say that it was more, it may be anything: as much as both clocks
-/// can do, or, if that is not enough either, all.
+/// By how much faster or slower one may become meanwhile. Where the bounds say that it was more, it
+/// may be anything: as much as both clocks can do, or, if that is not enough either, all.
 const BENDS: [f64; 3] = [2e-6, 2.0 * FASTEST, 1.0];
 /// By which bounds that contradict each other are widened, again and again, in nanoseconds.
 const WIDENED: f64 = 1_000.0;
@@ -18,8 +21,8 @@ const WRONG: [usize; 2] = [8, 4];
 /// So many points bound the lines on each side; those of real recordings are a dozen.
 const TRIED: usize = 64;
 
-/// At an event's time by the ticks, in nanoseconds from the recording's begin: how much must be added at least, and at most, to have the
-/// profile's.
+/// At an event's time by the ticks, in nanoseconds from the recording's begin: how much must be
+/// added at least, and at most, to have the profile's.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     pub at: f64,
@@ -48,7 +51,8 @@ struct Fit {
     line: Line,
     /// How much steeper, or less steep, one of the others is.
     steeper: f64,
-    /// By which the bounds had to be widened: the clocks' relation is no straight line, or a bound is wrong.
+    /// By which the bounds had to be widened: the clocks' relation is no straight line, or a bound
+    /// is wrong.
     widened: f64,
 }
 
@@ -87,8 +91,8 @@ impl Fit {
         Some(Self { line, steeper, widened })
     }
 
-    /// Which bounds the line is the furthest outside of, on each side. Of the first and the last nobody knows that they are wrong: what
-    /// the clocks did there no other bound says.
+    /// Which bounds the line is the furthest outside of, on each side. Of the first and the last
+    /// nobody knows that they are wrong: what the clocks did there no other bound says.
     fn worst(&self, bounds: &[Bound]) -> [Option<usize>; 2] {
         let [first, last] = span(bounds);
         let may_be_wrong = |bound: &Bound| !bound.sure && bound.at > first && bound.at < last;
@@ -108,14 +112,16 @@ impl Fit {
 #[derive(Debug)]
 pub struct Relation {
     line: Line,
-    /// At the time of each bound, in order: how much more than the line says must be added at least, and at most.
+    /// At the time of each bound, in order: how much more than the line says must be added at
+    /// least, and at most.
     room: Vec<Bound>,
     /// By how much both may change in a nanosecond.
     bends: f64,
 }
 
 impl Relation {
-    /// None: there is no bound. A few that are wrong are left out, if all others are of one straight line then.
+    /// None: there is no bound. A few that are wrong are left out, if all others are of one
+    /// straight line then.
     pub fn of(bounds: &[Bound]) -> Option<Self> {
         let all = Fit::of(bounds)?;
         let [each, most] = WRONG;
@@ -165,7 +171,8 @@ impl Relation {
         at + self.line.at(at)
     }
 
-    /// How far the time of an event can be from the truth, in nanoseconds, if it is one of those between these.
+    /// How far the time of an event can be from the truth, in nanoseconds, if it is one of those
+    /// between these.
     pub fn uncertainty_ns(&self, first: f64, last: f64) -> f64 {
         let from = self.room.partition_point(|bound| bound.at < first);
         let to = self.room.partition_point(|bound| bound.at <= last).max(from);
@@ -203,7 +210,8 @@ pub fn span(bounds: &[Bound]) -> [f64; 2] {
     at.fold([f64::INFINITY, f64::NEG_INFINITY], |[first, last], at| [first.min(at), last.max(at)])
 }
 
-/// Each bound with what its neighbours say, if from one to the next so much may change in a nanosecond. They are in order.
+/// Each bound with what its neighbours say, if from one to the next so much may change in a
+/// nanosecond. They are in order.
 fn spread(mut bounds: Vec<Bound>, bends: f64) -> Vec<Bound> {
     let narrow = |bounds: &mut [Bound], row: usize, by: usize| {
         let (by, bound) = (bounds[by], &mut bounds[row]);
@@ -240,13 +248,15 @@ fn hull(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     rope
 }
 
-/// So many of the points that all others lie under, from everywhere: each pair of them is tried. With fewer bounds more lines are allowed.
+/// So many of the points that all others lie under, from everywhere: each pair of them is tried.
+/// With fewer bounds more lines are allowed.
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let each = points.len().div_ceil(TRIED).max(1);
     points.into_iter().step_by(each).collect()
 }
 
-/// The corners of all lines above the one points and, upside down, above the others; each point lowered by so much.
+/// The corners of all lines above the one points and, upside down, above the others; each point
+/// lowered by so much.
 fn corners(least: &[(f64, f64)], most: &[(f64, f64)], lowered: f64) -> Vec<Line> {
     // Allowed is a line by these: sign * line(at) >= value.
     let sides: Vec<(f64, f64, f64)> = least
@@ -312,7 +322,8 @@ mod tests {
         }
     }
 
-    /// Bounds so wide on both sides of the truth, from each second of ten minutes, or each of so many.
+    /// Bounds so wide on both sides of the truth, from each second of ten minutes, or each of so
+    /// many.
     fn around(truth: impl Fn(f64) -> f64, each: u32, wide: f64) -> Vec<Bound> {
         let bound = |row| {
             let at = f64::from(row) * 1e9;

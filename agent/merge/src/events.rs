@@ -1,5 +1,5 @@
-//! The way of a recording into a profile: chunk by chunk, event by event, by a clock that is known. What happened outside of the profile's
-//! time is counted, and nothing else of it is kept.
+//! The way of a recording into a profile: chunk by chunk, event by event, by a clock that is known.
+//! What happened outside of the profile's time is counted, and nothing else of it is kept.
 
 mod write;
 
@@ -82,8 +82,9 @@ struct Met {
 }
 
 impl Met {
-    /// Takes in the fields of a kind that is met once more: declared anew in a later chunk, or twice, by two programs in one JVM.
-    /// What has the key of another one and is shown in another way gets another key.
+    /// Takes in the fields of a kind that is met once more: declared anew in a later chunk, or
+    /// twice, by two programs in one JVM. What has the key of another one and is shown in another
+    /// way gets another key.
     fn join(&mut self, mut fields: Vec<Shown>) -> Vec<Shown> {
         for field in &mut fields {
             let name = field.key.clone();

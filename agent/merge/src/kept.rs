@@ -1,4 +1,5 @@
-//! The events that are to become markers, of each kind so many: the longest, and of those that take no time some from everywhere.
+//! The events that are to become markers, of each kind so many: the longest, and of those that take
+//! no time some from everywhere.
 //!
 //! It must never hold more than twice as many, however long the recording is.
 

@@ -1,6 +1,8 @@
-//! What a Flight Recorder file adds to a profile: its events become markers, on the profile's clock, in the tracks of their threads.
+//! What a Flight Recorder file adds to a profile: its events become markers, on the profile's
+//! clock, in the tracks of their threads.
 //!
-//! It must never change what the profile says itself: no sample, no stack, no figure of the trust report.
+//! It must never change what the profile says itself: no sample, no stack, no figure of the trust
+//! report.
 //!
 //! # Invariants
 //!
@@ -30,7 +32,8 @@ pub use vouch_jfr::is_recording;
 use serde::Serialize;
 use vouch_report::grouped;
 
-/// What became of a recording: the profile has it under `meta.vouchMerged`, and a person gets it in words.
+/// What became of a recording: the profile has it under `meta.vouchMerged`, and a person gets it in
+/// words.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Merged {
@@ -63,7 +66,8 @@ pub struct Kind {
 /// How the recording's clock and the profile's relate.
 #[derive(Debug, Serialize)]
 pub struct Clock {
-    /// Pauses for the collector that both saw, and waits of the agent's own thread; 0 of both: the time of day alone relates them.
+    /// Pauses for the collector that both saw, and waits of the agent's own thread; 0 of both: the
+    /// time of day alone relates them.
     pub pauses: usize,
     pub waits: usize,
     pub uncertainty_ns: f64,

@@ -1,4 +1,5 @@
-//! What the JDK's own types of values are called: threads, classes, methods, modules. Whatever else has a name has it in a field.
+//! What the JDK's own types of values are called: threads, classes, methods, modules. Whatever else
+//! has a name has it in a field.
 
 use vouch_jfr::{Chunk, Type, Value};
 

@@ -49,7 +49,8 @@ impl Profile {
         Ok(Self { meta, threads, shared, rest: document, strings, texts, old_strings })
     }
 
-    /// True if more than one process was profiled. (What a recording has brought has tracks of its own, and no time that was profiled.)
+    /// True if more than one process was profiled. (What a recording has brought has tracks of its
+    /// own, and no time that was profiled.)
     pub fn is_of_several(&self) -> Result<bool, Wrong> {
         let processes: Vec<Value> = self.meta.find("vouchProcesses")?.unwrap_or_default();
         let is_profiled =

@@ -1,4 +1,5 @@
-//! How what stands in an event's fields is shown: as the fields of a marker, with labels and units out of the recording's own metadata.
+//! How what stands in an event's fields is shown: as the fields of a marker, with labels and units
+//! out of the recording's own metadata.
 //!
 //! It must never know a kind of event: any program declares its own.
 
@@ -26,7 +27,8 @@ const LOOKED_AT: usize = 2_000;
 const VALUES: u32 = 2_000;
 const NESTED: u32 = 16;
 
-/// So many values of constants are kept, and so many are read in all for the fields of markers; and for one text so many count for one.
+/// So many values of constants are kept, and so many are read in all for the fields of markers; and
+/// for one text so many count for one.
 const KEPT: usize = 1 << 20;
 const READ: usize = 1 << 27;
 const LARGE: usize = 1 << 10;
@@ -123,7 +125,8 @@ impl Fields {
 }
 
 impl Shown {
-    /// As it stands in a marker's label: a text speaks for itself, of a number it is said what it is.
+    /// As it stands in a marker's label: a text speaks for itself, of a number it is said what it
+    /// is.
     pub fn labelled(&self) -> String {
         let value = format!("{{marker.data.{}}}", self.key);
         if self.shape == Shape::Text { value } else { format!("{} {value}", in_template(&self.label)) }
@@ -202,7 +205,8 @@ pub struct Constants {
     /// Of those with fields of their own, as many as there is room for.
     objects: HashMap<(i64, i64), Rc<Value>>,
     room: usize,
-    /// So many values more may be read for it: each event may be of another one, which may be as large as its chunk.
+    /// So many values more may be read for it: each event may be of another one, which may be as
+    /// large as its chunk.
     left: usize,
 }
 
@@ -240,7 +244,8 @@ impl Constants {
 #[derive(Debug, Clone)]
 pub enum Cell {
     Plain(Json),
-    /// The profile has it once it is known that the marker is shown: what nobody asked for must not be in it.
+    /// The profile has it once it is known that the marker is shown: what nobody asked for must not
+    /// be in it.
     Text(Rc<str>),
 }
 
@@ -346,7 +351,8 @@ fn cell(
     }))
 }
 
-/// A number in the unit that it is shown in; it need not be whole, since a program may give any unit to one that is not.
+/// A number in the unit that it is shown in; it need not be whole, since a program may give any
+/// unit to one that is not.
 fn converted(value: f64, unit: Unit, ticks: Ticks) -> Option<Cell> {
     let plain = |value: f64| value.is_finite().then(|| Cell::Plain(json!(value)));
     match unit {

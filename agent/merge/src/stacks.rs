@@ -1,6 +1,7 @@
 //! JFR's stacks, beside those that Vouch vouches for.
 //!
-//! They must never be taken for one that was checked: each has a frame outside of all others that says whose it is.
+//! They must never be taken for one that was checked: each has a frame outside of all others that
+//! says whose it is.
 
 use std::collections::HashMap;
 use std::rc::Rc;

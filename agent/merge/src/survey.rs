@@ -1,7 +1,8 @@
-//! What has to be known of a recording before any of its events can be placed: which chunks there are, how its clock and the profile's
-//! relate, whose it is, and which kinds tell how things are.
+//! What has to be known of a recording before any of its events can be placed: which chunks there
+//! are, how its clock and the profile's relate, whose it is, and which kinds tell how things are.
 //!
-//! It reads the whole file, and of most events no more than what kind they are. It must never keep an event.
+//! It reads the whole file, and of most events no more than what kind they are. It must never keep
+//! an event.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Read, Seek};
@@ -18,7 +19,8 @@ use crate::profile::Profile;
 use crate::show::{Ticks, Words, number};
 use vouch_document::{Part, Wrong};
 
-/// What may hold passwords is shown to nobody who has not asked for it, whatever the recording's settings are.
+/// What may hold passwords is shown to nobody who has not asked for it, whatever the recording's
+/// settings are.
 const PRIVATE: [&str; 4] = [
     "jdk.InitialEnvironmentVariable",
     "jdk.InitialSystemProperty",
@@ -280,7 +282,8 @@ fn more_than_one_run(name: &str) -> Wrong {
     format!("{name} has chunks of more than one run: take them apart (jfr disassemble), and merge one")
 }
 
-/// The chunks that are in the profile already, by when they began: how long they were, and which kinds of them are there.
+/// The chunks that are in the profile already, by when they began: how long they were, and which
+/// kinds of them are there.
 fn merged_before(profile: &Profile) -> Result<HashMap<i64, (u64, HashSet<String>)>, Wrong> {
     let merged: Vec<Json> = profile.meta.find("vouchMerged")?.unwrap_or_default();
     let mut known: HashMap<i64, (u64, HashSet<String>)> = HashMap::new();

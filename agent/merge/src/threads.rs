@@ -1,7 +1,8 @@
-//! Which track is an event's thread? By the kernel's number and the name; a thread that the profile has not gets a track.
+//! Which track is an event's thread? By the kernel's number and the name; a thread that the profile
+//! has not gets a track.
 //!
-//! An event must never stand in another thread's track: numbers are given again, so that a number alone is believed only of a thread
-//! that lived then.
+//! An event must never stand in another thread's track: numbers are given again, so that a number
+//! alone is believed only of a thread that lived then.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -67,7 +68,8 @@ impl Tracks {
                 continue;
             }
             let name: Rc<str> = thread.get::<String>("name")?.into();
-            // 0 is no thread's: rows have it that threads share, and JFR gives it to those that the kernel does not know.
+            // 0 is no thread's: rows have it that threads share, and JFR gives it to those that the
+            // kernel does not know.
             for (tid, began_ms, ended_ms) in lives(thread)?.into_iter().filter(|(tid, ..)| *tid != 0) {
                 let (name, ended_ms) = (name.clone(), ended_ms.unwrap_or(f64::INFINITY));
                 tracks.by_tid.entry(tid).or_default().push(Track { row, name, began_ms, ended_ms });
@@ -86,7 +88,8 @@ impl Tracks {
         let nearest = |tracks: &mut dyn Iterator<Item = &Track>| {
             tracks.min_by(|one, other| far(one).total_cmp(&far(other))).map(|track| track.row)
         };
-        // JFR may tell of a thread before it is there. One may have got another name, or share its track with others.
+        // JFR may tell of a thread before it is there. One may have got another name, or share its
+        // track with others.
         let found = nearest(&mut of_tid.iter().filter(|track| *track.name == *thread.name))
             .or_else(|| nearest(&mut of_tid.iter().filter(|track| far(track) <= 0.0)));
         match found {
@@ -106,7 +109,8 @@ impl Tracks {
         Ok(self.add(profile, 0, OTHERS)?.row)
     }
 
-    /// Of one name there may be many threads: each has a track of its own, as long as there is room.
+    /// Of one name there may be many threads: each has a track of its own, as long as there is
+    /// room.
     fn add(&mut self, profile: &mut Profile, tid: u64, name: &str) -> Result<Found, Wrong> {
         let own = (tid, name.to_owned());
         let shared = [VIRTUAL, OTHERS].contains(&name);
@@ -158,7 +162,8 @@ impl Tracks {
     }
 }
 
-/// The tracks that began shortly before or after a time: a number is given again and again, and a thread renamed as often.
+/// The tracks that began shortly before or after a time: a number is given again and again, and a
+/// thread renamed as often.
 fn around(tracks: &[Track], at_ms: f64) -> &[Track] {
     const BEFORE: usize = 16;
     const AFTER: usize = 2;

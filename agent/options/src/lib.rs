@@ -1,6 +1,8 @@
-//! The options that there are: one row each, of which the agent's help and the command line's are made.
+//! The options that there are: one row each, of which the agent's help and the command line's are
+//! made.
 //!
-//! What this crate never does: read an option's value. That is the agent's, which knows what it can do; what is wrong with one is said by it.
+//! What this crate never does: read an option's value. That is the agent's, which knows what it can
+//! do; what is wrong with one is said by it.
 #![forbid(unsafe_code)]
 
 pub mod launcher;
@@ -46,7 +48,8 @@ impl Key {
 /// The profile that is written when nobody names one.
 pub const DEFAULT_OUT: &str = "vouch-%p.json.gz";
 
-/// What the kernel calls the agent's thread, by which it is seen from outside whether there is a recording.
+/// What the kernel calls the agent's thread, by which it is seen from outside whether there is a
+/// recording.
 pub const RESTING: &str = "Vouch";
 pub const RECORDING: &str = "Vouch records";
 

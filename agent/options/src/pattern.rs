@@ -14,7 +14,8 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Replaces the patterns in the name of a file to be written: two JVMs that have the same options must not write one file.
+    /// Replaces the patterns in the name of a file to be written: two JVMs that have the same
+    /// options must not write one file.
     pub fn expand_own(&self, name: &str) -> Result<String, String> {
         let (path, has_pid) = self.replace(name)?;
         Ok(if self.inherited && !has_pid { before_ending(&path, &format!("-{}", self.pid)) } else { path })
@@ -64,12 +65,14 @@ pub fn escaped(name: &str) -> String {
     name.replace('%', "%%")
 }
 
-/// A file's name with the process's number in it, so that each of several JVMs has a file of its own: `a.json.gz` → `a-%p.json.gz`.
+/// A file's name with the process's number in it, so that each of several JVMs has a file of its
+/// own: `a.json.gz` → `a-%p.json.gz`.
 pub fn of_each_process(name: &str) -> String {
     if name.replace("%%", "").contains("%p") { name.to_owned() } else { before_ending(name, "-%p") }
 }
 
-/// `a.json.gz` → `a-4711.json.gz`. A name without an ending, or whose ending a variable has, stays as it is.
+/// `a.json.gz` → `a-4711.json.gz`. A name without an ending, or whose ending a variable has, stays
+/// as it is.
 fn before_ending(name: &str, word: &str) -> String {
     let file = name.rfind('/').map_or(0, |slash| slash + 1);
     let end = if name.ends_with(".gz") { name.len() - ".gz".len() } else { name.len() };

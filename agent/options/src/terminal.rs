@@ -1,8 +1,8 @@
-//! A terminal, as the agent has it: a folder that a command of `vouch` made for it, since what the JVM writes on its stderr is read where
-//! nobody waits for it.
+//! A terminal, as the agent has it: a folder that a command of `vouch` made for it, since what the
+//! JVM writes on its stderr is read where nobody waits for it.
 //!
-//! It belongs to the JVM's user, who alone may look into it. The command has it locked (flock) for as long as it waits; from then on
-//! the agent speaks on stderr again.
+//! It belongs to the JVM's user, who alone may look into it. The command has it locked (flock) for
+//! as long as it waits; from then on the agent speaks on stderr again.
 
 use std::str::FromStr;
 
@@ -15,7 +15,8 @@ pub const SAID: &str = "said";
 pub const STATE: &str = "state";
 /// How long the line of the state is, with the spaces that fill it and its end.
 pub const STATE_LENGTH: usize = 200;
-/// The files that would be left of recordings if their JVMs were killed: a line behind each of these two words.
+/// The files that would be left of recordings if their JVMs were killed: a line behind each of
+/// these two words.
 pub const RECORDINGS: &str = "recordings";
 pub const BEGUN: &str = "begun ";
 pub const ENDED: &str = "ended ";

@@ -1,4 +1,5 @@
-//! A file that its process holds, by a lock: others see that it is in use, and that it no longer is when that process is gone, however it ended.
+//! A file that its process holds, by a lock: others see that it is in use, and that it no longer is
+//! when that process is gone, however it ended.
 //!
 //! A link is never followed, and what somebody else has put in a file's place never waited for.
 
@@ -10,10 +11,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// By this a pipe that somebody has put in a file's place is not waited for. The same wherever Linux runs Java.
+/// By this a pipe that somebody has put in a file's place is not waited for. The same wherever
+/// Linux runs Java.
 const O_NONBLOCK: i32 = 0o4000;
 
-/// Creates a file for its user alone, which others see to be in use; on a file system that has no locks they take it for one that was left.
+/// Creates a file for its user alone, which others see to be in use; on a file system that has no
+/// locks they take it for one that was left.
 pub fn create(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     let file = beyond_standard_streams(file)?;
@@ -27,8 +30,9 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The same file with a descriptor that is no standard stream's. In a process that was started without standard streams a file
-/// would become one, and whatever the process prints would land in it.
+/// The same file with a descriptor that is no standard stream's. In a process that was started
+/// without standard streams a file would become one, and whatever the process prints would land in
+/// it.
 pub fn beyond_standard_streams(file: File) -> io::Result<File> {
     const STANDARD_STREAMS: i32 = 3;
     // A clone never takes the descriptor of one.
@@ -55,7 +59,8 @@ pub fn is_at(file: &File, path: &Path) -> bool {
     there.is_some() && there == file.metadata().map(identity).ok()
 }
 
-/// True if the process that writes it lives; where there are no locks nobody can tell, and it is taken for gone.
+/// True if the process that writes it lives; where there are no locks nobody can tell, and it is
+/// taken for gone.
 pub fn is_in_use(file: &File) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
@@ -64,7 +69,8 @@ pub fn is_in_use(file: &File) -> bool {
 pub fn remove_left(path: &Path) {
     // Over a network only who may write has it for himself.
     if let Ok(file) = opened(path, OpenOptions::new().read(true).write(true))
-        // While it is locked nobody takes it for his own: who has just created it sees then that it is gone.
+        // While it is locked nobody takes it for his own: who has just created it sees then that it
+        // is gone.
         && !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
         && is_at(&file, path)
     {

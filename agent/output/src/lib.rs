@@ -1,4 +1,5 @@
-//! Files, whole or not at all: written beside their place under another name, and renamed when they are complete.
+//! Files, whole or not at all: written beside their place under another name, and renamed when they
+//! are complete.
 //!
 //! Created for the user alone, and never through a link that somebody else has put there.
 //!
@@ -19,7 +20,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// So many may write a file of one name in one folder at a time, each by a process of the same number: a container's first, mostly.
+/// So many may write a file of one name in one folder at a time, each by a process of the same
+/// number: a container's first, mostly.
 const MOST: u32 = 64;
 /// In such a folder nobody but its owner and the file's may replace a file.
 const STICKY: u32 = 0o1000;
@@ -62,7 +64,8 @@ fn hindrance(path: &Path, ours: &File) -> Option<&'static str> {
     )
 }
 
-/// By the kernel's list of what is mounted where: spaces and what ends a line are written as three octal digits there.
+/// By the kernel's list of what is mounted where: spaces and what ends a line are written as three
+/// octal digits there.
 fn is_mounted(mounts: &[u8], path: &Path) -> bool {
     let mut told = Vec::new();
     for &byte in path.as_os_str().as_bytes() {
@@ -75,7 +78,8 @@ fn is_mounted(mounts: &[u8], path: &Path) -> bool {
     lines.any(|line| line.split(|byte| *byte == b' ').nth(4).is_some_and(|place| place == told))
 }
 
-/// The one spelling of a place that all its spellings have in common; `None` if its folder is not there.
+/// The one spelling of a place that all its spellings have in common; `None` if its folder is not
+/// there.
 pub fn identity(path: &Path) -> Option<PathBuf> {
     Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
 }
@@ -120,7 +124,8 @@ struct Beside {
 }
 
 impl Beside {
-    /// `dir/.name.PID.part`, or `dir/.name.PID.2.part` and so on where that is taken: two containers may share a folder, and number alike.
+    /// `dir/.name.PID.part`, or `dir/.name.PID.2.part` and so on where that is taken: two
+    /// containers may share a folder, and number alike.
     fn create(path: &Path) -> io::Result<Self> {
         for number in 1..=MOST {
             let path = beside(path, number);

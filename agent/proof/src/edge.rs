@@ -1,7 +1,8 @@
 //! Can this method have called that one, from there?
 //!
-//! For an ordinary invoke the answer is exact: its constant names the callee, and whatever a virtual call selects has
-//! the same name and descriptor. What is not so called must be one of the explanations, or it is refuted.
+//! For an ordinary invoke the answer is exact: its constant names the callee, and whatever a
+//! virtual call selects has the same name and descriptor. What is not so called must be one of the
+//! explanations, or it is refuted.
 
 use vouch_sample::{Bci, ENTRY, NATIVE};
 
@@ -13,8 +14,8 @@ use crate::opcode;
 use crate::pool::{Constant, Member};
 use crate::verdict::{Explanation, Refutation, Verdict};
 
-/// Whether `caller`, at `bci`, can have called `callee`. `relation` says how the callee's class stands to a class of this
-/// name, as the caller means it; it is asked where the two differ.
+/// Whether `caller`, at `bci`, can have called `callee`. `relation` says how the callee's class
+/// stands to a class of this name, as the caller means it; it is asked where the two differ.
 pub fn edge(
     caller: &Method,
     bci: Bci,
@@ -46,7 +47,8 @@ pub enum Reference {
     New,
 }
 
-/// Whether code that nobody can read, of which it is known to call this member, can have called `callee`.
+/// Whether code that nobody can read, of which it is known to call this member, can have called
+/// `callee`.
 pub fn through(
     caller: &Method,
     reference: Reference,
@@ -142,7 +144,8 @@ fn stand(method: &Method, bci: Bci) -> Stand<'_> {
     }
 }
 
-/// The verdict on an invoke whose constant names this method; `None` if the callee is no method that it can select.
+/// The verdict on an invoke whose constant names this method; `None` if the callee is no method
+/// that it can select.
 fn invoke(
     caller: &Method,
     opcode: u8,
@@ -168,8 +171,8 @@ fn invoke(
             Relation::Unknown => Some(Verdict::Explained(Explanation::Inherited)),
             Relation::Below | Relation::Shadowed | Relation::Unrelated => None,
         },
-        // Of a superclass; one that came between since the caller was compiled is below the named one, and above the
-        // caller's.
+        // Of a superclass; one that came between since the caller was compiled is below the named
+        // one, and above the caller's.
         (opcode::INVOKESPECIAL, _) => match relation(named.class) {
             Relation::Above => Some(Verdict::Proven),
             Relation::Shadowed | Relation::Unrelated => None,

@@ -1,7 +1,8 @@
 //! The closed list of explanations: why a frame may stand on one whose bytecode does not name it.
 //!
-//! Each names the instructions and the callees that it allows, as narrowly as the stacks of real programs let it be.
-//! `docs/proof.md` has the table with the reasons. What is not on the list is refuted.
+//! Each names the instructions and the callees that it allows, as narrowly as the stacks of real
+//! programs let it be. `docs/proof.md` has the table with the reasons. What is not on the list is
+//! refuted.
 
 use crate::code::Instruction;
 use crate::handles;
@@ -37,9 +38,11 @@ pub(crate) fn explained(
         return Some(how);
     }
     let rules = [
-        // Where something is thrown, the classes of the handlers around it are loaded to find the one that catches.
+        // Where something is thrown, the classes of the handlers around it are loaded to find the
+        // one that catches.
         (loading && (resolves(opcode, constant) || may_throw(opcode)), Explanation::ClassLoad),
-        // A method is compiled where it begins, or where it loops: the classes of its signature are loaded before.
+        // A method is compiled where it begins, or where it loops: the classes of its signature are
+        // loaded before.
         (loading && (instruction.bci == 0 || jumps(opcode)), Explanation::Compilation),
         (is_native_lookup(callee) && is_invoke(opcode), Explanation::ClassLoad),
         (may_throw(opcode) && is_implicit_exception(callee), Explanation::ImplicitException),
@@ -118,8 +121,8 @@ const SILENT: [(&str, &str); 14] = [
     ("java/lang/Throwable", "fillInStackTrace"),
 ];
 
-/// True if the instruction may have this class initialised before it does its work: the one that it names, or one of
-/// those above.
+/// True if the instruction may have this class initialised before it does its work: the one that it
+/// names, or one of those above.
 fn initialises(
     opcode: u8,
     constant: Option<Constant<'_>>,
@@ -201,7 +204,8 @@ fn may_throw(opcode: u8) -> bool {
     )
 }
 
-/// The VM registers an object with a finaliser when `Object`'s constructor returns, or when it is made.
+/// The VM registers an object with a finaliser when `Object`'s constructor returns, or when it is
+/// made.
 fn registers_finaliser(caller: &Method, opcode: u8) -> bool {
     opcode == op::NEW || opcode == op::RETURN && caller.is("java/lang/Object", "<init>")
 }

@@ -1,7 +1,8 @@
 //! Method handles, var handles and invokedynamic: calls whose callee the bytecode does not name.
 //!
-//! What they lead to is code that `java.lang.invoke` made for the purpose; that code in turn ends in one of the `linkTo`
-//! methods, which jump to the target and leave no frame. The target is known by its shape alone.
+//! What they lead to is code that `java.lang.invoke` made for the purpose; that code in turn ends
+//! in one of the `linkTo` methods, which jump to the target and leave no frame. The target is known
+//! by its shape alone.
 
 use crate::method::{Body, Method};
 use crate::opcode as op;
@@ -25,7 +26,8 @@ pub(crate) fn is_polymorphic(class: &str, name: &str) -> bool {
 
 /// Why `callee` may be what such a call leads to.
 pub(crate) fn explained(opcode: u8, constant: Option<Constant<'_>>, callee: &Method) -> Option<Explanation> {
-    // The methods themselves are the VM's own code, and a thread may be in it: all calls of one are calls of the same.
+    // The methods themselves are the VM's own code, and a thread may be in it: all calls of one are
+    // calls of the same.
     let itself = |named: Member<'_>| {
         callee.is(named.class, named.name)
             && named.class == METHOD_HANDLE
@@ -52,7 +54,8 @@ fn is_target(named: Member<'_>, callee: &Method) -> bool {
         // A form that is interpreted is a static method of the package's.
         "linkToSpecial" if callee.is_static => return callee.in_package(PACKAGE),
         "linkToVirtual" | "linkToSpecial" | "linkToInterface" => true,
-        // Where native code calls back, what was made for that stands on the call of the native code.
+        // Where native code calls back, what was made for that stands on the call of the native
+        // code.
         "linkToNative" => {
             return matches!(callee.body, Body::Native) || callee.is_static && callee.in_package(PACKAGE);
         }

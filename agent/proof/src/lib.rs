@@ -1,12 +1,14 @@
 //! Is this stack possible? Call edges against the bytecode that they claim to come from.
 //!
-//! A frame of a walk says: method A, at bci 17, called method B. A's bytecode says what it can call at 17. [`edge`]
-//! compares the two and gives a [`Verdict`]; [`leaf`] and [`root`] do so for a stack's two ends.
+//! A frame of a walk says: method A, at bci 17, called method B. A's bytecode says what it can call
+//! at 17. [`edge`] compares the two and gives a [`Verdict`]; [`leaf`] and [`root`] do so for a
+//! stack's two ends.
 //!
-//! What the caller owes: names as a class file has them, and the code and constants of one version of a class.
+//! What the caller owes: names as a class file has them, and the code and constants of one version
+//! of a class.
 //!
-//! What this crate never does: know a JVM, guess, or panic on damaged input. What it cannot read it says so of, and does
-//! not refute.
+//! What this crate never does: know a JVM, guess, or panic on damaged input. What it cannot read it
+//! says so of, and does not refute.
 //!
 //! # Invariants
 //!

@@ -27,7 +27,8 @@ pub(crate) fn instruction(method: &Method, instruction: Instruction<'_>) -> Stri
     format!("{name} {named}")
 }
 
-/// The instructions around a bci, `around` before and after, a line each; the offending one begins with `→`.
+/// The instructions around a bci, `around` before and after, a line each; the offending one begins
+/// with `→`.
 pub fn listing(method: &Method, bci: Bci, around: usize) -> Vec<String> {
     let Body::Code(code) = &method.body else { return Vec::new() };
     let all: Vec<Instruction<'_>> = code.instructions().collect();

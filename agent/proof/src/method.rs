@@ -1,4 +1,5 @@
-//! What proof has to know of a method: who it is, and its code if it is to be held to it as a caller.
+//! What proof has to know of a method: who it is, and its code if it is to be held to it as a
+//! caller.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +11,8 @@ use crate::pool::Pool;
 /// A class: its name, and the constants that its code names.
 #[derive(Debug, Default)]
 pub struct Class {
-    /// As in `java/lang/String`. A hidden class is without the part that tells it from others of its name.
+    /// As in `java/lang/String`. A hidden class is without the part that tells it from others of
+    /// its name.
     pub name: Box<str>,
     pool: OnceLock<Pool>,
 }
@@ -73,7 +75,8 @@ pub struct Known<'m> {
 pub enum Relation {
     /// It is a subclass.
     Below,
-    /// It is a superclass, and no class between them has a method of the callee's name and descriptor.
+    /// It is a superclass, and no class between them has a method of the callee's name and
+    /// descriptor.
     Above,
     /// It is a superclass, and a class between them, or the named one itself, has such a method.
     Shadowed,

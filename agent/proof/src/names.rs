@@ -1,11 +1,11 @@
 //! The names of hidden classes, which end in a number that differs from run to run.
 
-/// A class may be called by a number, in code whose names are nobody's business. The JVM's are of 31 bits, and one in some hundred thousand has fewer
-/// digits than this.
+/// A class may be called by a number, in code whose names are nobody's business. The JVM's are of
+/// 31 bits, and one in some hundred thousand has fewer digits than this.
 const LEAST_DIGITS: usize = 5;
 
-/// Where the part begins that tells one hidden class from another: `.0x…`, `+0x…`, `/0x…`, or, before JDK 15, `/` and
-/// digits.
+/// Where the part begins that tells one hidden class from another: `.0x…`, `+0x…`, `/0x…`, or,
+/// before JDK 15, `/` and digits.
 pub fn hidden_part(class: &str) -> Option<usize> {
     let at = class.rfind(['.', '+', '/'])?;
     let tail = &class[at + 1..];

@@ -1,7 +1,9 @@
-//! A class's constant pool, as the JVM hands it out: the raw bytes of a class file, without the class file.
+//! A class's constant pool, as the JVM hands it out: the raw bytes of a class file, without the
+//! class file.
 //!
-//! It must be total: what is damaged or cut short is not there, and nothing else comes of it. It keeps the bytes and
-//! where each constant begins, since a class has many constants and its call sites few.
+//! It must be total: what is damaged or cut short is not there, and nothing else comes of it. It
+//! keeps the bytes and where each constant begins, since a class has many constants and its call
+//! sites few.
 
 /// The bytes of a pool, and where the constants lie in them.
 #[derive(Debug, Clone, Default)]
@@ -108,7 +110,8 @@ impl Pool {
         Some(u16::from_be_bytes(self.bytes.get(at..at + 2)?.try_into().ok()?))
     }
 
-    /// Names that are no UTF-8 in the JVM's own encoding are not there: no method of theirs is ever refuted.
+    /// Names that are no UTF-8 in the JVM's own encoding are not there: no method of theirs is ever
+    /// refuted.
     fn utf8(&self, number: u16) -> Option<&str> {
         let at = self.at(number)?;
         if *self.bytes.get(at)? != UTF8 {

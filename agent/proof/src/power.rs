@@ -1,7 +1,8 @@
-//! The power of proof: how often it notices a corruption that was made on purpose, in stacks of the profile itself; and how often
-//! a witness does, of those that have one.
+//! The power of proof: how often it notices a corruption that was made on purpose, in stacks of the
+//! profile itself; and how often a witness does, of those that have one.
 //!
-//! The corruptions are of the kinds by which walks go wrong. The seed is fixed: the same stacks give the same figures.
+//! The corruptions are of the kinds by which walks go wrong. The seed is fixed: the same stacks
+//! give the same figures.
 
 use fastrand::Rng;
 use vouch_sample::{Bci, Meant};
@@ -54,12 +55,14 @@ impl Corruption {
     }
 }
 
-/// Stacks of thousands of frames are not worth the program's waiting for its end: fewer of them are drawn.
+/// Stacks of thousands of frames are not worth the program's waiting for its end: fewer of them are
+/// drawn.
 const MOST_FRAMES: usize = 500_000;
 
 const SEED: u64 = 0x0076_6f75_6368;
 
-/// A corrupted stack, and the frames whose edges are no longer what they were: those from the first to the second.
+/// A corrupted stack, and the frames whose edges are no longer what they were: those from the first
+/// to the second.
 struct Corrupted<'m> {
     stack: Vec<Known<'m>>,
     touched: (usize, usize),
@@ -78,9 +81,10 @@ pub struct Noticed {
     pub by_either: u64,
 }
 
-/// Makes at most `trials` corruptions of a kind in stacks that are drawn from `count`, and says how many could be made and how
-/// many were noticed. `refutes` says whether the first of two frames, as the caller, would be refuted by its callee; `witness` whether the
-/// stack of this place has a witness that speaks against it now.
+/// Makes at most `trials` corruptions of a kind in stacks that are drawn from `count`, and says how
+/// many could be made and how many were noticed. `refutes` says whether the first of two frames, as
+/// the caller, would be refuted by its callee; `witness` whether the stack of this place has a
+/// witness that speaks against it now.
 pub fn power<'m>(
     corruption: Corruption,
     trials: u32,
@@ -165,8 +169,8 @@ fn move_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
 const ROUND: usize = 4;
 const LOOKS: usize = 32;
 
-/// A round of a recursion: from one frame to the same again, further out. Not the leaf, which may be anywhere. Few stacks have one, so
-/// of a short one each place is looked at once.
+/// A round of a recursion: from one frame to the same again, further out. Not the leaf, which may
+/// be anywhere. Few stacks have one, so of a short one each place is looked at once.
 fn round(stack: &[Known<'_>], rng: &mut Rng) -> Option<(usize, usize)> {
     let places = stack.len().saturating_sub(2);
     if places == 0 {
@@ -220,7 +224,8 @@ fn code(frame: Known<'_>) -> Option<&Code> {
     }
 }
 
-/// The same checks that every sample's stack goes through, where they can come out otherwise than before.
+/// The same checks that every sample's stack goes through, where they can come out otherwise than
+/// before.
 fn is_noticed<'m>(
     corrupted: &Corrupted<'m>,
     refutes: &mut impl FnMut(Framed<'m>, Framed<'m>) -> bool,

@@ -10,18 +10,20 @@ pub enum Thread {
     Started,
     /// The launcher's: it begins in `main`, or in what the launcher calls before and after.
     Main,
-    /// Native code of somebody's attached it, and calls from there what it likes; or it serves: the VM's code calls from it what was asked for.
+    /// Native code of somebody's attached it, and calls from there what it likes; or it serves: the
+    /// VM's code calls from it what was asked for.
     Attached,
 }
 
-/// Whether a stack of this thread may end in this method. `is_thread` says whether the method's class is a
-/// `java.lang.Thread`; it is asked where it matters.
+/// Whether a stack of this thread may end in this method. `is_thread` says whether the method's
+/// class is a `java.lang.Thread`; it is asked where it matters.
 pub fn root(method: &Method, thread: Thread, is_thread: impl FnOnce() -> bool) -> Verdict {
     let run = &*method.name == "run" && &*method.descriptor == "()V" && !method.is_static;
     if run && (&*method.class.name == "java/lang/Thread" || is_thread()) {
         return Verdict::Proven;
     }
-    // A virtual thread's: the VM's own code calls it, at the beginning of the stack that is the thread's and not its carrier's.
+    // A virtual thread's: the VM's own code calls it, at the beginning of the stack that is the
+    // thread's and not its carrier's.
     if thread == Thread::Started && method.is("jdk/internal/vm/Continuation", "enter") {
         return Verdict::Proven;
     }
@@ -68,19 +70,21 @@ const VM_ENTRIES: [(&str, &str); 28] = [
     // Where `main` is to be watched from elsewhere.
     ("sun/management/Agent", "startAgent"),
     ("jdk/internal/agent/Agent", "startAgent"),
-    // At the JVM's end, for an archive of classes or an AOT cache, and for a compiler that is written in Java.
+    // At the JVM's end, for an archive of classes or an AOT cache, and for a compiler that is
+    // written in Java.
     ("jdk/internal/misc/CDS$ProcessLauncher", "execWithJavaToolOptions"),
     ("jdk/internal/misc/CDS", "generateLambdaFormHolderClasses"),
     ("jdk/vm/ci/hotspot/HotSpotJVMCIRuntime", "shutdown"),
-    // A recording that is asked for on the command line is begun by the thread that will run `main`.
+    // A recording that is asked for on the command line is begun by the thread that will run
+    // `main`.
     ("jdk/jfr/internal/dcmd/AbstractDCmd", "execute"),
     ("jdk/jfr/internal/dcmd/DCmdStart", "execute"),
     ("jdk/jfr/internal/dcmd/DCmdConfigure", "execute"),
 ];
 
-/// True for what the launcher and agents call on the first thread: the launcher's helper, a class initialiser (JNI
-/// initialises the class of `main`, and any that an agent looks for), the constructor of a class whose `main` is not static,
-/// and a few more.
+/// True for what the launcher and agents call on the first thread: the launcher's helper, a class
+/// initialiser (JNI initialises the class of `main`, and any that an agent looks for), the
+/// constructor of a class whose `main` is not static, and a few more.
 fn is_launchers(method: &Method) -> bool {
     &*method.class.name == "sun/launcher/LauncherHelper"
         || matches!(&*method.name, "<clinit>" | "<init>") && &*method.descriptor == "()V"

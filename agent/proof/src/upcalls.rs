@@ -1,6 +1,8 @@
-//! What the VM calls by itself: methods of class loaders, of the class library's linker, constructors of exceptions.
+//! What the VM calls by itself: methods of class loaders, of the class library's linker,
+//! constructors of exceptions.
 //!
-//! A name on these lists must be one that some VM really calls: `scripts/true-stacks` finds those that are lacking.
+//! A name on these lists must be one that some VM really calls: `scripts/true-stacks` finds those
+//! that are lacking.
 
 use crate::method::Method;
 
@@ -67,7 +69,8 @@ const EXCEPTIONS: &[&str] = &[
     "VerifyError",
 ];
 
-/// What the VM calls of an exception besides: it sets a cause, and keeps the trace of a class initialiser's failure.
+/// What the VM calls of an exception besides: it sets a cause, and keeps the trace of a class
+/// initialiser's failure.
 const AROUND_EXCEPTIONS: &Names =
     &[("java/lang/Throwable", "initCause"), ("java/lang/Throwable", "getStackTrace")];
 

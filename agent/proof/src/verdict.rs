@@ -1,4 +1,5 @@
-//! What proof says: proven, explained and how, or refuted and how. The names are part of the trust report.
+//! What proof says: proven, explained and how, or refuted and how. The names are part of the trust
+//! report.
 
 use std::fmt;
 
@@ -43,8 +44,8 @@ macro_rules! named {
 }
 
 named! {
-    /// Why an edge may be though the bytecode does not name its callee. The table in `docs/proof.md` says for each
-    /// which instructions and which callees it allows.
+    /// Why an edge may be though the bytecode does not name its callee. The table in
+    /// `docs/proof.md` says for each which instructions and which callees it allows.
     Explanation {
         /// What an invokedynamic is linked to, or a method handle or var handle is invoked through.
         MethodHandle = "method_handle",
@@ -71,7 +72,8 @@ named! {
         Redefined = "class_redefined",
         /// The JVM did not give the caller's code, or a name in it that can be read.
         Unread = "code_unread",
-        /// The JVM has no id for a method that our own walker has found: it has not given one yet, or the class was redefined.
+        /// The JVM has no id for a method that our own walker has found: it has not given one yet,
+        /// or the class was redefined.
         NoId = "no_id",
         /// A stack's end: a call from native code into the VM's door for it.
         JniEntry = "jni_entry",
@@ -119,8 +121,8 @@ impl Verdict {
         matches!(self, Self::Refuted(_))
     }
 
-    /// True if a stack that is a guess cannot stand with it: refuted, or excused by code or a method that nobody can
-    /// read any more, which would excuse any.
+    /// True if a stack that is a guess cannot stand with it: refuted, or excused by code or a
+    /// method that nobody can read any more, which would excuse any.
     pub fn fails_a_guess(self) -> bool {
         let excuses_any = [Explanation::Redefined, Explanation::NoId].map(Self::Explained);
         self.is_refuted() || excuses_any.contains(&self)

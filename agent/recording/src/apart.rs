@@ -1,7 +1,8 @@
-//! Virtual threads as threads of their own: the samples that they were carried for, from all of their carriers.
+//! Virtual threads as threads of their own: the samples that they were carried for, from all of
+//! their carriers.
 //!
-//! It is a way to show a recording, which has every sample where it was taken: it must never lose one, nor CPU time, but for what a virtual
-//! thread's only sample ran beyond what it stands for.
+//! It is a way to show a recording, which has every sample where it was taken: it must never lose
+//! one, nor CPU time, but for what a virtual thread's only sample ran beyond what it stands for.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,7 +12,8 @@ use crate::ids::{ContextId, Id, StringId};
 use crate::recording::Recording;
 use crate::thread::{Refuted, Sample, Stored, Thread};
 
-/// What is in the place of the kernel's number for a thread that the kernel does not know: this bit, and Java's id.
+/// What is in the place of the kernel's number for a thread that the kernel does not know: this
+/// bit, and Java's id.
 pub const VIRTUAL: u64 = 1 << 63;
 
 /// The threads, and of these the virtual ones.
@@ -23,7 +25,8 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// The busiest virtual threads, so many at most, each with the samples that it was carried for. An interval is so long.
+    /// The busiest virtual threads, so many at most, each with the samples that it was carried for.
+    /// An interval is so long.
     pub fn of(recording: &Recording, most: usize, interval_ns: u64) -> Self {
         let mut apart = Self::default();
         if most == 0 {
@@ -39,8 +42,9 @@ impl Apart {
             samples.sort_by_key(|(sample, _)| sample.time_ns);
             let (mut rest, mut moved, mut clock_ns) = (Part::default(), HashMap::new(), None);
             for (stored, context) in samples {
-                // What it ran since the sample before, whoever that was of; of the first it is known what it stands for.
-                // The clock of a row that threads share may stand a little askew.
+                // What it ran since the sample before, whoever that was of; of the first it is
+                // known what it stands for. The clock of a row that threads share may stand a
+                // little askew.
                 let ran_ns = match clock_ns.replace(stored.cpu_ns.max(clock_ns.unwrap_or(0))) {
                     Some(before) => stored.cpu_ns.saturating_sub(before),
                     None => interval_ns.saturating_mul(stored.weight.into()).min(stored.cpu_ns),
@@ -109,7 +113,8 @@ impl Part {
         self.fill(thread, interval_ns)
     }
 
-    /// Puts all of it into a thread. Nobody knows more of a first sample than what it stands for: what it ran beyond that goes to the next.
+    /// Puts all of it into a thread. Nobody knows more of a first sample than what it stands for:
+    /// what it ran beyond that goes to the next.
     fn fill(self, mut thread: Thread, interval_ns: u64) -> Thread {
         let (mut clock_ns, mut over_ns) = (0, 0);
         for (at, sample) in self.samples.into_iter().enumerate() {

@@ -36,7 +36,8 @@ pub fn no_stack(why: &str) -> String {
     format!("{before}{why}{behind}")
 }
 
-/// The reasons that Vouch itself has, each once. A profile of somebody else's samples may have others.
+/// The reasons that Vouch itself has, each once. A profile of somebody else's samples may have
+/// others.
 pub fn own_reasons() -> Vec<&'static str> {
     let mut reasons: Vec<_> = Reason::ALL.iter().map(|reason| reason.words()).collect();
     reasons.sort_unstable();

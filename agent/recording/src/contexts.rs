@@ -1,7 +1,7 @@
 //! Contexts: whose work the threads did, as the program itself has told, and what each stands for.
 //!
-//! A context may be nested in another one, which has an earlier row. It must never be said of a sample that the program did not
-//! take in it: what carries none is counted apart.
+//! A context may be nested in another one, which has an earlier row. It must never be said of a
+//! sample that the program did not take in it: what carries none is counted apart.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,8 @@ pub const UNKNOWN: &str = "[unknown]";
 /// And of those that are too many to be told apart.
 pub const OTHERS: &str = "[others]";
 
-/// Samples, what they weigh together, and the sum of the squares of that: from the two comes how sure a share can be.
+/// Samples, what they weigh together, and the sum of the squares of that: from the two comes how
+/// sure a share can be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weighed {
     pub samples: u64,
@@ -69,7 +70,8 @@ impl Weighed {
     }
 }
 
-/// The class of the kind of contexts that a virtual thread is to all that is done on it: the outermost, and named by nobody.
+/// The class of the kind of contexts that a virtual thread is to all that is done on it: the
+/// outermost, and named by nobody.
 pub const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
 /// The class of those that are traces.
 pub const TRACE: &str = "dev.vouch.Trace";
@@ -103,8 +105,8 @@ impl Contexts {
         ContextId::from_row(self.rows.len() - 1)
     }
 
-    /// Adds a virtual thread, which may not have a name yet. A row of the same id that has none gets the name of this one: it
-    /// holds for earlier samples, too.
+    /// Adds a virtual thread, which may not have a name yet. A row of the same id that has none
+    /// gets the name of this one: it holds for earlier samples, too.
     pub(crate) fn add_carried(&mut self, row: ContextRow, unknown: StringId) -> ContextId {
         let (name, id) = (row.values[0], row.values[1]);
         let added = self.add(row);

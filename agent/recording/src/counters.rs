@@ -1,7 +1,7 @@
 //! Counters: a figure as it was from time to time.
 //!
-//! A run may last for months: from some number on every second one is left out, and from then on half as many are taken. The newest is
-//! always there: it is what the figure is in the end.
+//! A run may last for months: from some number on every second one is left out, and from then on
+//! half as many are taken. The newest is always there: it is what the figure is in the end.
 
 use crate::ids::{CounterId, Id};
 use crate::marks::Unit;

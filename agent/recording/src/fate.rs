@@ -1,7 +1,7 @@
 //! What became of the samples, counted.
 //!
-//! Every sample has exactly one fate, and the fates must add up to the signals delivered: nothing here may
-//! count a sample twice, or leave one out because it is of no use.
+//! Every sample has exactly one fate, and the fates must add up to the signals delivered: nothing
+//! here may count a sample twice, or leave one out because it is of no use.
 
 /// What became of one sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

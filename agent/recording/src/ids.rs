@@ -1,7 +1,7 @@
 //! Row numbers that cannot be mixed up: an id of one table is no id of another.
 //!
-//! Ids are made by the tables alone, so that an id always names a row. They hold the row plus one in a
-//! `NonZeroU32`: a stack row with an optional parent is 8 bytes.
+//! Ids are made by the tables alone, so that an id always names a row. They hold the row plus one
+//! in a `NonZeroU32`: a stack row with an optional parent is 8 bytes.
 
 /// The number of a row in one of the tables.
 pub trait Id: Copy {

@@ -1,6 +1,7 @@
 //! Finds the row that has a key without keeping the key: the rows have it.
 //!
-//! A map would have each row twice, and there are millions of them. It must never be asked with other rows than those that it was told of.
+//! A map would have each row twice, and there are millions of them. It must never be asked with
+//! other rows than those that it was told of.
 
 use std::hash::{BuildHasher, Hash};
 

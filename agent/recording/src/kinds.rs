@@ -1,7 +1,7 @@
 //! The kinds of events of the JVM's that Vouch can record: the catalogue.
 //!
-//! What `events=` takes, what a timeline shows, what `vouch events` and docs/events.md say, all comes from here: none of it may stand
-//! anywhere else.
+//! What `events=` takes, what a timeline shows, what `vouch events` and docs/events.md say, all
+//! comes from here: none of it may stand anywhere else.
 
 use crate::category::{Category, VmPart};
 use crate::marks::{Figure, MarkKind, Unit};

@@ -1,10 +1,12 @@
 //! All that is recorded of one run.
 //!
-//! A [`Recording`] is filled while the program runs: tables of names, functions, frames and stacks in which nothing is stored
-//! twice, and the samples of each thread. It can be read at any time: what is written of it, and how, is not its business.
+//! A [`Recording`] is filled while the program runs: tables of names, functions, frames and stacks
+//! in which nothing is stored twice, and the samples of each thread. It can be read at any time:
+//! what is written of it, and how, is not its business.
 //!
-//! What the caller owes: ids come from the recording they are used with, a stack's parent exists before the stack, and every
-//! signal ends in exactly one call of [`Recording::sample`] or [`Recording::dropped`].
+//! What the caller owes: ids come from the recording they are used with, a stack's parent exists
+//! before the stack, and every signal ends in exactly one call of [`Recording::sample`] or
+//! [`Recording::dropped`].
 //!
 //! What this crate never does: know a JVM or a file format, read a clock, open a file.
 #![forbid(unsafe_code)]

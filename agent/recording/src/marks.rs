@@ -1,6 +1,7 @@
 //! Marks: what happened beside the samples, at a time or from a time to a time.
 //!
-//! Each kind says once what its figures are, so that a reader who has never heard of it can show them.
+//! Each kind says once what its figures are, so that a reader who has never heard of it can show
+//! them.
 
 use vouch_sample::VALUES;
 

@@ -1,6 +1,7 @@
 //! All that is recorded of one run: the shared tables, the threads, the samples.
 //!
-//! It must never lose a sample: what it is given is in the tally of its fate, whatever else becomes of it.
+//! It must never lose a sample: what it is given is in the tally of its fate, whatever else becomes
+//! of it.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -166,8 +167,8 @@ impl Recording {
         self.contexts.add_kind(kind, is_carried)
     }
 
-    /// Adds a context within one that is known, or none. Each is to be added once. A virtual thread whose name could not be read
-    /// has [`UNKNOWN`] for it until another context names the same id.
+    /// Adds a context within one that is known, or none. Each is to be added once. A virtual thread
+    /// whose name could not be read has [`UNKNOWN`] for it until another context names the same id.
     pub fn context(&mut self, row: ContextRow) -> ContextId {
         if self.contexts.is_of_virtual_threads(row.kind) {
             let unknown = self.strings.intern(UNKNOWN);
@@ -256,8 +257,8 @@ impl Recording {
         )
     }
 
-    /// How the top frames of all samples are known whose stacks are proven or plausible: how many samples, and their weight, of each
-    /// certainty. `None`: not judged.
+    /// How the top frames of all samples are known whose stacks are proven or plausible: how many
+    /// samples, and their weight, of each certainty. `None`: not judged.
     pub fn top_frames(&self) -> BTreeMap<Option<Certainty>, (u64, u64)> {
         let mut sums = BTreeMap::new();
         for sample in self.threads.iter().flat_map(Thread::samples) {

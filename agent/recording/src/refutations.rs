@@ -1,7 +1,8 @@
-//! The table of refutations: what was found out against a stack, once for all the samples that share it.
+//! The table of refutations: what was found out against a stack, once for all the samples that
+//! share it.
 //!
-//! Its text is made when a refutation is first met, so its number is one to be cited: the same in the timeline, in the
-//! report, and at `vouch explain`.
+//! Its text is made when a refutation is first met, so its number is one to be cited: the same in
+//! the timeline, in the report, and at `vouch explain`.
 
 use crate::ids::{Id, RefutationId, StringId};
 use crate::strings::StringTable;

@@ -1,7 +1,7 @@
 //! The rows of the shared tables: functions, frames, stacks.
 //!
-//! Two rows are one if all of their fields are equal: overloads at different lines stay apart, and so do equal names from two
-//! jars.
+//! Two rows are one if all of their fields are equal: overloads at different lines stay apart, and
+//! so do equal names from two jars.
 
 use std::num::NonZeroU32;
 

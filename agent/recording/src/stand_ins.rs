@@ -1,4 +1,5 @@
-//! What stands in a stack that is no method: in the place of a stack that nobody knows, of frames that are lacking, at a place that cannot be.
+//! What stands in a stack that is no method: in the place of a stack that nobody knows, of frames
+//! that are lacking, at a place that cannot be.
 
 use crate::category::Category;
 use crate::ids::{FuncId, StackId};
@@ -18,7 +19,8 @@ impl Recording {
         self.stack(caller, frame)
     }
 
-    /// A stack with something other than a method on top, whose time counts as that of its caller's category.
+    /// A stack with something other than a method on top, whose time counts as that of its caller's
+    /// category.
     pub fn under(&mut self, caller: StackId, name: &str, leaf: impl Into<Leaf>) -> StackId {
         let frame = self.stacks().get(caller).frame;
         let func = self.frames().get(frame).func;

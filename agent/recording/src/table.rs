@@ -7,7 +7,8 @@ use std::hash::Hash;
 use crate::ids::Id;
 use crate::index::Index;
 
-/// The rows, in the order of their ids. Whoever has the table can read them; a recording alone adds to its own.
+/// The rows, in the order of their ids. Whoever has the table can read them; a recording alone adds
+/// to its own.
 #[derive(Debug)]
 pub struct Table<Row, I> {
     rows: Vec<Row>,

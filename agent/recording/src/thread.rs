@@ -1,7 +1,7 @@
 //! A thread under one of its names, and its samples.
 //!
-//! Samples are kept as they come, and may come slightly out of order: what needs them sorted sorts them when it
-//! writes. A stored sample must stay within 32 bytes: there are millions.
+//! Samples are kept as they come, and may come slightly out of order: what needs them sorted sorts
+//! them when it writes. A stored sample must stay within 32 bytes: there are millions.
 
 use crate::fate::{Fate, Tally};
 use crate::ids::{ContextId, RefutationId, StackId, StringId};

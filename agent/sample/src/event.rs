@@ -3,7 +3,8 @@
 /// How many figures an event can carry.
 pub const VALUES: usize = 8;
 
-/// These figures, and nothing where an event could carry more. What an event has no room for is left out.
+/// These figures, and nothing where an event could carry more. What an event has no room for is
+/// left out.
 #[must_use]
 pub fn values<const N: usize>(first: [u64; N]) -> [u64; VALUES] {
     let mut all = [0; VALUES];
@@ -22,7 +23,8 @@ pub struct Event {
     pub began: u64,
     /// The same as `began`, if it took no time.
     pub ended: u64,
-    /// The kernel's id of the thread that it happened to, and the agent's number of it; 0: to all of the process.
+    /// The kernel's id of the thread that it happened to, and the agent's number of it; 0: to all
+    /// of the process.
     pub tid: u32,
     pub serial: u32,
     pub values: [u64; VALUES],

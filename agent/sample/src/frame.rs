@@ -1,7 +1,8 @@
 //! One frame of a stack, in whichever language it came. Stacks are leaf first.
 //!
-//! AsyncGetCallTrace and GetStackTrace have each their own numbers for what is no bytecode index. Those of the first are
-//! Vouch's own, in files and to people; here is the only place that has them.
+//! AsyncGetCallTrace and GetStackTrace have each their own numbers for what is no bytecode index.
+//! Those of the first are Vouch's own, in files and to people; here is the only place that has
+//! them.
 
 /// Ids of methods, as opaque numbers.
 macro_rules! ids {
@@ -14,7 +15,8 @@ macro_rules! ids {
         impl $name {
             /// What stands where there is no method.
             pub const NONE: Self = Self(0);
-            /// What our own walker has in the place of an id that the JVM has not given: it knows a method there, and no number for it.
+            /// What our own walker has in the place of an id that the JVM has not given: it knows a
+            /// method there, and no number for it.
             pub const UNNUMBERED: Self = Self(usize::MAX - (1 << 33));
 
             /// True for the id of no method, and for one that was not given.
@@ -28,7 +30,8 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A `jmethodID`: it is never dereferenced (from JDK 26 on it is no pointer), and may come to mean another method.
+    /// A `jmethodID`: it is never dereferenced (from JDK 26 on it is no pointer), and may come to
+    /// mean another method.
     MethodId;
     /// A method as an id meant it at some time: it never means anything else.
     Meaning;

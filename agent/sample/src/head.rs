@@ -17,9 +17,11 @@ pub struct Head {
     pub took: u32,
     /// The number of the context that the thread worked for, as the program has told; 0: none.
     pub context: u32,
-    /// The id of the virtual thread that it carried; 0: none, [`Head::UNKNOWN`]: it may have, and nobody could tell.
+    /// The id of the virtual thread that it carried; 0: none, [`Head::UNKNOWN`]: it may have, and
+    /// nobody could tell.
     pub carried: u64,
-    /// The trace that it worked in, as the program has told, or a tracer publishes: both halves of its id, and its span's; all zero: in none.
+    /// The trace that it worked in, as the program has told, or a tracer publishes: both halves of
+    /// its id, and its span's; all zero: in none.
     pub trace: [u64; 3],
     /// The agent is to witness it.
     pub witnessed: bool,

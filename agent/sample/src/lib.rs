@@ -1,13 +1,16 @@
-//! Plain types that all of Vouch shares: what a walker writes, a handler publishes, proof and the witness judge.
+//! Plain types that all of Vouch shares: what a walker writes, a handler publishes, proof and the
+//! witness judge.
 //!
-//! * [`Frame`] is a method and where in it a thread stands, whoever says so; [`Meant`] the same, once it is known which.
+//! * [`Frame`] is a method and where in it a thread stands, whoever says so; [`Meant`] the same,
+//!   once it is known which.
 //! * [`Walk`] is what came of a walk: frames, or the [`Reason`] why not.
 //! * [`Stack`] is frames of which some may be lacking, and where: a [`Cut`].
 //! * [`Certainty`] is how the frames on top of a stack are known.
 //! * [`Head`] is all of a sample but its walks.
 //! * [`Event`] is something that happened meanwhile.
 //!
-//! It must never know a JVM, a lane or a file: whoever has a value of these needs nobody to understand it.
+//! It must never know a JVM, a lane or a file: whoever has a value of these needs nobody to
+//! understand it.
 //!
 //! # Invariants
 //!

@@ -1,7 +1,8 @@
 //! A stack as a walk has found it: its frames, and where some of them are lacking.
 //!
-//! A deep stack is cut in the middle, so that its two ends are there: where the thread is, and where it began. Who has frames has to
-//! ask where they are cut: on both sides of that stand frames that have not called each other.
+//! A deep stack is cut in the middle, so that its two ends are there: where the thread is, and
+//! where it began. Who has frames has to ask where they are cut: on both sides of that stand frames
+//! that have not called each other.
 //!
 //! # Invariants
 //!

@@ -1,6 +1,7 @@
 //! What came of a walk: frames, or a reason why there are none.
 //!
-//! A reason has a number, so that an answer is one word of a lane, and a name, by which reports count it.
+//! A reason has a number, so that an answer is one word of a lane, and a name, by which reports
+//! count it.
 
 use crate::Stack;
 
@@ -14,7 +15,8 @@ pub enum Walk<'f> {
 /// What a walker says: so many frames, one at least, or why there are none.
 pub type Answer = Result<u32, Reason>;
 
-/// Why there are no frames: a code of AsyncGetCallTrace's, or one of ours where it was not even asked.
+/// Why there are no frames: a code of AsyncGetCallTrace's, or one of ours where it was not even
+/// asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reason(i32);
 
@@ -23,7 +25,8 @@ impl Reason {
     pub const NO_JAVA_FRAME: Self = Self(0);
     /// The thread has no JNI environment: there was nothing to walk.
     pub const NO_JAVA_THREAD: Self = Self(i32::MIN);
-    /// The walker's word for most of its failures: the thread is in Java, and it does not know where.
+    /// The walker's word for most of its failures: the thread is in Java, and it does not know
+    /// where.
     pub const UNKNOWN_JAVA: Self = Self(-5);
     /// It knows where the thread is, and finds no frames.
     pub const NOT_WALKABLE_JAVA: Self = Self(-6);
@@ -31,7 +34,8 @@ impl Reason {
     pub const UNKNOWN_STATE: Self = Self(-7);
     /// No signal came in which the stack could have been walked, and a sample was due.
     pub const NOT_SIGNALLED: Self = Self(i32::MIN + 1);
-    /// The thread ran this since its last sample, and ended or left the recording before the next one.
+    /// The thread ran this since its last sample, and ended or left the recording before the next
+    /// one.
     pub const THREAD_ENDED: Self = Self(i32::MIN + 5);
     /// The walk faulted, and was ended by the guard.
     pub const CRASHED: Self = Self(i32::MIN + 2);

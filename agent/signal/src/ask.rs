@@ -1,8 +1,9 @@
 //! A single question from normal context: walk this one thread, now, from inside a signal.
 //!
-//! The agent opens the gate for one [`Ask`], signals the thread that it is about, and waits for the answer. Whatever
-//! SIGPROF reaches the thread first answers, since the kernel keeps only one of several that are pending. A question is
-//! answered once. It must cost a sample that nobody asks about no more than one load.
+//! The agent opens the gate for one [`Ask`], signals the thread that it is about, and waits for the
+//! answer. Whatever SIGPROF reaches the thread first answers, since the kernel keeps only one of
+//! several that are pending. A question is answered once. It must cost a sample that nobody asks
+//! about no more than one load.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -39,17 +40,18 @@ pub struct Ask {
     answered: *mut libc::sem_t,
 }
 
-// SAFETY: what is not atomic is written before the gate opens; the room is used by the one handler that took the
-// question, until it has answered.
+// SAFETY: what is not atomic is written before the gate opens; the room is used by the one handler
+// that took the question, until it has answered.
 unsafe impl Sync for Ask {}
 
 impl Ask {
     /// A question about thread `tid`.
     ///
     /// # Safety
-    /// `slot` must be that thread's, and `env` its JNIEnv, and stay so until the question is closed; `room` must be as large as
-    /// it says, and nobody else may use it until the gate was closed and found empty. Until then the
-    /// semaphore `answered` must live, which is posted once there is an answer.
+    /// `slot` must be that thread's, and `env` its JNIEnv, and stay so until the question is
+    /// closed; `room` must be as large as it says, and nobody else may use it until the gate was
+    /// closed and found empty. Until then the semaphore `answered` must live, which is posted once
+    /// there is an answer.
     pub unsafe fn new(
         tid: u32,
         slot: &'static Slot,

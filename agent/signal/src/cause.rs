@@ -1,4 +1,5 @@
-//! Why a signal came: whose it is is told by what the kernel says of it, and it must never be taken for more than that.
+//! Why a signal came: whose it is is told by what the kernel says of it, and it must never be taken
+//! for more than that.
 
 use core::sync::atomic::Ordering;
 
@@ -9,7 +10,8 @@ const SI_TIMER: i32 = -2;
 
 /// Where a siginfo of SI_QUEUE has its value, in words.
 pub const VALUE_AT: usize = 3;
-/// Where a siginfo of SI_QUEUE has the sender's user, counted in `u32`: the agent's own signals have their weight there.
+/// Where a siginfo of SI_QUEUE has the sender's user, counted in `u32`: the agent's own signals
+/// have their weight there.
 pub const WEIGHT_AT: usize = 5;
 
 /// The value by which the agent's own signals are known: no program has it by accident.
@@ -26,7 +28,8 @@ pub enum Cause {
     Timer { overrun: u32 },
     /// ITIMER_PROF, which met this thread.
     Process,
-    /// The agent, which saw that this thread ran. The sample weighs that many intervals; 0: as many as it ran for.
+    /// The agent, which saw that this thread ran. The sample weighs that many intervals; 0: as many
+    /// as it ran for.
     Seen { weight: u32 },
     /// The thread itself, at its end: what the agent said that it owes.
     Own,
@@ -42,8 +45,9 @@ impl Cause {
         let code = unsafe { (*info).si_code };
         match code {
             SI_TIMER => {
-                // Behind the three leading ints and one of padding: the timer's id, then its overrun.
-                // SAFETY: a siginfo is 128 bytes, and SI_TIMER says that this member of its union is set.
+                // Behind the three leading ints and one of padding: the timer's id, then its
+                // overrun. SAFETY: a siginfo is 128 bytes, and SI_TIMER says that this member of
+                // its union is set.
                 let overrun = unsafe { info.cast::<i32>().add(5).read() };
                 Self::Timer { overrun: overrun.max(0).cast_unsigned() }
             }
@@ -56,15 +60,15 @@ impl Cause {
             }
             // perf signals through the descriptor's owner: POLL_IN and its like, all positive.
             code if code > 0 => Self::Perf,
-            // The kernel had no room for the rest of what it had to say: then the sender's pid is 0 as well.
-            // SAFETY: as above; SI_USER has the pid where a timer has its id.
+            // The kernel had no room for the rest of what it had to say: then the sender's pid is 0
+            // as well. SAFETY: as above; SI_USER has the pid where a timer has its id.
             libc::SI_USER if unsafe { info.cast::<i32>().add(4).read() } == 0 => Self::Perf,
             _ => Self::Foreign,
         }
     }
 
-    /// What a signal tells by itself, of a thread that has no slot: one that is about to begin or has just ended, or that
-    /// there was no room for.
+    /// What a signal tells by itself, of a thread that has no slot: one that is about to begin or
+    /// has just ended, or that there was no room for.
     pub fn weight_of_a_stranger(&self) -> Option<u32> {
         match self {
             Self::Perf => Some(STRIDE.load(Ordering::Relaxed)),

@@ -1,8 +1,9 @@
 //! What is due of one thread, and what of it has been answered, in intervals of its CPU time.
 //!
-//! A sample is due once in a *stride*, which is one interval, or several where the machine cannot afford a signal for each:
-//! then it stands for all of them. So weights keep their unit through a change of the stride; and since the first due
-//! time after the change is drawn evenly, they keep their mean. It must never count a time twice.
+//! A sample is due once in a *stride*, which is one interval, or several where the machine cannot
+//! afford a signal for each: then it stands for all of them. So weights keep their unit through a
+//! change of the stride; and since the first due time after the change is drawn evenly, they keep
+//! their mean. It must never count a time twice.
 //!
 //! # Invariants
 //!
@@ -14,10 +15,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::phase::to_next_due;
 
-/// A signal that is late moves the time at which the next one is expected by this part of its lateness.
+/// A signal that is late moves the time at which the next one is expected by this part of its
+/// lateness.
 const LATE_SHARE: u64 = 16;
 
-/// A thread that was found running by chance may be this many samples ahead of its CPU clock, or behind it.
+/// A thread that was found running by chance may be this many samples ahead of its CPU clock, or
+/// behind it.
 const SLACK: i64 = 4;
 
 /// All zero: nothing is due until `begin`.
@@ -68,14 +71,15 @@ impl Dues {
         to_next_due(self.base.load(Ordering::Relaxed), answered, cpu, interval.saturating_mul(stride))
     }
 
-    /// From here on the stride is this one, a multiple of what it was; what was due has been answered. To be called on the
-    /// thread itself.
+    /// From here on the stride is this one, a multiple of what it was; what was due has been
+    /// answered. To be called on the thread itself.
     pub fn lengthen(&self, cpu: u64, interval: u64, stride: u32) {
         let before = self.stride();
         let (old, new) = (interval.saturating_mul(before.into()), interval.saturating_mul(stride.into()));
         let passed = self.passed(cpu, interval);
         let last = self.base.load(Ordering::Relaxed).wrapping_add(passed.saturating_mul(old));
-        // The next one was to come one old stride later; now it comes that much later, or any more of them that fit.
+        // The next one was to come one old stride later; now it comes that much later, or any more
+        // of them that fit.
         let more = cpu.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let more = more.checked_rem(u64::from(stride.checked_div(before).unwrap_or(1))).unwrap_or(0);
         let next = last.wrapping_add(old.saturating_mul(more + 1));
@@ -88,7 +92,8 @@ impl Dues {
         self.fired.store(0, Ordering::Relaxed);
     }
 
-    /// What is due is given to a sample that the handler does not take. A perf event's periods until now are over with it.
+    /// What is due is given to a sample that the handler does not take. A perf event's periods
+    /// until now are over with it.
     pub fn settle(&self, cpu: u64, interval: u64) -> u32 {
         let due = self.due(cpu, interval);
         self.answer(due);
@@ -96,12 +101,14 @@ impl Dues {
         due
     }
 
-    /// The weight of a sample by a perf event's signal: how many periods were over since the last signal.
+    /// The weight of a sample by a perf event's signal: how many periods were over since the last
+    /// signal.
     ///
-    /// Not how many due times have passed. A signal that finds the thread in the kernel is delivered when the kernel has
-    /// finished, and that much later than its period was over. If a due time passed meanwhile the kernel's work would have
-    /// the weight of what the thread does next. The event's timer and the thread's clock drift apart, though. So the
-    /// due times correct the weight where the ends of periods are far from them.
+    /// Not how many due times have passed. A signal that finds the thread in the kernel is
+    /// delivered when the kernel has finished, and that much later than its period was over. If a
+    /// due time passed meanwhile the kernel's work would have the weight of what the thread does
+    /// next. The event's timer and the thread's clock drift apart, though. So the due times correct
+    /// the weight where the ends of periods are far from them.
     #[inline]
     pub fn fired(&self, cpu: u64, interval: u64) -> u32 {
         let period = interval.saturating_mul(self.stride().into());
@@ -115,13 +122,15 @@ impl Dues {
         // A signal is never too early. If it seems so, the last one was late, or the clock is slow.
         let late = cpu.saturating_sub(over);
         self.fired.store(cpu.min(over.saturating_add(late / LATE_SHARE)), Ordering::Relaxed);
-        // By the period's end and not by the signal: a late one would be corrected more often than others.
+        // By the period's end and not by the signal: a late one would be corrected more often than
+        // others.
         let drift = self.drift(cpu.min(over), interval, (periods, period));
         let periods = periods.saturating_add_signed(drift);
         u32::try_from(periods.saturating_mul(self.stride().into())).unwrap_or(u32::MAX)
     }
 
-    /// How many more of these periods have to be answered for the end of the last of them to be near its due time.
+    /// How many more of these periods have to be answered for the end of the last of them to be
+    /// near its due time.
     fn drift(&self, over: u64, interval: u64, (periods, period): (u64, u64)) -> i64 {
         let ran = over.wrapping_sub(self.base.load(Ordering::Relaxed)).cast_signed();
         let answered = self.answered.load(Ordering::Relaxed).saturating_mul(interval);
@@ -136,10 +145,12 @@ impl Dues {
         rounded.checked_div(period).unwrap_or(0)
     }
 
-    /// The weight of a sample of a thread that was found running, where that stands for `weight` intervals of elapsed time.
+    /// The weight of a sample of a thread that was found running, where that stands for `weight`
+    /// intervals of elapsed time.
     ///
-    /// By the clock alone a thread that had slept would have the time that it was not found for where it is found next.
-    /// So the clock corrects the weight only where chance does not explain the difference.
+    /// By the clock alone a thread that had slept would have the time that it was not found for
+    /// where it is found next. So the clock corrects the weight only where chance does not explain
+    /// the difference.
     #[inline]
     pub fn seen(&self, cpu: u64, interval: u64, weight: u32) -> u32 {
         let slack = i64::from(weight).saturating_mul(SLACK);
@@ -149,7 +160,8 @@ impl Dues {
         u32::try_from(weight).unwrap_or(u32::MAX)
     }
 
-    /// How many intervals the thread has run for that no sample stands for; below zero where samples stand for more.
+    /// How many intervals the thread has run for that no sample stands for; below zero where
+    /// samples stand for more.
     #[inline]
     pub fn balance(&self, cpu: u64, interval: u64) -> i64 {
         let due = self.passed(cpu, interval).saturating_mul(self.stride().into());
@@ -194,9 +206,9 @@ mod tests {
         assert_eq!((dues.due(3_999, 1_000), dues.due(4_000, 1_000), dues.due(9_000, 1_000)), (0, 4, 8));
     }
 
-    /// Signals of a perf event at the ends of its periods, by its own timer, to a thread whose clock is slower than that by
-    /// some nanoseconds a period; the kernel delivers each of them as late as `late` says of its time. Gives the
-    /// weights of the samples.
+    /// Signals of a perf event at the ends of its periods, by its own timer, to a thread whose
+    /// clock is slower than that by some nanoseconds a period; the kernel delivers each of them as
+    /// late as `late` says of its time. Gives the weights of the samples.
     fn weights(slower: u64, late: impl Fn(u64) -> u64, signals: u64) -> Vec<u64> {
         let (interval, dues) = (1_000_000, Dues::default());
         dues.begin(400_000_u64.wrapping_sub(interval), 1);
@@ -219,7 +231,8 @@ mod tests {
 
     #[test]
     fn a_signal_that_the_kernel_delivers_late_weighs_no_more_for_it() {
-        // In each 3.7 ms the thread spends 0.7 ms in the kernel, and has a signal from there at its end.
+        // In each 3.7 ms the thread spends 0.7 ms in the kernel, and has a signal from there at its
+        // end.
         let into = |over: u64| over % 3_700_000;
         let late = |over: u64| 700_000_u64.saturating_sub(into(over));
         for slower in [0, 300, 20_000, 50_000] {

@@ -1,8 +1,10 @@
-//! How an event lies in a lane, and how it gets there from wherever it happens: a callback of the JVM's, a thread of the agent's.
+//! How an event lies in a lane, and how it gets there from wherever it happens: a callback of the
+//! JVM's, a thread of the agent's.
 //!
-//! Five words, its figures and a word of lengths, then the frames of its stack, if it has one, and a text. Events have lanes of their
-//! own, so that many of them cost no sample its room, and a gate of their own. Whoever publishes one waits for nobody: where no lane has
-//! room it is counted as lost.
+//! Five words, its figures and a word of lengths, then the frames of its stack, if it has one, and
+//! a text. Events have lanes of their own, so that many of them cost no sample its room, and a gate
+//! of their own. Whoever publishes one waits for nobody: where no lane has room it is counted as
+//! lost.
 //!
 //! # Invariants
 //!

@@ -1,10 +1,12 @@
-//! The gate: how the agent opens and closes a handler's access to a sampler, or anybody's to the lanes of events.
+//! The gate: how the agent opens and closes a handler's access to a sampler, or anybody's to the
+//! lanes of events.
 //!
-//! A handler enters, takes the pointer that is published at that moment, and leaves when its guard is dropped.
-//! The agent closes the gate and waits until nobody is inside; from then on no handler can hold the pointer, and
-//! what it points to may be freed. Both sides change the same counter, the agent by adding nothing, so one of
-//! them comes second: either the agent sees the handler inside, or the handler's change reads the agent's and
-//! with it that the gate is closed. Plain loads could miss each other. Loom checks it.
+//! A handler enters, takes the pointer that is published at that moment, and leaves when its guard
+//! is dropped. The agent closes the gate and waits until nobody is inside; from then on no handler
+//! can hold the pointer, and what it points to may be freed. Both sides change the same counter,
+//! the agent by adding nothing, so one of them comes second: either the agent sees the handler
+//! inside, or the handler's change reads the agent's and with it that the gate is closed. Plain
+//! loads could miss each other. Loom checks it.
 //!
 //! The handler's side must never wait.
 
@@ -57,7 +59,8 @@ impl<T> Gate<T> {
         !self.published.load(Ordering::Relaxed).is_null()
     }
 
-    /// Opens the gate for `value`, which must stay valid until the gate was closed and found `empty`.
+    /// Opens the gate for `value`, which must stay valid until the gate was closed and found
+    /// `empty`.
     pub fn open(&self, value: *mut T) {
         self.published.store(value, Ordering::Release);
     }
@@ -67,10 +70,11 @@ impl<T> Gate<T> {
         self.published.swap(core::ptr::null_mut(), Ordering::AcqRel)
     }
 
-    /// True once no handler is inside. To be asked after `close`; or after something was written that whoever comes in later goes by.
+    /// True once no handler is inside. To be asked after `close`; or after something was written
+    /// that whoever comes in later goes by.
     pub fn empty(&self) -> bool {
-        // A change, not a load (see the top). Its acquire pairs with each leaver's release: what a handler did
-        // inside happened before.
+        // A change, not a load (see the top). Its acquire pairs with each leaver's release: what a
+        // handler did inside happened before.
         self.inside.fetch_add(0, Ordering::AcqRel) == 0
     }
 }

@@ -1,7 +1,8 @@
 //! One signal, one sample: the SIGPROF handler.
 //!
-//! It counts the signal, finds the thread's slot, claims a lane, lets each walker write its account there, has what failed walked
-//! again from repaired contexts, and publishes. Whatever it cannot do it counts. It must never wait (but for a witness, see
+//! It counts the signal, finds the thread's slot, claims a lane, lets each walker write its account
+//! there, has what failed walked again from repaired contexts, and publishes. Whatever it cannot do
+//! it counts. It must never wait (but for a witness, see
 //! [`crate::stay`]), allocate, lock, panic or change errno.
 
 use core::cell::Cell;
@@ -32,26 +33,30 @@ use crate::unread::UNREAD;
 use crate::virtuals::VIRTUALS;
 use crate::whose::{Mounted, carried, cure, is_virtual, own_part};
 
-/// The gate through which every handler comes. There is one handler for the process, so there is one gate.
+/// The gate through which every handler comes. There is one handler for the process, so there is
+/// one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
 
 /// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
 const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404;
 
-/// A thread does not rest for what the drain takes for so many words of a sample: most stacks are no longer.
+/// A thread does not rest for what the drain takes for so many words of a sample: most stacks are
+/// no longer.
 const FREE_WORDS: usize = 2_048;
 
-/// How many intervals there are from one signal of a perf event to the next: threads take a longer stride up at their next
-/// signal. It only grows while a recording runs.
+/// How many intervals there are from one signal of a perf event to the next: threads take a longer
+/// stride up at their next signal. It only grows while a recording runs.
 pub static STRIDE: AtomicU32 = AtomicU32::new(1);
 
-/// After so many walks that faulted in one recording there are no more: each was left halfway through the JVM's own code.
+/// After so many walks that faulted in one recording there are no more: each was left halfway
+/// through the JVM's own code.
 pub const MOST_CRASHES: u64 = 1_000;
 
 /// All that a handler needs, put together by the agent before it opens the gate.
 #[derive(Debug)]
 pub struct Sampler {
-    /// They are asked in this order until one has a stack; in one of so many samples all of them, to be compared.
+    /// They are asked in this order until one has a stack; in one of so many samples all of them,
+    /// to be compared.
     pub walkers: &'static [&'static dyn Walker],
     pub compare: u32,
     /// It tells whom a thread carries.
@@ -64,19 +69,21 @@ pub struct Sampler {
     pub depth: usize,
     /// The sampling interval, in nanoseconds of CPU time.
     pub interval: u64,
-    /// The engine is blind while a thread is in the kernel: what signals say is then all that there is, and the clock
-    /// would charge the kernel's time to whatever the thread does next.
+    /// The engine is blind while a thread is in the kernel: what signals say is then all that there
+    /// is, and the clock would charge the kernel's time to whatever the thread does next.
     pub user_only: bool,
     /// A thread rests after a walk that is dear; else just until it has run for an interval.
     pub rests: bool,
-    /// Set by the agent while it reads what there is: no sample is taken, but no signal is lost, either.
+    /// Set by the agent while it reads what there is: no sample is taken, but no signal is lost,
+    /// either.
     pub paused: AtomicBool,
     pub outlet: Outlet,
     pub slots: Slots<'static>,
     pub counters: Counters,
     /// What the drain takes for a word of a sample, in nanoseconds, as far as the agent knows.
     pub price: AtomicU64,
-    /// Set by the agent: the next walk that succeeds is to be witnessed, and the agent to be woken for it.
+    /// Set by the agent: the next walk that succeeds is to be witnessed, and the agent to be woken
+    /// for it.
     pub witness_wanted: AtomicBool,
     /// Where the thread of that sample stays.
     pub stay: Stay,
@@ -86,7 +93,8 @@ pub struct Sampler {
 unsafe impl Sync for Sampler {}
 
 impl Sampler {
-    /// The words that the longest sample can need of which so many frames are kept: in each account room for one more.
+    /// The words that the longest sample can need of which so many frames are kept: in each account
+    /// room for one more.
     #[must_use]
     pub fn longest(&self, depth: usize) -> usize {
         let recovered = if self.recovery.is_some() { RECOVERED } else { 0 };
@@ -106,7 +114,8 @@ pub struct Counters {
     pub signals: AtomicU64,
     /// What they weigh together.
     pub weight: AtomicU64,
-    /// Samples of threads without a slot for which no lane had room, and their weight: nobody knows later what they were due.
+    /// Samples of threads without a slot for which no lane had room, and their weight: nobody knows
+    /// later what they were due.
     pub dropped: AtomicU64,
     pub dropped_weight: AtomicU64,
     /// Signals that came while their thread rested: the next sample's weight has their time.
@@ -205,7 +214,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         return;
     };
     slot.enter_witnessed();
-    // Before it is published: then the agent wants the next one, and the place must be this thread's or free.
+    // Before it is published: then the agent wants the next one, and the place must be this
+    // thread's or free.
     let round = sampler.stay.post(&Post { tid, serial, time, at });
     sample.publish(&head);
     sampler.outlet.wake();
@@ -216,8 +226,8 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     slot.leave_witnessed(clock(libc::CLOCK_THREAD_CPUTIME_ID));
 }
 
-/// The context and the trace that the thread works in: its own, or those of the virtual thread that it carries; or the trace that is published
-/// for it.
+/// The context and the trace that the thread works in: its own, or those of the virtual thread that
+/// it carries; or the trace that is published for it.
 fn purpose_of(slot: &Slot, carried: u64) -> (u32, Trace) {
     let purpose = slot.purpose().or_else(|| match carried {
         // SAFETY: its slot has the thread's own JNIEnv, or null.
@@ -258,7 +268,8 @@ fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u
     }
 }
 
-/// A sample to be written. One that a thread owes at its end has no stack and cannot come later: it claims no room for frames.
+/// A sample to be written. One that a thread owes at its end has no stack and cannot come later: it
+/// claims no room for frames.
 fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, 'static>> {
     let depth = if matches!(cause, Cause::Own) { 0 } else { sampler.depth };
     Some(Sample::new(sampler.outlet.claim(tid, sampler.longest(depth))?, depth))
@@ -266,9 +277,10 @@ fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, '
 
 /// What the sample weighs; `None` if it comes before anything is due.
 ///
-/// It is what the thread ran since its last sample, by its CPU clock, whatever the signal says: one that comes while
-/// another is pending is lost, as when the kernel works for the thread for longer than the interval; and a perf event's
-/// timer also runs while the core serves others' interrupts, which the clock leaves out. ([`Dues::fired`] regards both.)
+/// It is what the thread ran since its last sample, by its CPU clock, whatever the signal says: one
+/// that comes while another is pending is lost, as when the kernel works for the thread for longer
+/// than the interval; and a perf event's timer also runs while the core serves others' interrupts,
+/// which the clock leaves out. ([`Dues::fired`] regards both.)
 fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Option<u32> {
     let Some(slot) = slot else { return cause.weight_of_a_stranger() };
     if matches!(cause, Cause::Own) {
@@ -287,7 +299,8 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
     } else if slot.beginning().is_none() {
         slot.take_signals()
     } else {
-        // Until the regular period begins no signal stands for a stride, and each answers two due times at most.
+        // Until the regular period begins no signal stands for a stride, and each answers two due
+        // times at most.
         slot.take_signals();
         // (No `clamp`: that can panic, and only the optimiser knew that here it does not.)
         let stride = slot.dues.stride();
@@ -300,9 +313,10 @@ fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Op
     Some(weight).filter(|weight| *weight > 0)
 }
 
-/// A walk that is long against the period would leave the program no time: the next signal would be due when the
-/// handler returns. And what it has written has to be read: the drain would not be done with many deep stacks before the next ones come.
-/// So the thread rests until both are a tenth of its time; the next sample weighs as much more.
+/// A walk that is long against the period would leave the program no time: the next signal would be
+/// due when the handler returns. And what it has written has to be read: the drain would not be
+/// done with many deep stacks before the next ones come. So the thread rests until both are a tenth
+/// of its time; the next sample weighs as much more.
 fn rest(sampler: &Sampler, slot: &Slot, now: u64, (took, words): (u64, usize)) {
     const SHARE: u64 = 10;
     if !sampler.rests {
@@ -319,8 +333,8 @@ fn rest(sampler: &Sampler, slot: &Slot, now: u64, (took, words): (u64, usize)) {
     }
 }
 
-/// Has the walkers write their accounts, and where the first of them has no stack, or none has, has it recovered: if there is one now, and whom
-/// the thread carries.
+/// Has the walkers write their accounts, and where the first of them has no stack, or none has, has
+/// it recovered: if there is one now, and whom the thread carries.
 fn walk(
     sampler: &Sampler,
     slot: Option<&Slot>,
@@ -356,8 +370,9 @@ fn walk(
         let answer = if stopped {
             Err(Reason::STOPPED)
         } else {
-            // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it dies; the claim has
-            // room for depth + 1 frames in each account; the context is the kernel's.
+            // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it
+            // dies; the claim has room for depth + 1 frames in each account; the context is the
+            // kernel's.
             unsafe { guard::walk(*walker, &subject, sample.room()) }
         };
         let (answer, cut, torn) = own_part(sampler.parts, *walker, sample, (answer, told.get().cut), walked);
@@ -380,17 +395,20 @@ fn walk(
         }
         origin.walker = origin.walker.wrapping_add(1);
     }
-    // Another walker's word is not taken for it alone: it may have ended too early, and says nothing of that.
+    // Another walker's word is not taken for it alone: it may have ended too early, and says
+    // nothing of that.
     let most = if walked { RECOVERED - 1 } else { RECOVERED };
     // SAFETY: as above; and there is room for as many accounts of all frames as may be recovered.
     let recovered = unsafe { recover(sampler, &subject, sample, curable, most) };
     (walked || recovered, carried)
 }
 
-/// Has the first walker whose reason can be cured walk from repaired contexts, for so many stacks; true if that gave one.
+/// Has the first walker whose reason can be cured walk from repaired contexts, for so many stacks;
+/// true if that gave one.
 ///
 /// # Safety
-/// The subject must be the calling thread, as its signal's handler was given it; and the claim must have room for so many more stacks.
+/// The subject must be the calling thread, as its signal's handler was given it; and the claim must
+/// have room for so many more stacks.
 unsafe fn recover(
     sampler: &Sampler,
     subject: &Subject<'_>,
@@ -415,7 +433,8 @@ unsafe fn recover(
     recovered > 0
 }
 
-/// A perf event begins with another period than the regular one, see [`crate::phase`], which may become longer.
+/// A perf event begins with another period than the regular one, see [`crate::phase`], which may
+/// become longer.
 fn keep_stride(slot: &Slot, cpu: u64, interval: u64, stride: u32) {
     let longer = stride > slot.dues.stride();
     if longer {
@@ -423,8 +442,9 @@ fn keep_stride(slot: &Slot, cpu: u64, interval: u64, stride: u32) {
     }
     if let Some(descriptor) = slot.beginning().or_else(|| slot.event().filter(|_| longer)) {
         let period = slot.next_period(cpu, interval);
-        // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as is what the program has
-        // opened in its place, unless that is a perf event, too: one of ours has its weight by the clock at any period.
+        // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as
+        // is what the program has opened in its place, unless that is a perf event, too: one of
+        // ours has its weight by the clock at any period.
         unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const period) };
     }
 }

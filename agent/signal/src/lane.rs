@@ -1,18 +1,20 @@
-//! A lane: a ring of words that carries samples from a handler to the drain, or events from wherever they happen, single
-//! producer, single consumer.
+//! A lane: a ring of words that carries samples from a handler to the drain, or events from
+//! wherever they happen, single producer, single consumer.
 //!
-//! Several threads may be interrupted at once, so there are several lanes; a handler claims one that is free
-//! (a flag, tried once, never waited for), and is its only writer until it lets go. The one reader is the
-//! drain. A claim reserves room for the longest sample at once, so that the walker writes its frames in place:
-//! nothing is copied, and no big array ever lies on the interrupted thread's stack. What was written becomes
-//! visible when it is published; a claim that is dropped unpublished leaves no trace.
+//! Several threads may be interrupted at once, so there are several lanes; a handler claims one
+//! that is free (a flag, tried once, never waited for), and is its only writer until it lets go.
+//! The one reader is the drain. A claim reserves room for the longest sample at once, so that the
+//! walker writes its frames in place: nothing is copied, and no big array ever lies on the
+//! interrupted thread's stack. What was written becomes visible when it is published; a claim that
+//! is dropped unpublished leaves no trace.
 //!
-//! A sample is contiguous. Where the longest one might not fit before the end of the ring, the rest of the ring
-//! is skipped. When the reader has taken everything, and nobody is writing, it takes the lane back to its beginning: one
-//! that is drained in time uses only its first pages, again and again, and has all of its room each time.
+//! A sample is contiguous. Where the longest one might not fit before the end of the ring, the rest
+//! of the ring is skipped. When the reader has taken everything, and nobody is writing, it takes
+//! the lane back to its beginning: one that is drained in time uses only its first pages, again and
+//! again, and has all of its room each time.
 //!
-//! This file must never wait, and must know nothing of what the words mean, except that the first word of an
-//! entry is its length.
+//! This file must never wait, and must know nothing of what the words mean, except that the first
+//! word of an entry is its length.
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 
@@ -24,8 +26,9 @@ const SKIP: u64 = u64::MAX;
 #[repr(transparent)]
 pub struct Word(UnsafeCell<u64>);
 
-// SAFETY: a word is written only by the claim that reserved it and read only once it has been published and
-// before the reader has passed it; `head` and `tail` (release, acquire) order the two. Loom checks it.
+// SAFETY: a word is written only by the claim that reserved it and read only once it has been
+// published and before the reader has passed it; `head` and `tail` (release, acquire) order the
+// two. Loom checks it.
 unsafe impl Sync for Word {}
 
 impl Word {
@@ -46,10 +49,11 @@ impl Word {
 #[derive(Debug)]
 pub struct Lane<'m> {
     words: &'m [Word],
-    /// True while a handler owns the writing side. Taken with acquire and given back with release, so that
-    /// one writer sees the `head` that the last one left.
+    /// True while a handler owns the writing side. Taken with acquire and given back with release,
+    /// so that one writer sees the `head` that the last one left.
     claimed: AtomicBool,
-    /// Words published since the lane began; grows for ever, its remainder is the place in the ring.
+    /// Words published since the lane began; grows for ever, its remainder is the place in the
+    /// ring.
     head: AtomicUsize,
     /// Words taken by the reader since the lane began. `head - tail` words are in the ring.
     tail: AtomicUsize,
@@ -71,8 +75,8 @@ impl<'m> Lane<'m> {
         Self { words, claimed: AtomicBool::new(false), head: AtomicUsize::new(0), tail: AtomicUsize::new(0) }
     }
 
-    /// Reserves room for an entry of up to `longest` words; `None` if another handler is writing or the reader
-    /// is too far behind.
+    /// Reserves room for an entry of up to `longest` words; `None` if another handler is writing or
+    /// the reader is too far behind.
     #[inline]
     pub fn claim(&self, longest: usize) -> Option<Claim<'_, 'm>> {
         if self.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -85,7 +89,8 @@ impl<'m> Lane<'m> {
         claim
     }
 
-    /// How much of the ring's end is to be skipped for an entry of up to `longest` words, which begins at `head`; `None` if there is no room.
+    /// How much of the ring's end is to be skipped for an entry of up to `longest` words, which
+    /// begins at `head`; `None` if there is no room.
     #[inline]
     fn skip(&self, head: usize, longest: usize) -> Option<usize> {
         let size = self.words.len();
@@ -111,7 +116,8 @@ impl<'m> Lane<'m> {
         Some(Claim { lane: self, start, room })
     }
 
-    /// Hands every published entry, whole and in order, to `take`. Only the one reader may call this.
+    /// Hands every published entry, whole and in order, to `take`. Only the one reader may call
+    /// this.
     pub fn drain(&self, mut take: impl FnMut(&Entry<'_>)) {
         let head = self.head.load(Ordering::Acquire);
         let mut tail = self.tail.load(Ordering::Relaxed);
@@ -130,8 +136,8 @@ impl<'m> Lane<'m> {
         self.restart(tail);
     }
 
-    /// Takes an empty lane back to the beginning of its ring, as its one writer for that moment; who wants to write meanwhile takes
-    /// another lane.
+    /// Takes an empty lane back to the beginning of its ring, as its one writer for that moment;
+    /// who wants to write meanwhile takes another lane.
     fn restart(&self, tail: usize) {
         let size = self.words.len();
         let over = tail.checked_rem(size).unwrap_or(0);
@@ -161,7 +167,8 @@ impl<'m> Lane<'m> {
     }
 }
 
-/// Room in one of several lanes: in that which is chosen first, so that threads spread, or else in any other.
+/// Room in one of several lanes: in that which is chosen first, so that threads spread, or else in
+/// any other.
 pub fn claim_any<'l, 'm>(lanes: &'l [Lane<'m>], choice: usize, longest: usize) -> Option<Claim<'l, 'm>> {
     let first = choice.checked_rem(lanes.len())?;
     let (before, from) = lanes.split_at_checked(first)?;
@@ -169,7 +176,8 @@ pub fn claim_any<'l, 'm>(lanes: &'l [Lane<'m>], choice: usize, longest: usize) -
 }
 
 impl Claim<'_, '_> {
-    /// True if the lane is more than a quarter full: there must be room for some more of the longest until the reader has come.
+    /// True if the lane is more than a quarter full: there must be room for some more of the
+    /// longest until the reader has come.
     #[inline]
     pub fn presses(&self) -> bool {
         self.lane.waiting() > self.lane.size() / 4

@@ -1,25 +1,28 @@
-//! What runs inside the SIGPROF handler, and what a handler could interrupt in the midst of the same.
+//! What runs inside the SIGPROF handler, and what a handler could interrupt in the midst of the
+//! same.
 //!
-//! A signal can stop a thread anywhere: inside malloc, with a lock held, with a page of stack left. So this
-//! crate allocates nothing, locks nothing, cannot panic, calls no libc function that is not async-signal-safe,
-//! touches no thread-local, and leaves errno as it found it. It is `no_std` and depends on `libc` and on its own kind alone.
+//! A signal can stop a thread anywhere: inside malloc, with a lock held, with a page of stack left.
+//! So this crate allocates nothing, locks nothing, cannot panic, calls no libc function that is not
+//! async-signal-safe, touches no thread-local, and leaves errno as it found it. It is `no_std` and
+//! depends on `libc` and on its own kind alone.
 //!
 //! * [`handler`] is the way in: one signal, one sample.
 //! * [`phase`] says when a thread's first signals come.
 //! * [`dues`] is what of a thread is due, and what was answered.
 //! * [`slots`] tells it who the interrupted thread is.
-//! * [`purpose`] is for whom a thread works, as the program says, and [`published`] what a tracer says of it.
-//! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the drain, [`outlet`] the way to
-//!   one of them.
+//! * [`purpose`] is for whom a thread works, as the program says, and [`published`] what a tracer
+//!   says of it.
+//! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the
+//!   drain, [`outlet`] the way to one of them.
 //! * [`event`] is how what happened meanwhile goes the same way, from outside of a signal, too.
 //! * [`stay`] keeps a thread in its handler until the JVM is told to stop it.
 //! * [`usual`] is how long walks usually take.
 //! * [`ask`] is a single question, outside of a recording.
 //! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
 //!
-//! Duties of the caller (the agent): thread slots are filled before a thread's engine is armed, a [`Sampler`]
-//! outlives its publication in the gate, and each lane has one reader. The same holds for the lanes of events and their own
-//! gate.
+//! Duties of the caller (the agent): thread slots are filled before a thread's engine is armed, a
+//! [`Sampler`] outlives its publication in the gate, and each lane has one reader. The same holds
+//! for the lanes of events and their own gate.
 //!
 //! [`Sampler`]: handler::Sampler
 //!

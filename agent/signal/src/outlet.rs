@@ -1,8 +1,10 @@
-//! A way out: room in one of several lanes, and a word to the drain when there is little left of it.
+//! A way out: room in one of several lanes, and a word to the drain when there is little left of
+//! it.
 
 use crate::lane::{Claim, Lane, claim_any};
 
-/// Lanes, and whom to wake when one of them gets full, so that the drain need not wait for its time.
+/// Lanes, and whom to wake when one of them gets full, so that the drain need not wait for its
+/// time.
 #[derive(Debug, Clone, Copy)]
 pub struct Outlet {
     pub lanes: &'static [Lane<'static>],

@@ -1,27 +1,35 @@
-//! When a thread's first signals come: at a random time, so that short threads are seen in proportion to their time,
-//! and never so soon that the machine could not afford a timer of that period.
+//! When a thread's first signals come: at a random time, so that short threads are seen in
+//! proportion to their time, and never so soon that the machine could not afford a timer of that
+//! period.
 //!
-//! **The rule.** A sample is *due* whenever the thread's CPU clock passes `base + k · interval`, k = 1, 2, 3…, and the
-//! first of these lies at a random distance, even over one interval, behind the clock's reading from which the thread
-//! is sampled. So a stretch of CPU time L holds L / interval due times in the mean, whatever L is. Each of them is
-//! answered by one unit of weight, and by one only:
-//! - by the signal that comes at that time, if it is at least [`FLOOR`] away when the engine is armed;
-//! - else by the first signal, which comes after the floor, and has the due times before it in its weight; the one after
-//!   that comes at a due time again, so the shift is not handed on;
-//! - or, since a signal may be late or get lost, by the next signal, whose weight is all that was due by then;
-//! - if the thread ends, or the recording, before that, by a sample without a stack, since none was taken.
+//! **The rule.** A sample is *due* whenever the thread's CPU clock passes `base + k · interval`, k
+//! = 1, 2, 3…, and the first of these lies at a random distance, even over one interval, behind the
+//! clock's reading from which the thread is sampled. So a stretch of CPU time L holds L / interval
+//! due times in the mean, whatever L is. Each of them is answered by one unit of weight, and by one
+//! only:
+//! - by the signal that comes at that time, if it is at least [`FLOOR`] away when the engine is
+//!   armed;
+//! - else by the first signal, which comes after the floor, and has the due times before it in its
+//!   weight; the one after that comes at a due time again, so the shift is not handed on;
+//! - or, since a signal may be late or get lost, by the next signal, whose weight is all that was
+//!   due by then;
+//! - if the thread ends, or the recording, before that, by a sample without a stack, since none was
+//!   taken.
 //!
-//! (A perf event that is blind inside the kernel goes by its signals once its regular period has begun: the clock would
-//! charge the kernel's time to what the thread does next.)
+//! (A perf event that is blind inside the kernel goes by its signals once its regular period has
+//! begun: the clock would charge the kernel's time to what the thread does next.)
 //!
-//! So no weight is lost or made, only some of it is shown later than it was due, by less than the floor. What a thread does
-//! in its first [`FLOOR`] of CPU time is never seen: its weight is shown where the thread is when the floor is over.
+//! So no weight is lost or made, only some of it is shown later than it was due, by less than the
+//! floor. What a thread does in its first [`FLOOR`] of CPU time is never seen: its weight is shown
+//! where the thread is when the floor is over.
 //!
-//! **Why a floor.** A perf event repeats its first period until the handler has set the regular one. A period that is not
-//! much longer than the interrupt itself takes is over again before the thread is back in user mode: the signal is not
-//! delivered, the handler does not run, and a virtual core does nothing else.
+//! **Why a floor.** A perf event repeats its first period until the handler has set the regular
+//! one. A period that is not much longer than the interrupt itself takes is over again before the
+//! thread is back in user mode: the signal is not delivered, the handler does not run, and a
+//! virtual core does nothing else.
 //!
-//! This file must never give out a period below the floor, but for an interval that is shorter itself.
+//! This file must never give out a period below the floor, but for an interval that is shorter
+//! itself.
 //!
 //! # Invariants
 //!
@@ -30,14 +38,15 @@
 //! that signals no thread. That one has 150 µs, and lasts 50 ms at most:
 //! `agent/src/engine/cost.rs`.) Held by: this module's tests.
 
-/// The shortest first period, in nanoseconds. A virtual machine's timer interrupt takes 10 µs, and many times that on a
-/// busy host.
+/// The shortest first period, in nanoseconds. A virtual machine's timer interrupt takes 10 µs, and
+/// many times that on a busy host.
 pub const FLOOR: u64 = 250_000;
 
 /// How a thread begins to be sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phase {
-    /// One interval before the first due time, by the thread's CPU clock. It may lie before the clock's zero: then it wraps.
+    /// One interval before the first due time, by the thread's CPU clock. It may lie before the
+    /// clock's zero: then it wraps.
     pub base: u64,
     /// The period until the first signal.
     pub first: u64,
@@ -46,8 +55,8 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// For a thread whose CPU clock is at `now`, and which is sampled from the clock's reading `from` on; `random` is any
-    /// number, evenly drawn.
+    /// For a thread whose CPU clock is at `now`, and which is sampled from the clock's reading
+    /// `from` on; `random` is any number, evenly drawn.
     #[must_use]
     pub fn draw(random: u64, from: u64, now: u64, interval: u64) -> Self {
         let distance = 1 + random.checked_rem(interval).unwrap_or(0);
@@ -58,8 +67,8 @@ impl Phase {
     }
 }
 
-/// The period after a first signal that was late: to the next time at which a sample is due, or, if that is nearer than
-/// the floor, to the one after it, whose signal then answers both.
+/// The period after a first signal that was late: to the next time at which a sample is due, or, if
+/// that is nearer than the floor, to the one after it, whose signal then answers both.
 #[must_use]
 pub fn to_next_due(base: u64, answered: u64, now: u64, interval: u64) -> u64 {
     let next = base.wrapping_add(answered.saturating_add(1).saturating_mul(interval));
@@ -78,8 +87,9 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// A thread on a machine whose timers are exact, armed at `armed` on its clock and ended at `ended`: the period of
-    /// each timer, and the weight of its samples with that of its last, which it has no stack for.
+    /// A thread on a machine whose timers are exact, armed at `armed` on its clock and ended at
+    /// `ended`: the period of each timer, and the weight of its samples with that of its last,
+    /// which it has no stack for.
     fn live(random: u64, armed: u64, ended: u64, interval: u64) -> (Vec<u64>, u64) {
         let Phase { base, first, late } = Phase::draw(random, 0, armed, interval);
         let due = |clock: u64| clock.wrapping_sub(base) / interval;

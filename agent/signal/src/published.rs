@@ -1,8 +1,9 @@
-//! The trace that a thread works in, as a tracer publishes it for whichever profiler there is: OpenTelemetry's thread context record
-//! (OTEP 4947).
+//! The trace that a thread works in, as a tracer publishes it for whichever profiler there is:
+//! OpenTelemetry's thread context record (OTEP 4947).
 //!
-//! A variable of a library's, which each thread has for itself, leads to the record; its own thread writes both, so a handler of that thread
-//! reads what is whole, or that it is not. It must never be read but by the kernel: whoever publishes may have gone.
+//! A variable of a library's, which each thread has for itself, leads to the record; its own thread
+//! writes both, so a handler of that thread reads what is whole, or that it is not. It must never
+//! be read but by the kernel: whoever publishes may have gone.
 
 use core::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
@@ -16,7 +17,8 @@ use crate::purpose::Trace;
 pub enum Place {
     /// In each thread so far from its thread pointer.
     Fixed(isize),
-    /// In the memory that each thread has for a library of this number, once it has used it, so far in. (glibc alone.)
+    /// In the memory that each thread has for a library of this number, once it has used it, so far
+    /// in. (glibc alone.)
     Within { module: usize, offset: isize },
 }
 
@@ -89,7 +91,8 @@ fn memory_of(module: usize) -> Option<usize> {
     (module <= length && memory != UNUSED && memory != 0).then_some(memory)
 }
 
-/// What a record says: 16 bytes of a trace's id, 8 of a span's, and a byte that is 1 while these are whole.
+/// What a record says: 16 bytes of a trace's id, 8 of a span's, and a byte that is 1 while these
+/// are whole.
 fn told([high, low, span, valid]: [usize; 4]) -> Option<Trace> {
     let is_whole = valid.to_ne_bytes().first() == Some(&1);
     // Ids are written as they are read aloud.

@@ -1,7 +1,8 @@
-//! For whom a thread works, as its own Java code says through the Java library: the number of a context, and a trace.
+//! For whom a thread works, as its own Java code says through the Java library: the number of a
+//! context, and a trace.
 //!
-//! A thread writes it, or whoever runs a virtual thread on it, and its own handler reads it: so a trace is never read while half of it is
-//! written, for then it says that there is none.
+//! A thread writes it, or whoever runs a virtual thread on it, and its own handler reads it: so a
+//! trace is never read while half of it is written, for then it says that there is none.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -14,7 +15,8 @@ pub type Trace = [u64; 3];
 pub struct Purpose {
     /// The number of its context; 0: it has none.
     context: AtomicU32,
-    /// So many traces it is in, one within the other. 0: in none, or it is just about to be in another one.
+    /// So many traces it is in, one within the other. 0: in none, or it is just about to be in
+    /// another one.
     depth: AtomicU32,
     /// The innermost one.
     trace: [AtomicU64; 3],
@@ -28,7 +30,8 @@ impl Purpose {
         Self { context: AtomicU32::new(0), depth: AtomicU32::new(0), trace }
     }
 
-    /// What there is to read, in a handler of the thread that writes it; no trace where it has said nothing of one.
+    /// What there is to read, in a handler of the thread that writes it; no trace where it has said
+    /// nothing of one.
     #[inline]
     pub fn read(&self) -> (u32, Option<Trace>) {
         let context = self.context.load(Ordering::Relaxed);

@@ -1,8 +1,9 @@
-//! How a sample lies in a lane: ten words of head, then what the virtual thread is called that was carried, then the accounts, each
-//! walker's, and then what was recovered.
+//! How a sample lies in a lane: ten words of head, then what the virtual thread is called that was
+//! carried, then the accounts, each walker's, and then what was recovered.
 //!
-//! An account is three words, of its answer and its origin, of where it begins, and of where it is cut; behind them lie the frames as the
-//! walker wrote them. Written by the handler, read by the drain; the one place that knows the layout.
+//! An account is three words, of its answer and its origin, of where it begins, and of where it is
+//! cut; behind them lie the frames as the walker wrote them. Written by the handler, read by the
+//! drain; the one place that knows the layout.
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_of, number_of};
 use vouch_walk::own::carried::{NAME_WORDS, Name};
@@ -18,8 +19,9 @@ const ACCOUNT_WORDS: usize = 3;
 /// At most so many stacks are recovered of a sample.
 pub const RECOVERED: usize = 3;
 
-/// The words that the longest sample can need: of so many walkers, each with an account of so many frames; and of so
-/// many that were recovered, which are one fewer where a walker has a stack: so whichever are more have room for all frames.
+/// The words that the longest sample can need: of so many walkers, each with an account of so many
+/// frames; and of so many that were recovered, which are one fewer where a walker has a stack: so
+/// whichever are more have room for all frames.
 #[must_use]
 pub const fn longest(walkers: usize, recovered: usize, depth: usize) -> usize {
     let accounts = if recovered > walkers { recovered } else { walkers };
@@ -33,8 +35,8 @@ pub struct Origin {
     pub walker: u8,
     /// It was asked to be compared, whatever the first one said.
     pub compared: bool,
-    /// It has not begun where the thread was interrupted; and whether there is a frame before, which is just being made or taken
-    /// down.
+    /// It has not begun where the thread was interrupted; and whether there is a frame before,
+    /// which is just being made or taken down.
     pub begun: Option<bool>,
     /// The number of the strategy that repaired the context; `None` if nobody did.
     pub strategy: Option<u16>,
@@ -195,7 +197,8 @@ impl Named {
     }
 }
 
-/// What the virtual thread is called that was carried, letter by letter as UTF-16 has them; `None` if that could not be read.
+/// What the virtual thread is called that was carried, letter by letter as UTF-16 has them; `None`
+/// if that could not be read.
 pub fn name<'e>(entry: &'e Entry<'_>) -> Option<impl Iterator<Item = u16> + 'e> {
     let named = Named::of(entry);
     let byte = move |at: usize| {
@@ -235,8 +238,8 @@ impl Account<'_> {
     }
 }
 
-/// The accounts of a sample: each walker's, in their order, and then what was recovered. One that says that it has more than the
-/// entry does is cut.
+/// The accounts of a sample: each walker's, in their order, and then what was recovered. One that
+/// says that it has more than the entry does is cut.
 pub fn accounts<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Account<'e>> {
     let mut next = HEAD_WORDS.saturating_add(Named::of(entry).words());
     core::iter::from_fn(move || {

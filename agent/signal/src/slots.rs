@@ -1,9 +1,10 @@
-//! What a handler may know of the thread that it interrupted: a table of slots, found by the thread's id.
+//! What a handler may know of the thread that it interrupted: a table of slots, found by the
+//! thread's id.
 //!
-//! The table has a fixed size and open addressing. The agent inserts and removes, one change at a time; a handler
-//! only looks up the id of its own thread, whose slot cannot be removed under it: the agent removes a slot on
-//! the thread itself, or when the thread is gone. No thread-local is used, because in a library that was loaded
-//! late the first touch of one may allocate.
+//! The table has a fixed size and open addressing. The agent inserts and removes, one change at a
+//! time; a handler only looks up the id of its own thread, whose slot cannot be removed under it:
+//! the agent removes a slot on the thread itself, or when the thread is gone. No thread-local is
+//! used, because in a library that was loaded late the first touch of one may allocate.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -22,8 +23,9 @@ const EMPTY: u32 = 0;
 const REMOVED: u32 = u32::MAX;
 /// How far a thread's slot may lie from where its id hashes to.
 const REACH: usize = 512;
-/// So many ids in sequence have slots in sequence, each in its place: the kernel gives ids like that, and of a table that lies in memory only
-/// where it is used, threads that come one after the other use little.
+/// So many ids in sequence have slots in sequence, each in its place: the kernel gives ids like
+/// that, and of a table that lies in memory only where it is used, threads that come one after the
+/// other use little.
 const NEIGHBOURS: u32 = 16;
 
 /// What a thread waits for.
@@ -42,13 +44,15 @@ pub struct Wait {
 pub struct Slot {
     tid: AtomicU32,
     serial: AtomicU32,
-    /// The thread's JNIEnv, put here at ThreadStart and taken away at ThreadEnd. Null: nothing to walk.
+    /// The thread's JNIEnv, put here at ThreadStart and taken away at ThreadEnd. Null: nothing to
+    /// walk.
     env: AtomicPtr<c_void>,
     /// Where the thread's Java code says for whom it works. Null: it has said nothing yet.
     purpose: AtomicPtr<Purpose>,
     /// 1: the thread is none of ours to sample, or not armed.
     excluded: AtomicU32,
-    /// The weight that the agent owes the thread at its end: the next signal from the thread itself has it.
+    /// The weight that the agent owes the thread at its end: the next signal from the thread itself
+    /// has it.
     owed: AtomicU32,
     /// 1: the thread's perf event has not its regular period yet.
     beginning: AtomicU32,
@@ -64,9 +68,11 @@ pub struct Slot {
     pub usual: Usual,
     /// Signals that no sample stands for yet, where signals are counted and not the clock.
     signals: AtomicU32,
-    /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while it runs.
+    /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while
+    /// it runs.
     left: AtomicU64,
-    /// What the thread waits for, in its callbacks: since when (0: for nothing), and the rest of [`Wait`].
+    /// What the thread waits for, in its callbacks: since when (0: for nothing), and the rest of
+    /// [`Wait`].
     waits: [AtomicU64; 3],
     /// While the thread walks: where its stack is to be unwound to if the walk faults. Else 0.
     walking: AtomicUsize,
@@ -114,7 +120,8 @@ impl Slot {
         self.excluded.load(Ordering::Acquire) != 0
     }
 
-    /// Takes the thread out of the recording, or in, once the slot has all that its engine's signals need.
+    /// Takes the thread out of the recording, or in, once the slot has all that its engine's
+    /// signals need.
     pub fn set_excluded(&self, excluded: bool) {
         self.excluded.store(u32::from(excluded), Ordering::Release);
     }
@@ -130,7 +137,8 @@ impl Slot {
         if self.owed.load(Ordering::Relaxed) == 0 { 0 } else { self.owed.swap(0, Ordering::Relaxed) }
     }
 
-    /// A perf event begins, or none: the handler is to give it its regular period, and needs its descriptor for that.
+    /// A perf event begins, or none: the handler is to give it its regular period, and needs its
+    /// descriptor for that.
     pub fn set_beginning(&self, descriptor: i32, late: bool) {
         self.late.store(late.into(), Ordering::Relaxed);
         self.beginning.store(1, Ordering::Relaxed);
@@ -154,7 +162,8 @@ impl Slot {
         self.event().filter(|_| self.beginning.load(Ordering::Relaxed) != 0)
     }
 
-    /// The period that follows the signal at hand, which has been answered; with one stride the event has begun.
+    /// The period that follows the signal at hand, which has been answered; with one stride the
+    /// event has begun.
     pub fn next_period(&self, cpu: u64, interval: u64) -> u64 {
         if self.late.swap(0, Ordering::Relaxed) == 0 {
             self.beginning.store(0, Ordering::Relaxed);
@@ -310,7 +319,8 @@ impl<'m> Slots<'m> {
         None
     }
 
-    /// A slot for thread `tid`, fresh. One that the id's last owner left behind is taken over. `None`: no room.
+    /// A slot for thread `tid`, fresh. One that the id's last owner left behind is taken over.
+    /// `None`: no room.
     pub fn insert(&self, tid: u32, serial: u32) -> Option<&'m Slot> {
         let slot = self.find(tid).or_else(|| {
             self.places(tid).filter_map(|place| self.slots.get(place)).find(|slot| {
@@ -339,7 +349,8 @@ impl<'m> Slots<'m> {
             }
         };
         set(found, REMOVED);
-        // Nothing lies behind the last of a run: its removed slots need not stop anyone's search any more.
+        // Nothing lies behind the last of a run: its removed slots need not stop anyone's search
+        // any more.
         let mut place = found;
         while key((place + 1) % size) == EMPTY && key(place) == REMOVED {
             set(place, EMPTY);

@@ -1,4 +1,5 @@
-//! What perf events have taken of the process's time so far, for the governor: how many signals came, and how long their handlers ran.
+//! What perf events have taken of the process's time so far, for the governor: how many signals
+//! came, and how long their handlers ran.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

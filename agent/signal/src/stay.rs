@@ -1,10 +1,12 @@
-//! How the handler of a sample that is to be witnessed stays until the JVM is told to stop its thread at the next poll.
+//! How the handler of a sample that is to be witnessed stays until the JVM is told to stop its
+//! thread at the next poll.
 //!
-//! The thread posts itself here and wakes the agent, which says that it asks, and asks. Before the thread goes on it looks
-//! for itself: GetStackTrace has put an operation into the queue of this thread's handshakes that lies on the asker's own
-//! stack, and the thread's poll is armed. So the thread can go no further than to its next safepoint poll. One thread stays
-//! at a time. It must never stay longer than [`LONGEST`], whatever the agent does, and take no clue for proof: what it does
-//! not see is said not to be so.
+//! The thread posts itself here and wakes the agent, which says that it asks, and asks. Before the
+//! thread goes on it looks for itself: GetStackTrace has put an operation into the queue of this
+//! thread's handshakes that lies on the asker's own stack, and the thread's poll is armed. So the
+//! thread can go no further than to its next safepoint poll. One thread stays at a time. It must
+//! never stay longer than [`LONGEST`], whatever the agent does, and take no clue for proof: what it
+//! does not see is said not to be so.
 //!
 //! # Invariants
 //!
@@ -28,7 +30,8 @@ const PAUSE: u64 = 20_000;
 
 /// How many places there may be where a thread's handshakes could be queued.
 pub const QUEUES: usize = 4;
-/// What a thread's poll word is when it is armed, on every JVM that has one of its own for each thread.
+/// What a thread's poll word is when it is armed, on every JVM that has one of its own for each
+/// thread.
 const ARMED: usize = 1;
 /// How many words of a queue's node are looked at: the operation, and the next node.
 const NODE_WORDS: usize = 2;
@@ -54,7 +57,8 @@ pub struct Post {
     pub at: Registers,
 }
 
-/// What a round has come to. The round's number stands above: who is late must not speak in the next one.
+/// What a round has come to. The round's number stands above: who is late must not speak in the
+/// next one.
 const PHASE: u32 = 0b111;
 const NOBODY: u32 = 0;
 /// A thread writes down who it is.
@@ -102,8 +106,8 @@ impl Stay {
         }
     }
 
-    /// The thread that was posted in this round stays until it is known that it will be stopped, the agent has done, or it takes
-    /// too long.
+    /// The thread that was posted in this round stays until it is known that it will be stopped,
+    /// the agent has done, or it takes too long.
     ///
     /// # Safety
     /// `env` must be the calling thread's own JNIEnv.
@@ -139,7 +143,8 @@ impl Stay {
         self.stayed.store(now().saturating_sub(begun), Ordering::Relaxed);
     }
 
-    /// Writes down who will stay; gives the round, unless somebody else is there, or nobody could see what it needs to see.
+    /// Writes down who will stay; gives the round, unless somebody else is there, or nobody could
+    /// see what it needs to see.
     pub(crate) fn post(&self, post: &Post) -> Option<u32> {
         self.polls?;
         let state = self.state.load(Ordering::Acquire);
@@ -166,8 +171,8 @@ impl Stay {
     /// `env` must be the calling thread's own JNIEnv.
     unsafe fn will_stop(&self, polls: &Polls, env: *const c_void) -> bool {
         let java_thread = (env as usize).wrapping_sub(polls.env);
-        // SAFETY: the JavaThread is the calling thread's own, and larger than these offsets; other threads write these words
-        // atomically.
+        // SAFETY: the JavaThread is the calling thread's own, and larger than these offsets; other
+        // threads write these words atomically.
         let word = |offset: usize| unsafe {
             (*(java_thread.wrapping_add(offset) as *const AtomicUsize)).load(Ordering::Acquire)
         };
@@ -175,7 +180,8 @@ impl Stay {
         word(polls.word) == ARMED
             && polls.queues.iter().filter(|queue| **queue != 0).any(|queue| {
                 let node = word(*queue);
-                // What is queued stays while the thread runs Java; else it may be gone, so the kernel reads it.
+                // What is queued stays while the thread runs Java; else it may be gone, so the
+                // kernel reads it.
                 node != 0
                     && peek::<NODE_WORDS>(node).is_some_and(|words| words.iter().any(|it| asker.contains(it)))
             })
@@ -187,7 +193,8 @@ impl Stay {
             tv_sec: (until / 1_000_000_000).cast_signed(),
             tv_nsec: (until % 1_000_000_000).cast_signed(),
         };
-        // SAFETY: the futex is this word; the bitset form takes an absolute time of CLOCK_MONOTONIC.
+        // SAFETY: the futex is this word; the bitset form takes an absolute time of
+        // CLOCK_MONOTONIC.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -231,8 +238,8 @@ impl Stay {
         asked
     }
 
-    /// The agent has done, or wants another one: whoever is still here goes. True if the thread saw, before it went on, that it
-    /// would be stopped.
+    /// The agent has done, or wants another one: whoever is still here goes. True if the thread
+    /// saw, before it went on, that it would be stopped.
     pub fn end(&self) -> bool {
         let state = self.state.load(Ordering::Acquire);
         let state = self.state.swap(next(state), Ordering::AcqRel);
@@ -279,7 +286,8 @@ mod tests {
     /// The asker's stack.
     const STACK: core::ops::Range<usize> = 0x1000..0x2000;
 
-    /// What a handler sees of a JVM: a JavaThread whose first word its JNIEnv points to, and a node of its queue.
+    /// What a handler sees of a JVM: a JavaThread whose first word its JNIEnv points to, and a node
+    /// of its queue.
     struct Jvm {
         java_thread: [AtomicUsize; 4],
         node: [usize; NODE_WORDS],
@@ -293,8 +301,8 @@ mod tests {
             Self { java_thread: Default::default(), node: [0, operation], stay }
         }
 
-        /// A thread is posted, the agent does something, the thread stays, and meanwhile the agent does something else; how long
-        /// it stayed.
+        /// A thread is posted, the agent does something, the thread stays, and meanwhile the agent
+        /// does something else; how long it stayed.
         fn stay(&self, before: impl FnOnce(&Self), meanwhile: impl FnOnce(&Self)) -> Duration {
             let posted = self.stay.post(&POST);
             before(self);

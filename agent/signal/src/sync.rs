@@ -1,4 +1,5 @@
-//! The atomics and cells that the protocols are written in: `core`'s, or loom's when they are model-checked.
+//! The atomics and cells that the protocols are written in: `core`'s, or loom's when they are
+//! model-checked.
 //!
 //! Only what the protocols need; anything that loom does not know must not be used in them.
 

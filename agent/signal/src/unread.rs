@@ -1,11 +1,13 @@
-//! Virtual threads of which a handler could not read the name: when the agent is to be woken to ask for it.
+//! Virtual threads of which a handler could not read the name: when the agent is to be woken to ask
+//! for it.
 //!
-//! The agent asks the JVM whom the carrier runs, and must be there before that changes: so it is woken, but not for an id that has a
-//! name already, and not often.
+//! The agent asks the JVM whom the carrier runs, and must be there before that changes: so it is
+//! woken, but not for an id that has a name already, and not often.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many ids are kept, each at one place: a power of two. Ids are given in sequence, so that as many of the latest fit.
+/// How many ids are kept, each at one place: a power of two. Ids are given in sequence, so that as
+/// many of the latest fit.
 const IDS: usize = 1 << 12;
 /// The shortest time between two wakes, in nanoseconds.
 const PAUSE: u64 = 2_000_000;

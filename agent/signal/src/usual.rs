@@ -1,6 +1,7 @@
 //! How long a thing usually lasts that is done again and again.
 //!
-//! Once a machine holds up whatever it runs, and charges it for that: who went by that one time would rest for hundreds of times as long.
+//! Once a machine holds up whatever it runs, and charges it for that: who went by that one time
+//! would rest for hundreds of times as long.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

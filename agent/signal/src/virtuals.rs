@@ -1,9 +1,12 @@
-//! For whom virtual threads work: a handler finds which one its thread carries, and what that one has said.
+//! For whom virtual threads work: a handler finds which one its thread carries, and what that one
+//! has said.
 //!
-//! By whose id is told by who reads Java's heap; where that cannot be told just then, newer JVMs' JavaThreads have the id of the thread that
-//! they run as, their own or a virtual one's, which is written at each mount. The table by that id is written by the program's own Java code, each entry by the virtual thread that has it. An entry's place depends on
-//! the id alone, within a bucket: what is taken out leaves no gap that a search would have to know of. It must never be given back:
-//! a handler may look at any time.
+//! By whose id is told by who reads Java's heap; where that cannot be told just then, newer JVMs'
+//! JavaThreads have the id of the thread that they run as, their own or a virtual one's, which is
+//! written at each mount. The table by that id is written by the program's own Java code, each
+//! entry by the virtual thread that has it. An entry's place depends on the id alone, within a
+//! bucket: what is taken out leaves no gap that a search would have to know of. It must never be
+//! given back: a handler may look at any time.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -78,7 +81,8 @@ impl Virtuals {
         self.purpose(unsafe { env.wrapping_byte_add(owner).cast::<u64>().read_volatile() })
     }
 
-    /// Gives a virtual thread an entry, in which it works for nobody: how far in the table it lies, in bytes. `None`: there is no room.
+    /// Gives a virtual thread an entry, in which it works for nobody: how far in the table it lies,
+    /// in bytes. `None`: there is no room.
     pub fn claim(&self, id: u64) -> Option<usize> {
         let free = |entry: &&Entry| {
             let taken = entry.id.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed);
@@ -152,7 +156,8 @@ mod tests {
             [30, 31, 32, 0].map(|id| virtuals.purpose(id).map(|one| one.read().0)),
             [Some(5), Some(6), None, None]
         );
-        // It is given back by the program, and whoever has it next has nothing of what was left in it.
+        // It is given back by the program, and whoever has it next has nothing of what was left in
+        // it.
         entry(first).id.store(0, Ordering::Relaxed);
         assert_eq!([30, 31].map(|id| context(&virtuals, id)), [0, 6]);
         assert_eq!((virtuals.claim(30), context(&virtuals, 30)), (Some(first), 0));

@@ -1,8 +1,8 @@
 //! Whose the frames of a walk are: the thread's own, or the virtual thread's that it carries.
 //!
-//! Our own walker knows, also where another one has walked: it tells whom the thread carries, takes off what is the carrier's, and says of a
-//! stack that lacks frames that it is torn. It must never give frames to a virtual thread that its carrier has, nor take a torn
-//! stack for a whole one.
+//! Our own walker knows, also where another one has walked: it tells whom the thread carries, takes
+//! off what is the carrier's, and says of a stack that lacks frames that it is torn. It must never
+//! give frames to a virtual thread that its carrier has, nor take a torn stack for a whole one.
 
 use vouch_sample::{Answer, Cut, Head, Reason};
 use vouch_walk::own::Own;
@@ -35,17 +35,18 @@ pub fn carried(own: Option<&Own>, subject: &Subject<'_>, sample: &mut Sample<'_,
     }
 }
 
-/// True if the stack that was written is a virtual thread's. While the JDK does something as the carrier in the midst of it the thread runs as
-/// that, and nobody can tell whose the frames are.
+/// True if the stack that was written is a virtual thread's. While the JDK does something as the
+/// carrier in the midst of it the thread runs as that, and nobody can tell whose the frames are.
 pub fn is_virtual(own: Option<&Own>, sample: &Sample<'_, '_>, answer: Answer) -> bool {
     let (Some(own), Ok(count)) = (own, answer) else { return false };
     // SAFETY: the walker has written so many, where there was room for them.
     own.is_virtual(unsafe { sample.written(count) })
 }
 
-/// A walker's answer without what is a virtual thread's carrier's, as far as our own walker knows, which leaves that out itself. One
-/// that lacks frames before that is none, but torn, unless another one has been taken already, with which it is to be compared; and then it is our own that may find
-/// them, though it may have taken the thread for one that runs no Java.
+/// A walker's answer without what is a virtual thread's carrier's, as far as our own walker knows,
+/// which leaves that out itself. One that lacks frames before that is none, but torn, unless
+/// another one has been taken already, with which it is to be compared; and then it is our own that
+/// may find them, though it may have taken the thread for one that runs no Java.
 pub fn own_part(
     parts: Option<&Own>,
     walker: &dyn Walker,
@@ -65,8 +66,9 @@ pub fn own_part(
     }
 }
 
-/// Who may find a stack where this walker has none: itself, or the first of all, if that is our own. A torn one AsyncGetCallTrace would only tear again, or take the carrier's for it; and of a thread outside of
-/// Java it does not look at the context, so that there is nothing to repair.
+/// Who may find a stack where this walker has none: itself, or the first of all, if that is our
+/// own. A torn one AsyncGetCallTrace would only tear again, or take the carrier's for it; and of a
+/// thread outside of Java it does not look at the context, so that there is nothing to repair.
 pub fn cure(
     (first, parts): (Option<&'static dyn Walker>, Option<&Own>),
     walker: &'static dyn Walker,

@@ -1,7 +1,7 @@
 //! Is this text the source of the code that ran?
 //!
-//! It must never say yes for want of a reason to say no where one could be had: the package is compared, and no code runs in a line
-//! that is empty, is a `//` comment, or is not there.
+//! It must never say yes for want of a reason to say no where one could be had: the package is
+//! compared, and no code runs in a line that is empty, is a `//` comment, or is not there.
 
 use crate::wanted::Wanted;
 
@@ -13,7 +13,8 @@ pub struct Misfit {
     pub other_version: bool,
 }
 
-/// Why not; `None` if nothing speaks against it. `in_its_package`: it lies in folders of the package's name.
+/// Why not; `None` if nothing speaks against it. `in_its_package`: it lies in folders of the
+/// package's name.
 pub fn misfit(text: &str, wanted: &Wanted, in_its_package: bool) -> Option<Misfit> {
     let other_version =
         |why: String| Misfit { why: format!("{why}: another version of the file"), other_version: true };
@@ -116,7 +117,8 @@ impl Language {
     }
 }
 
-/// The lines of a text before anything like a string can stand there: without comments, and without the empty ones.
+/// The lines of a text before anything like a string can stand there: without comments, and without
+/// the empty ones.
 struct Uncommented<'a> {
     lines: std::str::Lines<'a>,
     inside: bool,

@@ -1,6 +1,8 @@
-//! The source text of what a profile shows, found and put into it: the front-end then has times beside each line.
+//! The source text of what a profile shows, found and put into it: the front-end then has times
+//! beside each line.
 //!
-//! It must never show a text that is not of the code that ran: what does not fit is left out, and told.
+//! It must never show a text that is not of the code that ran: what does not fit is left out, and
+//! told.
 #![forbid(unsafe_code)]
 
 mod fits;
@@ -37,8 +39,9 @@ struct Found<'a> {
     text: Text,
 }
 
-/// Puts into a profile the texts of those of its files that lie below `paths`: folders, archives, or single files. What has a text already
-/// keeps it. `most` bytes of text at most, of those first in which most time went.
+/// Puts into a profile the texts of those of its files that lie below `paths`: folders, archives,
+/// or single files. What has a text already keeps it. `most` bytes of text at most, of those first
+/// in which most time went.
 pub fn embed(document: &mut Part, paths: &[PathBuf], most: u64) -> Result<Embedded, Wrong> {
     let jdk = wanted::jdk(document)?;
     let mut shared: Part = document.get("shared")?;
@@ -92,8 +95,8 @@ pub fn embed(document: &mut Part, paths: &[PathBuf], most: u64) -> Result<Embedd
     Ok(embedded)
 }
 
-/// Archives of which so many files do not fit that those which do fit by chance. A tree may have files that were changed since; an archive
-/// is of one version.
+/// Archives of which so many files do not fit that those which do fit by chance. A tree may have
+/// files that were changed since; an archive is of one version.
 fn strangers<'a: 'f, 'f>(found: impl Iterator<Item = &'f Found<'a>>) -> HashSet<&'a str> {
     const MANY: usize = 10;
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
@@ -109,8 +112,8 @@ fn strangers<'a: 'f, 'f>(found: impl Iterator<Item = &'f Found<'a>>) -> HashSet<
     counts.into_iter().filter_map(strange).collect()
 }
 
-/// Of several copies that one which fits and stands nearest; where two that stand equally near fit and differ, none. With the archive that it,
-/// or the first that does not fit, lies in.
+/// Of several copies that one which fits and stands nearest; where two that stand equally near fit
+/// and differ, none. With the archive that it, or the first that does not fit, lies in.
 fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> Found<'a> {
     copies.sort_by_key(|copy| copy.distance);
     let mut why = None;

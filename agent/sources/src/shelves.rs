@@ -1,6 +1,8 @@
-//! Where source texts lie: folders and what is below them, and in them archives of sources (`*-sources.jar`, a JDK's `src.zip`).
+//! Where source texts lie: folders and what is below them, and in them archives of sources
+//! (`*-sources.jar`, a JDK's `src.zip`).
 //!
-//! It must never follow a link to a folder, take memory by what an archive says of itself, or stop at what cannot be read.
+//! It must never follow a link to a folder, take memory by what an archive says of itself, or stop
+//! at what cannot be read.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -199,7 +201,8 @@ pub struct Copy<'a> {
     pub jdk: Option<&'a str>,
     /// Its folders end with the package's.
     pub in_its_package: bool,
-    /// The smaller, the likelier: of the jar or module that was loaded, in the package's folders, below a place that was named earlier.
+    /// The smaller, the likelier: of the jar or module that was loaded, in the package's folders,
+    /// below a place that was named earlier.
     pub distance: (bool, bool, usize),
 }
 

@@ -1,4 +1,5 @@
-//! Profiles as Vouch writes them, and sources as they lie about: in trees, in archives, of the wrong version, damaged.
+//! Profiles as Vouch writes them, and sources as they lie about: in trees, in archives, of the
+//! wrong version, damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ impl Drop for Scratch {
     }
 }
 
-/// A file that a profile shows: its path, the jar or module, the lines in which code ran, and samples on top.
+/// A file that a profile shows: its path, the jar or module, the lines in which code ran, and
+/// samples on top.
 type File<'a> = (&'a str, &'a str, &'a [u32], usize);
 
 /// A profile with one function for each file, one frame for each line, one stack for each frame.

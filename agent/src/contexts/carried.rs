@@ -1,7 +1,9 @@
-//! For whom virtual threads work: their table, and where this JVM tells by number whom a carrier carries.
+//! For whom virtual threads work: their table, and where this JVM tells by number whom a carrier
+//! carries.
 //!
-//! A handler reads that from Java's heap, and where that cannot be read just then there. Where neither is certain no virtual thread has
-//! a context: its samples carry none, and it is counted. It must never be guessed.
+//! A handler reads that from Java's heap, and where that cannot be read just then there. Where
+//! neither is certain no virtual thread has a context: its samples carry none, and it is counted.
+//! It must never be guessed.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -35,7 +37,8 @@ struct Search {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Found {
-    /// There is nothing to look for, or it is not where it was thought to be, or at one of several places.
+    /// There is nothing to look for, or it is not where it was thought to be, or at one of several
+    /// places.
     Never,
     /// Not enough has been looked at.
     NotYet,
@@ -60,10 +63,12 @@ pub fn table() -> &'static [Entry] {
     })
 }
 
-/// Gives the virtual thread that the calling thread carries an entry of the table: how far in it that lies. `None`: it has none.
+/// Gives the virtual thread that the calling thread carries an entry of the table: how far in it
+/// that lies. `None`: it has none.
 ///
 /// # Safety
-/// `env` must be the calling thread's JNIEnv, and `id` the id of the virtual thread that runs on it.
+/// `env` must be the calling thread's JNIEnv, and `id` the id of the virtual thread that runs on
+/// it.
 pub unsafe fn claim(env: usize, id: u64) -> Option<usize> {
     table();
     let found = FOUND.load(Relaxed);
@@ -88,7 +93,8 @@ impl Search {
         let place = unsafe { owner.narrow(env, id) };
         self.asked = self.asked.saturating_add(1);
         let found = found(place.is_some(), owner.is_nowhere(), self.asked);
-        // SAFETY: a place in each JavaThread, by where its JNIEnv lies; or nothing is looked at any more.
+        // SAFETY: a place in each JavaThread, by where its JNIEnv lies; or nothing is looked at any
+        // more.
         unsafe {
             match (found, place) {
                 (Found::Never, _) => VIRTUALS.watch(0),

@@ -1,6 +1,8 @@
-//! The Java library's natives for contexts and traces. Each only guards against panics and passes on.
+//! The Java library's natives for contexts and traces. Each only guards against panics and passes
+//! on.
 //!
-//! They are called for what is new alone: a thread's first context, a context that is met for the first time.
+//! They are called for what is new alone: a thread's first context, a context that is met for the
+//! first time.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -37,21 +39,25 @@ pub fn methods() -> [NativeMethod; 7] {
 extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
         let purpose = registry().cell(clock::own_tid()).map(Cell::purpose).map(std::ptr::from_ref);
-        // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as long as that runs Java.
+        // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as
+        // long as that runs Java.
         unsafe { buffer(&mut env, purpose.map(|all| (all.cast_mut().cast(), size_of::<Purpose>()))) }
     })
 }
 
-/// The table in which virtual threads have their cells, as a direct buffer; null if there is none to be had.
+/// The table in which virtual threads have their cells, as a direct buffer; null if there is none
+/// to be had.
 extern "system" fn virtuals(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
         let table = carried::table();
-        // SAFETY: the table is never freed, and all of it are atomics: the program writes each entry by the virtual thread that has it.
+        // SAFETY: the table is never freed, and all of it are atomics: the program writes each
+        // entry by the virtual thread that has it.
         unsafe { buffer(&mut env, Some((table.as_ptr().cast_mut().cast(), size_of_val(table)))) }
     })
 }
 
-/// How far in that table the calling virtual thread has its entry, of which the id is given; -1 if it has none.
+/// How far in that table the calling virtual thread has its entry, of which the id is given; -1 if
+/// it has none.
 extern "system" fn claim(env: JNIEnv<'_>, _: JClass<'_>, id: jlong) -> jint {
     guard(None, || {
         // SAFETY: the JVM passes the calling thread's JNIEnv, and a virtual thread its own id.

@@ -1,6 +1,8 @@
-//! Finds the library that publishes the traces of the program's threads as OpenTelemetry says (OTEP 4947), so that handlers read them.
+//! Finds the library that publishes the traces of the program's threads as OpenTelemetry says (OTEP
+//! 4947), so that handlers read them.
 //!
-//! The first one is it. It must never keep a library loaded that publishes nothing, nor have handlers look where a thread has something else.
+//! The first one is it. It must never keep a library loaded that publishes nothing, nor have
+//! handlers look where a thread has something else.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
@@ -28,19 +30,21 @@ struct Candidate {
     own: Range<usize>,
 }
 
-/// Looks for it if a library has been loaded since the last time. To be called by a thread of the agent's own.
+/// Looks for it if a library has been loaded since the last time. To be called by a thread of the
+/// agent's own.
 pub fn look_if_new() {
     if FOUND.get().is_some() || !SEEN.has_more() {
         return;
     }
     for object in candidates() {
-        // SAFETY: RTLD_NOLOAD only takes a reference on what is there. (It waits while another thread loads a library: hardly any process has a
-        // candidate.)
+        // SAFETY: RTLD_NOLOAD only takes a reference on what is there. (It waits while another
+        // thread loads a library: hardly any process has a candidate.)
         let handle = unsafe { libc::dlopen(object.path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if handle.is_null() {
             continue;
         }
-        // SAFETY: a handle of the linker's; of a variable of a thread's own it gives the calling thread's.
+        // SAFETY: a handle of the linker's; of a variable of a thread's own it gives the calling
+        // thread's.
         let own = unsafe { libc::dlsym(handle, VARIABLE.as_ptr()) };
         // Now this thread has them all. What the library only knows of another one is found there.
         let seen =
@@ -78,8 +82,8 @@ fn place(own: usize, object: &Candidate) -> Option<Place> {
     cfg!(target_env = "gnu").then_some(Place::Within { module: object.module, offset })
 }
 
-/// The memory that the calling thread was made with: its stack, and the variables that lie at the same place in each thread. What is only made for
-/// it later lies elsewhere.
+/// The memory that the calling thread was made with: its stack, and the variables that lie at the
+/// same place in each thread. What is only made for it later lies elsewhere.
 fn own_memory() -> Option<Range<usize>> {
     // SAFETY: all zero is a valid value to be written over.
     let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };

@@ -1,4 +1,5 @@
-//! Which engine: the one that was asked for if it works, or the best that does, and why not a better one.
+//! Which engine: the one that was asked for if it works, or the best that does, and why not a
+//! better one.
 
 use std::io;
 use std::time::Duration;
@@ -32,8 +33,9 @@ impl Choice {
     }
 }
 
-/// What an interrupt costs at its cheapest, in two milliseconds: a recording that begins while the host is busy must not go
-/// with long strides to its end. That it stays dear is the governor's to notice.
+/// What an interrupt costs at its cheapest, in two milliseconds: a recording that begins while the
+/// host is busy must not go with long strides to its end. That it stays dear is the governor's to
+/// notice.
 fn least_cost(user_only: bool) -> Option<Duration> {
     const TIMES: u32 = 3;
     const INTERRUPTS: usize = 5;

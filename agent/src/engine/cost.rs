@@ -1,7 +1,9 @@
-//! What a timer interrupt costs on this machine: on a virtual one ten times what it does on iron, and more when it is busy.
+//! What a timer interrupt costs on this machine: on a virtual one ten times what it does on iron,
+//! and more when it is busy.
 //!
-//! An event of the calling thread's runs without a signal, while the thread does nothing but read the clock: each of
-//! its interrupts leaves a gap between two readings. It must take no longer than a person would not notice.
+//! An event of the calling thread's runs without a signal, while the thread does nothing but read
+//! the clock: each of its interrupts leaves a gap between two readings. It must take no longer than
+//! a person would not notice.
 
 use std::time::{Duration, Instant};
 
@@ -26,8 +28,9 @@ impl Meter {
         Event::silent(clock::own_tid(), PERIOD, user_only).ok().map(Self)
     }
 
-    /// The cost of one interrupt: the median of so many, since some gaps are somebody else's turn on this core, and some an
-    /// interrupt for less. `None` if there were not that many in good time.
+    /// The cost of one interrupt: the median of so many, since some gaps are somebody else's turn
+    /// on this core, and some an interrupt for less. `None` if there were not that many in good
+    /// time.
     pub fn measure(&self, interrupts: usize) -> Option<Duration> {
         // Some machines' clocks take longer to read than an interrupt takes elsewhere.
         let mut readings: Vec<Duration> = (0..33).map(|_| Instant::now().elapsed()).collect();

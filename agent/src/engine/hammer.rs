@@ -1,8 +1,10 @@
-//! The hammer: a thread that signals whatever thread has run since it looked last, without any timer.
+//! The hammer: a thread that signals whatever thread has run since it looked last, without any
+//! timer.
 //!
-//! It is there for the soak (`scripts/soak`), whose walks are to be as many as the machine can make, and is no engine for a profile:
-//! a thread rests under it for an interval alone, and the program is slowed several times. What a signal weighs is told by the thread's
-//! clock, as ever. It must never signal a thread that has not run: its system calls would be interrupted for nothing.
+//! It is there for the soak (`scripts/soak`), whose walks are to be as many as the machine can
+//! make, and is no engine for a profile: a thread rests under it for an interval alone, and the
+//! program is slowed several times. What a signal weighs is told by the thread's clock, as ever. It
+//! must never signal a thread that has not run: its system calls would be interrupted for nothing.
 
 use std::collections::BTreeMap;
 use std::io;

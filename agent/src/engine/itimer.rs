@@ -1,6 +1,7 @@
 //! ITIMER_PROF: one timer for the process, which the kernel looks at when it ticks.
 //!
-//! There is no other of its kind: the program may set it for itself at any time, and then it must never be stopped.
+//! There is no other of its kind: the program may set it for itself at any time, and then it must
+//! never be stopped.
 
 use std::io;
 use std::ptr::null_mut;

@@ -1,12 +1,16 @@
-//! What the kernel lets one do with perf's CPU clock: how often, and, by what `uname -r` says, whether it may be asked at all.
+//! What the kernel lets one do with perf's CPU clock: how often, and, by what `uname -r` says,
+//! whether it may be asked at all.
 //!
-//! Linux 6.16 came to stop an event of the CPU clock from inside of its own timer's interrupt when it is throttled, and
-//! then waits for that interrupt to end: the core hangs, and soon the machine (async-profiler's issue 1578). The mend came with
-//! 6.18 and 6.17.8, and left the timer of an event running after the event's memory had been given back (CVE-2026-23014), which
-//! 6.18.6 mends; 6.16 and 6.17 had come to their ends by then. A distribution may have mended more than its number tells: it
-//! is judged by the number. It must never take a kernel that it cannot read for dangerous.
+//! Linux 6.16 came to stop an event of the CPU clock from inside of its own timer's interrupt when
+//! it is throttled, and then waits for that interrupt to end: the core hangs, and soon the machine
+//! (async-profiler's issue 1578). The mend came with 6.18 and 6.17.8, and left the timer of an
+//! event running after the event's memory had been given back (CVE-2026-23014), which 6.18.6 mends;
+//! 6.16 and 6.17 had come to their ends by then. A distribution may have mended more than its
+//! number tells: it is judged by the number. It must never take a kernel that it cannot read for
+//! dangerous.
 
-/// Why perf's CPU clock is dangerous on the kernel of this name; `None` if it is not, as far as is known.
+/// Why perf's CPU clock is dangerous on the kernel of this name; `None` if it is not, as far as is
+/// known.
 pub fn danger(release: &str) -> Option<String> {
     const HANGS: &str = "can hang the machine in a timer of perf's";
     const LEAVES: &str = "can leave a timer of perf's running in memory that was given back (CVE-2026-23014)";
@@ -19,7 +23,8 @@ pub fn danger(release: &str) -> Option<String> {
     Some(format!("Linux {release} {why}: 6.18.6 and later cannot"))
 }
 
-/// How many samples a second the kernel allows of perf's events: it throttles those that come more often.
+/// How many samples a second the kernel allows of perf's events: it throttles those that come more
+/// often.
 pub fn most_samples() -> Option<u32> {
     std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").ok()?.trim().parse().ok()
 }

@@ -1,7 +1,8 @@
 //! A perf cpu-clock event for one thread: a high-resolution timer that runs while the thread does.
 //!
-//! The event has no buffer: each overflow only sends the sampling signal to the thread. Once the handler has set its regular period
-//! it is not re-armed by hand, so that one interval follows the other without a gap.
+//! The event has no buffer: each overflow only sends the sampling signal to the thread. Once the
+//! handler has set its regular period it is not re-armed by hand, so that one interval follows the
+//! other without a gap.
 
 use std::fs::File;
 use std::io;
@@ -28,7 +29,8 @@ pub struct Event {
     stays: bool,
 }
 
-/// How many events are open. The descriptors are the program's: it keeps three quarters of what it may have.
+/// How many events are open. The descriptors are the program's: it keeps three quarters of what it
+/// may have.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 const SHARE: usize = 4;
 
@@ -44,8 +46,8 @@ struct Owner {
 }
 
 impl Event {
-    /// Opens an event for thread `tid`, which does nothing yet. Once started it signals each `period`, until the handler
-    /// sets another one.
+    /// Opens an event for thread `tid`, which does nothing yet. Once started it signals each
+    /// `period`, until the handler sets another one.
     pub fn open(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
         let event = Self::silent(tid, period, user_only)?;
         event.signal(tid)?;
@@ -61,7 +63,8 @@ impl Event {
         Self::make(attr, tid, user_only, false)
     }
 
-    /// One that counts nothing and signals nobody. But the kernel looks after it each time that the thread gets a processor.
+    /// One that counts nothing and signals nobody. But the kernel looks after it each time that the
+    /// thread gets a processor.
     pub fn idle(tid: u32) -> io::Result<Self> {
         Self::make(attributes(PERF_COUNT_SW_DUMMY.into(), true), tid, true, true)
     }
@@ -96,10 +99,12 @@ impl Event {
         unsafe { sys::ioctls::DISABLE(self.descriptor(), 0) };
     }
 
-    /// From here on, or from its start on, it signals each `period`. For an event that no handler finds.
+    /// From here on, or from its start on, it signals each `period`. For an event that no handler
+    /// finds.
     pub fn repeat(&self, period: Duration) {
         let mut period = nanos(period);
-        // SAFETY: the descriptor is a perf event; the request reads one u64 where its argument points to.
+        // SAFETY: the descriptor is a perf event; the request reads one u64 where its argument
+        // points to.
         unsafe { sys::ioctls::PERIOD(self.descriptor(), (&raw mut period).expose_provenance() as u64) };
     }
 
@@ -129,7 +134,8 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // A child that was forked meanwhile and runs no other program has the descriptor, too: the event would go on for as long as that lives.
+        // A child that was forked meanwhile and runs no other program has the descriptor, too: the
+        // event would go on for as long as that lives.
         if !self.stays {
             self.stop();
         }

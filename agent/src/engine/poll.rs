@@ -1,13 +1,16 @@
-//! Pollers: threads that look at random times which threads of the program have a processor, and signal those.
+//! Pollers: threads that look at random times which threads of the program have a processor, and
+//! signal those.
 //!
-//! They need nothing that a container forbids, and know no kernel tick. A thread is found running in proportion to the
-//! time that it runs, however short that is at a time; so what is found stands for the elapsed time since the last
-//! look. A thread runs if its CPU clock moves between two readings. On the poller's own processor none does, so there
-//! is a poller on each of two to four processors, which sees the others. Where there are more, one poller suffices.
+//! They need nothing that a container forbids, and know no kernel tick. A thread is found running
+//! in proportion to the time that it runs, however short that is at a time; so what is found stands
+//! for the elapsed time since the last look. A thread runs if its CPU clock moves between two
+//! readings. On the poller's own processor none does, so there is a poller on each of two to four
+//! processors, which sees the others. Where there are more, one poller suffices.
 //!
-//! A poller must never signal a thread that sleeps, which would interrupt its system call. It wakes when the thread on its
-//! processor leaves the kernel, if the kernel is not preemptible: threads that hand work to each other every few
-//! microseconds are seen at some of their places more than at others.
+//! A poller must never signal a thread that sleeps, which would interrupt its system call. It wakes
+//! when the thread on its processor leaves the kernel, if the kernel is not preemptible: threads
+//! that hand work to each other every few microseconds are seen at some of their places more than
+//! at others.
 
 mod watch_list;
 
@@ -33,8 +36,8 @@ const MAX_PINNED: usize = 4;
 const COST_SHARE: u64 = 50;
 /// The cost of a look is smoothed over this many looks.
 const SMOOTHING: u64 = 16;
-/// Threads that end owe samples, or had too many, by chance. What is below this many intervals, of all threads together, is no
-/// loss.
+/// Threads that end owe samples, or had too many, by chance. What is below this many intervals, of
+/// all threads together, is no loss.
 const MAX_BALANCE: i64 = 64;
 
 /// Those that are at work.

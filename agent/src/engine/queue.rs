@@ -4,19 +4,21 @@ use vouch_signal::cause;
 
 use crate::sampling_signal;
 
-/// Signals a thread of this process. The sample weighs this many intervals of elapsed time; 0: what the thread ran since its last
-/// sample, by its CPU clock.
+/// Signals a thread of this process. The sample weighs this many intervals of elapsed time; 0: what
+/// the thread ran since its last sample, by its CPU clock.
 pub fn signal(tid: u32, weight: u32) {
     // SAFETY: all zero is a valid siginfo.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let signal = sampling_signal::number();
     info.si_signo = signal;
     info.si_code = libc::SI_QUEUE;
-    // SAFETY: a siginfo is 128 bytes, and with SI_QUEUE these members of its union are the value and the sender's user.
+    // SAFETY: a siginfo is 128 bytes, and with SI_QUEUE these members of its union are the value
+    // and the sender's user.
     unsafe {
         (&raw mut info).cast::<usize>().add(cause::VALUE_AT).write(cause::mark());
         (&raw mut info).cast::<u32>().add(cause::WEIGHT_AT).write(weight);
     }
-    // SAFETY: reads the siginfo; the signal has a handler of ours. The kernel refuses a thread that has ended.
+    // SAFETY: reads the siginfo; the signal has a handler of ours. The kernel refuses a thread that
+    // has ended.
     unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), tid, signal, &raw const info) };
 }

@@ -1,4 +1,5 @@
-//! A POSIX CPU timer for one thread. The kernel looks at it when it ticks, and says how often it overran.
+//! A POSIX CPU timer for one thread. The kernel looks at it when it ticks, and says how often it
+//! overran.
 
 use std::io;
 use std::ptr::null_mut;

@@ -1,7 +1,8 @@
 //! Allocations: one object in so many bytes, at random, and what it stands for.
 //!
-//! Each thread draws anew after each, so an object of `size` bytes is met with the probability 1 - exp(-size / mean): by that it is
-//! weighed, with the mean that held when the thread drew. All weights together are what was allocated, near enough.
+//! Each thread draws anew after each, so an object of `size` bytes is met with the probability 1 -
+//! exp(-size / mean): by that it is weighed, with the mean that held when the thread drew. All
+//! weights together are what was allocated, near enough.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -52,7 +53,8 @@ pub fn begin(jvmti: Jvmti) {
     let _ = jvmti.sample_allocations_every(FIRST);
 }
 
-/// The calling thread begins, and has drawn. (Most never allocate what is told: they need not have the thread-local for it.)
+/// The calling thread begins, and has drawn. (Most never allocate what is told: they need not have
+/// the thread-local for it.)
 pub fn born() {
     let mean = MEAN.load(Relaxed);
     if mean != FIRST {

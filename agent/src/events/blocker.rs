@@ -1,6 +1,8 @@
-//! What a parked thread waits for, as far as Java says: an object that it has left in its `Thread`, and, of a lock, the thread that has it.
+//! What a parked thread waits for, as far as Java says: an object that it has left in its `Thread`,
+//! and, of a lock, the thread that has it.
 //!
-//! It is read of fields of the JDK's own; no code of the program's runs for it. To park costs little, so nothing here may look a name up.
+//! It is read of fields of the JDK's own; no code of the program's runs for it. To park costs
+//! little, so nothing here may look a name up.
 
 use jni::JNIEnv;
 use jni::objects::{GlobalRef, JFieldID, JObject, JValueOwned};
@@ -72,7 +74,8 @@ pub fn called(jvmti: Jvmti, thread: &JObject<'_>, env: &JNIEnv<'_>) -> Option<St
         return Some(name);
     }
     let has_virtual = jvmti.jdk().is_some_and(|jdk| jdk >= 21);
-    // SAFETY: the calling thread's, of a JVM that has this function, and a reference that is valid there.
+    // SAFETY: the calling thread's, of a JVM that has this function, and a reference that is valid
+    // there.
     let is_virtual = has_virtual && unsafe { java::is_virtual(env.get_raw(), thread.as_raw()) };
     Some(if is_virtual { "a virtual thread" } else { "a thread without a name" }.to_owned())
 }

@@ -1,6 +1,7 @@
 //! What the program's code goes through: classes that are made ready, methods that are compiled.
 //!
-//! The agent is told of classes and compiled methods anyway, so these have no callbacks of their own.
+//! The agent is told of classes and compiled methods anyway, so these have no callbacks of their
+//! own.
 
 use jni_sys::jclass;
 use vouch_recording::kinds;

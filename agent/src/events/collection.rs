@@ -32,7 +32,8 @@ pub static COLLECTION: Row = Row::of(
     ],
 );
 
-/// When the present one began. Where the JVM tells of one within another, it goes from the first beginning to the first end.
+/// When the present one began. Where the JVM tells of one within another, it goes from the first
+/// beginning to the first end.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 static REASON: OnceCell<Reason> = OnceCell::new();
 

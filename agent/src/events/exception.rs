@@ -1,7 +1,9 @@
-//! Exceptions, as they are made: the native method that fills in a throwable's stack trace is bound to a function here when the JVM starts.
+//! Exceptions, as they are made: the native method that fills in a throwable's stack trace is bound
+//! to a function here when the JVM starts.
 //!
-//! JVMTI's Exception event would report where each is thrown and caught. But the capability for it alone, with the event off, makes
-//! compiled code throw fifteen to fifty times slower until the JVM ends, and no JVM takes the capability back.
+//! JVMTI's Exception event would report where each is thrown and caught. But the capability for it
+//! alone, with the event off, makes compiled code throw fifteen to fifty times slower until the JVM
+//! ends, and no JVM takes the capability back.
 
 use std::ffi::c_void;
 

@@ -1,8 +1,8 @@
 //! What becomes of compiled code: how much of it there is, and what of it was given up.
 //!
-//! The JVM tells of code that comes and of code that it throws away, which is long after it has given it up, if it ever does. So the
-//! agent's own thread looks now and then what the code says of itself. What has other code in its place that is as good was not given up but
-//! replaced.
+//! The JVM tells of code that comes and of code that it throws away, which is long after it has
+//! given it up, if it ever does. So the agent's own thread looks now and then what the code says of
+//! itself. What has other code in its place that is as good was not given up but replaced.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
@@ -23,7 +23,8 @@ pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_met
 /// How this JVM's code tells of itself.
 static NMETHODS: OnceCell<Nmethods> = OnceCell::new();
 
-/// The time between two looks. What replaces code is told some milliseconds late: after so long it is known, too.
+/// The time between two looks. What replaces code is told some milliseconds late: after so long it
+/// is known, too.
 const PAUSE_NS: u64 = 250_000_000;
 /// So much code is looked at in one.
 const ONCE: usize = 4096;
@@ -95,7 +96,8 @@ impl Life {
     }
 
     fn take(&mut self) {
-        // Nobody asks by whom it was made whose bytes are counted alone: it takes some microseconds.
+        // Nobody asks by whom it was made whose bytes are counted alone: it takes some
+        // microseconds.
         let made = if GIVEN_UP.counts.wanted() { made } else { |_| Made::default() };
         self.lives.take(compiled::changes(), made, given_up);
     }
@@ -123,7 +125,8 @@ fn given_up(code: &[(usize, Made)]) -> Vec<bool> {
     let Some(nmethods) = NMETHODS.get() else { return vec![false; code.len()] };
     let states: Vec<usize> = code.iter().map(|(_, made)| made.state).collect();
     let given_up = nmethods.given_up(&states).into_iter();
-    // Where it lay another's code may lie, and anything stand where it had its state. Few are left to be asked.
+    // Where it lay another's code may lie, and anything stand where it had its state. Few are left
+    // to be asked.
     let is_it = |(begin, made): &(usize, Made)| nmethods.made(*begin) == Some(*made);
     given_up.zip(code).map(|(given_up, code)| given_up && is_it(code)).collect()
 }
@@ -159,7 +162,8 @@ struct Lives {
 const TIERS: usize = 5;
 const BEST: u8 = 2;
 
-/// How good code is. The JVM's own policy replaces code that counts what it does by other such code, too, as the compilers have time.
+/// How good code is. The JVM's own policy replaces code that counts what it does by other such
+/// code, too, as the compilers have time.
 fn worth(tier: usize) -> u8 {
     match tier {
         2 | 3 => 1,
@@ -197,7 +201,8 @@ impl Lives {
         }
     }
 
-    /// What was given up before the recording is nothing to tell of, and in which order it came nobody knows.
+    /// What was given up before the recording is nothing to tell of, and in which order it came
+    /// nobody knows.
     fn begin(&mut self, given_up: impl Fn(&[(usize, Made)]) -> Vec<bool>) {
         let all: Vec<(usize, Made)> = self.code.iter().map(|(begin, code)| (*begin, code.made)).collect();
         for (code, given_up) in self.code.values_mut().zip(given_up(&all)) {
@@ -230,7 +235,8 @@ impl Lives {
         }
     }
 
-    /// What was given up so long ago that what replaced it would have been told; and when it was seen.
+    /// What was given up so long ago that what replaced it would have been told; and when it was
+    /// seen.
     fn known(&mut self, now: u64) -> Vec<(u64, Code)> {
         self.settle(|at, _| at + PAUSE_NS <= now)
     }
@@ -299,7 +305,8 @@ mod tests {
             of(&[(1, 3, false), (2, 4, false), (3, 3, true), (4, 3, false), (5, 2, false), (6, 3, false)]);
         see(&mut lives, SECOND, &[1, 2, 3, 4, 5, 6]);
         assert_eq!(methods(lives.known(SECOND + 1)), [], "what replaces it may not have been told");
-        // Better code for the first, worse for the second, for the third none of its loop, for the fourth the same once more, for the last as good.
+        // Better code for the first, worse for the second, for the third none of its loop, for the
+        // fourth the same once more, for the last as good.
         come(
             &mut lives,
             &[(1, 4, false), (2, 3, false), (3, 4, false), (4, 3, false), (5, 3, false), (6, 2, false)],

@@ -1,6 +1,7 @@
 //! Monitors: threads that wait for one that another has, and those that wait to be notified.
 //!
-//! A program may do either a million times a second: what was over at once is counted, and nothing else is asked about it.
+//! A program may do either a million times a second: what was over at once is counted, and nothing
+//! else is asked about it.
 
 use jni::JNIEnv;
 use jni::objects::JObject;
@@ -66,7 +67,8 @@ pub static STILL_WAITS: Row = Row::own(&MarkKind {
 });
 
 const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
-    // The others are for what is not over at the end: without them it is not told what for, nor who has it.
+    // The others are for what is not over at the end: without them it is not told what for, nor who
+    // has it.
     const ALL: &[Capability] = &[
         Capability::GenerateMonitorEvents,
         Capability::GetCurrentContendedMonitor,
@@ -82,7 +84,8 @@ pub fn meet(monitors: Option<Monitors>) {
     }
 }
 
-/// A Java thread is there: the calling one, or one that was `found`, which may have ended meanwhile.
+/// A Java thread is there: the calling one, or one that was `found`, which may have ended
+/// meanwhile.
 pub fn started(tid: u32, java_thread: usize, env: &mut JNIEnv<'_>, thread: &JObject<'_>, found: bool) {
     let Some(monitors) = MONITORS.get() else { return };
     let word = if monitors.by_id() { java::id(env, thread) } else { Some(java_thread as u64) };
@@ -93,10 +96,12 @@ pub fn started(tid: u32, java_thread: usize, env: &mut JNIEnv<'_>, thread: &JObj
     }
 }
 
-/// Who has the lock that the calling thread is about to wait for, as a note of that wait: a serial, 0 where it is not known.
+/// Who has the lock that the calling thread is about to wait for, as a note of that wait: a serial,
+/// 0 where it is not known.
 ///
 /// # Safety
-/// `env` must be the calling thread's, which the JVM is telling of this, and `object` a reference to what it wants.
+/// `env` must be the calling thread's, which the JVM is telling of this, and `object` a reference
+/// to what it wants.
 unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
     let Some(monitors) = MONITORS.get() else { return 0 };
     // SAFETY: by the caller's promise.
@@ -113,8 +118,8 @@ unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
     serial.map_or(0, u64::from)
 }
 
-/// Who has an object on his list. A collector may be moving objects meanwhile: what was seen counts if it is so still when the JVM lets this
-/// thread on.
+/// Who has an object on his list. A collector may be moving objects meanwhile: what was seen counts
+/// if it is so still when the JVM lets this thread on.
 ///
 /// # Safety
 /// As of [`owner`].
@@ -126,7 +131,8 @@ unsafe fn listed(monitors: &Monitors, env: *mut jni_sys::JNIEnv, object: jobject
         found.map(|serial| (serial, wanted))
     };
     let found = find()?;
-    // SAFETY: by the caller's promise; whatever is asked, the answer takes until the collector has stopped.
+    // SAFETY: by the caller's promise; whatever is asked, the answer takes until the collector has
+    // stopped.
     let env = unsafe { JNIEnv::from_raw(env) }.ok()?;
     // SAFETY: as above.
     let object = unsafe { java::object(&env, object) };
@@ -144,7 +150,8 @@ fn owner_name(note: u64, since: u64) -> String {
     u32::try_from(note).ok().and_then(name).unwrap_or_default()
 }
 
-/// What a thread waited for is over: `tell` is told of the wait, its end, and the class of that, if the wait is to be shown.
+/// What a thread waited for is over: `tell` is told of the wait, its end, and the class of that, if
+/// the wait is to be shown.
 ///
 /// # Safety
 /// `env` must be the calling thread's, and the other two references that are valid there.

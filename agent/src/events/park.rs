@@ -1,7 +1,9 @@
-//! Threads that park: for a lock of java.util.concurrent that another thread has, or for whatever else their Java code waits for there.
+//! Threads that park: for a lock of java.util.concurrent that another thread has, or for whatever
+//! else their Java code waits for there.
 //!
-//! The JVM tells no agent of it, but all of it goes through one native method of the JVM's own, `Unsafe.park`, which is bound to a function here
-//! when the JVM starts. What goes on for all of that is the JVM's function, whatever becomes of ours.
+//! The JVM tells no agent of it, but all of it goes through one native method of the JVM's own,
+//! `Unsafe.park`, which is bound to a function here when the JVM starts. What goes on for all of
+//! that is the JVM's function, whatever becomes of ours.
 
 use std::ffi::c_void;
 
@@ -34,7 +36,8 @@ pub static STILL_PARKS: Row = Row::own(&MarkKind {
     figures: &[Figure::text("class", "Parked on")],
 });
 
-/// If the native method that is being bound is the one, says what to bind in its place; `park` is the JVM's function for it.
+/// If the native method that is being bound is the one, says what to bind in its place; `park` is
+/// the JVM's function for it.
 pub fn on_bind(bound: *mut c_void, park: Park) -> Option<*mut c_void> {
     if !std::ptr::eq(bound, park as *const c_void) {
         return None;
@@ -61,7 +64,8 @@ unsafe extern "C" fn park(env: *mut jni_sys::JNIEnv, object: jobject, until: jbo
     }
 }
 
-/// The calling thread is about to park: what for is read now, since whoever has it gives it away at the end.
+/// The calling thread is about to park: what for is read now, since whoever has it gives it away at
+/// the end.
 ///
 /// # Safety
 /// `env` must be the calling thread's, for as long as what this gives is kept.
@@ -79,7 +83,8 @@ unsafe fn begin<'e>(
     // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
     let thread = unsafe { java::object(&env, thread) };
     let blocker = Blocker::of(&thread, &mut env);
-    // A virtual thread that comes here is pinned: it does not leave its carrier before it has been woken.
+    // A virtual thread that comes here is pinned: it does not leave its carrier before it has been
+    // woken.
     place::begin_here(&STILL_PARKS, || timeout(until, time));
     Some((env, blocker))
 }

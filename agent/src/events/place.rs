@@ -1,7 +1,8 @@
-//! Where the calling thread stands, in a callback of the JVM's or a native of the library's: what GetStackTrace says of it.
+//! Where the calling thread stands, in a callback of the JVM's or a native of the library's: what
+//! GetStackTrace says of it.
 //!
-//! It is in the midst of that, so what the JVM says of it is of this very moment. A callback must not be slowed by a stack without
-//! a bound: the outermost frames of a deeper one are left out.
+//! It is in the midst of that, so what the JVM says of it is of this very moment. A callback must
+//! not be slowed by a stack without a bound: the outermost frames of a deeper one are left out.
 //!
 //! What is kept for a thread may be gone before its last callback: native threads detach late.
 
@@ -29,7 +30,8 @@ pub const DEEPEST: usize = 2_048;
 /// A thread keeps room for so many frames of its stack from one event to the next.
 const KEPT: usize = 256;
 
-/// So many frames of a stack are taken, one more than are kept: so a stack that was cut is known to be cut.
+/// So many frames of a stack are taken, one more than are kept: so a stack that was cut is known to
+/// be cut.
 static MOST: AtomicUsize = AtomicUsize::new(0);
 /// When the recording began: of what had begun before, nobody knows whether its end was missed.
 static STARTED: AtomicU64 = AtomicU64::new(0);
@@ -61,7 +63,8 @@ pub fn own() -> (u32, u32) {
     known().map_or_else(|| (clock::own_tid(), 0), |known| (known.tid, known.serial))
 }
 
-/// Passes the calling thread's stack on, leaf first; an empty one if it cannot be had, as at a thread's very end.
+/// Passes the calling thread's stack on, leaf first; an empty one if it cannot be had, as at a
+/// thread's very end.
 pub fn with_stack<T>(take: impl FnOnce(&[Frame]) -> T) -> T {
     let room = ROOM.try_with(RefCell::take).unwrap_or_default();
     let (mut theirs, mut frames) = room;
@@ -102,7 +105,9 @@ pub fn class_name(class: jni_sys::jclass) -> String {
     signature.map_or_else(String::new, |signature| readable::type_name(&signature))
 }
 
-/// The calling thread begins to wait; `still` is what is told of it if that is not over at the recording's end. A virtual thread is left out: what begins on one carrier may end on another; and the agent's own.
+/// The calling thread begins to wait; `still` is what is told of it if that is not over at the
+/// recording's end. A virtual thread is left out: what begins on one carrier may end on another;
+/// and the agent's own.
 ///
 /// # Safety
 /// `env` must be the calling thread's, and `thread` a reference that is valid there.

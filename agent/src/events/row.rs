@@ -1,7 +1,7 @@
 //! A kind of events: how it is told, how it is counted, how it is shown.
 //!
-//! Whoever publishes an event waits for nobody, be it a callback of the JVM's in the midst of something. All are counted; of what comes
-//! too often a part is shown.
+//! Whoever publishes an event waits for nobody, be it a callback of the JVM's in the midst of
+//! something. All are counted; of what comes too often a part is shown.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -18,7 +18,8 @@ use crate::facade::Told;
 /// So many of a kind are shown in all: a recording is to fit into memory, and into a browser.
 const MOST: u64 = 100_000;
 
-/// Threads spend at most so much CPU time in a second on the stacks of a kind, all together: a stack of 2,000 frames takes a millisecond.
+/// Threads spend at most so much CPU time in a second on the stacks of a kind, all together: a
+/// stack of 2,000 frames takes a millisecond.
 const MOST_NS: u64 = 50_000_000;
 
 /// Where none is left out so many are to come in a second, however many there are already.
@@ -34,13 +35,15 @@ const TIMES: u64 = 5;
 pub enum Brings {
     /// Its thread's stack, and a text for its figure that is one.
     Stack,
-    /// Its thread's stack, and the texts of all figures that are texts, of which each has its length for a value.
+    /// Its thread's stack, and the texts of all figures that are texts, of which each has its
+    /// length for a value.
     Texts,
     /// One frame of the method that it is about, which is named when there is time for it.
     Method,
     /// The same, where the Java library's frames are on top of the stack.
     Program,
-    /// Its thread's stack with the constructors of a throwable on top, and the throwable's class as a text.
+    /// Its thread's stack with the constructors of a throwable on top, and the throwable's class as
+    /// a text.
     Constructors,
 }
 
@@ -235,7 +238,8 @@ impl Counts {
         self.longest_ns.fetch_max(took, Relaxed);
     }
 
-    /// Its place among those of the present second, from 1; and how many the last one had, if a new one begins with it.
+    /// Its place among those of the present second, from 1; and how many the last one had, if a new
+    /// one begins with it.
     fn place(&self, now: u64) -> (u64, Option<u64>) {
         const SECOND: u64 = 1_000_000_000;
         // Threads come here a little out of order.
@@ -262,11 +266,13 @@ impl Counts {
         self.ns_in_second.fetch_add(ns, Relaxed);
     }
 
-    /// Admits one whatever the budget; and says whether there should be fewer of them from here on, or more.
+    /// Admits one whatever the budget; and says whether there should be fewer of them from here on,
+    /// or more.
     pub fn pace(&self, now: u64, most_in_a_second: u64) -> Pace {
         const OFTEN: u64 = 50_000;
         let before = self.admitted.fetch_add(1, Relaxed);
-        // The more there are already, the fewer are to come: else those of a day would be more than anybody can open.
+        // The more there are already, the fewer are to come: else those of a day would be more than
+        // anybody can open.
         let most = (most_in_a_second / (1 + before / OFTEN)).max(FEWEST);
         match self.place(now) {
             (place, _) if place.is_multiple_of(most) => Pace::Fewer,

@@ -1,7 +1,9 @@
-//! What the JVM adds up from its beginning on, whether anybody asks or not: how long all threads stood still, what its classes took, and
-//! its compilers. A report has what of it fell into the recording.
+//! What the JVM adds up from its beginning on, whether anybody asks or not: how long all threads
+//! stood still, what its classes took, and its compilers. A report has what of it fell into the
+//! recording.
 //!
-//! Times are the clock's, of all threads together: who sleeps in an initialiser takes time there. The JVM adds up what has ended.
+//! Times are the clock's, of all threads together: who sleeps in an initialiser takes time there.
+//! The JVM adds up what has ended.
 
 use once_cell::sync::OnceCell;
 use vouch_report::{ClassReport, CompilerReport, SafepointReport, float};
@@ -10,7 +12,8 @@ use crate::hotspot::perf_data::{PerfData, Tally};
 
 const SAFEPOINTS: [&str; 3] = ["sun.rt.safepoints", "sun.rt.safepointTime", "sun.rt.safepointSyncTime"];
 
-/// What is a time of its own in another's is not counted twice: all of it, of that the initialisers', and what linking and checking took.
+/// What is a time of its own in another's is not counted twice: all of it, of that the
+/// initialisers', and what linking and checking took.
 const CLASSES: [&str; 7] = [
     "java.cls.loadedClasses",
     "java.cls.sharedLoadedClasses",
@@ -36,7 +39,8 @@ pub fn told_by(data: &PerfData) {
 struct Since<const COUNT: usize> {
     names: [&'static str; COUNT],
     tally: OnceCell<Tally<COUNT>>,
-    /// What they stood at then. (A JVM makes some when it is up already: until then they stand at nothing.)
+    /// What they stood at then. (A JVM makes some when it is up already: until then they stand at
+    /// nothing.)
     then: Option<[u64; COUNT]>,
 }
 

@@ -1,8 +1,9 @@
-//! What is shared with the JVM by layout: sizes, offsets, slots and numbers, asserted at compile time.
+//! What is shared with the JVM by layout: sizes, offsets, slots and numbers, asserted at compile
+//! time.
 //!
-//! `scripts/test` compiles a C program against each installed JDK's own `jvmti.h`, which prints the same figures,
-//! and compares. A figure that is used by the façade must
-//! stand here, or, if it is a number of a capability or an event, in `events`.
+//! `scripts/test` compiles a C program against each installed JDK's own `jvmti.h`, which prints the
+//! same figures, and compares. A figure that is used by the façade must stand here, or, if it is a
+//! number of a capability or an event, in `events`.
 
 use std::mem::offset_of;
 

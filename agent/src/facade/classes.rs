@@ -1,7 +1,8 @@
 //! Questions about classes and methods.
 //!
-//! A method id may be asked about only while its class cannot be unloaded: the caller holds a reference to the
-//! class, or knows that its loader is never collected. A stale id crashes some JVMs.
+//! A method id may be asked about only while its class cannot be unloaded: the caller holds a
+//! reference to the class, or knows that its loader is never collected. A stale id crashes some
+//! JVMs.
 
 use std::ffi::c_char;
 use std::ptr::null_mut;
@@ -41,8 +42,8 @@ impl Jvmti {
         Ok(unsafe { Allocated::new(self, first, count) })
     }
 
-    /// The ids of all methods of a class; asking creates those that did not exist. Fails for a class that is
-    /// not prepared.
+    /// The ids of all methods of a class; asking creates those that did not exist. Fails for a
+    /// class that is not prepared.
     pub fn class_methods(self, class: jclass) -> Result<Allocated<jmethodID>> {
         let (mut count, mut first) = (0, null_mut());
         call!(self, GetClassMethods(

@@ -25,8 +25,8 @@ pub enum Modifier {
 }
 
 impl Jvmti {
-    /// The bytes of a method's code, as its class file has them. A method without code has none, which is an error on
-    /// some JVMs.
+    /// The bytes of a method's code, as its class file has them. A method without code has none,
+    /// which is an error on some JVMs.
     pub fn bytecodes(self, method: jmethodID) -> Result<Allocated<u8>> {
         let (mut count, mut first) = (0, null_mut());
         call!(self, GetBytecodes(

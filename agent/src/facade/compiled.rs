@@ -1,4 +1,5 @@
-//! What the JVM tells of a compiled method: from where to where its code lies, and how many frames are one there.
+//! What the JVM tells of a compiled method: from where to where its code lies, and how many frames
+//! are one there.
 //!
 //! The records of `jvmticmlr.h`, which `jvmti-sys` does not have. They live as long as the event.
 
@@ -8,8 +9,8 @@ use std::ptr::NonNull;
 
 use jni_sys::{jint, jmethodID};
 
-/// How many frames stand at the places of a compiled method, by the record of what was inlined: for each place its address, in
-/// their order, and the number.
+/// How many frames stand at the places of a compiled method, by the record of what was inlined: for
+/// each place its address, in their order, and the number.
 ///
 /// # Safety
 /// `info` must be what the JVM has passed to the event of a compiled method, which goes on.
@@ -24,7 +25,8 @@ pub unsafe fn inlined(info: *const c_void) -> impl Iterator<Item = (usize, usize
     // SAFETY: as above.
     let inline = records.filter(|record| unsafe { record.as_ref() }.kind == INLINE_INFO);
     inline.flat_map(|record| {
-        // SAFETY: the kind says that the record is of this type, and the record how many places it has.
+        // SAFETY: the kind says that the record is of this type, and the record how many places it
+        // has.
         let places = unsafe {
             let record = record.cast::<InlineRecord>().as_ref();
             match usize::try_from(record.count) {

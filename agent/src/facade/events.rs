@@ -7,7 +7,8 @@ use jvmti_sys::{jthread, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
 
 use super::{Jvmti, JvmtiError, Result, call, checked};
 
-/// Numbers of jvmti.h, each under our name and its own, by which `abi` compares them with each JDK's.
+/// Numbers of jvmti.h, each under our name and its own, by which `abi` compares them with each
+/// JDK's.
 macro_rules! numbers {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $number:literal $header:literal,)* }) => {
         $(#[$doc])*
@@ -91,7 +92,8 @@ pub enum Need {
 /// The slot of `SetHeapSamplingInterval`, which came with JDK 11.
 pub const HEAP_SAMPLING: usize = 155;
 
-/// The table of functions that the JVM calls, with what came since JVMTI 1.2; an older JVM takes as much of it as it knows.
+/// The table of functions that the JVM calls, with what came since JVMTI 1.2; an older JVM takes as
+/// much of it as it knows.
 #[derive(Default)]
 #[repr(C)]
 pub struct Callbacks {
@@ -164,7 +166,8 @@ impl Jvmti {
     }
 
     fn set_mode(self, event: Event, mode: jint) -> Result<()> {
-        // The one function of the table that takes further arguments, which nobody uses: no `call!` for it.
+        // The one function of the table that takes further arguments, which nobody uses: no `call!`
+        // for it.
         type Function = unsafe extern "C" fn(*mut jvmtiEnv, jint, jint, jthread, ...) -> jint;
         let env = self.raw();
         // SAFETY: as in `call!`.
@@ -181,7 +184,8 @@ impl Jvmti {
             return Err(JvmtiError::NOT_AVAILABLE);
         }
         let env = self.raw();
-        // SAFETY: a table of JDK 11 or later, which is as long as that; its slots are functions, or null.
+        // SAFETY: a table of JDK 11 or later, which is as long as that; its slots are functions, or
+        // null.
         let function = unsafe { (*env).cast::<Option<Function>>().add(HEAP_SAMPLING).read() };
         let function = function.ok_or(JvmtiError::NOT_AVAILABLE)?;
         // SAFETY: the arguments are those of jvmti.h.

@@ -47,8 +47,8 @@ impl<T> Drop for Allocated<T> {
     }
 }
 
-/// Copies a C string that JVMTI allocated, and gives it back. What is no UTF-8 (the JVM's own encoding writes
-/// supplementary characters otherwise) is replaced.
+/// Copies a C string that JVMTI allocated, and gives it back. What is no UTF-8 (the JVM's own
+/// encoding writes supplementary characters otherwise) is replaced.
 ///
 /// # Safety
 /// `text` must be null or a C string that this environment allocated.

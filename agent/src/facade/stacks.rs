@@ -1,7 +1,7 @@
 //! The witness: GetStackTrace, and holding a thread still meanwhile.
 //!
-//! GetStackTrace makes the method ids that a walk may be lacking, so it must never be called before the walk that it
-//! witnesses.
+//! GetStackTrace makes the method ids that a walk may be lacking, so it must never be called before
+//! the walk that it witnesses.
 
 use std::mem::offset_of;
 
@@ -37,9 +37,10 @@ const _: () = assert!(
 const FIRST_ROOM: usize = 256;
 
 impl Jvmti {
-    /// The stack of a thread, leaf first, written into `room`, which grows for it, but to no more than `most` frames: the thread
-    /// stands still for as long as its stack is walked, and that may have a million. Gives the number of frames; `most` of them may
-    /// not be all. Null is the calling thread. If the stack changes meanwhile its outermost frames may be lacking.
+    /// The stack of a thread, leaf first, written into `room`, which grows for it, but to no more
+    /// than `most` frames: the thread stands still for as long as its stack is walked, and that may
+    /// have a million. Gives the number of frames; `most` of them may not be all. Null is the
+    /// calling thread. If the stack changes meanwhile its outermost frames may be lacking.
     pub fn stack_trace(self, thread: jthread, room: &mut Vec<StackFrame>, most: usize) -> Result<usize> {
         loop {
             let size = room.len().max(FIRST_ROOM).min(most);
@@ -56,7 +57,8 @@ impl Jvmti {
         }
     }
 
-    /// Stops a thread until it is resumed. It goes on where it is in native code, up to its return to Java.
+    /// Stops a thread until it is resumed. It goes on where it is in native code, up to its return
+    /// to Java.
     pub fn suspend(self, thread: jthread) -> Result<()> {
         call!(self, SuspendThread(thread => jthread))
     }

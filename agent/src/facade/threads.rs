@@ -12,7 +12,8 @@ use super::{Allocated, Jvmti, JvmtiError, Result, call, memory::text};
 pub type ThreadBody = unsafe extern "C" fn(*mut jvmti_sys::jvmtiEnv, *mut JNIEnv, *mut c_void);
 
 impl Jvmti {
-    /// The name that a thread has now. The two references that come with it are deleted by the caller's frame.
+    /// The name that a thread has now. The two references that come with it are deleted by the
+    /// caller's frame.
     pub fn thread_name(self, thread: jthread) -> Result<String> {
         let mut info = jvmtiThreadInfo::default();
         call!(self, GetThreadInfo(thread => jthread, &raw mut info => *mut jvmtiThreadInfo))?;
@@ -42,8 +43,8 @@ impl Jvmti {
         Ok(Some(monitor).filter(|monitor| !monitor.is_null()))
     }
 
-    /// Who has a monitor; `None`: nobody, or it is not known who. A JVM before JDK 17 may look at it while threads run on, and must not be
-    /// asked.
+    /// Who has a monitor; `None`: nobody, or it is not known who. A JVM before JDK 17 may look at
+    /// it while threads run on, and must not be asked.
     pub fn owner(self, monitor: jobject) -> Result<Option<jthread>> {
         let mut usage = jvmtiMonitorUsage::default();
         call!(self, GetObjectMonitorUsage(monitor => jobject, &raw mut usage => *mut jvmtiMonitorUsage))?;
@@ -72,7 +73,8 @@ impl Jvmti {
         asked.is_ok() && state.cast_unsigned() & either != 0
     }
 
-    /// Starts the agent's own thread, of which the program sees nothing, on a fresh `java.lang.Thread`. `argument` is for the body.
+    /// Starts the agent's own thread, of which the program sees nothing, on a fresh
+    /// `java.lang.Thread`. `argument` is for the body.
     ///
     /// # Safety
     /// It must be what the body wants, for as long as that runs.
@@ -96,7 +98,8 @@ impl Jvmti {
         unsafe { text(self, value) }
     }
 
-    /// The JDK's number: 8, 11, 17 and so on. Its namesake without `vm` is not set yet when an agent is loaded into JDK 8.
+    /// The JDK's number: 8, 11, 17 and so on. Its namesake without `vm` is not set yet when an
+    /// agent is loaded into JDK 8.
     pub fn jdk(self) -> Option<u32> {
         let version = self.system_property(c"java.vm.specification.version")?;
         version.strip_prefix("1.").unwrap_or(&version).parse().ok()

@@ -1,4 +1,5 @@
-//! What the governor did, as a timeline has it: from when to when there were no samples, and since when they are rarer.
+//! What the governor did, as a timeline has it: from when to when there were no samples, and since
+//! when they are rarer.
 
 use vouch_recording::{Category, Figure, MarkKind, Unit};
 

@@ -1,7 +1,7 @@
 //! What sampling may take of the program's CPU time where nobody asked for an interval.
 //!
-//! It is not for the first of that time, so that the profile of a program that is soon done has many samples. It must never judge by what was
-//! spent at another stride.
+//! It is not for the first of that time, so that the profile of a program that is soon done has
+//! many samples. It must never judge by what was spent at another stride.
 
 use std::time::Duration;
 
@@ -27,12 +27,14 @@ pub struct Spent {
 pub struct Taken {
     /// By its signals.
     pub signals: f64,
-    /// By what it has the kernel do where one thread follows another: at most, since not each of them has to set the core's timer.
+    /// By what it has the kernel do where one thread follows another: at most, since not each of
+    /// them has to set the core's timer.
     pub switches: f64,
 }
 
 impl Spent {
-    /// What was taken where an interrupt costs so much: a signal takes one and as much for itself, and to set a core's timer is about as dear.
+    /// What was taken where an interrupt costs so much: a signal takes one and as much for itself,
+    /// and to set a core's timer is about as dear.
     fn taken(&self, cost: Duration) -> Taken {
         let (cpu, cost) = (self.cpu.as_secs_f64(), cost.as_secs_f64());
         let signals = self.handlers.as_secs_f64() + float(self.signals) * 2.0 * cost;
@@ -74,8 +76,8 @@ impl Budget {
         }
     }
 
-    /// The part that sampling has taken, where an interrupt costs so much; `None` while there is too little to judge by. What comes
-    /// next is judged by itself.
+    /// The part that sampling has taken, where an interrupt costs so much; `None` while there is
+    /// too little to judge by. What comes next is judged by itself.
     pub fn taken(&mut self, cost: Duration) -> Option<Taken> {
         (self.spent.cpu >= JUDGED).then(|| std::mem::take(&mut self.spent).taken(cost))
     }

@@ -1,9 +1,11 @@
-//! When the engine is too dear for this machine, and what is done about it: a longer stride first, then its end. And when it takes
-//! more of the program's time than somebody who did not ask for an interval would expect: then a longer stride, too.
+//! When the engine is too dear for this machine, and what is done about it: a longer stride first,
+//! then its end. And when it takes more of the program's time than somebody who did not ask for an
+//! interval would expect: then a longer stride, too.
 //!
-//! A machine may suffer from others' timers as well, so before the engine is blamed for that it has to pause for a moment: what
-//! goes on without it is not its own. Pure: it judges what was seen, and knows no kernel. It must never stop the engine without
-//! having lengthened the stride, nor blame it for what it was not asked about.
+//! A machine may suffer from others' timers as well, so before the engine is blamed for that it has
+//! to pause for a moment: what goes on without it is not its own. Pure: it judges what was seen,
+//! and knows no kernel. It must never stop the engine without having lengthened the stride, nor
+//! blame it for what it was not asked about.
 
 use std::time::Duration;
 
@@ -23,12 +25,13 @@ const KEPT: usize = 5;
 const DEAR: f64 = 0.2;
 /// And how many times as many there must be as are accounted for.
 const TOO_MANY: f64 = 4.0;
-/// Timer interrupts a second that every core may have of its own: the kernel's ticks, others' timers.
+/// Timer interrupts a second that every core may have of its own: the kernel's ticks, others'
+/// timers.
 const OTHERS: f64 = 2_000.0;
 /// A storm that has lost less than this part of itself while the engine paused is somebody else's.
 const REMAINS: f64 = 0.5;
-/// After each time that the engine was not to blame, it must be seen so many times as often before the engine pauses again: a
-/// storm that comes and goes must not have it pause for ever…
+/// After each time that the engine was not to blame, it must be seen so many times as often before
+/// the engine pauses again: a storm that comes and goes must not have it pause for ever…
 const PATIENCE: u32 = 4;
 /// …but so often at most.
 const MOST_PATIENCE: u32 = 48;
@@ -44,7 +47,8 @@ pub struct Seen {
     pub cost: Option<Duration>,
     /// Timer interrupts a second on each core; none if the kernel does not tell.
     pub interrupts: Vec<f64>,
-    /// How often a second threads of the process got or lost a core: each time a timer may expire early.
+    /// How often a second threads of the process got or lost a core: each time a timer may expire
+    /// early.
     pub switches: f64,
     /// What sampling has taken since the look before, and of what.
     pub spent: Spent,
@@ -228,8 +232,8 @@ impl Policy {
         if stride == self.stride { Some(Order::Stop { why }) } else { Some(self.lengthen(stride, why)) }
     }
 
-    /// Nobody asked for so many samples, and they take more of the program's time than they may. Where no longer stride helps against what
-    /// they take at each switch of threads, timers do.
+    /// Nobody asked for so many samples, and they take more of the program's time than they may.
+    /// Where no longer stride helps against what they take at each switch of threads, timers do.
     fn over_budget(&mut self) -> Option<Order> {
         let cost = self.believed_cost()?;
         let budget = self.budget.as_mut()?;
@@ -276,7 +280,8 @@ impl Policy {
         self.cost().filter(|_| self.costs.len() >= KEPT)
     }
 
-    /// How many timer interrupts a second a core may have for what is known of the engine and of any machine.
+    /// How many timer interrupts a second a core may have for what is known of the engine and of
+    /// any machine.
     fn accounted_for(&self, switches: f64) -> f64 {
         1.0 / (self.interval * self.stride).as_secs_f64() + OTHERS + switches
     }
@@ -287,12 +292,14 @@ impl Policy {
     }
 }
 
-/// The shortest stride, from `least` on and twice or four times… as long, at which interrupts of this cost can be afforded.
+/// The shortest stride, from `least` on and twice or four times… as long, at which interrupts of
+/// this cost can be afforded.
 pub fn stride_for(cost: Duration, interval: Duration, least: u32) -> u32 {
     doubled(least.max(1), interval, |period| cost * AFFORDED <= period)
 }
 
-/// The shortest stride, from `least` on, with which a signal comes rarely enough; none is longer than the longest.
+/// The shortest stride, from `least` on, with which a signal comes rarely enough; none is longer
+/// than the longest.
 fn doubled(least: u32, interval: Duration, rarely: impl Fn(Duration) -> bool) -> u32 {
     let mut stride = least;
     while !rarely(interval * stride) && interval * stride * 2 <= LONGEST {
@@ -301,8 +308,8 @@ fn doubled(least: u32, interval: Duration, rarely: impl Fn(Duration) -> bool) ->
     stride
 }
 
-/// The stride of a new recording, and why it is not 1: what an interrupt costs, if that is known, or how many samples a second
-/// the kernel allows.
+/// The stride of a new recording, and why it is not 1: what an interrupt costs, if that is known,
+/// or how many samples a second the kernel allows.
 pub fn first_stride(interval: Duration, cost: Option<Duration>, most: Option<u32>) -> (u32, Option<String>) {
     let afforded = cost.map_or(1, |cost| stride_for(cost, interval, 1));
     let allowed =

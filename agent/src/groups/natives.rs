@@ -60,7 +60,8 @@ extern "system" fn sums(mut env: JNIEnv<'_>, _: JClass<'_>, group: jint) -> jobj
         let cell = registry().sums(clock::own_tid(), group.cast_unsigned());
         let memory =
             cell.map(|cell: &Cell| (cell.numbers().as_ptr().cast_mut().cast(), size_of_val(cell.numbers())));
-        // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as long as that runs Java.
+        // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as
+        // long as that runs Java.
         unsafe { buffer(&mut env, memory) }
     })
 }

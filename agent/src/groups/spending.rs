@@ -1,8 +1,10 @@
-//! The CPU time that the tasks of groups have taken, as time passes: a graph for each of the first groups that take any.
+//! The CPU time that the tasks of groups have taken, as time passes: a graph for each of the first
+//! groups that take any.
 //!
-//! It is read off their sums now and then, by the agent's own thread. What a task took is there when it has ended: one that is longer than
-//! the time between two looks is all at its end (and is a marker besides). It must never take more than a hundredth of a processor, however
-//! many cells there are; and what a group has while it rests must be no readings.
+//! It is read off their sums now and then, by the agent's own thread. What a task took is there
+//! when it has ended: one that is longer than the time between two looks is all at its end (and is
+//! a marker besides). It must never take more than a hundredth of a processor, however many cells
+//! there are; and what a group has while it rests must be no readings.
 
 use std::time::Duration;
 
@@ -17,7 +19,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const RARE: u64 = 100;
 /// Two readings are so far apart at least, or what is between them would be no rate.
 const APART_NS: u64 = 1_000_000;
-/// So many groups have a graph: more would be no help to anybody, and each may have half a megabyte.
+/// So many groups have a graph: more would be no help to anybody, and each may have half a
+/// megabyte.
 const MOST_SHOWN: usize = 20;
 
 /// What was told of each group, by their numbers.

@@ -1,7 +1,8 @@
-//! A page by which a thread sees whether it was taken off its processor, so that it need not ask the kernel for its CPU time.
+//! A page by which a thread sees whether it was taken off its processor, so that it need not ask
+//! the kernel for its CPU time.
 //!
-//! The thread's Java code reads it as long as there is any. So a page is never unmapped while its thread lives, whatever else has been
-//! told of that: not before the kernel has none of this id.
+//! The thread's Java code reads it as long as there is any. So a page is never unmapped while its
+//! thread lives, whatever else has been told of that: not before the kernel has none of this id.
 
 use std::fs;
 use std::io;
@@ -15,7 +16,8 @@ use parking_lot::Mutex;
 use crate::clock;
 use crate::engine::perf::Event;
 
-/// So much of a page the library reads: the versions of its layout, and how often the kernel has written it.
+/// So much of a page the library reads: the versions of its layout, and how often the kernel has
+/// written it.
 pub const READ: usize = 16;
 const PAGE: usize = 4096;
 /// What the kernel lets a user have for each processor where nobody has changed it, in KiB.
@@ -61,7 +63,8 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: this mapping is ours, and nobody reads it: it was not handed out, or its thread is gone.
+        // SAFETY: this mapping is ours, and nobody reads it: it was not handed out, or its thread
+        // is gone.
         unsafe { libc::munmap(self.address.as_ptr(), PAGE) };
         MAPPED.fetch_sub(1, Relaxed);
     }

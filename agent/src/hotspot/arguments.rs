@@ -1,5 +1,5 @@
-//! The JVM's options as it keeps them itself: those of the command line, of argument files and of the environment, in the order in which
-//! it took them.
+//! The JVM's options as it keeps them itself: those of the command line, of argument files and of
+//! the environment, in the order in which it took them.
 //!
 //! It must never be asked before the JVM has parsed them: an agent is loaded later.
 
@@ -11,7 +11,8 @@ use super::vmstructs::{Table, read, read_half};
 /// So many nobody gives a JVM.
 const MOST: u32 = 10_000;
 
-/// What stands in a file of flags comes first, and a class path is not among them. `None`: this JVM's are not where they are expected.
+/// What stands in a file of flags comes first, and a class path is not among them. `None`: this
+/// JVM's are not where they are expected.
 pub fn of(hotspot: &HotSpot) -> Option<Vec<String>> {
     let table = Table::of(hotspot)?;
     let flags = list(&table, "_jvm_flags_array", "_num_jvm_flags")?;
@@ -29,6 +30,7 @@ fn list(table: &Table, array: &str, count: &str) -> Option<Vec<String>> {
 fn text(address: usize) -> Option<String> {
     // It is there, so far as can be seen.
     read(address)?;
-    // SAFETY: a C string that the JVM has copied for itself as it parsed its options, and never frees.
+    // SAFETY: a C string that the JVM has copied for itself as it parsed its options, and never
+    // frees.
     Some(unsafe { CStr::from_ptr(address as *const c_char) }.to_string_lossy().into_owned())
 }

@@ -1,8 +1,9 @@
-//! Where this JVM has the frames of virtual threads: from its own tables, from what it tells of its own code, and from the offsets of
-//! fields that Java itself may ask for.
+//! Where this JVM has the frames of virtual threads: from its own tables, from what it tells of its
+//! own code, and from the offsets of fields that Java itself may ask for.
 //!
-//! It is looked for when the class is there that comes with the first virtual thread, or out of an archive at the JVM's start; nothing is
-//! initialised for it. What cannot be told is a sentence, and then a virtual thread that was parked has no stack of our own walker's.
+//! It is looked for when the class is there that comes with the first virtual thread, or out of an
+//! archive at the JVM's start; nothing is initialised for it. What cannot be told is a sentence,
+//! and then a virtual thread that was parked has no stack of our own walker's.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -24,7 +25,8 @@ use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
 use crate::fault::guard;
 use crate::java;
 
-/// The class that is loaded with the first virtual thread, if no archive had it, as the JVM writes it.
+/// The class that is loaded with the first virtual thread, if no archive had it, as the JVM writes
+/// it.
 pub const CLASS: &str = "Ljava/lang/VirtualThread$VThreadContinuation;";
 const CHUNK: &str = "jdk/internal/vm/StackChunk";
 const CARRIER: &str = "java/lang/VirtualThread";
@@ -58,7 +60,8 @@ unsafe extern "C" fn code_generated(
     });
 }
 
-/// True for the name of the code that a virtual thread's oldest frame on the stack returns to: each JDK writes it another way.
+/// True for the name of the code that a virtual thread's oldest frame on the stack returns to: each
+/// JDK writes it another way.
 fn is_barrier(name: &str) -> bool {
     let name: String = name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
     // There is a second one, for exceptions.
@@ -68,7 +71,8 @@ fn is_barrier(name: &str) -> bool {
 /// Whether it can be told whom a carrier carries, and why not.
 pub type Carriers = Result<(), String>;
 
-/// Looks for it all, or says what is missing. No class is initialised for it: the program may never have a virtual thread.
+/// Looks for it all, or says what is missing. No class is initialised for it: the program may never
+/// have a virtual thread.
 pub fn of(
     hotspot: &HotSpot,
     jvmti: Jvmti,
@@ -238,7 +242,8 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
     })
 }
 
-/// The class of this name of the JDK's own, which is not initialised for it. Any class is given, to be asked by.
+/// The class of this name of the JDK's own, which is not initialised for it. Any class is given, to
+/// be asked by.
 fn named<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClass<'e>, String> {
     let ask = |env: &mut JNIEnv<'e>| -> jni::errors::Result<JClass<'e>> {
         let classes = env.get_object_class(any)?;
@@ -305,8 +310,9 @@ impl<'e> Offsets<'e> {
     }
 }
 
-/// The classes of the loader that is never collected, as the JVM has them. They stay; but what a redefinition leaves stands among them for a
-/// while, and may go at any time: so each word is asked of the kernel, and nothing is believed but a name.
+/// The classes of the loader that is never collected, as the JVM has them. They stay; but what a
+/// redefinition leaves stands among them for a while, and may go at any time: so each word is asked
+/// of the kernel, and nothing is believed but a name.
 struct Klasses {
     first: usize,
     next: usize,

@@ -1,8 +1,10 @@
-//! What our own walker needs to know of a JVM, from the tables that every HotSpot exports: a name that is not there, or has moved to
-//! where nobody knows, is a sentence, and then there is no such walker.
+//! What our own walker needs to know of a JVM, from the tables that every HotSpot exports: a name
+//! that is not there, or has moved to where nobody knows, is a sentence, and then there is no such
+//! walker.
 //!
-//! Three times HotSpot has changed how a compiled method leads to its debug information: until JDK 9 by numbers in its head, then
-//! by some pointers, and since JDK 25 by memory of its own. Which one it is the names tell.
+//! Three times HotSpot has changed how a compiled method leads to its debug information: until JDK
+//! 9 by numbers in its head, then by some pointers, and since JDK 25 by memory of its own. Which
+//! one it is the names tell.
 
 use std::ops::Range;
 
@@ -91,7 +93,8 @@ impl<'h> Tables<'h> {
         if self.table.offset("nmethod", "_deoptimize_offset").is_none() {
             return Ok(major);
         }
-        // JDK-8068945: before, who called a method handle kept the stack pointer in the frame pointer.
+        // JDK-8068945: before, who called a method handle kept the stack pointer in the frame
+        // pointer.
         let update = self.table.address("Abstract_VM_Version", "_vm_minor_version").and_then(read_half);
         match update {
             Some(60..) => Ok(8),

@@ -1,7 +1,8 @@
-//! Where this JVM has who holds the monitor that a thread is about to wait for: by its own tables, from JDK 17 on, which put the monitor into the
-//! thread before they tell of the wait.
+//! Where this JVM has who holds the monitor that a thread is about to wait for: by its own tables,
+//! from JDK 17 on, which put the monitor into the thread before they tell of the wait.
 //!
-//! Nothing is asked of the JVM: it would have to stand still for the answer. What has not been written down anywhere is not told.
+//! Nothing is asked of the JVM: it would have to stand still for the answer. What has not been
+//! written down anywhere is not told.
 
 use super::HotSpot;
 use super::vmstructs::Table;
@@ -11,7 +12,8 @@ use crate::threads::certain::Side;
 const SINCE: u32 = 17;
 /// From this JDK on a monitor has the id of its owner, as Java calls it.
 const BY_ID_SINCE: u32 = 24;
-/// What stands for an owner that only its own list of locks tells, from JDK 21 on where locks are of that kind.
+/// What stands for an owner that only its own list of locks tells, from JDK 21 on where locks are
+/// of that kind.
 const ON_ITS_LIST: usize = 1;
 /// The JVM itself has it, which is about to give the monitor back, and will not since it is wanted.
 const GIVEN_BACK: usize = 2;

@@ -1,6 +1,8 @@
-//! Native methods that the JVM's library has itself: it keeps them in tables, each by its name, its signature and its function.
+//! Native methods that the JVM's library has itself: it keeps them in tables, each by its name, its
+//! signature and its function.
 //!
-//! That table is JNI's own, so it looks alike in every JVM. What is not there, or is there twice and not the same, is not found.
+//! That table is JNI's own, so it looks alike in every JVM. What is not there, or is there twice
+//! and not the same, is not found.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
@@ -46,14 +48,16 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, looked: *mut 
     if !holds(&code, looked.inside) {
         return 0;
     }
-    // Linkers used to put constants to the code. Where they have parts of their own, no page of code is touched for what may be a name:
-    // the library is full of tables of functions, and this is done at each start.
+    // Linkers used to put constants to the code. Where they have parts of their own, no page of
+    // code is touched for what may be a name: the library is full of tables of functions, and this
+    // is done at each start.
     let own = parts(0);
     let constants = if own.is_empty() { &code } else { &own };
     for table in parts(libc::PF_W) {
         let (mut name, mut signature) = (0, 0);
         for place in (table.start.next_multiple_of(WORD)..table.end.saturating_sub(WORD - 1)).step_by(WORD) {
-            // SAFETY: an aligned word of the library's data, which is loaded for good; what other threads write in it is whole words.
+            // SAFETY: an aligned word of the library's data, which is loaded for good; what other
+            // threads write in it is whole words.
             let word = unsafe { (place as *const usize).read_volatile() };
             if stands(constants, name, looked.name)
                 && stands(constants, signature, looked.signature)

@@ -1,8 +1,10 @@
-//! What HotSpot's code cache says of a method's compiled code beyond what JVMTI tells: which of the compilers made it, whether it is entered
-//! in the midst of a loop, and whether it has been given up.
+//! What HotSpot's code cache says of a method's compiled code beyond what JVMTI tells: which of the
+//! compilers made it, whether it is entered in the midst of a loop, and whether it has been given
+//! up.
 //!
-//! Code may go while it is looked at, and other code come into its place. What is read once is read through the kernel; what is read of
-//! thousands four times a second is not, which would take a hundredth of a core.
+//! Code may go while it is looked at, and other code come into its place. What is read once is read
+//! through the kernel; what is read of thousands four times a second is not, which would take a
+//! hundredth of a core.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -18,11 +20,12 @@ use vouch_walk::memory::Memory;
 use super::HotSpot;
 use super::vmstructs::{CodeLayout, Table, read};
 
-/// Memory that is asked for many words close to each other: each block is read once. For one question: what was read does not change any more.
+/// Memory that is asked for many words close to each other: each block is read once. For one
+/// question: what was read does not change any more.
 #[derive(Debug, Default)]
 pub struct Blocks {
-    /// The calling thread's slot for the guard, under which memory can be read that may be gone. `None`: read through the kernel, which takes
-    /// a hundred times as long.
+    /// The calling thread's slot for the guard, under which memory can be read that may be gone.
+    /// `None`: read through the kernel, which takes a hundred times as long.
     place: Option<&'static AtomicUsize>,
     /// Keeps this on its thread, whose slot `place` is.
     stays: PhantomData<*const ()>,
@@ -38,8 +41,8 @@ impl Blocks {
     fn block(&self, begin: usize) -> Option<Block> {
         let Some(place) = self.place else { return peek(begin) };
         let mut block = [0; _];
-        // SAFETY: the slot is the calling thread's: it was looked up there, and `Blocks` cannot be sent to another thread. `CodeMemory::new` sets it
-        // only while walks are guarded.
+        // SAFETY: the slot is the calling thread's: it was looked up there, and `Blocks` cannot be
+        // sent to another thread. `CodeMemory::new` sets it only while walks are guarded.
         unsafe { copy(place, begin, &mut block) }.then_some(block)
     }
 }
@@ -60,7 +63,8 @@ impl Memory for Blocks {
     }
 }
 
-/// Reads the code cache directly and all other memory as [`Blocks`] does. For one question, like those.
+/// Reads the code cache directly and all other memory as [`Blocks`] does. For one question, like
+/// those.
 #[derive(Debug)]
 pub struct CodeMemory<'h> {
     heaps: &'h [Range<usize>],
@@ -68,7 +72,8 @@ pub struct CodeMemory<'h> {
 }
 
 impl<'h> CodeMemory<'h> {
-    /// Takes the code heaps from [`heaps`]; reads other memory under the guard if walks are guarded.
+    /// Takes the code heaps from [`heaps`]; reads other memory under the guard if walks are
+    /// guarded.
     pub fn new(heaps: &'h [Range<usize>], is_guarded: bool) -> Self {
         let place = is_guarded.then(own_walking).flatten();
         Self { heaps, rest: Blocks { place, ..Blocks::default() } }
@@ -81,12 +86,14 @@ impl Memory for CodeMemory<'_> {
         if !is_in_heap || !at.is_multiple_of(size_of::<usize>()) {
             return self.rest.word(at);
         }
-        // SAFETY: a whole word of a heap of the code cache, as in `given_up`. HotSpot writes it at any time, which an atomic read allows.
+        // SAFETY: a whole word of a heap of the code cache, as in `given_up`. HotSpot writes it at
+        // any time, which an atomic read allows.
         Some(unsafe { AtomicUsize::from_ptr(at as *mut usize) }.load(Relaxed))
     }
 }
 
-/// The memory that the JVM has taken for its code cache so far. It may take more, and gives none back.
+/// The memory that the JVM has taken for its code cache so far. It may take more, and gives none
+/// back.
 pub fn heaps(blobs: &Blobs) -> impl Iterator<Item = Range<usize>> {
     let Blobs { heaps, low, high, .. } = *blobs;
     let field = |heap: usize, offset: usize| read(heap.checked_add(offset)?);
@@ -136,13 +143,16 @@ impl Nmethods {
         Some(Made { tier, in_loop, state: nmethod.checked_add(self.blobs.state)? })
     }
 
-    /// Which of these states are of code that threads no more enter, and may still be in. (What died with its class is dead at once.)
+    /// Which of these states are of code that threads no more enter, and may still be in. (What
+    /// died with its class is dead at once.)
     pub fn given_up(&self, states: &[usize]) -> Vec<bool> {
         let heaps: Vec<Range<usize>> = heaps(&self.blobs).collect();
         let state = |at: usize| {
             let inside = heaps.iter().any(|heap| heap.contains(&at));
-            // SAFETY: it lies in a heap of the code cache, between the ends of the memory that the JVM has taken for it. HotSpot has no way to give
-            // any of that back while it runs, whatever becomes of the code in it. It writes the byte at any time, which an atomic read allows.
+            // SAFETY: it lies in a heap of the code cache, between the ends of the memory that the
+            // JVM has taken for it. HotSpot has no way to give any of that back while it runs,
+            // whatever becomes of the code in it. It writes the byte at any time, which an atomic
+            // read allows.
             inside.then(|| unsafe { AtomicU8::from_ptr(at as *mut u8) }.load(Relaxed))
         };
         let given_up = |state: u8| state > 0 && state < self.blobs.dead;

@@ -1,9 +1,11 @@
-//! Where a JavaThread of this JVM has the id of the thread that it runs as: its own, or a virtual thread's that it carries.
+//! Where a JavaThread of this JVM has the id of the thread that it runs as: its own, or a virtual
+//! thread's that it carries.
 //!
-//! From JDK 24 on the JVM needs to know by whom a monitor is held, and writes it at each mount. No table tells where, so it is found by
-//! what stands there: in a thread's own JavaThread its own id, in a carrier's the virtual thread's that asks. (JFR's word of the same
-//! kind, which is older, does not follow when a virtual thread leaves: it lies in what is no JavaThread's alone, before.) What is not
-//! certain is not found.
+//! From JDK 24 on the JVM needs to know by whom a monitor is held, and writes it at each mount. No
+//! table tells where, so it is found by what stands there: in a thread's own JavaThread its own id,
+//! in a carrier's the virtual thread's that asks. (JFR's word of the same kind, which is older,
+//! does not follow when a virtual thread leaves: it lies in what is no JavaThread's alone, before.)
+//! What is not certain is not found.
 
 use super::HotSpot;
 use super::vmstructs::{Table, size_of_type};
@@ -20,8 +22,8 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The places at which the calling thread's own JavaThread has its id; `env` is where it has its JNIEnv. `None` where the JVM's
-    /// tables do not tell how large one is.
+    /// The places at which the calling thread's own JavaThread has its id; `env` is where it has
+    /// its JNIEnv. `None` where the JVM's tables do not tell how large one is.
     ///
     /// # Safety
     /// `own` must be the calling thread's JavaThread.
@@ -35,8 +37,8 @@ impl Owner {
         Some(owner)
     }
 
-    /// The calling thread, whose JNIEnv is given, runs as the virtual thread with this id: gives how far from a JNIEnv that stands, once
-    /// there is but one place for it.
+    /// The calling thread, whose JNIEnv is given, runs as the virtual thread with this id: gives
+    /// how far from a JNIEnv that stands, once there is but one place for it.
     ///
     /// # Safety
     /// It must be the calling thread's JNIEnv.
@@ -57,7 +59,8 @@ impl Owner {
     /// # Safety
     /// `own` must be the calling thread's JavaThread.
     unsafe fn keep(&mut self, own: usize, id: u64) {
-        // SAFETY: each place is an aligned word of a JavaThread, by the JVM's own word on how large one is.
+        // SAFETY: each place is an aligned word of a JavaThread, by the JVM's own word on how large
+        // one is.
         self.places.retain(|place| unsafe { ((own + place) as *const u64).read_volatile() } == id);
     }
 }

@@ -1,7 +1,8 @@
-//! The JVM's performance counters, as it shares them with `jstat`: what the present collection is for, and what it
-//! counts from its beginning on.
+//! The JVM's performance counters, as it shares them with `jstat`: what the present collection is
+//! for, and what it counts from its beginning on.
 //!
-//! They lie in memory of the process's own, with a head that says how they are laid out. Nothing of it is believed without a look.
+//! They lie in memory of the process's own, with a head that says how they are laid out. Nothing of
+//! it is believed without a look.
 
 use std::ops::Range;
 
@@ -35,8 +36,9 @@ impl PerfData {
         Some(Self(at("_start")?..at("_end")?))
     }
 
-    /// Where the values of these counters lie; `None` if one is lacking. All of them are looked for in one copy of the memory: to ask the
-    /// kernel for each word would take milliseconds, at the JVM's start.
+    /// Where the values of these counters lie; `None` if one is lacking. All of them are looked for
+    /// in one copy of the memory: to ask the kernel for each word would take milliseconds, at the
+    /// JVM's start.
     fn find<const COUNT: usize>(&self, names: [&str; COUNT]) -> Option<[Range<usize>; COUNT]> {
         let bytes = copied(&self.0);
         let mut found = [const { None }; COUNT];
@@ -48,7 +50,8 @@ impl PerfData {
         found.iter().all(Option::is_some).then(|| found.map(Option::unwrap_or_default))
     }
 
-    /// How many of the clock's ticks, in which the JVM counts times, are a second. (It tells when it is up, and not when it begins.)
+    /// How many of the clock's ticks, in which the JVM counts times, are a second. (It tells when
+    /// it is up, and not when it begins.)
     pub fn ticks_in_a_second(&self) -> Option<u64> {
         let [frequency] = self.find(["sun.os.hrt.frequency"])?;
         Some(read(frequency.start)? as u64).filter(|ticks| *ticks > 0)
@@ -98,7 +101,8 @@ impl Reason {
         match self.present.read().filter(|text| text != NO_REASON) {
             Some(reason) => Some(reason),
             None if self.is_g1 => Some("G1 Remark or Cleanup".to_owned()),
-            // The serial and the parallel collector of older JDKs have taken it away by the time that they say that they have done.
+            // The serial and the parallel collector of older JDKs have taken it away by the time
+            // that they say that they have done.
             None => self.last.read().filter(|text| text != NO_REASON),
         }
     }
@@ -153,7 +157,8 @@ fn entries(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Range<usize>)> {
     let count = place(28).unwrap_or(0).min(10_000);
     (0..count).map_while(move |_| {
         let at = next?;
-        // Its length, where its name is, how long its value is; a byte each for what it is; where its value is.
+        // Its length, where its name is, how long its value is; a byte each for what it is; where
+        // its value is.
         let [length, name, elements, value] = [place(at)?, place(at + 4)?, place(at + 8)?, place(at + 16)?];
         next = Some(at + length).filter(|_| length > 0);
         // A number has no elements, and is a word.

@@ -1,8 +1,10 @@
-//! Where a JavaThread of this JVM has what says that it is to be stopped: its poll word, and the queue of its handshakes.
+//! Where a JavaThread of this JVM has what says that it is to be stopped: its poll word, and the
+//! queue of its handshakes.
 //!
-//! No table of HotSpot's tells these places, so they are found in the calling thread's own JavaThread by what stands there.
-//! Nothing rests on their being right: a handler that does not see its own arming there, with the asker's operation in the
-//! queue, takes nothing for granted (see `vouch_signal::stay`).
+//! No table of HotSpot's tells these places, so they are found in the calling thread's own
+//! JavaThread by what stands there. Nothing rests on their being right: a handler that does not see
+//! its own arming there, with the asker's operation in the queue, takes nothing for granted (see
+//! `vouch_signal::stay`).
 
 use std::thread::available_parallelism;
 
@@ -17,15 +19,16 @@ const AT_REST: usize = !1;
 const PAGE: usize = 4096;
 const WORD: usize = size_of::<usize>();
 
-/// Finds them in the JavaThread at `own`, the calling thread's, whose JNIEnv is given. `None` where a JVM has none, at this
-/// moment, or there is nobody who could ask while a handler stays.
+/// Finds them in the JavaThread at `own`, the calling thread's, whose JNIEnv is given. `None` where
+/// a JVM has none, at this moment, or there is nobody who could ask while a handler stays.
 ///
 /// # Safety
 /// `own` must be the calling thread's JavaThread.
 pub unsafe fn find(hotspot: &HotSpot, own: usize, env: usize) -> Option<Polls> {
     let size = size_of_type(hotspot, "JavaThread")?;
     let offset = env.checked_sub(own).filter(|offset| *offset < size)?;
-    // SAFETY: a JavaThread is so large, by the JVM's own word, and aligned; what other threads write in it is whole words.
+    // SAFETY: a JavaThread is so large, by the JVM's own word, and aligned; what other threads
+    // write in it is whole words.
     let words = (0..size / WORD)
         .map(|index| unsafe { std::ptr::read_volatile((own as *const usize).add(index)) })
         .collect::<Vec<usize>>();
@@ -34,8 +37,8 @@ pub unsafe fn find(hotspot: &HotSpot, own: usize, env: usize) -> Option<Polls> {
     several.then_some(Polls { env: offset, word, queues })
 }
 
-/// The one poll word, which stands before the address of the page that older polls touch; and what may be queues, each of
-/// which stands behind a pointer to the thread itself.
+/// The one poll word, which stands before the address of the page that older polls touch; and what
+/// may be queues, each of which stands behind a pointer to the thread itself.
 fn places(words: &[usize], own: usize) -> Option<(usize, [usize; QUEUES])> {
     let pairs = || words.windows(2).enumerate().map(|(index, pair)| (index * WORD, pair[0], pair[1]));
     let is_page = |word: usize| word != 0 && word.is_multiple_of(PAGE);

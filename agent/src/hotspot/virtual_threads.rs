@@ -1,6 +1,8 @@
-//! When it is looked for where this JVM has the frames of virtual threads, by whom, and what came of it.
+//! When it is looked for where this JVM has the frames of virtual threads, by whom, and what came
+//! of it.
 //!
-//! It must never run Java on a thread that is sampled meanwhile, nor hold up one of the program's for long.
+//! It must never run Java on a thread that is sampled meanwhile, nor hold up one of the program's
+//! for long.
 
 use std::time::Duration;
 
@@ -19,14 +21,16 @@ use crate::wake::wake;
 /// What came of looking, since there may be virtual threads.
 static FOUND: OnceCell<Result<Carriers, String>> = OnceCell::new();
 
-/// The class of [`continuations::CLASS`], which somebody has met and nobody looked at yet; and who waits until somebody has.
+/// The class of [`continuations::CLASS`], which somebody has met and nobody looked at yet; and who
+/// waits until somebody has.
 static MET: Mutex<Option<GlobalRef>> = Mutex::new(None);
 static LOOKED: Condvar = Condvar::new();
 /// A program is not held up for longer, whatever the agent's own thread has to do first.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A thread of the program's makes the first virtual one. The agent's own looks then, and this one waits: Java runs for it, in which it would
-/// be sampled, called by an instruction that calls nothing.
+/// A thread of the program's makes the first virtual one. The agent's own looks then, and this one
+/// waits: Java runs for it, in which it would be sampled, called by an instruction that calls
+/// nothing.
 pub fn meet(env: &JNIEnv<'_>, class: &JClass<'_>) {
     let mut met = MET.lock();
     if FOUND.get().is_none() {
@@ -47,7 +51,8 @@ pub fn look_if_met(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<
     }
 }
 
-/// There may be virtual threads: from now on our own walker finds their frames, if that can be. `class` is the one of
+/// There may be virtual threads: from now on our own walker finds their frames, if that can be.
+/// `class` is the one of
 /// [`continuations::CLASS`].
 pub fn look(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
     if FOUND.get().is_none() {

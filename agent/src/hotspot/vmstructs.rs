@@ -1,8 +1,10 @@
-//! VMStructs: the offsets of some of HotSpot's own fields, which every HotSpot exports for its debugger.
+//! VMStructs: the offsets of some of HotSpot's own fields, which every HotSpot exports for its
+//! debugger.
 //!
-//! Used where the agent came late: a thread that was there before it has its JavaThread in a field of its Java
-//! object, and its kernel id two steps further. Reads of a thread's fields go through the kernel, so that one that dies
-//! meanwhile gives an error and no fault. And used for the JVM's flags, which lie still.
+//! Used where the agent came late: a thread that was there before it has its JavaThread in a field
+//! of its Java object, and its kernel id two steps further. Reads of a thread's fields go through
+//! the kernel, so that one that dies meanwhile gives an error and no fault. And used for the JVM's
+//! flags, which lie still.
 
 use std::ffi::{CStr, c_char};
 
@@ -63,7 +65,8 @@ pub struct CodeLayout {
     pub stack: Option<(usize, usize)>,
     /// Of a JavaThread's state.
     pub state: usize,
-    /// Of the last Java frame's registers, in a JavaThread. Where the pc is 0 it stands below what the stack pointer says.
+    /// Of the last Java frame's registers, in a JavaThread. Where the pc is 0 it stands below what
+    /// the stack pointer says.
     pub last_sp: usize,
     pub last_pc: usize,
     pub last_fp: Option<usize>,
@@ -130,7 +133,8 @@ fn several(table: &Table, array: usize) -> Option<[usize; HEAPS]> {
     Some(found)
 }
 
-/// Where a JavaThread keeps the end of its stack and the stack's size. The fields are those of its base in newer versions.
+/// Where a JavaThread keeps the end of its stack and the stack's size. The fields are those of its
+/// base in newer versions.
 fn stack(table: &Table) -> Option<(usize, usize)> {
     let of = |name| ["JavaThread", "Thread"].into_iter().find_map(|kind| table.offset(kind, name));
     Some((of("_stack_base")?, of("_stack_size")?))
@@ -233,7 +237,8 @@ pub(super) fn constant(hotspot: &HotSpot, name: &str) -> Option<i32> {
     read_half(found + word(c"gHotSpotVMIntConstantEntryValueOffset")?).map(u32::cast_signed)
 }
 
-/// An exported table: where its first entry is, how far apart they are, and where in each is the name of a type.
+/// An exported table: where its first entry is, how far apart they are, and where in each is the
+/// name of a type.
 #[derive(Clone, Copy)]
 struct Rows {
     entry: usize,
@@ -254,18 +259,19 @@ impl Rows {
     }
 }
 
-/// Whether the C string that lies at `pointer` is this one. Most differ in their first bytes, and thousands are asked: none is
-/// measured first.
+/// Whether the C string that lies at `pointer` is this one. Most differ in their first bytes, and
+/// thousands are asked: none is measured first.
 fn is_text(pointer: usize, text: &str) -> bool {
-    // SAFETY: see `text_of`; no byte is read behind one that differs, and so none behind the string's end, which is a zero.
+    // SAFETY: see `text_of`; no byte is read behind one that differs, and so none behind the
+    // string's end, which is a zero.
     let byte = |index: usize| unsafe { (pointer as *const u8).add(index).read() };
     pointer != 0 && text.bytes().chain([0]).enumerate().all(|(index, wanted)| byte(index) == wanted)
 }
 
 /// The C string that lies at an address.
 pub(super) fn text_of(pointer: usize) -> Option<&'static str> {
-    // SAFETY: names in the exported tables, those of the flags, and those of the interpreter's parts, are string constants of the JVM's library, which is
-    // never unloaded.
+    // SAFETY: names in the exported tables, those of the flags, and those of the interpreter's
+    // parts, are string constants of the JVM's library, which is never unloaded.
     unsafe { CStr::from_ptr(pointer as *const c_char) }.to_str().ok()
 }
 

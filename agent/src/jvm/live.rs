@@ -1,7 +1,7 @@
 //! The JVM itself, asked by JVMTI and JNI, on the agent's thread.
 //!
-//! A method is asked about only while a reference to its class is held: the class is of a loader that is never collected, or
-//! taken from a weak reference first.
+//! A method is asked about only while a reference to its class is held: the class is of a loader
+//! that is never collected, or taken from a weak reference first.
 
 use std::mem::take;
 
@@ -33,8 +33,8 @@ use crate::threads::Registry;
 pub struct Questions {
     jvmti: Jvmti,
     hotspot: HotSpot,
-    /// Before JDK 17 a class without a name of its own may have had its constants patched with objects, and a JVM that is
-    /// asked for them crashes.
+    /// Before JDK 17 a class without a name of its own may have had its constants patched with
+    /// objects, and a JVM that is asked for them crashes.
     patches: bool,
     launched: bool,
     stacks: Stacks,

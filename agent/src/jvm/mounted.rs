@@ -1,9 +1,11 @@
 //! Asks the JVM which virtual thread a carrier runs now: its id and its name.
 //!
-//! A handler cannot always read a name: under ZGC a reference may be stale until a thread of the JVM's loads it. JVMTI answers only
-//! with the capability for virtual threads, which slows each mount. So the JVM loads the handle that the carrier's JavaThread has
-//! (`_vthread`), with its barriers, for the agent's thread: a JNI global reference is such a handle's address with a tag. It must
-//! never be asked of a thread whose end is near: [`Registry::with_java_thread`] sees to that.
+//! A handler cannot always read a name: under ZGC a reference may be stale until a thread of the
+//! JVM's loads it. JVMTI answers only with the capability for virtual threads, which slows each
+//! mount. So the JVM loads the handle that the carrier's JavaThread has (`_vthread`), with its
+//! barriers, for the agent's thread: a JNI global reference is such a handle's address with a tag.
+//! It must never be asked of a thread whose end is near: [`Registry::with_java_thread`] sees to
+//! that.
 
 use jni::JNIEnv;
 use jni::objects::JObject;
@@ -23,8 +25,8 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// `None` where this JVM has no virtual threads, checks references, or has them otherwise: tried with the calling thread's own
-    /// handle.
+    /// `None` where this JVM has no virtual threads, checks references, or has them otherwise:
+    /// tried with the calling thread's own handle.
     pub fn new(hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) -> Option<Self> {
         const TAGS: usize = size_of::<usize>() - 1;
         // A JVM that checks references would end the process over this one.
@@ -53,8 +55,8 @@ impl Mounted {
         java::cleared(env, found).flatten()
     }
 
-    /// The id and the name of the virtual thread that the thread with this number and serial runs now; `None` if it runs as itself,
-    /// or is gone.
+    /// The id and the name of the virtual thread that the thread with this number and serial runs
+    /// now; `None` if it runs as itself, or is gone.
     pub fn ask(
         self,
         registry: &Registry,
@@ -82,9 +84,11 @@ impl Mounted {
     /// A local reference to what a handle holds.
     ///
     /// # Safety
-    /// `handle` must be the address of a strong handle of the JVM's that is not released before this returns.
+    /// `handle` must be the address of a strong handle of the JVM's that is not released before
+    /// this returns.
     unsafe fn load<'e>(self, env: &JNIEnv<'e>, handle: usize) -> Option<JObject<'e>> {
-        // SAFETY: by the caller's promise and the trial in `new` it is what the JVM takes for a global reference; it is not deleted.
+        // SAFETY: by the caller's promise and the trial in `new` it is what the JVM takes for a
+        // global reference; it is not deleted.
         let reference =
             std::mem::ManuallyDrop::new(unsafe { JObject::from_raw((handle | self.tag) as jobject) });
         let object = env.new_local_ref(&*reference);

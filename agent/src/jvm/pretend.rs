@@ -1,4 +1,5 @@
-//! A JVM that answers what a test has told it: a program of a few methods, and what GetStackTrace would say.
+//! A JVM that answers what a test has told it: a program of a few methods, and what GetStackTrace
+//! would say.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,8 +52,8 @@ struct Told {
 pub const STEP: i32 = 4;
 
 impl Pretend {
-    /// From `since` on the id means this static method, which calls these methods of its own class one after the other. Line
-    /// 10 is its first, and each call has the next one.
+    /// From `since` on the id means this static method, which calls these methods of its own class
+    /// one after the other. Line 10 is its first, and each call has the next one.
     pub fn tell(&mut self, id: usize, since: u64, class: &str, name: &str, calls: &[&str]) {
         let mut builder = PoolBuilder::default();
         let (mut code, mut lines) = (Vec::new(), Vec::new());

@@ -1,8 +1,9 @@
 //! How two classes stand to each other, as far as the classes of known methods tell.
 //!
-//! A name means a class only to a loader. The class that a caller names is taken to be one of that name whose loader is the
-//! caller's own, or else the only one that, like the caller's, is never collected: such loaders ask each other before they look
-//! themselves. Any other class of that name says nothing.
+//! A name means a class only to a loader. The class that a caller names is taken to be one of that
+//! name whose loader is the caller's own, or else the only one that, like the caller's, is never
+//! collected: such loaders ask each other before they look themselves. Any other class of that name
+//! says nothing.
 
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject};

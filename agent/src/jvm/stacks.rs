@@ -1,9 +1,10 @@
 //! GetStackTrace of the thread of a sample: the same thread, whoever has its place now.
 //!
-//! The thread stands still while it is walked, and the JVM takes some 4 KiB of memory for each frame until it has answered: so it is not asked
-//! about a stack as deep as walks may be.
+//! The thread stands still while it is walked, and the JVM takes some 4 KiB of memory for each
+//! frame until it has answered: so it is not asked about a stack as deep as walks may be.
 //!
-//! A thread's object is found once, among all that are alive, and kept weakly: nobody is kept alive by being asked about.
+//! A thread's object is found once, among all that are alive, and kept weakly: nobody is kept alive
+//! by being asked about.
 //!
 //! # Invariants
 //!
@@ -28,8 +29,8 @@ use crate::threads::{Registry, late};
 
 /// From this JDK on one may ask who has a monitor.
 const OWNERS_SINCE: u32 = 17;
-/// A stack of so many frames is not told of: as deep as a sample's that is witnessed may be, and some more, since the thread may have called
-/// somebody meanwhile.
+/// A stack of so many frames is not told of: as deep as a sample's that is witnessed may be, and
+/// some more, since the thread may have called somebody meanwhile.
 const MOST: usize = DEEPEST + 256;
 
 /// What is asked of what a thread wants.
@@ -95,7 +96,8 @@ impl Stacks {
         }
     }
 
-    /// What a thread wants to enter, waits on or is parked on, and who has it; of a monitor, if that is asked for.
+    /// What a thread wants to enter, waits on or is parked on, and who has it; of a monitor, if
+    /// that is asked for.
     pub fn wanted(&mut self, tid: u32, serial: u32, wants: Wants, env: &mut JNIEnv<'_>) -> Option<Wanted> {
         let (_, java_thread) = self.registry.slot(tid, serial)?;
         let thread = self.thread(serial, java_thread, env)?;
@@ -108,7 +110,8 @@ impl Stacks {
                     let blocker = Blocker::of(&thread, env);
                     let told = blocker.map(|blocker| blocker.told(jvmti, env));
                     let told = told.map(|(class, owner)| Wanted { class, owner });
-                    // It may not be told what, or it may have thrown in the place of waiting, of which the JVM does not tell.
+                    // It may not be told what, or it may have thrown in the place of waiting, of
+                    // which the JVM does not tell.
                     let something = || if wants.lock { none.is_err() } else { jvmti.waits(thread.as_raw()) };
                     return Ok(told.or_else(|| something().then(Wanted::default)));
                 }

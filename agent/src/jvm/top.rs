@@ -1,7 +1,8 @@
-//! What stands on top of a thread's stack while it stays in its handler: compiled code with what was inlined, or interpreted.
+//! What stands on top of a thread's stack while it stays in its handler: compiled code with what
+//! was inlined, or interpreted.
 //!
-//! The registers say where the thread is, or, where it has left Java, what it left with. It must be asked only while the
-//! thread stays; what it cannot tell for certain it does not tell.
+//! The registers say where the thread is, or, where it has left Java, what it left with. It must be
+//! asked only while the thread stays; what it cannot tell for certain it does not tell.
 
 use vouch_walk::blobs::Blob;
 use vouch_walk::context::Registers;
@@ -18,8 +19,8 @@ enum Spot {
 
 /// What of a thread's stack may go before its next poll.
 pub fn top(at: Registers, java_thread: usize, code: &CodeLayout) -> Top {
-    // In native code or blocked. Not in the VM: there a native method's wrapper may be already that has looked at its poll for
-    // the last time.
+    // In native code or blocked. Not in the VM: there a native method's wrapper may be already that
+    // has looked at its poll for the last time.
     const AWAY: [u32; 2] = [4, 10];
     let state = java_thread.checked_add(code.state).and_then(read_half);
     Top { frame: frame(at, java_thread, code), away: state.is_some_and(|state| AWAY.contains(&state)) }
@@ -32,7 +33,8 @@ fn frame(at: Registers, java_thread: usize, code: &CodeLayout) -> Option<TopFram
     };
     match spot {
         Spot::Compiled(Place { method, frames }) => Some(TopFrame { frames, outermost: Some(method) }),
-        // The interpreter polls before it leaves a method, not at its very end: the caller's frame may be gone as well.
+        // The interpreter polls before it leaves a method, not at its very end: the caller's frame
+        // may be gone as well.
         Spot::Interpreted => match self::spot(return_address(fp?)?, Stands::Calling, code)? {
             Spot::Interpreted => Some(TopFrame { frames: 2, outermost: None }),
             Spot::Compiled(Place { method, frames }) => {
@@ -112,7 +114,8 @@ mod tests {
     };
     const JAVA: usize = 8;
 
-    /// A thread in this state, and what it left Java with; interrupted at a pc, with a frame whose caller is at `caller`.
+    /// A thread in this state, and what it left Java with; interrupted at a pc, with a frame whose
+    /// caller is at `caller`.
     fn told(pc: usize, caller: usize, state: usize, left: Option<usize>) -> Top {
         compiled::loaded(METHOD, CODE, 0x40, [(CODE + 0x10, 2), (CODE + 0x20, 1)].into_iter());
         let frame = [0, caller];

@@ -1,9 +1,10 @@
-//! The inlined frames on top of a stack, by the machine code. Walkers find them by the pc alone, which names a wrong method
-//! where an instruction has no debug information.
+//! The inlined frames on top of a stack, by the machine code. Walkers find them by the pc alone,
+//! which names a wrong method where an instruction has no debug information.
 //!
-//! Each place in the code is decided once. A decision holds while the code lies there and walkers find the same frames there.
-//! The loops of a method are analysed when it has had enough samples to be worth it. Code may go, and other code may come to
-//! its address: a decision must never be made from debug information that does not say what the walker found.
+//! Each place in the code is decided once. A decision holds while the code lies there and walkers
+//! find the same frames there. The loops of a method are analysed when it has had enough samples to
+//! be worth it. Code may go, and other code may come to its address: a decision must never be made
+//! from debug information that does not say what the walker found.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::Ordering;
@@ -102,7 +103,8 @@ impl TopFrames {
         Self { has_reliable_notes, ..Self::default() }
     }
 
-    /// The inlined frames at a site, where a walker found these frames on top; `None` if nothing can be decided.
+    /// The inlined frames at a site, where a walker found these frames on top; `None` if nothing
+    /// can be decided.
     pub fn at(
         &mut self,
         jvm: (&Own, &Blobs),
@@ -133,7 +135,8 @@ impl TopFrames {
         Some(InlinedFrames { found: found.len(), right: right.clone(), certainty: *certainty })
     }
 
-    /// Decides by the compiled method's debug information and machine code; `None` if it has none, or other code lies there by now.
+    /// Decides by the compiled method's debug information and machine code; `None` if it has none,
+    /// or other code lies there by now.
     fn decide(
         &mut self,
         (own, blobs): (&Own, &Blobs),
@@ -181,7 +184,8 @@ impl TopFrames {
         Some(Decision { code, found, right, certainty, neighbour_differs, with_loops })
     }
 
-    /// How many places have a neighbour in the code with other methods, and how many of them are certain all the same.
+    /// How many places have a neighbour in the code with other methods, and how many of them are
+    /// certain all the same.
     pub fn neighbouring_runs(&self) -> Power {
         let tried = self.decisions.values().filter(|decision| decision.neighbour_differs);
         let is_noticed = |decision: &&Decision| decision.certainty > Certainty::Approximate;
@@ -199,7 +203,8 @@ struct Compiled<'n> {
     bytecode: Bytecode<'n>,
 }
 
-/// The scopes of a compiled method that several separate runs of instructions have, and how many runs.
+/// The scopes of a compiled method that several separate runs of instructions have, and how many
+/// runs.
 fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> Box<[(usize, usize)]> {
     let mut runs: HashMap<usize, usize> = HashMap::default();
     let mut last = 0;
@@ -222,7 +227,8 @@ fn neighbour_differs(nmethod: &impl Nmethod, index: usize) -> bool {
 }
 
 impl Compiled<'_> {
-    /// The PcDesc that walkers find at a place, and the frames that they have there; `None` if other code lies there by now.
+    /// The PcDesc that walkers find at a place, and the frames that they have there; `None` if
+    /// other code lies there by now.
     fn find(&self, site: Site, walked: &[Frame]) -> Option<(usize, Frames)> {
         let by_pc = self.index_at(site.pc.checked_add(1)?)?;
         // Where nothing is described AsyncGetCallTrace names the compiled method itself.
@@ -239,8 +245,8 @@ impl Compiled<'_> {
         Some(scope)
     }
 
-    /// The frames that a PcDesc describes, by those that walkers find at another one; `None` if a method has no id yet, which would be shown
-    /// without a name.
+    /// The frames that a PcDesc describes, by those that walkers find at another one; `None` if a
+    /// method has no id yet, which would be shown without a name.
     fn frames(&self, index: usize, by_pc: usize, found: &[Frame]) -> Option<Frames> {
         let scope = self.scope(by_pc).unwrap_or_default();
         let known: Vec<(ScopeFrame, Frame)> = scope.into_iter().zip(found.iter().copied()).collect();

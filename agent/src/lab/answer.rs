@@ -1,7 +1,8 @@
 //! An answer as text, for `dev.vouch.lab.Answer` to read.
 //!
-//! For each way to walk a line `WAY TAB KINDS TAB WALK TAB WITNESS`; the ways of our own walker begin with `own-`. Behind it, indented
-//! by a tab, the two accounts side by side. Methods are named here, after both accounts were taken.
+//! For each way to walk a line `WAY TAB KINDS TAB WALK TAB WITNESS`; the ways of our own walker
+//! begin with `own-`. Behind it, indented by a tab, the two accounts side by side. Methods are
+//! named here, after both accounts were taken.
 
 use std::fmt::Write as _;
 

@@ -72,7 +72,8 @@ pub extern "system" fn Java_dev_vouch_Oracle_breakWalker(
     });
 }
 
-/// What OpenJDK's own test of AsyncGetCallTrace calls, with this library in the place of the test's.
+/// What OpenJDK's own test of AsyncGetCallTrace calls, with this library in the place of the
+/// test's.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_MyPackage_ASGCTBaseTest_checkAsyncGetCallTraceCall(
     mut env: JNIEnv<'_>,

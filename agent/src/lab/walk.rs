@@ -1,4 +1,5 @@
-//! Walking one thread, once: by a direct call, or by a signal that the thread handles wherever it stands.
+//! Walking one thread, once: by a direct call, or by a signal that the thread handles wherever it
+//! stands.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -55,7 +56,9 @@ impl Question {
         unsafe { repair(context, here()) };
         let told = Cell::default();
         let subject = Subject::interrupted(self.env, context, &told, self.slot.walking());
-        // SAFETY: the context tells where this thread is, in this function, from which it does not return meanwhile, and `room` has as many frames as it says; the rest is the caller's promise.
+        // SAFETY: the context tells where this thread is, in this function, from which it does not
+        // return meanwhile, and `room` has as many frames as it says; the rest is the caller's
+        // promise.
         let answer = unsafe { walk(self.walker, &subject, room_of(room)) };
         walked((answer, told.get().cut), room)
     }
@@ -68,29 +71,32 @@ impl Question {
         let Self { walker, slot, env } = self;
         // SAFETY: all zero is room for a semaphore, which sem_init fills.
         let mut answered: libc::sem_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the semaphore stays where it is until this function returns; its count begins at 0, within this process.
+        // SAFETY: the semaphore stays where it is until this function returns; its count begins at
+        // 0, within this process.
         unsafe { libc::sem_init(&raw mut answered, 0, 0) };
         let posted = &raw mut answered;
-        // SAFETY: neither `room` nor the semaphore is touched until the gate is closed and empty; the rest is the
-        // caller's promise.
+        // SAFETY: neither `room` nor the semaphore is touched until the gate is closed and empty;
+        // the rest is the caller's promise.
         let ask = unsafe { Ask::new(tid, slot, walker, env, room_of(room), posted) };
         let ask = Box::into_raw(Box::new(ask));
         ASK.open(ask);
         signal(tid);
         wait(&mut answered);
         ASK.close();
-        // A handler that came late may still be writing. One that never leaves would be the end of the thread anyway.
+        // A handler that came late may still be writing. One that never leaves would be the end of
+        // the thread anyway.
         while !ASK.empty() {
             std::thread::yield_now();
         }
-        // SAFETY: made by `Box::into_raw` above; the gate is closed and empty, so nobody has it any more.
+        // SAFETY: made by `Box::into_raw` above; the gate is closed and empty, so nobody has it any
+        // more.
         let ask = unsafe { Box::from_raw(ask) };
         ask.answer().map(|answer| walked(answer, room))
     }
 }
 
-/// Waits until the semaphore is posted, or the patience is over. It must sleep: the thread that is to answer may need
-/// this processor.
+/// Waits until the semaphore is posted, or the patience is over. It must sleep: the thread that is
+/// to answer may need this processor.
 fn wait(answered: &mut libc::sem_t) {
     let until = clock::from_now(PATIENCE);
     // SAFETY: the semaphore was made by the caller; a signal that interrupts the wait is no answer.

@@ -61,8 +61,8 @@ extern "system" fn marker(
     .unwrap_or(0)
 }
 
-/// Something that the calling thread tells: as many numbers as its kind has fields, and the texts of those that are texts. 0 is a kind
-/// that has no number.
+/// Something that the calling thread tells: as many numbers as its kind has fields, and the texts
+/// of those that are texts. 0 is a kind that has no number.
 extern "system" fn marked(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
@@ -87,7 +87,8 @@ extern "system" fn marked(
     });
 }
 
-/// What it says, all texts behind one another, of which each has its length in bytes for a value; `None` if that cannot be read.
+/// What it says, all texts behind one another, of which each has its length in bytes for a value;
+/// `None` if that cannot be read.
 fn told(
     env: &mut JNIEnv<'_>,
     row: &Row,

@@ -1,6 +1,7 @@
 //! `signal=`: the signal by which threads are sampled.
 //!
-//! A signal that the JVM, the JDK or the kernel needs is refused with what needs it. Whether a program has a handler for one is for
+//! A signal that the JVM, the JDK or the kernel needs is refused with what needs it. Whether a
+//! program has a handler for one is for
 //! [`crate::sampling_signal`] to find out.
 
 use std::ffi::c_int;
@@ -38,7 +39,8 @@ const NEEDED: [(&[&str], &str); 6] = [
     ),
 ];
 
-/// How far below the last signal of real time is the one by which the JDK interrupts threads in blocking I/O.
+/// How far below the last signal of real time is the one by which the JDK interrupts threads in
+/// blocking I/O.
 const JDK_BELOW_LAST: c_int = 2;
 const REAL_TIME: &str = "SIGRTMIN+";
 
@@ -77,8 +79,8 @@ impl Signal {
         self == Self::default()
     }
 
-    /// True if the kernel queues each one that is pending. Where its queue is full a perf event sends SIGIO instead, which ends the
-    /// process.
+    /// True if the kernel queues each one that is pending. Where its queue is full a perf event
+    /// sends SIGIO instead, which ends the process.
     pub fn is_queued(self) -> bool {
         self.0 >= libc::SIGRTMIN()
     }

@@ -1,4 +1,5 @@
-//! How a value is read: a length of time with its unit, a rate, a count within limits, one of a few words.
+//! How a value is read: a length of time with its unit, a rate, a count within limits, one of a few
+//! words.
 
 use std::time::Duration;
 

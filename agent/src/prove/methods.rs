@@ -1,7 +1,7 @@
 //! What proof knows of the program's methods, brought from the JVM when a sample first needs it.
 //!
-//! A method is asked about only while a reference to its class is held. Code and constants must be of one version of the
-//! class: a class that was redefined meanwhile is read anew.
+//! A method is asked about only while a reference to its class is held. Code and constants must be
+//! of one version of the class: a class that was redefined meanwhile is read anew.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Whether a stack ends where its thread began.
 //!
-//! How a thread came to be is known from its making. What its stacks end in is learned from GetStackTrace where the
-//! closed list of entries does not say it; seldom, since a thread has few roots.
+//! How a thread came to be is known from its making. What its stacks end in is learned from
+//! GetStackTrace where the closed list of entries does not say it; seldom, since a thread has few
+//! roots.
 
 use std::collections::HashSet;
 
@@ -15,8 +16,8 @@ use crate::threads::{Life, Registry};
 
 /// A thread that goes on showing new roots is asked about no more than this often.
 const MOST_QUESTIONS: u32 = 16;
-/// The VM's threads that do what `jcmd` and attaching agents ask for, and tell who listens of collections: by no method of Java's, but by
-/// whatever is to be called.
+/// The VM's threads that do what `jcmd` and attaching agents ask for, and tell who listens of
+/// collections: by no method of Java's, but by whatever is to be called.
 const SERVE: [&str; 2] = ["Attach Listener", "Notification Thread"];
 
 /// What is known of the threads' beginnings, by serial.
@@ -46,8 +47,8 @@ impl Roots {
         self.verdicts.retain(|(serial, _), _| !ended.contains(serial));
     }
 
-    /// Whether a stack of this thread may end in the method `id`. `witness` asks GetStackTrace what it ends in now; without it that cannot be
-    /// asked now, and nothing is concluded from it.
+    /// Whether a stack of this thread may end in the method `id`. `witness` asks GetStackTrace what
+    /// it ends in now; without it that cannot be asked now, and nothing is concluded from it.
     pub fn verdict(
         &mut self,
         serial: u32,
@@ -67,7 +68,8 @@ impl Roots {
         verdict
     }
 
-    /// The verdict, and whether it holds from now on: one that nobody could be asked about may be another the next time.
+    /// The verdict, and whether it holds from now on: one that nobody could be asked about may be
+    /// another the next time.
     fn judge(
         &mut self,
         serial: u32,

@@ -1,4 +1,5 @@
-//! Which of a sample's accounts is taken, where two walkers have written theirs, and where a stack was recovered.
+//! Which of a sample's accounts is taken, where two walkers have written theirs, and where a stack
+//! was recovered.
 //!
 //! It must never take one that proof refutes where another holds.
 
@@ -26,14 +27,15 @@ pub(super) struct Taken {
     pub refuted: bool,
     /// Where its innermost frames were found, if that may be in compiled code.
     pub site: Option<Site>,
-    /// AsyncGetCallTrace found it where the own walker had none, or was not asked: at a leaf call that is not described it takes
-    /// the instruction behind the call.
+    /// AsyncGetCallTrace found it where the own walker had none, or was not asked: at a leaf call
+    /// that is not described it takes the instruction behind the call.
     pub is_asgct_alone: bool,
 }
 
 impl Recorder {
-    /// The account of a sample that is to be taken, and its frames. Of two that differ that is the first, unless
-    /// proof refutes it and not the other. If there is none, why, and where the thread was interrupted.
+    /// The account of a sample that is to be taken, and its frames. Of two that differ that is the
+    /// first, unless proof refutes it and not the other. If there is none, why, and where the
+    /// thread was interrupted.
     pub(super) fn of_walkers(
         &mut self,
         head: &Head,
@@ -60,8 +62,9 @@ impl Recorder {
             if second.origin.compared {
                 self.agreement.count(difference, refuted, other_refuted);
             }
-            // That there is no Java is the thread's own word, by state and anchor; AsyncGetCallTrace looks at the registers before, and
-            // may fail at that. Else, where neither has a stack, it is AsyncGetCallTrace's reason that is known by its name.
+            // That there is no Java is the thread's own word, by state and anchor;
+            // AsyncGetCallTrace looks at the registers before, and may fail at that. Else, where
+            // neither has a stack, it is AsyncGetCallTrace's reason that is known by its name.
             let no_java = taken.answer.is_err_and(Reason::is_outside)
                 && second.answer.is_err_and(|why| !why.is_in_java());
             if taken.answer.is_err() && !no_java || refuted && second.answer.is_ok() && !other_refuted {
@@ -86,8 +89,9 @@ impl Recorder {
         self.refutes(head, walk.cut, Verdict::is_refuted, jvm)
     }
 
-    /// Takes in a sample with what was recovered of it where the walker that found these frames is refuted: true if any of it holds. It must begin
-    /// with all of their methods: one that lacks what is on top is no better.
+    /// Takes in a sample with what was recovered of it where the walker that found these frames is
+    /// refuted: true if any of it holds. It must begin with all of their methods: one that lacks
+    /// what is on top is no better.
     pub(super) fn recovered_instead(
         &mut self,
         head: &Head,
@@ -102,10 +106,12 @@ impl Recorder {
         holds
     }
 
-    /// Takes in a sample with what was recovered of it where the thread was interrupted in what compiled code calls without debug information, such
-    /// as a routine of the VM's: true if that holds. AsyncGetCallTrace looks there for the instruction behind the call, which
-    /// may be another method's, or leaves out the innermost frames. Both must agree on the frames outside of that compiled code, or
-    /// the recovered stack must have all of AsyncGetCallTrace's frames, and be of a strategy that does not guess.
+    /// Takes in a sample with what was recovered of it where the thread was interrupted in what
+    /// compiled code calls without debug information, such as a routine of the VM's: true if that
+    /// holds. AsyncGetCallTrace looks there for the instruction behind the call, which may be
+    /// another method's, or leaves out the innermost frames. Both must agree on the frames outside
+    /// of that compiled code, or the recovered stack must have all of AsyncGetCallTrace's frames,
+    /// and be of a strategy that does not guess.
     pub(super) fn recovered_at_leaf_call(
         &mut self,
         head: &Head,
@@ -124,7 +130,8 @@ impl Recorder {
         let mut frames = take(&mut self.other);
         let agrees = |account: &Account<'_>, jvm: &mut dyn Jvm| {
             let walked: Vec<Frame> = account.frames().collect();
-            // By the frame pointer, which C1's code leaves alone, AsyncGetCallTrace goes past the frames that called.
+            // By the frame pointer, which C1's code leaves alone, AsyncGetCallTrace goes past the
+            // frames that called.
             let is_sure = account.origin.strategy.and_then(|strategy| ALL.get(usize::from(strategy)));
             if is_sure.is_some_and(|it| it.sure) && walked.len() > found.len() && walked.ends_with(found) {
                 return true;
@@ -143,7 +150,8 @@ impl Recorder {
         holds
     }
 
-    /// Takes in a sample with the first stack recovered of it that begins with these methods and is not refuted: true if there is one.
+    /// Takes in a sample with the first stack recovered of it that begins with these methods and is
+    /// not refuted: true if there is one.
     pub(super) fn any_recovered(
         &mut self,
         head: &Head,
@@ -159,7 +167,8 @@ impl Recorder {
         self.recovered_where(head, entry, interrupted, begins, frames, jvm)
     }
 
-    /// Takes in a sample with the first stack recovered of it that is as asked for and is not refuted: true if there is one.
+    /// Takes in a sample with the first stack recovered of it that is as asked for and is not
+    /// refuted: true if there is one.
     fn recovered_where(
         &mut self,
         head: &Head,

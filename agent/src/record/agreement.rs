@@ -1,5 +1,5 @@
-//! Two accounts of one sample, by our own walker and by AsyncGetCallTrace: how they differ, which of them proof refutes, and whose is
-//! taken.
+//! Two accounts of one sample, by our own walker and by AsyncGetCallTrace: how they differ, which
+//! of them proof refutes, and whose is taken.
 //!
 //! It counts. It must never choose between them: that is done where samples are recorded.
 
@@ -27,8 +27,9 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Between our own walker's frames and AsyncGetCallTrace's. Of two that are as deep as to be cut those are compared that both have, from
-    /// the leaf on; one that ends before the other is cut is not.
+    /// Between our own walker's frames and AsyncGetCallTrace's. Of two that are as deep as to be
+    /// cut those are compared that both have, from the leaf on; one that ends before the other is
+    /// cut is not.
     pub fn of(own: Stack<'_>, asgct: Stack<'_>) -> Self {
         let cut = [own, asgct].iter().filter_map(|stack| stack.cut).map(|cut| cut.at as usize).min();
         let both = cut.filter(|at| own.frames.len().min(asgct.frames.len()) >= *at).unwrap_or(usize::MAX);

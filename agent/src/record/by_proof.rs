@@ -1,4 +1,5 @@
-//! How far a sample's stack stands: by proof, by its top frame, and by its witness, which has the last word.
+//! How far a sample's stack stands: by proof, by its top frame, and by its witness, which has the
+//! last word.
 
 use vouch_recording::{Category, Certainty, Fate, StackId, ThreadId};
 use vouch_sample::{Cut, Head, Stack};

@@ -1,6 +1,8 @@
-//! The virtual threads that samples were taken on, each a context of the recording's: what it is called, and its id.
+//! The virtual threads that samples were taken on, each a context of the recording's: what it is
+//! called, and its id.
 //!
-//! There may be millions of them, one after another: so there is a limit to how many are told apart. It must never be guessed who was carried.
+//! There may be millions of them, one after another: so there is a limit to how many are told
+//! apart. It must never be guessed who was carried.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -44,7 +46,8 @@ impl Default for Carried {
 }
 
 impl Carried {
-    /// A sample says that the one with this id is called so: from now on it is. `None`: nobody can tell.
+    /// A sample says that the one with this id is called so: from now on it is. `None`: nobody can
+    /// tell.
     pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
         let known = self.known.get(&id).copied();
         if id == 0 || id == Head::UNKNOWN || name.is_none() && known.is_some() {
@@ -80,7 +83,8 @@ impl Carried {
                 row
             }
         };
-        // The recording names earlier samples of the same id, too: theirs is the same context from here on.
+        // The recording names earlier samples of the same id, too: theirs is the same context from
+        // here on.
         if known.is_none_or(|known| recording.strings().get(known) != UNKNOWN) {
             self.known.insert(id, row);
         }

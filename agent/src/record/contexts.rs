@@ -1,7 +1,8 @@
-//! The contexts of this recording's samples: what the program's numbers stand for, told to the recording once each.
+//! The contexts of this recording's samples: what the program's numbers stand for, told to the
+//! recording once each.
 //!
-//! A virtual thread is a context, too: one that nobody has to name. It is around all that the program has named on it; and so is, between the
-//! two, the trace that the program works in.
+//! A virtual thread is a context, too: one that nobody has to name. It is around all that the
+//! program has named on it; and so is, between the two, the trace that the program works in.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,8 @@ use super::carried::Carried;
 use super::traces::Traces;
 use crate::contexts::{Contexts, Kind};
 
-/// So many contexts within virtual threads and traces are told apart: beyond that it is not told which of these it was.
+/// So many contexts within virtual threads and traces are told apart: beyond that it is not told
+/// which of these it was.
 const MOST_WITHIN: usize = 1 << 18;
 
 /// Those that samples have met.

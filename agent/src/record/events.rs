@@ -1,6 +1,8 @@
-//! What has happened beside the samples, as it comes: each event becomes a mark of its thread, or an allocation.
+//! What has happened beside the samples, as it comes: each event becomes a mark of its thread, or
+//! an allocation.
 //!
-//! A stack that comes with one is held to the bytecode and shown as a sample's is. It is no sample: it must never count as one.
+//! A stack that comes with one is held to the bytecode and shown as a sample's is. It is no sample:
+//! it must never count as one.
 
 use std::collections::HashMap;
 
@@ -20,7 +22,8 @@ use crate::jvm::{Jvm, Wanted};
 use crate::markers::markers;
 use crate::threads::Waiting;
 
-/// So many waits of a kind that are not over are told, and of so many who has what they want: the JVM stands still for each.
+/// So many waits of a kind that are not over are told, and of so many who has what they want: the
+/// JVM stands still for each.
 const STILL: usize = 200;
 const OWNERS: usize = 20;
 
@@ -43,7 +46,8 @@ impl Recorder {
         }
     }
 
-    /// What threads wait for that is not over, as far as the JVM says: of those that have waited the longest.
+    /// What threads wait for that is not over, as far as the JVM says: of those that have waited
+    /// the longest.
     pub fn still_waiting(&self, mut waiting: Vec<Waiting>, jvm: &mut dyn Jvm) -> Vec<Still> {
         let is_lock = |waiting: &Waiting| waiting.wait.kind == STILL_ENTERS.number();
         waiting.retain(|waiting| self.events.iter().any(|row| row.number() == waiting.wait.kind));
@@ -188,8 +192,8 @@ fn below_library<'f>(frames: &'f [Frame], time: u64, jvm: &mut dyn Jvm) -> &'f [
     &frames[own..]
 }
 
-/// The frames of a stack without those that construct the throwable on top of it: the JVM leaves the same frames out of the throwable's
-/// own stack trace. A constructor of another class stays.
+/// The frames of a stack without those that construct the throwable on top of it: the JVM leaves
+/// the same frames out of the throwable's own stack trace. A constructor of another class stays.
 fn below_constructors<'f>(frames: &'f [Frame], class: &str, time: u64, jvm: &mut dyn Jvm) -> &'f [Frame] {
     const FILLS: &str = ".fillInStackTrace";
     const CONSTRUCTS: &str = ".<init>";

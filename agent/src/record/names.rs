@@ -44,7 +44,8 @@ impl Names {
         (func, line)
     }
 
-    /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken for the true one.
+    /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken
+    /// for the true one.
     pub fn refuted_frame(&self, recording: &mut Recording, frame: Meant, jvm: &mut dyn Jvm) -> FrameId {
         let Some(method) = jvm.method(frame.method()) else {
             let func = recording.special("[unknown method]", Category::Refuted);

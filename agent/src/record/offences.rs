@@ -1,4 +1,5 @@
-//! What is against the refuted stacks, each told once: by which place in whose bytecode, and what stood there instead.
+//! What is against the refuted stacks, each told once: by which place in whose bytecode, and what
+//! stood there instead.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -48,7 +49,8 @@ struct Offence {
 /// An offence as a stack shows it.
 #[derive(Debug)]
 pub struct Edge {
-    /// The frame that cannot stand where it does, counted from the leaf; of a stack as a whole the root.
+    /// The frame that cannot stand where it does, counted from the leaf; of a stack as a whole the
+    /// root.
     pub below: usize,
     pub text: String,
 }
@@ -124,12 +126,14 @@ impl Offences {
         self.all[id.0 as usize].kind
     }
 
-    /// Where in a stack, leaf first, it is, and what there is to read at that place; `parts` is where its witness begins to differ.
+    /// Where in a stack, leaf first, it is, and what there is to read at that place; `parts` is
+    /// where its witness begins to differ.
     pub fn edge(&self, id: OffenceId, stack: Stack<'_, Meaning>, parts: Option<usize>) -> Edge {
         let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
         let at = place_in(stack, *against).unwrap_or_else(|| stack.frames.len().saturating_sub(1));
         let below = match against {
-            // Where all of it is in the JVM's account, too, that goes on where the walk has its leaf.
+            // Where all of it is in the JVM's account, too, that goes on where the walk has its
+            // leaf.
             Against::Witness(..) => parts.unwrap_or(0),
             // What cannot stand there is whom the caller is said to have called.
             Against::Edge { .. } => at.saturating_sub(1),
@@ -260,7 +264,8 @@ fn tell(
     }
 }
 
-/// A stack's lines around a place, and which of them is the place. Where it is cut there is a line for that.
+/// A stack's lines around a place, and which of them is the place. Where it is cut there is a line
+/// for that.
 fn around(stack: Stack<'_, Meaning>, at: Option<usize>, jvm: &mut dyn Jvm) -> (Vec<String>, Option<usize>) {
     let frames = stack.frames;
     let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
@@ -300,7 +305,8 @@ fn line(frame: Meant, jvm: &mut dyn Jvm) -> String {
     format!("{}{place} @ {}", method.full_name(), frame.bci())
 }
 
-/// Where in a stack the refuted frame stands: an edge's caller under its callee, the leaf first, the root last.
+/// Where in a stack the refuted frame stands: an edge's caller under its callee, the leaf first,
+/// the root last.
 fn place_in(stack: Stack<'_, Meaning>, against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {

@@ -1,4 +1,5 @@
-//! A kind of contexts that no class of the program's declares, with two fields: what a sample says by itself.
+//! A kind of contexts that no class of the program's declares, with two fields: what a sample says
+//! by itself.
 
 use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording};
 

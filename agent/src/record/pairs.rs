@@ -1,5 +1,5 @@
-//! Walks beside the JVM's own accounts of them: some of those that agreed, drawn by chance, for measuring what a witness would
-//! notice. It must never keep more than a few.
+//! Walks beside the JVM's own accounts of them: some of those that agreed, drawn by chance, for
+//! measuring what a witness would notice. It must never keep more than a few.
 
 use fastrand::Rng;
 use vouch_proof::Known;
@@ -28,8 +28,8 @@ impl Default for Pairs {
 }
 
 impl Pairs {
-    /// Takes a walk in, by its place in the tree, whose account agreed. Each has the same chance to be kept, but for those that
-    /// agree by their methods' names alone.
+    /// Takes a walk in, by its place in the tree, whose account agreed. Each has the same chance to
+    /// be kept, but for those that agree by their methods' names alone.
     pub fn add(&mut self, leaf: NodeId, walk: &[Meant], account: &Account, jvm: &mut dyn Jvm) {
         if account.frames.len() > FRAMES {
             return;

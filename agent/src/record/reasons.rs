@@ -72,7 +72,8 @@ impl ReasonCounts {
         *sum += u64::from(weight);
     }
 
-    /// By name of the reason. A sample with several reasons counts for each of them, and for none of them alone.
+    /// By name of the reason. A sample with several reasons counts for each of them, and for none
+    /// of them alone.
     pub fn report(&self, interval_ms: f64) -> BTreeMap<String, PlausibleReport> {
         let mut report = BTreeMap::<String, PlausibleReport>::new();
         for (reasons, (samples, weight)) in &self.0 {

@@ -1,8 +1,10 @@
-//! What recovery has brought: of a sample whose walk failed, or is refuted, the first walk from a repaired context that proof does not refute.
+//! What recovery has brought: of a sample whose walk failed, or is refuted, the first walk from a
+//! repaired context that proof does not refute.
 //!
-//! A repaired context is a caller's, so the frame on top may have been left out. Where the interrupted instruction is in a compiled
-//! method's code that method is put back; where it is the interpreter's, nobody knows which it was, and the stack says so. It must
-//! never take a recovered stack for proven whose leaf is not.
+//! A repaired context is a caller's, so the frame on top may have been left out. Where the
+//! interrupted instruction is in a compiled method's code that method is put back; where it is the
+//! interpreter's, nobody knows which it was, and the stack says so. It must never take a recovered
+//! stack for proven whose leaf is not.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +18,8 @@ use vouch_walk::recover::ALL;
 use crate::jvm::{CodeAt, Jvm, Top, TopFrame};
 use crate::prove::Prover;
 
-/// What came of each strategy, and for how many intervals the samples stand that have their stack by it.
+/// What came of each strategy, and for how many intervals the samples stand that have their stack
+/// by it.
 #[derive(Debug, Default)]
 pub struct Recovered([(RecoveryReport, u64); ALL.len()]);
 
@@ -46,7 +49,8 @@ impl Recovered {
         *brought += if fate == Fate::Refuted { 0 } else { weight.into() };
     }
 
-    /// By strategy, with how many candidates of each there were; and the time that an interval is, in ms.
+    /// By strategy, with how many candidates of each there were; and the time that an interval is,
+    /// in ms.
     pub fn report(&self, tried: impl Fn(usize) -> u64, interval_ms: f64) -> BTreeMap<String, RecoveryReport> {
         let rows = ALL.iter().zip(&self.0).enumerate().map(|(at, (strategy, (count, brought)))| {
             let row = RecoveryReport { tried: tried(at), weight_ms: float(*brought) * interval_ms, ..*count };
@@ -61,7 +65,8 @@ impl Recovered {
 pub enum Began {
     /// Where the thread was interrupted, or where it has left Java.
     Here,
-    /// With a caller, whose code has the other frames on top, as far as that is known: all that may go before the next poll.
+    /// With a caller, whose code has the other frames on top, as far as that is known: all that may
+    /// go before the next poll.
     Caller { leaf: Leaf, top: Option<TopFrame> },
 }
 
@@ -80,8 +85,9 @@ impl Began {
         }
     }
 
-    /// What may go before the next poll, if so much may where the thread was interrupted: where a method is just being left it has
-    /// its last poll behind it, so its caller's frame may go as well.
+    /// What may go before the next poll, if so much may where the thread was interrupted: where a
+    /// method is just being left it has its last poll behind it, so its caller's frame may go as
+    /// well.
     pub fn top(self, here: Top) -> Top {
         match self {
             Self::Here => here,
@@ -136,8 +142,8 @@ fn top_with(more: usize, pc: usize, jvm: &mut dyn Jvm) -> Option<TopFrame> {
     jvm.top_at(pc).map(|top| TopFrame { frames: top.frames + more, ..top })
 }
 
-/// Where in a method a thread is that has not begun it, or has ended it. `None` if nobody knows the method, or it has no frame: what
-/// links a method handle to its method goes on there.
+/// Where in a method a thread is that has not begun it, or has ended it. `None` if nobody knows the
+/// method, or it has no frame: what links a method handle to its method goes on there.
 fn bci_of(meaning: Meaning, prover: &mut Prover, jvm: &mut dyn Jvm) -> Option<Bci> {
     let method = prover.method(meaning, jvm)?;
     match method.body {

@@ -1,23 +1,28 @@
-//! How much of a stack is kept: all that was asked for, until stacks take all the room that they may have.
+//! How much of a stack is kept: all that was asked for, until stacks take all the room that they
+//! may have.
 //!
-//! A program that recurses in ever other ways has no two stacks alike, and would have the agent take the machine's memory
-//! within minutes. From some number of stacks on, less and less of each new one is kept, of its two ends, at last only the
-//! leaf. It takes time, too: a new place costs the agent some microsecond, so there may be so many in a second, beyond a supply that
-//! is there at first; while there are none, deep stacks are cut, which have most of what is new. Classes that are loaded again make new
-//! stacks, too, under the same names; and refuted stacks that are shown apart have rows of the recording for themselves. It must never
-//! cut a stack without counting it.
+//! A program that recurses in ever other ways has no two stacks alike, and would have the agent
+//! take the machine's memory within minutes. From some number of stacks on, less and less of each
+//! new one is kept, of its two ends, at last only the leaf. It takes time, too: a new place costs
+//! the agent some microsecond, so there may be so many in a second, beyond a supply that is there
+//! at first; while there are none, deep stacks are cut, which have most of what is new. Classes
+//! that are loaded again make new stacks, too, under the same names; and refuted stacks that are
+//! shown apart have rows of the recording for themselves. It must never cut a stack without
+//! counting it.
 
-/// So many nodes of the tree of stacks, or rows of the recording if they are more, are for whole ones. A node, with its row,
-/// takes 50 to 100 bytes, so that is at most 200 MiB.
+/// So many nodes of the tree of stacks, or rows of the recording if they are more, are for whole
+/// ones. A node, with its row, takes 50 to 100 bytes, so that is at most 200 MiB.
 const WHOLE: usize = 2 << 20;
 /// Then half of so many frames are kept of a new one.
 const DEEPEST: usize = 2_048;
 /// One stack takes no more than such a part of the room that is left, but may always have so many.
 const PART: usize = 16;
-/// With every so many more, half of that again. In the end there are as many nodes more as there are distinct leaves.
+/// With every so many more, half of that again. In the end there are as many nodes more as there
+/// are distinct leaves.
 const HALVED: usize = WHOLE / 16;
 
-/// So many new places there may be at once, and each millisecond so many more: a tenth of a processor's time.
+/// So many new places there may be at once, and each millisecond so many more: a tenth of a
+/// processor's time.
 const SUPPLY: i64 = 128 << 10;
 const EARNED: i64 = 100;
 
@@ -43,8 +48,8 @@ impl Room {
         self.depth
     }
 
-    /// How many frames are kept of a new stack of `frames`, where the tree of stacks has so many nodes at that time; counts it if they are
-    /// fewer than were asked for.
+    /// How many frames are kept of a new stack of `frames`, where the tree of stacks has so many
+    /// nodes at that time; counts it if they are fewer than were asked for.
     pub fn kept(&mut self, frames: usize, nodes: usize, time: u64) -> usize {
         self.count(nodes, time);
         let kept = match nodes.checked_sub(WHOLE) {

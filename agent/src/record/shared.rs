@@ -1,8 +1,8 @@
-//! The tracks that threads share once so many have had one of their own: a server that makes a thread for each request would have
-//! millions, and no memory would do.
+//! The tracks that threads share once so many have had one of their own: a server that makes a
+//! thread for each request would have millions, and no memory would do.
 //!
-//! Threads of one family share a track, and families beyond the most share the last. It must never take a thread's time from the
-//! sum: what those that have ended were charged is kept.
+//! Threads of one family share a track, and families beyond the most share the last. It must never
+//! take a thread's time from the sum: what those that have ended were charged is kept.
 
 use std::collections::HashMap;
 
@@ -61,7 +61,8 @@ impl Shared {
         self.puts
     }
 
-    /// A sample of the track stands for so much: where the track's clock is now; `None` if it is not shared.
+    /// A sample of the track stands for so much: where the track's clock is now; `None` if it is
+    /// not shared.
     pub fn run(&mut self, track: ThreadId, ran: u64) -> Option<u64> {
         let charged = self.charged.get_mut(&track)?;
         charged.clock += ran;

@@ -1,7 +1,7 @@
 //! How a walk is shown: under its own roots if it may be, apart from them if it is refuted.
 //!
-//! A refuted stack's frames are functions of their own, in a category of their own: no view, from whichever end it
-//! counts, may mix them with the true ones. Its time is never left out.
+//! A refuted stack's frames are functions of their own, in a category of their own: no view, from
+//! whichever end it counts, may mix them with the true ones. Its time is never left out.
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_recording::{Category, LEFT_OUT, Leaf, Recording, StackId, refuted_root};

@@ -1,4 +1,5 @@
-//! The stages from a lane's entries to the recording, without a JVM: entries as handlers write them, and as nobody should.
+//! The stages from a lane's entries to the recording, without a JVM: entries as handlers write
+//! them, and as nobody should.
 
 mod agreement;
 mod bench;

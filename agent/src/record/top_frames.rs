@@ -1,4 +1,5 @@
-//! The innermost frames of a walk, put right by the machine code before anything is concluded from them.
+//! The innermost frames of a walk, put right by the machine code before anything is concluded from
+//! them.
 
 use vouch_sample::{Certainty, Cut, Frame};
 
@@ -12,8 +13,9 @@ pub struct Corrected {
     pub certainty: Certainty,
 }
 
-/// Corrects the inlined frames of a site in compiled code, which follow the `first` innermost frames, and says how well they are known. The
-/// witness's account compared the walk as it was, so its count of top frames is adjusted.
+/// Corrects the inlined frames of a site in compiled code, which follow the `first` innermost
+/// frames, and says how well they are known. The witness's account compared the walk as it was, so
+/// its count of top frames is adjusted.
 pub fn correct(
     (frames, cut): (&mut Vec<Frame>, &mut Option<Cut>),
     first: usize,
@@ -59,7 +61,8 @@ mod tests {
         Frame::of(MethodId(method), 0)
     }
 
-    /// Four frames, of which the second and the third are one compiled frame, and what becomes of them where three others belong there.
+    /// Four frames, of which the second and the third are one compiled frame, and what becomes of
+    /// them where three others belong there.
     fn corrected(cut: Option<Cut>, account: Option<&mut Account>) -> (bool, Vec<usize>, Option<Cut>) {
         let mut jvm = Pretend::default();
         let right = [7, 8, 9].map(frame);

@@ -1,7 +1,9 @@
-//! The traces that samples were taken in, each a context of the recording's: its id and that of its span, as tracing tools write them.
+//! The traces that samples were taken in, each a context of the recording's: its id and that of its
+//! span, as tracing tools write them.
 //!
-//! Each request of a server may be one of its own, so nothing is kept of a trace before a sample meets it, and there is a limit to how many are told
-//! apart. What comes later must never be taken for one of these.
+//! Each request of a server may be one of its own, so nothing is kept of a trace before a sample
+//! meets it, and there is a limit to how many are told apart. What comes later must never be taken
+//! for one of these.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
 //! Whose a sample is: a thread has a track for each of its names, until there are too many.
 //!
-//! A sample gets the name that its thread had at the sample's time, whatever the thread is called by now. A thread that has ended is
-//! forgotten when nothing can come of it any more. It must never be so before.
+//! A sample gets the name that its thread had at the sample's time, whatever the thread is called
+//! by now. A thread that has ended is forgotten when nothing can come of it any more. It must never
+//! be so before.
 
 use std::collections::{HashMap, HashSet};
 
@@ -55,7 +56,8 @@ impl Known {
             .or_insert_with(|| adding.add(&life.name(name), life.tid, life.started, recording))
     }
 
-    /// Name, end and CPU time under each name. What it was charged on a track that it shares goes to `charge`.
+    /// Name, end and CPU time under each name. What it was charged on a track that it shares goes
+    /// to `charge`.
     fn tell(&mut self, life: &Life, recording: &mut Recording, charge: fn(&mut Shared, ThreadId, u64)) {
         if life.own || !life.sampled {
             return;
@@ -98,8 +100,8 @@ impl Tracks {
         let Self { registry, known, strays, .. } = self;
         let nameless = |life: &Life| !life.java && !life.is_named(head.time);
         if registry.life_at_sample(head.serial, head.cpu, nameless) == Some(true) {
-            // Its name tells what it does, and until it has given itself one it has that of the thread that made it: the
-            // VM's own thread makes the collector's.
+            // Its name tells what it does, and until it has given itself one it has that of the
+            // thread that made it: the VM's own thread makes the collector's.
             scan::name(registry, head.tid);
         }
         let of_life = registry.life(head.serial, |life| {
@@ -115,8 +117,9 @@ impl Tracks {
         })
     }
 
-    /// Where the CPU clock of a sample's track is then: the thread's own, if it has the track to itself. Else what its samples stand for,
-    /// since its threads' clocks know nothing of each other.
+    /// Where the CPU clock of a sample's track is then: the thread's own, if it has the track to
+    /// itself. Else what its samples stand for, since its threads' clocks know nothing of each
+    /// other.
     pub fn clock(&mut self, head: &Head, track: ThreadId) -> u64 {
         self.known.adding.shared.run(track, self.interval_ns * u64::from(head.weight)).unwrap_or(head.cpu)
     }
@@ -126,7 +129,8 @@ impl Tracks {
         self.registry.life(serial, |life| life.name(life.name_at(time)))
     }
 
-    /// The track of the thread that an event happened to; `None` if it is none that anybody wants to see.
+    /// The track of the thread that an event happened to; `None` if it is none that anybody wants
+    /// to see.
     pub fn of_event(&mut self, event: &Event, recording: &mut Recording) -> Option<ThreadId> {
         let Self { registry, known, .. } = self;
         let of_life = registry.life(event.serial, |life| {
@@ -138,7 +142,8 @@ impl Tracks {
         of_life.flatten()
     }
 
-    /// Names, ends and CPU times, as far as they are known now. Threads that had no sample get their track here.
+    /// Names, ends and CPU times, as far as they are known now. Threads that had no sample get
+    /// their track here.
     pub fn complete(&mut self, recording: &mut Recording) {
         let Self { registry, known, .. } = self;
         known.adding.shared.reckon();
@@ -146,7 +151,8 @@ impl Tracks {
         known.adding.shared.tell(recording);
     }
 
-    /// The same once and for all of threads that had ended at a time before which everything has come; and who they were.
+    /// The same once and for all of threads that had ended at a time before which everything has
+    /// come; and who they were.
     pub fn forget(&mut self, time: u64, recording: &mut Recording) -> HashSet<u32> {
         let Self { registry, known, .. } = self;
         let mut ended = HashSet::new();

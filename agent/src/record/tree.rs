@@ -1,8 +1,9 @@
 //! The tree of all walks: a node is a frame under all of its callers.
 //!
-//! Stacks share their outer frames, so what is known of a frame under its callers (its place in the recording, and
-//! whether an edge on the way there was refuted) is known for all stacks that go through it. A node is never taken out. There may be millions:
-//! none may have what all nodes of its frame have, nor the index what the nodes have.
+//! Stacks share their outer frames, so what is known of a frame under its callers (its place in the
+//! recording, and whether an edge on the way there was refuted) is known for all stacks that go
+//! through it. A node is never taken out. There may be millions: none may have what all nodes of
+//! its frame have, nor the index what the nodes have.
 
 use vouch_recording::{Id, Index, StackId, Table, ids};
 use vouch_sample::Meant;

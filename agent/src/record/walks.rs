@@ -1,4 +1,5 @@
-//! Walks, held against the bytecode: each distinct one is looked at once, and of it only what no other walk has shown.
+//! Walks, held against the bytecode: each distinct one is looked at once, and of it only what no
+//! other walk has shown.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,8 @@ const SHALLOW: u32 = 1_000;
 const STEP: usize = 256;
 /// How many corruptions of each kind are made to measure the power of proof.
 const TRIALS: u32 = 2_000;
-/// Of the stacks that they are made in so many frames are kept at hand: most are drawn again and again.
+/// Of the stacks that they are made in so many frames are kept at hand: most are drawn again and
+/// again.
 const AT_HAND: usize = 100_000;
 
 /// A walk in its place in the tree, with what is known of it whichever thread it is of.
@@ -116,7 +118,8 @@ impl Walks {
     fn recall(&mut self, walk: Stack<'_, Meaning>) -> Result<Placed, u128> {
         self.words.clear();
         if let Some(cut) = walk.cut {
-            // It is not the same as a whole one with the same frames; how many are lacking makes no other one of it.
+            // It is not the same as a whole one with the same frames; how many are lacking makes no
+            // other one of it.
             self.words.extend_from_slice(&cut.at.to_le_bytes());
         }
         let hash = hash(walk.frames, &mut self.words);
@@ -149,7 +152,8 @@ impl Walks {
         placed
     }
 
-    /// Follows frames down the tree, the last of them first. What deep stacks have in common is gone over in steps.
+    /// Follows frames down the tree, the last of them first. What deep stacks have in common is
+    /// gone over in steps.
     fn down(
         &mut self,
         mut node: Option<NodeId>,
@@ -232,7 +236,8 @@ impl Walks {
         }
     }
 
-    /// True if proof speaks against a walk, which verdicts of this kind do. That walk is nobody's stack, and leaves no trace.
+    /// True if proof speaks against a walk, which verdicts of this kind do. That walk is nobody's
+    /// stack, and leaves no trace.
     pub fn refutes(
         &mut self,
         walk: Stack<'_, Meaning>,
@@ -281,7 +286,8 @@ impl Walks {
             .filter_map(|placed| placed.leaf)
             .filter(|leaf| !self.tree.get(*leaf).cut)
             .collect();
-        // What is wrong anywhere is as wrong in another stack, and few of the deepest can be gone through.
+        // What is wrong anywhere is as wrong in another stack, and few of the deepest can be gone
+        // through.
         let is_shallow = |leaf: &NodeId| self.tree.get(*leaf).depth <= SHALLOW;
         if stacks.iter().any(is_shallow) {
             stacks.retain(is_shallow);
@@ -336,7 +342,8 @@ impl Walks {
     }
 }
 
-/// The hash of frames, behind the words that are there. At 128 bits no two of one recording meet by chance.
+/// The hash of frames, behind the words that are there. At 128 bits no two of one recording meet by
+/// chance.
 fn hash(frames: &[Meant], words: &mut Vec<u8>) -> u128 {
     for frame in frames {
         words.extend_from_slice(&frame.bci().to_le_bytes());
@@ -345,7 +352,8 @@ fn hash(frames: &[Meant], words: &mut Vec<u8>) -> u128 {
     xxh3_128(words)
 }
 
-/// Gives so many frames of a stack that has more, of its two ends; or from the leaf on, if its root is not known.
+/// Gives so many frames of a stack that has more, of its two ends; or from the leaf on, if its root
+/// is not known.
 fn shorten(walk: Stack<'_, Meaning>, kept: usize, frames: &mut Vec<Meant>) -> Cut {
     let has_root = walk.root().is_some();
     let (inner, outer) = if has_root { (kept.div_ceil(2), kept / 2) } else { (kept, 0) };

@@ -66,7 +66,8 @@ impl Default for Origin {
 /// A method. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Method {
-    /// The id that the JVM knows it by: it may be asked about only while a reference to the class is held.
+    /// The id that the JVM knows it by: it may be asked about only while a reference to the class
+    /// is held.
     pub id: MethodId,
     pub class: Arc<Class>,
     pub name: Arc<str>,
@@ -96,7 +97,8 @@ impl Method {
 
     /// The line that the code at `bci` belongs to; none for a native method's.
     pub fn line(&self, bci: i32) -> Option<u32> {
-        // -1 is a method's entry, before its first instruction; HotSpot looks for its line in the same way.
+        // -1 is a method's entry, before its first instruction; HotSpot looks for its line in the
+        // same way.
         let bci = u16::try_from(if bci == -1 { 0 } else { bci }).ok()?;
         let after = self.lines.partition_point(|entry| entry.start <= bci);
         self.lines.get(after.checked_sub(1)?).map(|entry| entry.line.into())
@@ -112,9 +114,11 @@ impl Method {
 #[derive(Debug)]
 pub struct Origins {
     has_modules: bool,
-    /// The program may have a SecurityManager, which is asked before it is told where a class comes from.
+    /// The program may have a SecurityManager, which is asked before it is told where a class comes
+    /// from.
     is_guarded: bool,
-    /// The signature of the class whose `main` was started, and its jar or module once that is known.
+    /// The signature of the class whose `main` was started, and its jar or module once that is
+    /// known.
     main_class: Option<String>,
     main_home: Mutex<Option<String>>,
 }
@@ -163,7 +167,8 @@ impl Origins {
     }
 }
 
-/// What a program was started with: its main class as far as that is said, and the jar or module that it lies in.
+/// What a program was started with: its main class as far as that is said, and the jar or module
+/// that it lies in.
 #[derive(Debug, PartialEq, Eq)]
 struct Started {
     class: Option<String>,
@@ -171,7 +176,8 @@ struct Started {
 }
 
 impl Started {
-    /// From the command line as the JVM has it, `a.jar`, `class` or `module/class` and arguments, and from the name of the main module.
+    /// From the command line as the JVM has it, `a.jar`, `class` or `module/class` and arguments,
+    /// and from the name of the main module.
     fn of(command: &str, module: &str) -> Self {
         let first = command.split(' ').next().unwrap_or_default();
         if first.ends_with(".jar") {
@@ -213,8 +219,8 @@ fn module_name(env: &mut JNIEnv<'_>, class: &JObject<'_>) -> Option<String> {
     java::text(env, name)
 }
 
-/// Protocol and path of the class's code source. The getters read fields; no handler of the program's is asked, nor, by what lies below, a
-/// SecurityManager of its own.
+/// Protocol and path of the class's code source. The getters read fields; no handler of the
+/// program's is asked, nor, by what lies below, a SecurityManager of its own.
 fn code_source(env: &mut JNIEnv<'_>, class: &JObject<'_>, is_guarded: bool) -> Option<(String, String)> {
     let ask = if is_guarded { "getProtectionDomain0" } else { "getProtectionDomain" };
     let domain = java::ask(env, class, ask, "Ljava/security/ProtectionDomain;")?;

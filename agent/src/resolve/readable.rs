@@ -2,8 +2,8 @@
 
 use vouch_proof::{hidden_part, without_hidden_part};
 
-/// A class's name as in source: `Lcom/foo/Bar$Inner;` becomes `com.foo.Bar$Inner`. A hidden class loses the address
-/// or number that its name ends in: it says nothing, and differs from run to run.
+/// A class's name as in source: `Lcom/foo/Bar$Inner;` becomes `com.foo.Bar$Inner`. A hidden class
+/// loses the address or number that its name ends in: it says nothing, and differs from run to run.
 pub fn class_name(signature: &str) -> String {
     without_hidden_part(binary_name(signature)).replace('/', ".")
 }

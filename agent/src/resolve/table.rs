@@ -1,8 +1,9 @@
 //! The table of named methods, by what their ids mean.
 //!
-//! Before JDK 26 an id may be used again once its class has been unloaded. So each thing that an id comes to mean gets an id
-//! of its own: the first one the JVM's, later ones another. Whoever asks for what an id meant when a sample was taken holds
-//! something that never means anything else, and may keep what is concluded from it for ever.
+//! Before JDK 26 an id may be used again once its class has been unloaded. So each thing that an id
+//! comes to mean gets an id of its own: the first one the JVM's, later ones another. Whoever asks
+//! for what an id meant when a sample was taken holds something that never means anything else, and
+//! may keep what is concluded from it for ever.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use vouch_sample::{Meaning, MethodId};
 use super::class::{Class, Handle, Method};
 use crate::facade::{LineEntry, MethodName};
 
-/// Meanings that are made here lie above this. No JVM gives ids from up here: they are addresses of the program's, or small
-/// numbers.
+/// Meanings that are made here lie above this. No JVM gives ids from up here: they are addresses of
+/// the program's, or small numbers.
 const MADE: usize = usize::MAX - (1 << 32);
 /// What something means that is no JVM's id: nobody knows a method of it.
 const UNKNOWN: Meaning = Meaning(usize::MAX);
@@ -22,8 +23,8 @@ const UNKNOWN: Meaning = Meaning(usize::MAX);
 #[derive(Debug, Default)]
 pub struct Table {
     methods: HashMap<Meaning, Method>,
-    /// By the JVM's id: since when it has meant something else than at first, and under which id that is here; in the order in
-    /// which it was told.
+    /// By the JVM's id: since when it has meant something else than at first, and under which id
+    /// that is here; in the order in which it was told.
     later: HashMap<MethodId, Vec<(u64, Meaning)>>,
     /// Names and descriptors repeat (`<init>`, `get`, `()V`): each is kept once.
     names: HashMap<Box<str>, Arc<str>>,
@@ -43,7 +44,8 @@ impl Table {
             let stays = |class: &Class| matches!(class.handle, Handle::Stays);
             let known = self.methods.get(&first(id));
             if stays(class) && known.is_some_and(|known| stays(&known.class)) {
-                // It was named before, with another method of its class. (Its lines stay those of then, also if it is redefined.)
+                // It was named before, with another method of its class. (Its lines stay those of
+                // then, also if it is redefined.)
                 continue;
             }
             let meaning = if known.is_some() { self.later(id, since) } else { first(id) };
@@ -55,7 +57,8 @@ impl Table {
 
     /// What the JVM's `id` meant at a time.
     pub fn meaning(&self, id: MethodId, time: u64) -> Meaning {
-        // A sample that is older than every meaning can only be of the first: a class that was found loaded.
+        // A sample that is older than every meaning can only be of the first: a class that was
+        // found loaded.
         let later = self.later.get(&id).and_then(|later| later.iter().rfind(|(since, _)| *since <= time));
         later.map_or(first(id), |(_, meaning)| *meaning)
     }

@@ -1,7 +1,8 @@
 //! The standard streams, written to without ever waiting for a reader.
 //!
-//! A full pipe that nobody reads, or a terminal that is stopped, would hold up the JVM for good. A stream that was closed when the
-//! process began is never written to: its descriptor may be a file of the program's by now.
+//! A full pipe that nobody reads, or a terminal that is stopped, would hold up the JVM for good. A
+//! stream that was closed when the process began is never written to: its descriptor may be a file
+//! of the program's by now.
 
 use std::fmt::Write as _;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -90,8 +91,8 @@ pub fn dropped() -> u64 {
     DROPPED.load(Relaxed)
 }
 
-/// True for a stream that the process may have been started with and may write to. One that is closed when another program begins was opened
-/// since then.
+/// True for a stream that the process may have been started with and may write to. One that is
+/// closed when another program begins was opened since then.
 fn is_inherited(stream: BorrowedFd<'_>) -> bool {
     let stays = fcntl_getfd(stream).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
     let is_writable = || fcntl_getfl(stream).is_ok_and(|flags| flags & OFlags::RWMODE != OFlags::RDONLY);
@@ -127,7 +128,8 @@ fn is_ready(stream: BorrowedFd<'_>, within: Duration) -> bool {
     matches!(poll(&mut polled, Some(&within)), Ok(1..) | Err(Errno::INTR))
 }
 
-/// How a stream is written to so that it never blocks. Its own flags are not changed: the program has the same stream.
+/// How a stream is written to so that it never blocks. Its own flags are not changed: the program
+/// has the same stream.
 enum Way {
     /// A pipe or a terminal, opened once more.
     Reopened(OwnedFd),

@@ -1,4 +1,5 @@
-//! What is added to a profile before it is written: the events of the Flight Recorder's file (`jfr=`), and source text (`sources=`).
+//! What is added to a profile before it is written: the events of the Flight Recorder's file
+//! (`jfr=`), and source text (`sources=`).
 //!
 //! What cannot be added must never cost the profile.
 

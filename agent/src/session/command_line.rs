@@ -1,4 +1,5 @@
-//! The JVM's own flags, out of the command line of its process, where it does not tell of them itself.
+//! The JVM's own flags, out of the command line of its process, where it does not tell of them
+//! itself.
 
 use std::fs;
 
@@ -16,8 +17,8 @@ pub fn given() -> Vec<String> {
     picked_up.split_whitespace().map(str::to_owned).chain(vm_flags(&words)).collect()
 }
 
-/// The flags in `words`, the launcher first. The JDK's other tools hand to the JVM what stands behind `-J`, and
-/// nothing else.
+/// The flags in `words`, the launcher first. The JDK's other tools hand to the JVM what stands
+/// behind `-J`, and nothing else.
 fn vm_flags(words: &[String]) -> Vec<String> {
     let Some((launcher, words)) = words.split_first() else { return Vec::new() };
     if !launcher.ends_with("java") {

@@ -1,4 +1,5 @@
-//! What is drawn as a graph beside the threads: the heap, compiled code, and what groups of tasks spend.
+//! What is drawn as a graph beside the threads: the heap, compiled code, and what groups of tasks
+//! spend.
 //!
 //! It is looked at between two drains, by the agent's own thread.
 

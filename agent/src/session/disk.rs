@@ -1,6 +1,8 @@
-//! The recording on disk while it runs, so that it outlives a JVM that is killed: `vouch recover` makes the profile of it.
+//! The recording on disk while it runs, so that it outlives a JVM that is killed: `vouch recover`
+//! makes the profile of it.
 //!
-//! It must never cost the program its run, or the user the profile at its end: what cannot be written is said once, and tried again.
+//! It must never cost the program its run, or the user the profile at its end: what cannot be
+//! written is said once, and tried again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,7 +81,8 @@ impl Disk {
         !self.stopped && self.writer.is_some() && now_ns >= self.state_due_ns
     }
 
-    /// True if the state of the run is to be written: what the JVM contradicts is told with the samples that it contradicts.
+    /// True if the state of the run is to be written: what the JVM contradicts is told with the
+    /// samples that it contradicts.
     pub fn wants_state(&mut self, now_ns: u64, contradicted: u64) -> bool {
         let news = std::mem::replace(&mut self.contradicted, contradicted) != contradicted;
         let is_full = |writer: &Writer| !self.stopped && (news || writer.is_full(now_ns));

@@ -60,7 +60,8 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
     if !is_whole {
         lost.push("the program itself is not touched by this".to_owned());
     }
-    // What was asked for and is not there comes first, and is said even to those who want no summary.
+    // What was asked for and is not there comes first, and is said even to those who want no
+    // summary.
     say_lines(&lost);
     say_lines(&not_added);
     let detail = places.options.detail;
@@ -72,7 +73,8 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
     is_whole
 }
 
-/// A dump may lie where the end is not written after all: whoever has the recording's terminal would fetch it in the place of the end.
+/// A dump may lie where the end is not written after all: whoever has the recording's terminal
+/// would fetch it in the place of the end.
 pub fn take_back_dumped(plan: &Plan, places: &Plan) {
     let Some(terminal) = &plan.options.terminal else { return };
     for file in plan.files().filter(|file| file.starts_with(terminal)) {

@@ -1,7 +1,7 @@
 //! The memory of lanes: it costs nothing until it is touched.
 //!
-//! Who writes into lanes holds them by reference, so they must never be dropped before the gate that leads to them was closed and
-//! found empty.
+//! Who writes into lanes holds them by reference, so they must never be dropped before the gate
+//! that leads to them was closed and found empty.
 
 use vouch_signal::lane::{Lane, Word};
 

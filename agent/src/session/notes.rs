@@ -168,12 +168,14 @@ impl Notes {
     }
 }
 
-/// Threads that wait more often than this in a second of CPU time run for less than a quarter of a kernel's tick of 4 ms.
+/// Threads that wait more often than this in a second of CPU time run for less than a quarter of a
+/// kernel's tick of 4 ms.
 const FREQUENT_WAITS: f64 = 1_000.0;
-/// Threads that wait more often than this run for less than ten times as long at a time as a poller needs to find them.
+/// Threads that wait more often than this run for less than ten times as long at a time as a poller
+/// needs to find them.
 const VERY_FREQUENT_WAITS: f64 = 10_000.0;
-/// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time that passed. A JVM that does nothing
-/// waits a hundred times a second.
+/// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time
+/// that passed. A JVM that does nothing waits a hundred times a second.
 const MIN_PROGRAM_CPU: f64 = 0.3;
 const MIN_PROGRAM_SHARE: f64 = 0.2;
 

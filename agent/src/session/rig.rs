@@ -1,7 +1,7 @@
 //! What handlers, and those who publish events, are lent: lanes, and what names them.
 //!
-//! Both sides point into memory of their own rig. It must never be given back while somebody may be inside of a gate: who has not
-//! left in time keeps it.
+//! Both sides point into memory of their own rig. It must never be given back while somebody may be
+//! inside of a gate: who has not left in time keeps it.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,15 +25,19 @@ use crate::walkers::Walkers;
 const LANE_WORDS: usize = 1 << 17;
 /// How many of the longest samples a lane must hold at least.
 const LANE_SAMPLES: usize = 2;
-/// Walks have room for so many frames at least, however few are kept: where a virtual thread's stack ends is told by several.
+/// Walks have room for so many frames at least, however few are kept: where a virtual thread's
+/// stack ends is told by several.
 const LEAST_WALKED: usize = 64;
-/// What the drain takes for a word of a sample, in nanoseconds, until that is known: of stacks that are much alike.
+/// What the drain takes for a word of a sample, in nanoseconds, until that is known: of stacks that
+/// are much alike.
 const PRICE: u64 = 5;
-/// Lanes for events, and their size: in all, some 5,000 with a stack of fifty frames from one drain to the next.
+/// Lanes for events, and their size: in all, some 5,000 with a stack of fifty frames from one drain
+/// to the next.
 const EVENT_LANES: usize = 8;
 const EVENT_LANE_WORDS: usize = 1 << 16;
 
-/// How long handlers may take to leave after the gate was closed, before their memory is given up for lost.
+/// How long handlers may take to leave after the gate was closed, before their memory is given up
+/// for lost.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// The memory that the two gates lead to.
@@ -58,7 +62,8 @@ impl Rig {
         polls: Option<Polls>,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
-        // A handler may be preempted with its lane claimed, so there are more lanes than processors.
+        // A handler may be preempted with its lane claimed, so there are more lanes than
+        // processors.
         let count = (processors * 4).clamp(8, 64);
         let mut sampler = Box::new(Sampler {
             walkers: walkers.list,
@@ -94,7 +99,8 @@ impl Rig {
         GATE.open(self.sampler);
     }
 
-    /// Takes no samples until `go_on`; waits until none is being taken. Handlers go on counting signals.
+    /// Takes no samples until `go_on`; waits until none is being taken. Handlers go on counting
+    /// signals.
     pub fn pause(&self) {
         self.set_paused(true);
         settled(|| GATE.empty());
@@ -196,7 +202,8 @@ impl Drop for Rig {
         let (handlers_left, events_left) = (close(), close_events());
         // Whoever has not come back may still write: to what is then nobody's any more.
         if handlers_left && events_left {
-            // SAFETY: made by `Box::into_raw` in `new`, and nobody is inside of the gates that lead there; what borrows goes first.
+            // SAFETY: made by `Box::into_raw` in `new`, and nobody is inside of the gates that lead
+            // there; what borrows goes first.
             unsafe {
                 drop(Box::from_raw(self.sampler));
                 drop(Box::from_raw(self.events));

@@ -174,7 +174,8 @@ fn cpu_name() -> String {
 
 /// None where `/proc` does not tell all of it.
 fn identity() -> Option<Identity> {
-    // What stands behind the name, which may hold anything; of that the 20th is when it was started.
+    // What stands behind the name, which may hold anything; of that the 20th is when it was
+    // started.
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     Some(Identity {

@@ -1,7 +1,9 @@
-//! Java threads that have not ended, and what the JVM has of each: for whoever has to know whose a lock is.
+//! Java threads that have not ended, and what the JVM has of each: for whoever has to know whose a
+//! lock is.
 //!
-//! A thread that came itself is taken out by itself, at its end, and waits for whoever is asking: until then its JavaThread is there. Of one that
-//! was found nobody can be sure that it tells of its end, so its memory is read by the kernel, which gives no fault.
+//! A thread that came itself is taken out by itself, at its end, and waits for whoever is asking:
+//! until then its JavaThread is there. Of one that was found nobody can be sure that it tells of
+//! its end, so its memory is read by the kernel, which gives no fault.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,7 +12,8 @@ use parking_lot::Mutex;
 
 use crate::hotspot::vmstructs;
 
-/// So many of those that have ended are known for a while: the JVM takes a lock for a thread after it has told of its end.
+/// So many of those that have ended are known for a while: the JVM takes a lock for a thread after
+/// it has told of its end.
 const ENDED: usize = 256;
 
 /// Those of the process.
@@ -54,7 +57,8 @@ impl Side {
         if self.found {
             return vmstructs::read(place);
         }
-        // SAFETY: an aligned word of a JavaThread that is there as long as this is asked; other threads write whole words.
+        // SAFETY: an aligned word of a JavaThread that is there as long as this is asked; other
+        // threads write whole words.
         Some(unsafe { (place as *const usize).read_volatile() })
     }
 
@@ -78,7 +82,8 @@ impl Certain {
         inner.threads.insert(word, Known { serial, side: Side { java_thread, found } });
     }
 
-    /// All threads that there are have been entered, and all that come will be; or not, from now on.
+    /// All threads that there are have been entered, and all that come will be; or not, from now
+    /// on.
     pub fn set_whole(&self, whole: bool) {
         self.0.lock().whole = whole;
     }
@@ -92,8 +97,8 @@ impl Certain {
         }
     }
 
-    /// The serial of the thread of which monitors have this word. `Err` if it is none of those that there are: so it is a virtual one, where
-    /// monitors have ids.
+    /// The serial of the thread of which monitors have this word. `Err` if it is none of those that
+    /// there are: so it is a virtual one, where monitors have ids.
     pub fn of(&self, word: u64) -> Result<Option<u32>, ()> {
         let inner = self.0.lock();
         let ended = || inner.ended.iter().find(|(ended, _)| *ended == word).map(|(_, serial)| *serial);
@@ -103,7 +108,8 @@ impl Certain {
         }
     }
 
-    /// The serial of the thread of whose JavaThread something is so. `None` where there are more of them than `most`.
+    /// The serial of the thread of whose JavaThread something is so. `None` where there are more of
+    /// them than `most`.
     pub fn find(&self, most: usize, is_it: impl Fn(&Side) -> bool) -> Option<u32> {
         let inner = self.0.lock();
         let mut threads = inner.threads.values().take(if inner.threads.len() > most { 0 } else { most });

@@ -1,8 +1,9 @@
 //! Threads meet us at birth: `pthread_create`, as the loaded libraries call it, goes through here.
 //!
-//! Only a library's own table of imports is changed, so that its calls lead here first; the function itself is
-//! the system's. The new thread enters the registry before its first own instruction, and leaves it by the
-//! destructor of a thread-specific key, however it ends. This file must not know what the registry does.
+//! Only a library's own table of imports is changed, so that its calls lead here first; the
+//! function itself is the system's. The new thread enters the registry before its first own
+//! instruction, and leaves it by the destructor of a thread-specific key, however it ends. This
+//! file must not know what the registry does.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
@@ -34,7 +35,8 @@ static END_KEY: Lazy<Option<libc::pthread_key_t>> = Lazy::new(|| {
 /// The libraries that are loaded whose imports have been looked at.
 static DONE: Lazy<Mutex<Vec<Done>>> = Lazy::new(Mutex::default);
 
-/// One of them: where it lies, and one of its imports that was changed, if it has any. Another library may come to lie where it was.
+/// One of them: where it lies, and one of its imports that was changed, if it has any. Another
+/// library may come to lie where it was.
 #[derive(Clone, Copy)]
 struct Done {
     base: usize,
@@ -65,10 +67,12 @@ impl Loaded {
     }
 }
 
-/// Sends the `pthread_create` of every loaded library through here; those that are done already stay as they are.
+/// Sends the `pthread_create` of every loaded library through here; those that are done already
+/// stay as they are.
 pub fn install() {
     Lazy::force(&END_KEY);
-    // The system's own is the linker's answer, or in older code a way to ask the linker that lies in the library itself.
+    // The system's own is the linker's answer, or in older code a way to ask the linker that lies
+    // in the library itself.
     let system = &*SYSTEM;
     let mut done = DONE.lock();
     let before = std::mem::take(&mut *done);
@@ -81,7 +85,8 @@ pub fn install() {
         let known = before.iter().find(|known| known.base == base && known.end == end);
         let still = known.filter(|known| known.place.is_some_and(|place| object.read(place) == Some(ours)));
         let mut places = if still.is_some() { Vec::new() } else { object.imports(c"pthread_create") };
-        // Where somebody else has put himself in between he would be left out; such threads are found when they are looked for.
+        // Where somebody else has put himself in between he would be left out; such threads are
+        // found when they are looked for.
         places.retain(|place| {
             object
                 .read(*place)
@@ -145,8 +150,8 @@ unsafe extern "C" fn create(
     argument: *mut c_void,
 ) -> c_int {
     let start = Box::into_raw(Box::new(Start { routine, argument }));
-    // SAFETY: the same signature but for what may unwind: a thread that is cancelled unwinds through `begin`,
-    // which has nothing to drop.
+    // SAFETY: the same signature but for what may unwind: a thread that is cancelled unwinds
+    // through `begin`, which has nothing to drop.
     let begin: extern "C" fn(*mut c_void) -> *mut c_void =
         unsafe { std::mem::transmute(begin as extern "C-unwind" fn(*mut c_void) -> *mut c_void) };
     // SAFETY: the caller's own arguments; `start` is a box that the new thread takes over.
@@ -249,7 +254,8 @@ impl Object {
         loop {
             // SAFETY: the dynamic section ends with an entry whose tag is 0.
             let Dynamic { tag, value } = unsafe { entry.read() };
-            // The linker has made addresses of these offsets, except in objects that it may not write to.
+            // The linker has made addresses of these offsets, except in objects that it may not
+            // write to.
             let address = if value < base { base + value } else { value };
             match tag {
                 0 => break,
@@ -270,7 +276,8 @@ impl Object {
 
     /// True if some symbol or library is called so in it.
     pub fn has_name(&self, name: &CStr) -> bool {
-        // SAFETY: the table is the linker's own, of so many bytes, and loaded as long as the object.
+        // SAFETY: the table is the linker's own, of so many bytes, and loaded as long as the
+        // object.
         let names = unsafe { std::slice::from_raw_parts(self.strings.cast::<u8>(), self.strings_length) };
         let name = name.to_bytes_with_nul();
         names.windows(name.len()).any(|part| part == name)
@@ -289,7 +296,8 @@ impl Object {
             let table = unsafe { std::slice::from_raw_parts(start as *const libc::Elf64_Rela, count) };
             for relocation in table.iter().filter(|r| IMPORT_KINDS.contains(&(r.r_info & 0xffff_ffff))) {
                 let index = usize::try_from(relocation.r_info >> 32).unwrap_or(0);
-                // SAFETY: a relocation's symbol lies in the object's table of symbols, its name in that of strings.
+                // SAFETY: a relocation's symbol lies in the object's table of symbols, its name in
+                // that of strings.
                 let imported = unsafe {
                     let symbol = &*self.symbols.add(index);
                     CStr::from_ptr(self.strings.add(symbol.st_name as usize))
@@ -307,7 +315,8 @@ impl Object {
         if !self.holds(place) {
             return None;
         }
-        // SAFETY: an aligned pointer of the object's, which is loaded; others may write it at the same time.
+        // SAFETY: an aligned pointer of the object's, which is loaded; others may write it at the
+        // same time.
         Some(unsafe { (*(place as *const AtomicUsize)).load(Ordering::Acquire) })
     }
 
@@ -324,8 +333,8 @@ impl Object {
         if sealed && !protect(libc::PROT_READ | libc::PROT_WRITE) {
             return;
         }
-        // SAFETY: the place is an aligned pointer of the object's, writable now. Other threads may read it at the
-        // same time, which is why it is stored as one atomic word.
+        // SAFETY: the place is an aligned pointer of the object's, writable now. Other threads may
+        // read it at the same time, which is why it is stored as one atomic word.
         unsafe { (*(place as *const AtomicUsize)).store(value, Ordering::Release) };
         if sealed {
             protect(libc::PROT_READ);

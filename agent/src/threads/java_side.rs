@@ -9,7 +9,8 @@ use super::{Inner, Registry};
 use crate::clock;
 
 impl Registry {
-    /// The kernel's id and the JNIEnv of a Java thread, by the JVM's side of it; `None` if it has ended or is unknown.
+    /// The kernel's id and the JNIEnv of a Java thread, by the JVM's side of it; `None` if it has
+    /// ended or is unknown.
     pub fn java(&self, java_thread: usize) -> Option<(u32, &'static Slot, *mut c_void)> {
         let inner = self.inner.lock();
         let (tid, live) = inner.java(java_thread)?;
@@ -18,8 +19,8 @@ impl Registry {
         (!env.is_null()).then_some((tid, slot, env))
     }
 
-    /// The kernel's id and our serial of a Java thread, by the JVM's side of it. Another thread may have that place as soon as
-    /// this one has ended.
+    /// The kernel's id and our serial of a Java thread, by the JVM's side of it. Another thread may
+    /// have that place as soon as this one has ended.
     pub fn java_serial(&self, java_thread: usize) -> Option<(u32, u32)> {
         let inner = self.inner.lock();
         inner.java(java_thread).map(|(tid, live)| (tid, live.serial))
@@ -32,7 +33,8 @@ impl Registry {
         Some((live.slot?, live.java_thread))
     }
 
-    /// Asks something of the JVM's side of a thread, which has been sampled in Java and does not end meanwhile; `None` if it has.
+    /// Asks something of the JVM's side of a thread, which has been sampled in Java and does not
+    /// end meanwhile; `None` if it has.
     pub fn with_java_thread<R>(&self, tid: u32, serial: u32, ask: impl FnOnce(usize) -> R) -> Option<R> {
         let _stays = self.stays.lock();
         let (slot, java_thread) = self.slot(tid, serial)?;

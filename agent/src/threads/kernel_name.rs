@@ -1,8 +1,9 @@
 //! The VM's own threads by their whole names. Pure.
 //!
-//! The kernel keeps 15 bytes of a thread's name. HotSpot gives it the first 15, or from JDK 22 on the first seven, two
-//! dots and the last six. The names that are longer are few, and known; of the numbered ones the number may be lost,
-//! and is then the thread's place among its like, since the VM makes them in the order of their numbers.
+//! The kernel keeps 15 bytes of a thread's name. HotSpot gives it the first 15, or from JDK 22 on
+//! the first seven, two dots and the last six. The names that are longer are few, and known; of the
+//! numbered ones the number may be lost, and is then the thread's place among its like, since the
+//! VM makes them in the order of their numbers.
 
 /// Names that stand for themselves.
 const WHOLE: [&str; 7] = [
@@ -28,8 +29,8 @@ const C2: &str = "C2 CompilerThread";
 /// How much of a name the kernel keeps.
 const KEPT: usize = 15;
 
-/// The whole name of the thread that the kernel calls `kept`, if it is one of the VM's; else the same. `place` is how
-/// many threads that are `alike` came before it.
+/// The whole name of the thread that the kernel calls `kept`, if it is one of the VM's; else the
+/// same. `place` is how many threads that are `alike` came before it.
 pub fn whole(kept: &str, place: usize) -> String {
     if let Some(name) = WHOLE.iter().find(|name| cut(name) == kept || elided(name) == kept) {
         return (*name).to_owned();
@@ -48,7 +49,8 @@ pub fn whole(kept: &str, place: usize) -> String {
     kept.to_owned()
 }
 
-/// True if the VM numbers two threads with these kernel names in one row. Before JDK 9 it did so with both compilers'.
+/// True if the VM numbers two threads with these kernel names in one row. Before JDK 9 it did so
+/// with both compilers'.
 pub fn alike(kept: &str, other: &str, compilers_together: bool) -> bool {
     let compiler = |name: &str| name == cut(C1) || name == cut(C2);
     kept == other || compilers_together && compiler(kept) && compiler(other)

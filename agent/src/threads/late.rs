@@ -1,7 +1,7 @@
 //! The Java threads that were there before the agent: each has its JNIEnv found without its help.
 //!
-//! The events of thread start and end are on before this runs. A thread that ends meanwhile takes its JNIEnv away
-//! itself, after which it is not put back.
+//! The events of thread start and end are on before this runs. A thread that ends meanwhile takes
+//! its JNIEnv away itself, after which it is not put back.
 
 use std::ffi::c_void;
 
@@ -15,7 +15,8 @@ use crate::facade::Jvmti;
 use crate::hotspot::vmstructs::ThreadLayout;
 use crate::java;
 
-/// Enters every Java thread; in each JavaThread its JNIEnv lies at `place`. `Err` says why their stacks cannot be walked.
+/// Enters every Java thread; in each JavaThread its JNIEnv lies at `place`. `Err` says why their
+/// stacks cannot be walked.
 pub fn enter_all(
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,
@@ -36,7 +37,8 @@ pub fn enter_all(
             return;
         }
         monitor::started(tid, java_thread, env, thread, true);
-        // It may have ended before the events of that were on. (Its place has no other thread yet, or that one has said so.)
+        // It may have ended before the events of that were on. (Its place has no other thread yet,
+        // or that one has said so.)
         if !jvmti.alive(thread.as_raw())
             && registry().java_serial(java_thread).is_some_and(|(of, _)| of == tid)
         {
@@ -58,7 +60,8 @@ pub fn each_java_thread(
     for thread in threads.iter() {
         // A frame of its own: asking for a name leaves references behind.
         let _ = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
-            // SAFETY: JVMTI gave this local reference to the calling thread, and it is not deleted in the frame.
+            // SAFETY: JVMTI gave this local reference to the calling thread, and it is not deleted
+            // in the frame.
             let thread = unsafe { java::object(env, *thread) };
             visit(env, &thread);
             Ok(())

@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 /// A name of a thread, by its place among the thread's names.
 pub type NameId = usize;
 
-/// A thread that goes on renaming itself past this many names keeps the last place for all further ones.
+/// A thread that goes on renaming itself past this many names keeps the last place for all further
+/// ones.
 const MOST_NAMES: usize = 64;
 
-/// So many renames are remembered in any case, and so many at most: between them those after which a sample may still come, which is told a moment
-/// after it was taken. A worker that is called otherwise for each request would fill the memory.
+/// So many renames are remembered in any case, and so many at most: between them those after which
+/// a sample may still come, which is told a moment after it was taken. A worker that is called
+/// otherwise for each request would fill the memory.
 const FEW_SPANS: usize = 256;
 const MOST_SPANS: usize = 1 << 16;
 const LATE_NS: u64 = 10_000_000_000;
@@ -101,12 +103,14 @@ impl Life {
         self.present_since = self.cpu_start;
     }
 
-    /// The name that a Java thread begins with. A native thread that attaches gives up the kernel's name.
+    /// The name that a Java thread begins with. A native thread that attaches gives up the kernel's
+    /// name.
     pub fn first_name(&mut self, name: &str) {
         self.begin_names(Some(name.to_owned()));
     }
 
-    /// What a native thread is called: all that the kernel tells, and the last that it told is the truest.
+    /// What a native thread is called: all that the kernel tells, and the last that it told is the
+    /// truest.
     pub fn native_name(&mut self, kernel: &str, whole: &str) {
         kernel.clone_into(&mut self.kernel_name);
         self.first_name(whole);
@@ -161,8 +165,8 @@ impl Life {
         self.names.get(id).map_or_else(|| format!("thread {}", self.tid), |name| name.text.clone())
     }
 
-    /// True once there is a name that will not change behind our back. A young native thread may not have given
-    /// itself its name yet.
+    /// True once there is a name that will not change behind our back. A young native thread may
+    /// not have given itself its name yet.
     pub fn is_named(&self, now: u64) -> bool {
         const YOUNG: u64 = 1_000_000_000;
         !self.names.is_empty() && (self.java || now.saturating_sub(self.started) > YOUNG)

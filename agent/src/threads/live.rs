@@ -40,7 +40,8 @@ pub struct Live {
     pub own: bool,
 }
 
-/// How far a thread has come, when that was, by its CPU clock, and whether it is the signals that tell what it owes.
+/// How far a thread has come, when that was, by its CPU clock, and whether it is the signals that
+/// tell what it owes.
 #[derive(Debug)]
 struct Come {
     time: u64,
@@ -82,7 +83,8 @@ impl Live {
         cell
     }
 
-    /// The page in which the thread sees how often it was taken off its processor, which it gets if it has none; `None` if it can have none.
+    /// The page in which the thread sees how often it was taken off its processor, which it gets if
+    /// it has none; `None` if it can have none.
     pub fn switches(&mut self, tid: u32) -> Option<NonNull<u8>> {
         if self.switches.is_none() {
             self.switches = Switches::of(tid).ok();
@@ -90,7 +92,8 @@ impl Live {
         self.switches.as_ref().map(Switches::page)
     }
 
-    /// Where the thread adds up its tasks of a group, which it gets if it has no place; `None` if it can have none.
+    /// Where the thread adds up its tasks of a group, which it gets if it has no place; `None` if
+    /// it can have none.
     pub fn sums(&mut self, group: u32) -> Option<&'static groups::Cell> {
         if let Some((_, cell)) = self.sums.iter().find(|(known, _)| *known == group) {
             return Some(cell);
@@ -124,7 +127,8 @@ impl Live {
         }
         if let Err(error) = self.arm(tid, from, sampling, arming.random.u64(..)) {
             self.disarm();
-            // A thread that has just ended is no failure of the engine's; the kernel has more than one word for it.
+            // A thread that has just ended is no failure of the engine's; the kernel has more than
+            // one word for it.
             if clock::thread_cpu(tid).is_some() {
                 arming.unarmed += 1;
                 arming.unarmed_why = Some(error.to_string());
@@ -132,7 +136,8 @@ impl Live {
         }
     }
 
-    /// Starts the engine, for all that the thread runs since its CPU clock was at `from`, or since now.
+    /// Starts the engine, for all that the thread runs since its CPU clock was at `from`, or since
+    /// now.
     fn arm(&mut self, tid: u32, from: Option<u64>, sampling: &Sampling, random: u64) -> io::Result<()> {
         let interval = nanos(sampling.interval);
         let now = clock::thread_cpu(tid).unwrap_or(0);
@@ -168,7 +173,8 @@ impl Live {
         }
     }
 
-    /// Has a timer do what the thread's perf event did. What is due stays so: it is told by the thread's CPU clock, whoever signals.
+    /// Has a timer do what the thread's perf event did. What is due stays so: it is told by the
+    /// thread's CPU clock, whoever signals.
     pub fn relieve(&mut self, tid: u32, interval: Duration) -> io::Result<()> {
         if !matches!(self.armed, Some(Armed::Perf(_))) {
             return Ok(());
@@ -224,8 +230,8 @@ impl Live {
     /// Notes how far the thread has come: what it owes until then can be settled.
     pub fn come_to(&mut self, cpu: u64) {
         if let Some(armed) = &self.armed {
-            // An engine that is blind inside the kernel tells by its signals what there was to see, and by the clock only
-            // what was due before the first of them.
+            // An engine that is blind inside the kernel tells by its signals what there was to see,
+            // and by the clock only what was due before the first of them.
             let begun = self.slot.is_some_and(|slot| slot.beginning().is_none());
             let by_signals = begun && matches!(armed, Armed::Perf(event) if event.user_only());
             let polled = matches!(armed, Armed::Watched(_));
@@ -235,8 +241,8 @@ impl Live {
 
     /// The intervals until there that no sample stands for; none will.
     ///
-    /// To be asked when no handler can take a sample of this thread any more: a signal that was on its way would be counted
-    /// twice.
+    /// To be asked when no handler can take a sample of this thread any more: a signal that was on
+    /// its way would be counted twice.
     pub fn settle(&mut self, interval: Duration) -> Option<Debt> {
         let (Come { time, cpu, by_signals, polled }, slot) = (self.come.take()?, self.slot?);
         let weight = if by_signals {
@@ -253,15 +259,15 @@ impl Live {
         (weight > 0).then_some(Debt { weight, time, cpu })
     }
 
-    /// Stops the calling thread's engine, and signals what no sample stands for. If the engine was stopped before, what the
-    /// thread does now is not what it owes.
+    /// Stops the calling thread's engine, and signals what no sample stands for. If the engine was
+    /// stopped before, what the thread does now is not what it owes.
     pub fn pay(&mut self, tid: u32, java: bool, arming: &mut Arming) {
         self.stop(Some(clock::own_cpu()));
         self.pay_what_is_due(tid, java, arming);
     }
 
-    /// The same of a thread whose engine goes on. What it did since its last sample gets no stack, so this is not for a thread that is in the
-    /// midst of something.
+    /// The same of a thread whose engine goes on. What it did since its last sample gets no stack,
+    /// so this is not for a thread that is in the midst of something.
     pub fn pay_so_far(&mut self, tid: u32, java: bool, arming: &mut Arming) {
         let Some(slot) = self.slot.filter(|slot| self.armed.is_some() && slot.beginning().is_none()) else {
             return;
@@ -274,16 +280,19 @@ impl Live {
 
     /// Of the calling thread, which is excluded, up to where it has come.
     fn pay_what_is_due(&mut self, tid: u32, java: bool, arming: &mut Arming) {
-        // It handles its signals itself, and none while it is excluded: all that were to be taken have been.
+        // It handles its signals itself, and none while it is excluded: all that were to be taken
+        // have been.
         let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return };
         let (Some(mut debt), Some(slot)) = (self.settle(interval), self.slot) else { return };
         if arming.sampling.is_some() {
             slot.owe(debt.weight);
             slot.set_excluded(false);
-            // The handler takes no lock, so it may run while this thread holds one; it does so before this returns.
+            // The handler takes no lock, so it may run while this thread holds one; it does so
+            // before this returns.
             signal(tid);
             slot.set_excluded(true);
-            // Unless the gate is closed, there is no room for it, or the thread has the signal blocked.
+            // Unless the gate is closed, there is no room for it, or the thread has the signal
+            // blocked.
             debt.weight = slot.take_owed();
         }
         if debt.weight > 0 {

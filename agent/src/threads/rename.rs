@@ -1,7 +1,9 @@
-//! A thread that renames itself: `Thread.setNativeName`, the one native method that every rename calls.
+//! A thread that renames itself: `Thread.setNativeName`, the one native method that every rename
+//! calls.
 //!
-//! The JVM tells of each native method that it binds, early enough; this one is sent through here. Where the
-//! agent came too late for that, or the JVM does not call it for every rename, [`poll`] compares names now and then.
+//! The JVM tells of each native method that it binds, early enough; this one is sent through here.
+//! Where the agent came too late for that, or the JVM does not call it for every rename, [`poll`]
+//! compares names now and then.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +32,8 @@ pub fn on_bind(bound: *mut c_void, set_name: SetNativeThreadName) -> Option<*mut
     Some(set_native_name as *const () as *mut c_void)
 }
 
-/// True if every rename is told as it happens. From JDK 21 on only that is told which a thread gives itself.
+/// True if every rename is told as it happens. From JDK 21 on only that is told which a thread
+/// gives itself.
 pub fn told(jvmti: Jvmti) -> bool {
     ORIGINAL.get().is_some() && jvmti.jdk().is_some_and(|jdk| jdk < 21)
 }
@@ -60,8 +63,9 @@ pub fn poll(jvmti: Jvmti, env: &mut JNIEnv<'_>) {
     });
 }
 
-/// Tells the registry what a thread is called now. Who it is, is asked before the name, and whether it still lives after
-/// that: the next thread may have its place in the JVM, and must not get its name.
+/// Tells the registry what a thread is called now. Who it is, is asked before the name, and whether
+/// it still lives after that: the next thread may have its place in the JVM, and must not get its
+/// name.
 fn tell(env: &mut JNIEnv<'_>, thread: &JObject<'_>, name: impl FnOnce(&JObject<'_>) -> Option<String>) {
     let java_thread = java::java_thread(env, thread);
     let Some(who) = registry().java_serial(java_thread) else { return };

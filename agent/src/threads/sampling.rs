@@ -1,4 +1,5 @@
-//! What a recording does to all threads: it has them armed, disarmed, and settles what they owe where no signal came.
+//! What a recording does to all threads: it has them armed, disarmed, and settles what they owe
+//! where no signal came.
 //!
 //! It must never settle while a handler may still take a sample: that time would be counted twice.
 
@@ -46,7 +47,8 @@ pub struct Arming {
     pub sampling: Option<Sampling>,
     /// From the engine's stop until it is settled what the threads owe.
     pub ending: Option<Sampling>,
-    /// What threads owed that ended, or became others, while no signal was taken, until that is asked for.
+    /// What threads owed that ended, or became others, while no signal was taken, until that is
+    /// asked for.
     pub unsignalled: Vec<Unsignalled>,
     /// Threads for which the engine refused, and its last reason.
     pub unarmed: u64,
@@ -74,8 +76,8 @@ impl Default for Arming {
 }
 
 impl Arming {
-    /// For how long a thread that is met at `now` may have run in this recording: that much of its time is the recording's,
-    /// even if it is found late.
+    /// For how long a thread that is met at `now` may have run in this recording: that much of its
+    /// time is the recording's, even if it is found late.
     pub fn age(&self, now: u64) -> u64 {
         if self.sampling.is_some() { now.saturating_sub(self.began) } else { 0 }
     }
@@ -114,7 +116,8 @@ impl Registry {
     pub fn end_sampling(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;
-        // It may have been stopped already: what the threads ran since then is none of the recording's.
+        // It may have been stopped already: what the threads ran since then is none of the
+        // recording's.
         let Some(sampling) = arming.sampling.take() else { return };
         arming.ending = Some(sampling);
         for (tid, live) in live {
@@ -155,7 +158,8 @@ impl Registry {
         }
     }
 
-    /// Timers take the place of perf's events, also of threads to come. A thread for which there is none keeps its event.
+    /// Timers take the place of perf's events, also of threads to come. A thread for which there is
+    /// none keeps its event.
     pub fn relieve(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, arming, .. } = &mut *inner;
@@ -168,8 +172,8 @@ impl Registry {
         }
     }
 
-    /// What was due, and was not signalled: until the engine was stopped, or, where it goes on, while the gate was closed or the rig paused. To be
-    /// asked when the last handler has ended.
+    /// What was due, and was not signalled: until the engine was stopped, or, where it goes on,
+    /// while the gate was closed or the rig paused. To be asked when the last handler has ended.
     pub fn settle(&self) -> Vec<Unsignalled> {
         self.refresh_cpu();
         let mut inner = self.inner.lock();
@@ -198,8 +202,8 @@ impl Registry {
         lives.retain(|_, life| live.get(&life.tid).is_some_and(|live| live.serial == life.serial));
     }
 
-    /// Reads the CPU clocks of all live threads, unless the engine has been stopped: then what they run is none of the
-    /// recording's any more.
+    /// Reads the CPU clocks of all live threads, unless the engine has been stopped: then what they
+    /// run is none of the recording's any more.
     pub fn refresh_cpu(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;

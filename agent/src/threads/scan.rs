@@ -5,7 +5,8 @@ use std::fs;
 
 use super::Registry;
 
-/// Enters the threads that are new, names those that have only the kernel's name, and drops those that are gone.
+/// Enters the threads that are new, names those that have only the kernel's name, and drops those
+/// that are gone.
 pub fn scan(registry: &Registry) {
     let youngest = registry.youngest();
     let Some(present) = present() else { return };

@@ -59,7 +59,8 @@ fn a_thread_that_says_that_it_ends_is_not_found_afterwards() {
     registry.java_end(GONE);
     assert!(!registry.java_found(GONE, env, 7, Some("ends")));
     assert_eq!((entered(&registry), registry.java_serial(7)), (Some(false), None));
-    // The main thread attaches anew, and whoever met it before must not think that it is what it was.
+    // The main thread attaches anew, and whoever met it before must not think that it is what it
+    // was.
     registry.java_start(GONE, env, 8, Some("main"));
     assert!(!registry.java_found(GONE, null_mut(), 7, Some("main")));
     assert_eq!((entered(&registry), registry.java_serial(8).is_some()), (Some(true), true));

@@ -18,14 +18,16 @@ pub struct CallTrace {
     pub frames: *mut RawFrame,
 }
 
-/// The JVM's function: fills `trace` with at most `depth` frames of the thread whose context is given.
+/// The JVM's function: fills `trace` with at most `depth` frames of the thread whose context is
+/// given.
 pub type AsyncGetCallTrace = unsafe extern "C" fn(trace: *mut CallTrace, depth: i32, context: *mut c_void);
 
 /// The walker of that name.
 #[derive(Debug, Clone, Copy)]
 pub struct Asgct(pub AsyncGetCallTrace);
 
-// SAFETY: AsyncGetCallTrace is made for a handler, and is told how much room there is; what it says is cut to that.
+// SAFETY: AsyncGetCallTrace is made for a handler, and is told how much room there is; what it says
+// is cut to that.
 unsafe impl Walker for Asgct {
     fn runs_jvm(&self) -> bool {
         true
@@ -33,7 +35,8 @@ unsafe impl Walker for Asgct {
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         let mut trace = CallTrace { env: subject.env, count: 0, frames: room.frames };
-        // SAFETY: by the caller's promise: the thread's JNIEnv, room for `depth` frames and one more, and a ucontext.
+        // SAFETY: by the caller's promise: the thread's JNIEnv, room for `depth` frames and one
+        // more, and a ucontext.
         unsafe { self.0(&raw mut trace, room.depth.saturating_add(1), subject.context) };
         // It goes no further, so nobody has counted them.
         let at = room.depth.max(0).cast_unsigned();

@@ -1,8 +1,9 @@
-//! HotSpot's code cache, as far as it says whose code lies at an address: looked up as HotSpot does, and read by whoever asks, so
-//! that a handler may, under the guard, and a thread of the agent's, through the kernel.
+//! HotSpot's code cache, as far as it says whose code lies at an address: looked up as HotSpot
+//! does, and read by whoever asks, so that a handler may, under the guard, and a thread of the
+//! agent's, through the kernel.
 //!
-//! A heap of code is cut into segments; a map has a byte for each, which leads back to the beginning of the block that it is of. It
-//! must never follow what it read without an end.
+//! A heap of code is cut into segments; a map has a byte for each, which leads back to the
+//! beginning of the block that it is of. It must never follow what it read without an end.
 
 use crate::memory::Memory;
 
@@ -11,7 +12,8 @@ use crate::memory::Memory;
 pub enum Blob {
     /// A compiled method's, or a native method's wrapper, that may be running.
     Method,
-    /// One that was given up for good: it cannot be running, and some versions of HotSpot abort when they are asked about it.
+    /// One that was given up for good: it cannot be running, and some versions of HotSpot abort
+    /// when they are asked about it.
     Dead,
     /// The JVM's own.
     Other,
@@ -25,7 +27,8 @@ pub const HEAPS: usize = 8;
 pub struct Blobs {
     /// The heaps; 0 where there are no more.
     pub heaps: [usize; HEAPS],
-    /// In a heap: the ends of its memory, the beginning of its map, and the logarithm of a segment's size.
+    /// In a heap: the ends of its memory, the beginning of its map, and the logarithm of a
+    /// segment's size.
     pub low: usize,
     pub high: usize,
     pub map: usize,
@@ -37,11 +40,13 @@ pub struct Blobs {
     pub name: usize,
     pub size: usize,
     pub state: usize,
-    /// The first state of a method that is dead. (One that is not installed yet has a negative one.)
+    /// The first state of a method that is dead. (One that is not installed yet has a negative
+    /// one.)
     pub dead: u8,
 }
 
-/// Steps back from a segment to its block: each is of up to 254 segments, and the largest blobs have some thousands.
+/// Steps back from a segment to its block: each is of up to 254 segments, and the largest blobs
+/// have some thousands.
 const STEPS: usize = 1 << 12;
 
 impl Blobs {
@@ -123,7 +128,8 @@ mod tests {
         }
     }
 
-    /// A heap with a segment of 64 bytes, of which the first three are a blob of 150 bytes, the next free, and then nothing.
+    /// A heap with a segment of 64 bytes, of which the first three are a blob of 150 bytes, the
+    /// next free, and then nothing.
     fn memory(name: &[u8], state: u8) -> (Memory, Blobs) {
         let blobs = Blobs {
             heaps: [HEAP, 0, 0, 0, 0, 0, 0, 0],

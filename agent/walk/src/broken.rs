@@ -1,8 +1,9 @@
-//! A walker that is broken on purpose, to show that each kind of difference is recognised as itself.
+//! A walker that is broken on purpose, to show that each kind of difference is recognised as
+//! itself.
 //!
-//! It lets the true walker walk and then spoils what it wrote; or it faults, in its own code or, on a damaged context, in
-//! the true walker's. It runs where the walker runs, so it keeps to the same rules. It must never be used unless a test
-//! asked for it.
+//! It lets the true walker walk and then spoils what it wrote; or it faults, in its own code or, on
+//! a damaged context, in the true walker's. It runs where the walker runs, so it keeps to the same
+//! rules. It must never be used unless a test asked for it.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,7 +22,8 @@ pub enum Break {
     WrongMethod,
     WrongBci,
     NullMethod,
-    /// What is no method's id, by turns: the address of something else, a small number, the method itself.
+    /// What is no method's id, by turns: the address of something else, a small number, the method
+    /// itself.
     ForeignMethod,
     Nativeness,
     Unwalked,
@@ -54,8 +56,8 @@ pub const WAYS: [(&str, Break); 11] = [
     ("damaged", Break::Damaged),
 ];
 
-/// A walker that breaks one of so many walks of another one's. If it breaks all, it does so in the middle; else anywhere but
-/// at the leaf.
+/// A walker that breaks one of so many walks of another one's. If it breaks all, it does so in the
+/// middle; else anywhere but at the leaf.
 #[derive(Debug)]
 pub struct Broken {
     whole: &'static dyn Walker,
@@ -78,7 +80,8 @@ impl Broken {
     }
 }
 
-// SAFETY: the other one keeps the promise, and a frame more is written only where there is room for it.
+// SAFETY: the other one keeps the promise, and a frame more is written only where there is room for
+// it.
 unsafe impl Walker for Broken {
     fn runs_jvm(&self) -> bool {
         self.whole.runs_jvm()
@@ -117,7 +120,8 @@ impl Broken {
     /// # Safety
     /// As for [`Walker::walk`].
     unsafe fn walk_damaged(&self, turn: u32, subject: &Subject<'_>, room: Room) -> Answer {
-        // SAFETY: the context is a ucontext, by the caller's promise; the copy is nobody's to return to.
+        // SAFETY: the context is a ucontext, by the caller's promise; the copy is nobody's to
+        // return to.
         unsafe {
             let mut copy = subject.context.cast::<libc::ucontext_t>().read();
             context::damage((&raw mut copy).cast(), mixed(turn));
@@ -127,8 +131,8 @@ impl Broken {
     }
 }
 
-/// True for one in each so many, now this one of them and now that: at a stride of its own it would keep step with what else comes at one,
-/// as witnesses do.
+/// True for one in each so many, now this one of them and now that: at a stride of its own it would
+/// keep step with what else comes at one, as witnesses do.
 fn is_turn(number: u32, every: u32) -> bool {
     let round = number.checked_div(every).unwrap_or(0);
     number.checked_rem(every).map(u64::from) == (mixed(round) >> 33).checked_rem(every.into())
@@ -167,7 +171,8 @@ fn spoil(frames: &mut [RawFrame], how: Break, depth: usize, (middle, turn): (usi
             one_less()
         }
         Break::Extra => {
-            // The root twice, where the caller's array has room for it. Every id must be one that the JVM knows.
+            // The root twice, where the caller's array has room for it. Every id must be one that
+            // the JVM knows.
             let Some(root) = frames.last().copied().filter(|_| length < depth) else { return Ok(all) };
             // SAFETY: the caller's array has room for `depth` frames.
             unsafe { frames.as_mut_ptr().add(length).write(root) };
@@ -219,7 +224,8 @@ mod tests {
         }
     }
 
-    /// Who looks at every second walk, and once at the third when it has found a broken one, would find those at a fixed stride of eleven twice as often.
+    /// Who looks at every second walk, and once at the third when it has found a broken one, would
+    /// find those at a fixed stride of eleven twice as often.
     #[test]
     fn who_is_delayed_by_what_is_broken_does_not_find_it_more_often() {
         let (mut at, mut looks, mut found) = (0, 0, 0);

@@ -1,6 +1,8 @@
-//! Where calls end in code: told by the instruction before, of the processors that have files in [`crate::context`].
+//! Where calls end in code: told by the instruction before, of the processors that have files in
+//! [`crate::context`].
 //!
-//! It must never take for a call what only has an operand like one. It only reads, so the code of any processor can be looked at on any other.
+//! It must never take for a call what only has an operand like one. It only reads, so the code of
+//! any processor can be looked at on any other.
 
 use crate::memory::Memory;
 

@@ -1,6 +1,8 @@
-//! What of an interrupted context depends on the processor: its registers, and how a walk is left from a fault.
+//! What of an interrupted context depends on the processor: its registers, and how a walk is left
+//! from a fault.
 //!
-//! A file for each architecture, all with the same functions, and here what is made of them. Nothing else of the agent may know a register.
+//! A file for each architecture, all with the same functions, and here what is made of them.
+//! Nothing else of the agent may know a register.
 
 #[cfg_attr(target_arch = "x86_64", path = "context/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "context/aarch64.rs")]
@@ -17,10 +19,12 @@ pub use processor::{
 /// What the interpreter keeps in registers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Interpreting {
-    /// Where it is in the bytecode; while a method is being entered, its caller's stack pointer; while one is being left, where to.
+    /// Where it is in the bytecode; while a method is being entered, its caller's stack pointer;
+    /// while one is being left, where to.
     pub bytecode: usize,
-    /// The method that is being entered, and where that returns to, while it is not on the stack; while one is being left, its
-    /// caller's stack pointer. Where a call pushes nothing, it is that register, in all code.
+    /// The method that is being entered, and where that returns to, while it is not on the stack;
+    /// while one is being left, its caller's stack pointer. Where a call pushes nothing, it is that
+    /// register, in all code.
     pub method: usize,
     pub returns: usize,
 }
@@ -33,7 +37,8 @@ pub struct Registers {
     pub fp: usize,
 }
 
-/// True if the stack pointer is below `sp`, as in a function that was called from there, and not far.
+/// True if the stack pointer is below `sp`, as in a function that was called from there, and not
+/// far.
 ///
 /// # Safety
 /// `context` must be a ucontext.
@@ -45,7 +50,8 @@ pub unsafe fn is_below(context: *mut c_void, sp: usize) -> bool {
     here < sp && sp.wrapping_sub(here) < FAR
 }
 
-/// Damages a context as no thread ever has it: stack and frame pointer point somewhere else, into the stack or anywhere.
+/// Damages a context as no thread ever has it: stack and frame pointer point somewhere else, into
+/// the stack or anywhere.
 ///
 /// # Safety
 /// `context` must be a ucontext, and nobody's to return to.

@@ -1,13 +1,14 @@
 //! The guard: a walk that faults ends the walk, and not the JVM.
 //!
-//! AsyncGetCallTrace takes words of an interrupted stack for frames, and where it is wrong it reads what is no memory.
-//! While it walks, its thread's place says how far the stack is to be unwound; a handler of SIGSEGV and SIGBUS in front of
-//! the JVM's sees that and lets the thread go on behind the walk. Every other fault goes on to the handler that was there
-//! before, untouched: the JVM lives by its own. So do the faults that the walk expects, which the JVM's SafeFetch makes
-//! to try an address.
+//! AsyncGetCallTrace takes words of an interrupted stack for frames, and where it is wrong it reads
+//! what is no memory. While it walks, its thread's place says how far the stack is to be unwound; a
+//! handler of SIGSEGV and SIGBUS in front of the JVM's sees that and lets the thread go on behind
+//! the walk. Every other fault goes on to the handler that was there before, untouched: the JVM
+//! lives by its own. So do the faults that the walk expects, which the JVM's SafeFetch makes to try
+//! an address.
 //!
-//! What the walk held is lost with it; AsyncGetCallTrace holds no lock. It must never end anything but a walk: code that
-//! holds a lock of the JVM's, as GetStackTrace does, cannot be left halfway.
+//! What the walk held is lost with it; AsyncGetCallTrace holds no lock. It must never end anything
+//! but a walk: code that holds a lock of the JVM's, as GetStackTrace does, cannot be left halfway.
 //!
 //! # Invariants
 //!
@@ -34,16 +35,19 @@ pub type Handler = unsafe extern "C" fn(signal: i32, info: *mut libc::siginfo_t,
 /// The handlers that were there before; 0 until the guard is installed.
 static BEFORE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Finds the place of a thread, by its id: that of [`Subject::walking`]. It runs in the handler of a fault.
+/// Finds the place of a thread, by its id: that of [`Subject::walking`]. It runs in the handler of
+/// a fault.
 pub type PlaceOf = fn(tid: u32) -> Option<&'static AtomicUsize>;
 
 /// The function that does, as an address; 0 until there is one.
 static PLACE_OF: AtomicUsize = AtomicUsize::new(0);
 
-/// Whom the guard asks for the places of those who walk. To be called before [`on_fault`] is installed.
+/// Whom the guard asks for the places of those who walk. To be called before [`on_fault`] is
+/// installed.
 ///
 /// # Safety
-/// It must do nothing that a handler of a signal may not, and give each thread the place that it walks with, and no other.
+/// It must do nothing that a handler of a signal may not, and give each thread the place that it
+/// walks with, and no other.
 pub unsafe fn watch(place_of: PlaceOf) {
     PLACE_OF.store(place_of as usize, Ordering::Release);
 }
@@ -59,14 +63,16 @@ fn own_place() -> Option<&'static AtomicUsize> {
     place_of(own_tid())
 }
 
-/// Whom a fault goes on to that no walk made: one handler for each of [`FAULTS`], before [`on_fault`] is installed for it.
+/// Whom a fault goes on to that no walk made: one handler for each of [`FAULTS`], before
+/// [`on_fault`] is installed for it.
 pub fn go_on_to(fault: usize, handler: Handler) {
     if let Some(before) = BEFORE.get(fault) {
         before.store(handler as usize, Ordering::Release);
     }
 }
 
-// An answer comes back in a register and is stored at once: of a walk that is left halfway nothing is.
+// An answer comes back in a register and is stored at once: of a walk that is left halfway nothing
+// is.
 const _: () = assert!(size_of::<Answer>() <= size_of::<usize>());
 
 /// Has the walker walk: its answer, or [`Reason::CRASHED`].
@@ -83,11 +89,12 @@ pub unsafe fn walk<W: Walker + ?Sized>(walker: &W, subject: &Subject<'_>, room: 
 /// Does something of a walk's kind, that a fault ends.
 ///
 /// # Safety
-/// The subject must be the calling thread: JNIEnv, context and place must be its own. What is done may be left anywhere: it must hold nothing
-/// that would have to be dropped then.
+/// The subject must be the calling thread: JNIEnv, context and place must be its own. What is done
+/// may be left anywhere: it must hold nothing that would have to be dropped then.
 pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut done: F) {
     let place = subject.walking;
-    // A walk that was left by a jump of somebody else's has left its mark, too: its frame was below this one.
+    // A walk that was left by a jump of somebody else's has left its mark, too: its frame was below
+    // this one.
     if place.load(Ordering::Relaxed) < (&raw const place) as usize {
         place.store(0, Ordering::Relaxed);
     }
@@ -97,22 +104,25 @@ pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut done: F) {
     unsafe { guarded_by(place, &mut done) };
 }
 
-/// Copies words of this process's memory, which may be unmapped; false if any of it is. Some words may have been copied by then. It takes
-/// a hundredth of the time of [`crate::kernel::peek`].
+/// Copies words of this process's memory, which may be unmapped; false if any of it is. Some words
+/// may have been copied by then. It takes a hundredth of the time of [`crate::kernel::peek`].
 ///
 /// # Safety
-/// The place must be the one that [`watch`]'s function returns for the calling thread, and [`on_fault`] must be the first handler of faults.
+/// The place must be the one that [`watch`]'s function returns for the calling thread, and
+/// [`on_fault`] must be the first handler of faults.
 pub unsafe fn copy(place: &AtomicUsize, from: usize, into: &mut [usize]) -> bool {
     let mut done = false;
     let mut words = || {
         for (index, word) in into.iter_mut().enumerate() {
             let address = from.wrapping_add(index.wrapping_mul(size_of::<usize>()));
-            // SAFETY: where there is no memory the guard ends the copy; others may write it at any time, which a volatile read allows.
+            // SAFETY: where there is no memory the guard ends the copy; others may write it at any
+            // time, which a volatile read allows.
             *word = unsafe { (address as *const usize).read_volatile() };
         }
         done = true;
     };
-    // SAFETY: by the caller's promise; nothing has to be dropped of what is left, and `done` is then still false.
+    // SAFETY: by the caller's promise; nothing has to be dropped of what is left, and `done` is
+    // then still false.
     unsafe { guarded_by(place, &mut words) };
     done
 }
@@ -135,7 +145,8 @@ unsafe extern "C" fn called<F: FnMut()>(done: *mut c_void) {
 /// The handler of SIGSEGV and SIGBUS, for `sigaction` with SA_SIGINFO.
 ///
 /// # Safety
-/// To be called by the kernel, as a signal handler, or by a handler that passes on what it was called with.
+/// To be called by the kernel, as a signal handler, or by a handler that passes on what it was
+/// called with.
 pub unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: `info` and `context` are the kernel's.
     if unsafe { ends_walk(info, context) } {
@@ -144,7 +155,8 @@ pub unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, conte
     let fault = usize::from(signal == libc::SIGBUS);
     let before = BEFORE.get(fault).map_or(0, |before| before.load(Ordering::Acquire));
     if before != 0 {
-        // SAFETY: `go_on_to` put a handler there, which is called as the kernel would have called it.
+        // SAFETY: `go_on_to` put a handler there, which is called as the kernel would have called
+        // it.
         unsafe { transmute::<usize, Handler>(before)(signal, info, context) };
     }
 }
@@ -172,7 +184,8 @@ unsafe fn ends_walk(info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
     true
 }
 
-/// Lets the faults of a thread through that has them blocked: blocked ones the kernel answers with the process's end.
+/// Lets the faults of a thread through that has them blocked: blocked ones the kernel answers with
+/// the process's end.
 struct Unblocked {
     before: Option<u64>,
 }
@@ -240,7 +253,8 @@ mod tests {
             // SAFETY: the place is this thread's alone, and the handler is installed below.
             unsafe { copy(&PLACE, from, into) }
         };
-        // SAFETY: it only compares and looks at statics; the handler is called by the kernel, with what it asks for.
+        // SAFETY: it only compares and looks at statics; the handler is called by the kernel, with
+        // what it asks for.
         unsafe {
             watch(|tid| (tid == TID.load(Ordering::Relaxed)).then_some(&PLACE));
             let mut action: libc::sigaction = zeroed();

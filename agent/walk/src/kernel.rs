@@ -1,5 +1,5 @@
-//! What the kernel does for a handler and whoever else asks: a thread's id, errno left as it was found, clocks, and reading memory
-//! that may not be there.
+//! What the kernel does for a handler and whoever else asks: a thread's id, errno left as it was
+//! found, clocks, and reading memory that may not be there.
 
 use core::ffi::c_void;
 
@@ -7,8 +7,8 @@ use core::ffi::c_void;
 #[inline]
 #[must_use]
 pub fn own_tid() -> u32 {
-    // By its number: older C libraries have no function of that name. The kernel's numbers of threads are of 32 bits.
-    // SAFETY: a bare system call without arguments, which cannot fail.
+    // By its number: older C libraries have no function of that name. The kernel's numbers of
+    // threads are of 32 bits. SAFETY: a bare system call without arguments, which cannot fail.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
     u32::try_from(tid).unwrap_or_default()
 }
@@ -31,7 +31,8 @@ pub fn peek<const WORDS: usize>(address: usize) -> Option<[usize; WORDS]> {
     let length = size_of_val(&words);
     let ours = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
     let theirs = libc::iovec { iov_base: address as *mut c_void, iov_len: length };
-    // SAFETY: bare system calls; the kernel checks the address, and writes no more than `words` has room for.
+    // SAFETY: bare system calls; the kernel checks the address, and writes no more than `words` has
+    // room for.
     let read = unsafe {
         libc::syscall(
             libc::SYS_process_vm_readv,

@@ -1,7 +1,8 @@
-//! Memory, as who walks it reads it: by words, so that nothing is read that a page may cut, and with an answer where there is none.
+//! Memory, as who walks it reads it: by words, so that nothing is read that a page may cut, and
+//! with an answer where there is none.
 //!
-//! What is read may be anything, and from any moment. Whoever reads must take each value for a claim, and must come to an end
-//! whatever it is.
+//! What is read may be anything, and from any moment. Whoever reads must take each value for a
+//! claim, and must come to an end whatever it is.
 
 use crate::context::ADDRESS_BITS;
 use crate::kernel::peek;
@@ -78,7 +79,8 @@ impl Memory for Live {
     }
 }
 
-/// This process's memory, read by the kernel: any address may be asked about, and it takes a system call for each word.
+/// This process's memory, read by the kernel: any address may be asked about, and it takes a system
+/// call for each word.
 #[derive(Debug)]
 pub struct Peeked(());
 

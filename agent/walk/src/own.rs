@@ -1,14 +1,20 @@
-//! Our own walker: it reads frames, code blobs and debug information as HotSpot lays them out, and calls nobody.
+//! Our own walker: it reads frames, code blobs and debug information as HotSpot lays them out, and
+//! calls nobody.
 //!
-//! Where AsyncGetCallTrace gives up, or finds what is not there, this is a second opinion: by another way, from the same thread.
-//! It knows a frame that is whole, one that is just being made or taken down, one whose code was given up under it, and the way
-//! from Java through the VM back into Java. It never guesses: a frame is left as its code says, and a caller is one only where
-//! the debug information has a call at exactly that address. Where that does not lead on, there is no stack.
+//! Where AsyncGetCallTrace gives up, or finds what is not there, this is a second opinion: by
+//! another way, from the same thread. It knows a frame that is whole, one that is just being made
+//! or taken down, one whose code was given up under it, and the way from Java through the VM back
+//! into Java. It never guesses: a frame is left as its code says, and a caller is one only where
+//! the debug information has a call at exactly that address. Where that does not lead on, there is
+//! no stack.
 //!
 //! * [`layout`] is where this JVM has what.
-//! * [`stack`] walks, from the place where the thread was interrupted or has left Java to its first frame.
-//! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`] is how these are told.
-//! * [`continuation`] is where a virtual thread's frames lie that are not on the stack, and [`heap`] how objects are read on the way there.
+//! * [`stack`] walks, from the place where the thread was interrupted or has left Java to its first
+//!   frame.
+//! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`]
+//!   is how these are told.
+//! * [`continuation`] is where a virtual thread's frames lie that are not on the stack, and
+//!   [`heap`] how objects are read on the way there.
 //! * [`carried`] is whom a thread runs as.
 //! * [`unpacked`] is what stands there while code is being given up under a frame.
 //! * [`again`] is what spares a walk what it has found out already.
@@ -40,7 +46,8 @@ pub mod method;
 mod processor;
 mod stack;
 mod unpacked;
-// The JVM that they write is one of x86-64: its code, and what is on its stack. Of others the instructions have tests, and the truth lab has all else.
+// The JVM that they write is one of x86-64: its code, and what is on its stack. Of others the
+// instructions have tests, and the truth lab has all else.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
@@ -103,8 +110,8 @@ impl Own {
         self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed)
     }
 
-    /// How much of what another walker has written of a thread is that thread's own. Also where this one walks no more: it is told by the frames'
-    /// methods alone.
+    /// How much of what another walker has written of a thread is that thread's own. Also where
+    /// this one walks no more: it is told by the frames' methods alone.
     pub fn part(&self, frames: &[RawFrame]) -> Part {
         self.known().continuations.map_or(Part::All, |known| known.part(frames))
     }
@@ -114,8 +121,8 @@ impl Own {
         self.known().continuations.is_some_and(|known| known.is_first(frames.last().copied()))
     }
 
-    /// Whom a thread runs as, and what that one is called; itself, where nothing is known of virtual threads, or nothing guards the look: what
-    /// frames tell of it is for who has them.
+    /// Whom a thread runs as, and what that one is called; itself, where nothing is known of
+    /// virtual threads, or nothing guards the look: what frames tell of it is for who has them.
     ///
     /// # Safety
     /// As for [`crate::guard::run`].

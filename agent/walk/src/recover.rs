@@ -1,18 +1,19 @@
 //! Recovery: a walk that failed is asked for again, from a repaired context.
 //!
-//! AsyncGetCallTrace finds no stack where the interrupted instruction lies in a stub, an intrinsic, or where a method is just
-//! being entered or left: it does not know how such a frame is left. Whoever calls it from the caller's place gets the caller's
-//! stack. A *strategy* is one way to find that place; each proposes registers, one *candidate* after the other, from the surest
+//! AsyncGetCallTrace finds no stack where the interrupted instruction lies in a stub, an intrinsic,
+//! or where a method is just being entered or left: it does not know how such a frame is left.
+//! Whoever calls it from the caller's place gets the caller's stack. A *strategy* is one way to
+//! find that place; each proposes registers, one *candidate* after the other, from the surest
 //! strategy to the least sure. What comes of it is a guess that proof has to judge.
 //!
 //! * [`ALL`] are the strategies.
 //! * [`Ground`] is what they know of this JVM, and [`scene::Scene`] of the thread.
 //! * [`Recovery::attempts`] walks the candidates of one sample.
 //!
-//! A candidate's pc must be where a call returns to, in the interpreter or in a method that may be running, or where the walker says that it
-//! goes on, and its sp in the thread's
-//! own stack, further out than where it was interrupted. What is read for it is that stack, and the code cache; what faults all the
-//! same ends by the guard.
+//! A candidate's pc must be where a call returns to, in the interpreter or in a method that may be
+//! running, or where the walker says that it goes on, and its sp in the thread's own stack, further
+//! out than where it was interrupted. What is read for it is that stack, and the code cache; what
+//! faults all the same ends by the guard.
 //!
 //! # Invariants
 //!
@@ -40,7 +41,8 @@ pub const STRATEGIES: usize = 4;
 /// The strategies, in the order in which they are tried.
 pub static ALL: [Strategy; STRATEGIES] = strategies::ALL;
 
-/// After so many candidates whose walk faulted nothing is recovered any more: each was left halfway through the JVM's own code.
+/// After so many candidates whose walk faulted nothing is recovered any more: each was left halfway
+/// through the JVM's own code.
 pub const MOST_CRASHES: u64 = 100;
 
 /// One way to repair a context.

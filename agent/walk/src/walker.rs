@@ -1,7 +1,9 @@
-//! What every walker is: it writes the frames of one thread into the room that it is given, leaf first, or says why not.
+//! What every walker is: it writes the frames of one thread into the room that it is given, leaf
+//! first, or says why not.
 //!
-//! Frames are written as AsyncGetCallTrace writes them, so that they can lie in a lane as they came; one decoder turns them
-//! into [`Frame`]s. A walker must never do what a signal handler may not.
+//! Frames are written as AsyncGetCallTrace writes them, so that they can lie in a lane as they
+//! came; one decoder turns them into [`Frame`]s. A walker must never do what a signal handler may
+//! not.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -14,13 +16,14 @@ use vouch_sample::{Answer, Cut, Frame, MethodId};
 /// A walker, whoever it asks.
 ///
 /// # Safety
-/// It must write no more frames than there is room for, and have written as many as it says; and it must do nothing that a
-/// handler of a signal may not, since it can be left anywhere.
+/// It must write no more frames than there is room for, and have written as many as it says; and it
+/// must do nothing that a handler of a signal may not, since it can be left anywhere.
 pub unsafe trait Walker: Debug + Sync {
     /// True if it runs the JVM's own code, which a walk that is ended leaves halfway.
     fn runs_jvm(&self) -> bool;
 
-    /// The code that frames return to whose callers lie elsewhere, if it finds them there; empty if it knows of none.
+    /// The code that frames return to whose callers lie elsewhere, if it finds them there; empty if
+    /// it knows of none.
     fn barrier(&self) -> Range<usize> {
         0..0
     }
@@ -28,8 +31,8 @@ pub unsafe trait Walker: Debug + Sync {
     /// Walks the thread.
     ///
     /// # Safety
-    /// To be called by [`crate::guard::walk`] with what that was called with; or by a walker that wraps this one, which may put any
-    /// ucontext that can be read in the place of the context.
+    /// To be called by [`crate::guard::walk`] with what that was called with; or by a walker that
+    /// wraps this one, which may put any ucontext that can be read in the place of the context.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer;
 }
 
@@ -40,7 +43,8 @@ pub struct Subject<'t> {
     pub env: *mut c_void,
     /// The ucontext of the instruction that it was interrupted at.
     pub context: *mut c_void,
-    /// It was not interrupted there: what it has called is left out, and its instruction pointer is within the call.
+    /// It was not interrupted there: what it has called is left out, and its instruction pointer is
+    /// within the call.
     pub calls: bool,
     /// For the walker to say more of a stack that it has found.
     pub told: &'t Cell<Told>,

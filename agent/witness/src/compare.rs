@@ -1,7 +1,7 @@
 //! The whole comparison: both accounts are of the same stack, so every frame must agree.
 //!
-//! The two are aligned by their methods, then each pair is compared in every field. What has no partner is missing
-//! or too much; where it lies says of which kind.
+//! The two are aligned by their methods, then each pair is compared in every field. What has no
+//! partner is missing or too much; where it lies says of which kind.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use vouch_sample::{Frame, MethodId, Stack};
@@ -72,11 +72,12 @@ impl Row {
     }
 }
 
-/// Compares what must be in both accounts: the walk from its frame `top` on, and a witness on whose top there may be more.
+/// Compares what must be in both accounts: the walk from its frame `top` on, and a witness on whose
+/// top there may be more.
 ///
-/// The thread has run to its next safepoint poll since, and no further: the frames of its topmost compiled frame may have
-/// gone, all at once, and others may stand there. Outside of it nothing can have changed, but that the first frame may stand
-/// at a handler for what was thrown.
+/// The thread has run to its next safepoint poll since, and no further: the frames of its topmost
+/// compiled frame may have gone, all at once, and others may stand there. Outside of it nothing can
+/// have changed, but that the first frame may stand at a handler for what was thrown.
 pub fn outside(walk: &[Frame], top: usize, witness: &[Frame]) -> Vec<Difference> {
     if agrees_outside(walk, top, witness) {
         return Vec::new();
@@ -173,8 +174,8 @@ fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
             DiffOp::Delete { old_index, old_len, .. } => extra(&mut rows, old_index, old_len),
             DiffOp::Insert { new_index, new_len, .. } => missing(&mut rows, new_index, new_len),
             DiffOp::Replace { old_index, old_len, new_index, new_len } => {
-                // A frame without a method stands where it stands. One method in the place of one other is a wrong
-                // method; longer runs have nothing to do with each other.
+                // A frame without a method stands where it stands. One method in the place of one
+                // other is a wrong method; longer runs have nothing to do with each other.
                 let nulls = walk[old_index..old_index + old_len].iter().all(|frame| frame.method().is_none());
                 let paired = match (old_len, new_len) {
                     (1, 1) => 1,
@@ -190,7 +191,8 @@ fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
     rows
 }
 
-/// By what steps the one becomes the other. Of two that have too little in common at their ends nobody could wait for it.
+/// By what steps the one becomes the other. Of two that have too little in common at their ends
+/// nobody could wait for it.
 fn aligned(ours: &[MethodId], theirs: &[MethodId]) -> Vec<DiffOp> {
     const FAR: usize = 4_096;
     let head = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();

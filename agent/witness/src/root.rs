@@ -1,7 +1,8 @@
 //! The comparison by root: the thread has run between the walk and its witness.
 //!
-//! Calls have come and gone at the leaf, so only the outermost frame is known to be in both; a thread goes on living
-//! where it began. It must never say more than that: agreement here proves nothing about the frames above.
+//! Calls have come and gone at the leaf, so only the outermost frame is known to be in both; a
+//! thread goes on living where it began. It must never say more than that: agreement here proves
+//! nothing about the frames above.
 
 use vouch_sample::Frame;
 
@@ -11,7 +12,8 @@ pub enum RootSide {
     Agrees,
     /// The walk's outermost frames stand in the midst of the witness: those below are missing.
     Truncated,
-    /// The witness's outermost frames stand in the midst of the walk: those below are not the thread's.
+    /// The witness's outermost frames stand in the midst of the walk: those below are not the
+    /// thread's.
     Extra,
     /// The two have nothing in common, or too little to tell.
     Differs,

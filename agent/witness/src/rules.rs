@@ -1,4 +1,5 @@
-//! The rules by which the two accounts are put into one language. Each is something that may differ for a good reason.
+//! The rules by which the two accounts are put into one language. Each is something that may differ
+//! for a good reason.
 //!
 //! | rule | the walk says | the witness says | because |
 //! |---|---|---|---|
@@ -24,7 +25,8 @@ pub fn of_walk(frame: Frame) -> Frame {
     }
 }
 
-/// A frame of a witness, by the rule of [`NATIVE`](vouch_sample::NATIVE). No method is so long that its locations are no bcis.
+/// A frame of a witness, by the rule of [`NATIVE`](vouch_sample::NATIVE). No method is so long that
+/// its locations are no bcis.
 pub fn of_witness(method: MethodId, location: i64) -> Frame {
     if location == NATIVE_LOCATION {
         return Frame::Native { method };
@@ -32,8 +34,9 @@ pub fn of_witness(method: MethodId, location: i64) -> Frame {
     Frame::Java { method, bci: Bci::try_from(location).unwrap_or(Bci::MAX) }
 }
 
-/// The rule of what there was no room for: takes out of a witness what the walk lacks, and gives from where on and how much that was.
-/// Where the walk goes on behind its cut the witness's root is its own: what ran on top meanwhile moves nothing there.
+/// The rule of what there was no room for: takes out of a witness what the walk lacks, and gives
+/// from where on and how much that was. Where the walk goes on behind its cut the witness's root is
+/// its own: what ran on top meanwhile moves nothing there.
 pub fn cut_alike(witness: &mut Vec<Frame>, walk: Stack<'_>) -> Option<(usize, usize)> {
     let cut = walk.cut?;
     let outer = walk.outer().len();

@@ -1,6 +1,8 @@
-//! Files that say of a frame no more than what it is called, and its line perhaps: a profile of Vouch's own, folded stacks, pprof.
+//! Files that say of a frame no more than what it is called, and its line perhaps: a profile of
+//! Vouch's own, folded stacks, pprof.
 //!
-//! What such a file is its bytes decide. It must never be taken for a recording with places, or read beyond a bound.
+//! What such a file is its bytes decide. It must never be taken for a recording with places, or
+//! read beyond a bound.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};

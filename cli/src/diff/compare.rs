@@ -1,9 +1,10 @@
 //! Two sides, method by method: by how much they differ, and how much of that may be chance.
 //!
-//! It must never take two runs for two programs. Runs of one program differ by more than by sampling: the JIT compiler makes other code
-//! of it each time, in which time moves from a method to its neighbours. How much a method differs from run to run is estimated
-//! from its own runs, from those of all methods, and from what was measured of other programs, each by its degrees of freedom. So more
-//! runs never make an interval wider but by what they show.
+//! It must never take two runs for two programs. Runs of one program differ by more than by
+//! sampling: the JIT compiler makes other code of it each time, in which time moves from a method
+//! to its neighbours. How much a method differs from run to run is estimated from its own runs,
+//! from those of all methods, and from what was measured of other programs, each by its degrees of
+//! freedom. So more runs never make an interval wider but by what they show.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +17,9 @@ use super::run::Run;
 const MIN_SHARE: f64 = 0.005;
 /// The probability that all intervals together hold.
 const CONFIDENCE: f64 = 0.95;
-/// The variance of a method's share `p` from run to run, in units of `p (1 - p)`, as it was measured
-/// of other programs: 1.5 points for a method with a tenth of the time. docs/diff.md has the
-/// measurement.
+/// The variance of a method's share `p` from run to run, in units of `p (1 - p)`, as it was
+/// measured of other programs: 1.5 points for a method with a tenth of the time. docs/diff.md has
+/// the measurement.
 const USUAL_SPREAD: f64 = 0.016 * 0.016 / 0.1;
 /// How many degrees of freedom what is not measured of this very method counts for.
 const PRIOR_FREEDOM: f64 = 10.0;
@@ -85,7 +86,8 @@ impl Comparison {
         Self { changes, single: sides.iter().all(|side| side.len() == 1), time }
     }
 
-    /// Half of the interval in which a change lies. As many intervals as there are methods: each is surer, so that all of them are.
+    /// Half of the interval in which a change lies. As many intervals as there are methods: each is
+    /// surer, so that all of them are.
     pub fn half_width(&self, change: &Change) -> f64 {
         let many = count(self.changes.len().max(1));
         change.error.quantile(1.0 - (1.0 - CONFIDENCE) / (2.0 * many))
@@ -116,7 +118,8 @@ impl Comparison {
 struct Method<'n> {
     name: &'n str,
     sides: [Side; 2],
-    /// The variance from run to run, and its degrees of freedom: 0 if there is one run of each side.
+    /// The variance from run to run, and its degrees of freedom: 0 if there is one run of each
+    /// side.
     variance: f64,
     freedom: f64,
     /// What that variance is in proportion to.
@@ -128,7 +131,8 @@ impl<'n> Method<'n> {
         let sides = both.each_ref().map(|side| Side::new(side, name, time));
         let freedom: f64 = sides.iter().map(|side| side.runs - 1.0).sum();
         let squares: f64 = sides.iter().map(|side| side.squares).sum();
-        // Of a side of many runs no more than of the other: what is rare on one side need not be on both.
+        // Of a side of many runs no more than of the other: what is rare on one side need not be on
+        // both.
         let value = sides.iter().map(|side| side.value).sum::<f64>() / 2.0;
         Self {
             name,
@@ -139,11 +143,13 @@ impl<'n> Method<'n> {
         }
     }
 
-    /// Its change, where methods differ from run to run as `spread` says, as far as this one's own runs do not say otherwise.
+    /// Its change, where methods differ from run to run as `spread` says, as far as this one's own
+    /// runs do not say otherwise.
     fn change(&self, spread: &Spread) -> Change {
         let weight = spread.weight + self.freedom;
         let between = (spread.weight * spread.variance * self.scale + self.freedom * self.variance) / weight;
-        // What this method's own runs differ by includes the chance of sampling. What others differ by does not.
+        // What this method's own runs differ by includes the chance of sampling. What others differ
+        // by does not.
         let others = spread.weight / weight;
         let error: f64 =
             self.sides.iter().map(|side| side.within.max(others * side.within + between / side.runs)).sum();
@@ -170,7 +176,8 @@ impl Spread {
         let mean = sum / count(measured.count().max(1));
         let freedom = methods.first().map_or(0.0, |method| method.freedom);
         if time {
-            // Of time nothing is known beforehand: machines are not equally fast at all times, and then no method is.
+            // Of time nothing is known beforehand: machines are not equally fast at all times, and
+            // then no method is.
             return Self { variance: mean, weight: freedom.max(1.0), freedom: 0.0 };
         }
         let variance = (PRIOR_FREEDOM * USUAL_SPREAD + freedom * mean) / (PRIOR_FREEDOM + freedom);
@@ -216,7 +223,8 @@ impl Run {
         if time { self.own(name) } else { self.share(name) }
     }
 
-    /// Of the value, by how the blocks of time differ; and no less than as if each sample were counted by itself.
+    /// Of the value, by how the blocks of time differ; and no less than as if each sample were
+    /// counted by itself.
     fn variance(&self, name: &str, time: bool) -> f64 {
         let (own, all, blocks) = (self.own(name), self.time(), count(self.all.len()));
         let expected = |all_of_block: f64| if time { own / blocks } else { own / all * all_of_block };

@@ -1,6 +1,7 @@
 //! One run, cut into blocks of time: how much each method took in each of them.
 //!
-//! Samples of one moment are much alike, so what is counted is how blocks differ, and never how many samples there are alone.
+//! Samples of one moment are much alike, so what is counted is how blocks differ, and never how
+//! many samples there are alone.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -98,8 +99,8 @@ impl Run {
         })
     }
 
-    /// No two runs are alike to the last sample, but for some of so few that chance does it: those say that they are of two processes, or of two
-    /// times.
+    /// No two runs are alike to the last sample, but for some of so few that chance does it: those
+    /// say that they are of two processes, or of two times.
     pub fn is_same(&self, other: &Self) -> bool {
         let two = matches!((&self.began, &other.began), (Some(began), Some(other)) if began != other);
         !two && self.samples == other.samples && self.all == other.all && self.methods == other.methods
@@ -136,7 +137,8 @@ fn listed(options: &[String]) -> String {
     if options.is_empty() { "none".to_owned() } else { options.join(", ") }
 }
 
-/// The runs of one side in a line: the files, how much there is, how far it holds if it is the whole run.
+/// The runs of one side in a line: the files, how much there is, how far it holds if it is the
+/// whole run.
 pub fn line(runs: &[Run], whole: bool) -> String {
     let millis: f64 = runs.iter().flat_map(|run| &run.all).sum();
     let samples = grouped(runs.iter().map(|run| run.samples).sum());
@@ -177,8 +179,8 @@ fn blocks(samples: &[Sample]) -> (Vec<usize>, usize) {
     (times().map(block).collect(), count)
 }
 
-/// A method's name without the numbers that classes get in the order in which they were made, which is another in each run; and as every JDK
-/// writes it.
+/// A method's name without the numbers that classes get in the order in which they were made, which
+/// is another in each run; and as every JDK writes it.
 fn unnumbered(name: &str) -> String {
     // What stands before a number, and what is written of both.
     const NUMBERED: [(&str, &str); 8] = [

@@ -1,6 +1,8 @@
-//! HotSpot's attach protocol: a word to a JVM that runs, by the socket that it listens at, or that it is woken to make.
+//! HotSpot's attach protocol: a word to a JVM that runs, by the socket that it listens at, or that
+//! it is woken to make.
 //!
-//! It must never send a signal to a process that would end of it, nor talk to anyone but the JVM that is meant.
+//! It must never send a signal to a process that would end of it, nor talk to anyone but the JVM
+//! that is meant.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -37,7 +39,8 @@ pub enum Answer {
     No(String),
 }
 
-/// How words are put. Every JVM knows the first; those of JDK 24 and later know both, and take longer words by the second.
+/// How words are put. Every JVM knows the first; those of JDK 24 and later know both, and take
+/// longer words by the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     First,
@@ -121,7 +124,8 @@ pub fn folder(pid: u32) -> Result<File, String> {
 /// A connection to it, for which it may have to be woken.
 fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
     let pid = jvm.pid;
-    // By way of the open folder: its path is too long for a socket's, and may be gone with the process.
+    // By way of the open folder: its path is too long for a socket's, and may be gone with the
+    // process.
     let socket = within(folder, &format!(".java_pid{}", jvm.own_pid));
     match UnixStream::connect(&socket) {
         Ok(stream) => return known(jvm, stream),
@@ -184,7 +188,8 @@ impl Trigger {
         let places = [within(folder, &name), PathBuf::from(format!("/proc/{}/cwd/{name}", jvm.pid))];
         let mut why = String::new();
         for place in places {
-            // One that somebody left would do as well, but whose it is decides whether the JVM heeds it.
+            // One that somebody left would do as well, but whose it is decides whether the JVM
+            // heeds it.
             let _ = fs::remove_file(&place);
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place) {
                 Ok(_) => return Ok(Self(place)),
@@ -235,7 +240,8 @@ fn say(mut stream: UnixStream, request: &[u8]) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// A code of the JVM's, and in the next line what the agent returned, by different words in different JDKs.
+/// A code of the JVM's, and in the next line what the agent returned, by different words in
+/// different JDKs.
 fn understand(answer: &str) -> Option<Answer> {
     let (code, rest) = answer.split_once('\n')?;
     let rest = rest.trim();

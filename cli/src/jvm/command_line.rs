@@ -1,6 +1,7 @@
 //! What runs in a JVM, out of its command line: the main class, the jar, or the module.
 //!
-//! It must never show what stands behind that: a program's own arguments are its own affair, and may be secret.
+//! It must never show what stands behind that: a program's own arguments are its own affair, and
+//! may be secret.
 
 use vouch_options::launcher::split;
 

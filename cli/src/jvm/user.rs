@@ -1,6 +1,7 @@
 //! A JVM's user, who acts in the place of this process wherever that one's own files are.
 //!
-//! What root does in folders that another user can fill, mount and rename, that user would have done by root. So it is never root who does it.
+//! What root does in folders that another user can fill, mount and rename, that user would have
+//! done by root. So it is never root who does it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -42,12 +43,14 @@ impl User {
     }
 }
 
-/// The path of a file in an open folder: short, and good for as long as the folder is open, whatever becomes of its name.
+/// The path of a file in an open folder: short, and good for as long as the folder is open,
+/// whatever becomes of its name.
 pub fn within(folder: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
-/// Opens what a process calls by this name, to be read. What it has in the place of folders leads nowhere else, and nobody waits for a pipe.
+/// Opens what a process calls by this name, to be read. What it has in the place of folders leads
+/// nowhere else, and nobody waits for a pipe.
 pub fn open_inside(pid: u32, path: &Path) -> io::Result<File> {
     let root = File::open(format!("/proc/{pid}/root"))?;
     let path = path.strip_prefix("/").unwrap_or(path);
@@ -55,7 +58,8 @@ pub fn open_inside(pid: u32, path: &Path) -> io::Result<File> {
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     match openat2(&root, path, flags, Mode::empty(), within) {
         Ok(file) => Ok(File::from(file)),
-        // Before Linux 5.6 nobody can be asked to stay in there; then it is done without what leads out.
+        // Before Linux 5.6 nobody can be asked to stay in there; then it is done without what leads
+        // out.
         Err(error) if error == rustix::io::Errno::NOSYS => {
             let file = rustix::fs::openat(&root, path, flags | OFlags::NOFOLLOW, Mode::empty())?;
             Ok(File::from(file))

@@ -1,8 +1,10 @@
-//! As much of HTTP as a browser on the same machine needs: one request on each connection, a head, no body.
+//! As much of HTTP as a browser on the same machine needs: one request on each connection, a head,
+//! no body.
 //!
-//! Whoever can connect is a stranger until he has asked for the right thing: none of them must be able to end it, or to have it take
-//! memory. (There are servers as crates. tiny_http makes room for whatever length a request has in its head, and ends when descriptors run
-//! out; hyper is forty crates.)
+//! Whoever can connect is a stranger until he has asked for the right thing: none of them must be
+//! able to end it, or to have it take memory. (There are servers as crates. tiny_http makes room
+//! for whatever length a request has in its head, and ends when descriptors run out; hyper is forty
+//! crates.)
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
@@ -16,7 +18,8 @@ use std::time::{Duration, Instant};
 /// A head is no longer, and comes within so long.
 const HEAD: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
-/// At a time; a browser has six. Another one takes the slot of the connection that has been silent for the longest.
+/// At a time; a browser has six. Another one takes the slot of the connection that has been silent
+/// for the longest.
 const CONNECTIONS: usize = 64;
 /// Open connections, and closed ones that have not ended yet.
 const MAX_CLOSING: usize = 4 * CONNECTIONS;
@@ -131,7 +134,8 @@ impl Drop for One {
     }
 }
 
-/// The connections that the server reads from, the oldest first: any of them may never send what it should.
+/// The connections that the server reads from, the oldest first: any of them may never send what it
+/// should.
 #[derive(Default)]
 struct Silent(Mutex<Vec<Arc<TcpStream>>>);
 
@@ -161,7 +165,8 @@ impl Silent {
     }
 }
 
-/// Reads a request and answers it; with what status. Only while it is being answered the connection is not silent.
+/// Reads a request and answers it; with what status. Only while it is being answered the connection
+/// is not silent.
 fn one_request(
     stream: &Arc<TcpStream>,
     silent: &Silent,
@@ -229,8 +234,8 @@ fn write(mut stream: &TcpStream, mut answer: Answer, head_alone: bool) -> io::Re
     stream.flush()
 }
 
-/// Closes a connection that was answered. What is closed while something was sent to it that nobody has read is cut off: so it is read, as
-/// much as a head may have.
+/// Closes a connection that was answered. What is closed while something was sent to it that nobody
+/// has read is cut off: so it is read, as much as a head may have.
 fn end(stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(PAUSE))?;

@@ -36,7 +36,8 @@ impl FrontEnd {
         Ok(Self::Archive { path, entries: listing.entries.into_iter().filter_map(below).collect() })
     }
 
-    /// A file by its path, with its kind; what is no file is the front-end's own address, and gets its page.
+    /// A file by its path, with its kind; what is no file is the front-end's own address, and gets
+    /// its page.
     pub fn file(&self, path: &str) -> Option<(&'static str, Vec<u8>)> {
         let name = path.trim_start_matches('/');
         let found = if name.is_empty() { None } else { self.read(name) };

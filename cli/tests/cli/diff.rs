@@ -122,7 +122,8 @@ fn no_share_changes_by_more_than_there_is() {
     }
 }
 
-/// The methods that surely changed, of several runs of each side: the first half is before, the second after.
+/// The methods that surely changed, of several runs of each side: the first half is before, the
+/// second after.
 fn several(files: &[PathBuf], arguments: &[&str]) -> Vec<String> {
     names_of_changed(&compared(files, arguments))
 }

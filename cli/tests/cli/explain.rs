@@ -1,4 +1,5 @@
-//! What a person gets from `vouch explain`, for good files and bad ones: the real binary on real files.
+//! What a person gets from `vouch explain`, for good files and bad ones: the real binary on real
+//! files.
 
 use std::io::Write as _;
 use std::path::PathBuf;

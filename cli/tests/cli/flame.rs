@@ -1,4 +1,5 @@
-//! The pictures that `vouch flame` and `vouch diff --picture` draw: which frames are in them, and how wide.
+//! The pictures that `vouch flame` and `vouch diff --picture` draw: which frames are in them, and
+//! how wide.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::common;
 
-/// `main` calls `hot`, which is under it at two lines, and `cold`; names as no picture should take for its own.
+/// `main` calls `hot`, which is under it at two lines, and `cold`; names as no picture should take
+/// for its own.
 fn profile(weights: [u32; 3]) -> Value {
     json!({
         "meta": { "interval": 2.0, "vouch": {}, "categories": [] },
@@ -117,7 +119,8 @@ fn a_difference_is_drawn_with_what_gained_and_lost() {
     }
 }
 
-/// Samples of `main` and of what it calls: for moe who stores, for larry who says nothing of what he does, for nobody, and the VM's own.
+/// Samples of `main` and of what it calls: for moe who stores, for larry who says nothing of what
+/// he does, for nobody, and the VM's own.
 fn told() -> Value {
     json!({
         "meta": {

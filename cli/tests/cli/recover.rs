@@ -1,4 +1,5 @@
-//! `vouch recover` as its user meets it: the real binary, on recordings that are whole, in use, or none at all.
+//! `vouch recover` as its user meets it: the real binary, on recordings that are whole, in use, or
+//! none at all.
 
 use std::fs;
 use std::path::{Path, PathBuf};

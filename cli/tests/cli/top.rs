@@ -11,7 +11,8 @@ use crate::common;
 const STRINGS: [&str; 11] =
     ["main", "serve", "again", "[GC]", "Request", "user", "moe", "larry", "Step", "name", "r\u{1b}[31mead"];
 
-/// `main` calls `serve`, which calls `again`, which calls itself; a collector. Contexts: moe, a step of his, larry.
+/// `main` calls `serve`, which calls `again`, which calls itself; a collector. Contexts: moe, a
+/// step of his, larry.
 fn profile() -> Value {
     let thread = |stack: Value, weight: Value, context: Value| json!({ "name": "t", "samples": { "length": 0, "stack": stack, "weight": weight, "vouchContext": context } });
     json!({

@@ -1,4 +1,5 @@
-//! What can be had from `vouch view`, and by whom: the real binary, asked over its socket as a browser would, and as a stranger.
+//! What can be had from `vouch view`, and by whom: the real binary, asked over its socket as a
+//! browser would, and as a stranger.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -94,7 +95,8 @@ fn the_front_end_gets_the_profile() {
     assert!(head.contains("access-control-allow-origin: https://profiler.firefox.com"), "{head}");
     let (status, head, _) = serving.ask("OPTIONS", &serving.path, &origin);
     assert!(status == 204 && head.contains("access-control-allow-private-network: true"), "{head}");
-    // The page may have been saved, or the profile be fetched by another tool of the user's, who knows the address.
+    // The page may have been saved, or the profile be fetched by another tool of the user's, who
+    // knows the address.
     assert_eq!(serving.status("GET", &serving.path, &[]), 200);
     assert_eq!(serving.status("HEAD", &serving.path, &[]), 200);
 }
@@ -193,15 +195,17 @@ fn a_front_end_of_ones_own_is_served_beside_it_and_nothing_beside_that() {
 #[test]
 fn a_stranger_can_neither_end_it_nor_hold_it_up() {
     let serving = serve(&profile("strangers"), &[]);
-    // A body that nobody can have, a head without an end, what is no HTTP, and many who say nothing.
+    // A body that nobody can have, a head without an end, what is no HTTP, and many who say
+    // nothing.
     assert_eq!(serving.status("POST", "/", &[("Content-Length", "18446744073709551615")]), 405);
     for nonsense in [&b"GET / HTTP/1.1\r\n"[..], b"\0\xff\r\n\r\n", b"GET\r\n\r\n"] {
         TcpStream::connect(&serving.host).unwrap().write_all(nonsense).unwrap();
     }
     let mut endless = TcpStream::connect(&serving.host).unwrap();
     endless.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-    // It is refused at some point: then writing fails. The sockets' own room is some megabytes, which a server that has not had the
-    // processor yet leaves full; so there is more to write than any of them holds.
+    // It is refused at some point: then writing fails. The sockets' own room is some megabytes,
+    // which a server that has not had the processor yet leaves full; so there is more to write than
+    // any of them holds.
     endless.set_write_timeout(Some(Duration::from_mins(1))).unwrap();
     let part = vec![b'x'; 1 << 20];
     let written = (0..256).take_while(|_| endless.write_all(&part).is_ok()).count();

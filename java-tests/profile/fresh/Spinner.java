@@ -10,8 +10,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A program that loads a class by a loader of its own, runs it for a millisecond and forgets it, over and over. It
- * writes when each class ran to the file `classes`, and prints how many had been collected before the last one ran.
+ * A program that loads a class by a loader of its own, runs it for a millisecond and forgets it,
+ * over and over. It writes when each class ran to the file `classes`, and prints how many had been
+ * collected before the last one ran.
  */
 public class Spinner {
     public static final long CLASS_MS = 1;

@@ -12,7 +12,8 @@ const LONGEST: u64 = 64 << 20;
 const BOM: char = '\u{feff}';
 
 impl Named<'_> {
-    /// Takes in all lines; how many of them are none is given. `read` is told how many bytes were. An error is one of the disk's.
+    /// Takes in all lines; how many of them are none is given. `read` is told how many bytes were.
+    /// An error is one of the disk's.
     pub fn folded(&mut self, mut lines: impl BufRead, mut read: impl FnMut(u64)) -> std::io::Result<u64> {
         let (mut line, mut wrong, mut done) = (Vec::new(), 0, 0);
         let mut words = Vec::new();

@@ -1,4 +1,5 @@
-//! pprof's files, as far as a stack needs: whose it is, its functions and lines, and how often it was there.
+//! pprof's files, as far as a stack needs: whose it is, its functions and lines, and how often it
+//! was there.
 //!
 //! It must never follow a number out of the file's own tables, or take it in past a bound.
 
@@ -99,7 +100,8 @@ impl Named<'_> {
             usize::try_from(row).ok().and_then(|row| profile.string_table.get(row)).map_or("", String::as_str)
         };
         let names: HashMap<u64, &str> = profile.function.iter().map(|it| (it.id, text(it.name))).collect();
-        // Of functions that were inlined into each other the innermost stands first, as of all frames.
+        // Of functions that were inlined into each other the innermost stands first, as of all
+        // frames.
         let locations: HashMap<u64, Vec<Word>> = profile
             .location
             .iter()

@@ -1,6 +1,8 @@
-//! What a frame is called, by whoever writes names: async-profiler and what is made of its recordings, pprof, Vouch itself.
+//! What a frame is called, by whoever writes names: async-profiler and what is made of its
+//! recordings, pprof, Vouch itself.
 //!
-//! It must never take a native function for a method: what is none of Java's is between the two that stand around it.
+//! It must never take a native function for a method: what is none of Java's is between the two
+//! that stand around it.
 
 use vouch_recording::{LEFT_OUT, why_no_stack};
 
@@ -82,7 +84,8 @@ fn annotated(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// None: it is none of Java's. In doubt it is a frame that nobody can name, since two are no neighbours between which there is one.
+/// None: it is none of Java's. In doubt it is a frame that nobody can name, since two are no
+/// neighbours between which there is one.
 fn java(text: &str) -> Option<Frame<'_>> {
     const DOUBT: Option<Frame<'_>> = Some(Frame::Foreign(Foreign::Unnamed));
     if text == INTERPRETER {
@@ -109,7 +112,8 @@ fn is_library(text: &str) -> bool {
     text.ends_with(".so") || text.contains(".so.")
 }
 
-/// `baz(I)V`. In Kotlin's names there may be parentheses, and other tools write types as in a program: None.
+/// `baz(I)V`. In Kotlin's names there may be parentheses, and other tools write types as in a
+/// program: None.
 fn without_descriptor(text: &str) -> Option<&str> {
     match text.split_once('(') {
         None => Some(text),
@@ -133,7 +137,8 @@ fn without_module(class: &str) -> &str {
     }
 }
 
-/// `com.foo.Bar.baz:12`; async-profiler's converter can write the bci, too, as `baz@7`. A line that no class has is none.
+/// `com.foo.Bar.baz:12`; async-profiler's converter can write the bci, too, as `baz@7`. A line that
+/// no class has is none.
 fn with_line(text: &str) -> (&str, u16) {
     let number = |between| {
         let (name, number) = text.rsplit_once(between)?;

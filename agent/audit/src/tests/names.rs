@@ -1,4 +1,5 @@
-//! Files that say names alone, with lines or without: what is refuted is so by every method and every place that a name may mean.
+//! Files that say names alone, with lines or without: what is refuted is so by every method and
+//! every place that a name may mean.
 
 use std::fs;
 use std::io::Read as _;

@@ -165,7 +165,8 @@ fn how_often_there_is_a_sample_by_the_wall_clock_is_what_async_profiler_says() {
 
 #[test]
 fn samples_of_another_event_are_counted_and_are_no_time() {
-    // The first file has an interval in nanoseconds, the second one in misses; and Flight Recorder has a period of its own.
+    // The first file has an interval in nanoseconds, the second one in misses; and Flight Recorder
+    // has a period of its own.
     let told = [("event", "cpu"), ("interval", "30000000"), ("event", "cache-misses"), ("interval", "1000")];
     let settings = |told: &[(&str, &str)]| {
         let all: Vec<_> = told.iter().map(|(name, value)| setting(name, value)).collect();
@@ -265,7 +266,8 @@ fn a_recording_that_has_changed_since_is_refused() {
 #[test]
 fn a_limit_holds_for_its_own_file_both_times() {
     let folder = Folder::of("limits", &CLASSES);
-    // The setting stands behind the stacks; and another file of the run has another one, and chunks of another length.
+    // The setting stands behind the stacks; and another file of the run has another one, and chunks
+    // of another length.
     let file = |limit: &str, times: usize| recording_behind(&[truth(times)], vec![depth(limit)]);
     let files = [file("3", 5), file("2048", 7)];
     let mut audit = crate::Audit::default();

@@ -1,6 +1,7 @@
 //! The program, its classes and its recordings.
 //!
-//! `Main.main` calls `Shop.open`, which calls `Cart.sum` and then `Cart.clear`; `Worker.run` begins a thread and calls `Cart.sum`.
+//! `Main.main` calls `Shop.open`, which calls `Cart.sum` and then `Cart.clear`; `Worker.run` begins
+//! a thread and calls `Cart.sum`.
 
 use std::fs;
 use std::io::Cursor;
@@ -115,7 +116,8 @@ pub const fn at(method: i64, bci: i64) -> Frame {
     (method, bci, if line > 0 { line + bci / SECOND } else { 0 })
 }
 
-/// A stack, leaf first, with whether it was cut; and how often a thread had it, in events of a kind.
+/// A stack, leaf first, with whether it was cut; and how often a thread had it, in events of a
+/// kind.
 #[derive(Debug, Clone)]
 pub struct Shown {
     pub kind: i64,

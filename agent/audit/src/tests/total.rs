@@ -1,4 +1,5 @@
-//! Recordings that are damaged, cut short, or of anything at all: each event ends as one of one fate, and nothing panics.
+//! Recordings that are damaged, cut short, or of anything at all: each event ends as one of one
+//! fate, and nothing panics.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

@@ -47,7 +47,8 @@ fn a_class_without_the_method_is_another_version() {
 
 #[test]
 fn code_of_which_no_call_is_proven_refutes_nothing() {
-    // All lines fit, and what it calls is another method: one that was renamed, or code that was changed when it was loaded.
+    // All lines fit, and what it calls is another method: one that was renamed, or code that was
+    // changed when it was loaded.
     let report = audited(recording(&[truth()], 0), &Folder::of("renamed", &shop(30, "clear"))).unwrap();
     assert_eq!(report.samples.fates, ByFate { plausible: 10, ..ByFate::default() });
     assert_eq!(report.edges.unjudged["unconfirmed_version"], 1);
@@ -84,7 +85,8 @@ fn whoever_says_that_classes_are_exact_is_held_to_it_where_nobody_changed_them()
 
 #[test]
 fn code_that_is_mostly_impossible_was_changed() {
-    // As where Flight Recorder adds to a constructor: what was there before is proven, and most events are in what was added.
+    // As where Flight Recorder adds to a constructor: what was there before is proven, and most
+    // events are in what was added.
     let added = |times| shown(MAIN_THREAD, times, &[(OPEN, 99, 31), at(MAIN, FIRST)]);
     let report = audit("added", &[truth(), added(30)]);
     assert_eq!(report.samples.fates.refuted, 0);
@@ -93,7 +95,8 @@ fn code_that_is_mostly_impossible_was_changed() {
 
 #[test]
 fn code_that_was_moved_by_a_redefinition_refutes_nothing() {
-    // The call of `Cart.clear` where something was put before it: now it is where that of `Cart.sum` is in the file.
+    // The call of `Cart.clear` where something was put before it: now it is where that of
+    // `Cart.sum` is in the file.
     let moved = shown(MAIN_THREAD, 2, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]);
     let both = shown(MAIN_THREAD, 9, &[at(CLEAR, FIRST), at(OPEN, SECOND), at(MAIN, FIRST)]);
     let stacks = [truth(), both, moved];
@@ -124,7 +127,8 @@ fn of_two_loaders_classes_of_one_name_are_two() {
 
 #[test]
 fn a_program_may_have_had_other_classes_where_a_call_is_always_another_one() {
-    // An older jar, in which two calls stand the other way round; or a call that an agent has redirected.
+    // An older jar, in which two calls stand the other way round; or a call that an agent has
+    // redirected.
     let other = shown(MAIN_THREAD, 2, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]);
     let elsewhere = shown(MAIN_THREAD, 9, &[at(CLEAR, FIRST), at(OPEN, SECOND), at(MAIN, FIRST)]);
     let by_folder =

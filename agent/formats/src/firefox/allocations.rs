@@ -1,7 +1,8 @@
-//! What a track's threads allocated: the front-end's call tree counts it instead of time, where it is asked to.
+//! What a track's threads allocated: the front-end's call tree counts it instead of time, where it
+//! is asked to.
 //!
-//! The front-end knows allocations of JavaScript's: what it calls a class name is the class of an object, what it calls the nursery is
-//! nothing that the JVM tells.
+//! The front-end knows allocations of JavaScript's: what it calls a class name is the class of an
+//! object, what it calls the nursery is nothing that the JVM tells.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};

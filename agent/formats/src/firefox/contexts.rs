@@ -1,9 +1,10 @@
-//! Contexts in the timeline: a marker from the first to the last sample of a thread in a row that was taken in one, without its
-//! having rested in between.
+//! Contexts in the timeline: a marker from the first to the last sample of a thread in a row that
+//! was taken in one, without its having rested in between.
 //!
-//! The front-end can keep the samples inside of markers that match a search, and no others: so a marker must hold all of its own
-//! samples' times, and nobody else's on its track. Which context each sample has also stands beside it, exactly, in a column of our
-//! own, which the front-end passes over.
+//! The front-end can keep the samples inside of markers that match a search, and no others: so a
+//! marker must hold all of its own samples' times, and nobody else's on its track. Which context
+//! each sample has also stands beside it, exactly, in a column of our own, which the front-end
+//! passes over.
 
 use std::mem::replace;
 
@@ -22,7 +23,8 @@ pub struct Span {
     pub ended_ns: u64,
 }
 
-/// Those of a thread. A sample stands for its intervals before it, as far as the sample before leaves them.
+/// Those of a thread. A sample stands for its intervals before it, as far as the sample before
+/// leaves them.
 pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span> {
     if contexts.rows().is_empty() {
         return Vec::new();
@@ -54,7 +56,8 @@ pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span
     ended
 }
 
-/// What a marker of this kind is called by in the file; the front-end must not take it for one of its own.
+/// What a marker of this kind is called by in the file; the front-end must not take it for one of
+/// its own.
 pub fn marker_type(row: usize) -> String {
     format!("context-{}", row + 1)
 }

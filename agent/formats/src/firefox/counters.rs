@@ -1,6 +1,7 @@
 //! Figures of the process beside the threads: each a graph of its own.
 //!
-//! The front-end wants what a figure has grown by since it was looked at last: the first of these is what it was.
+//! The front-end wants what a figure has grown by since it was looked at last: the first of these
+//! is what it was.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -111,7 +112,8 @@ const USED: Display<'_> = Display {
     ],
 };
 
-/// What has been spent up to a time: how fast. A millisecond of CPU time in one of the clock's is a whole processor.
+/// What has been spent up to a time: how fast. A millisecond of CPU time in one of the clock's is a
+/// whole processor.
 const SPENT: Display<'_> = Display {
     graph_type: "line-rate",
     unit: "",

@@ -1,8 +1,11 @@
-//! How long a collection held up a thread that would have run: a marker in the thread's own track, as long as the pause.
+//! How long a collection held up a thread that would have run: a marker in the thread's own track,
+//! as long as the pause.
 //!
-//! Of two samples around a pause the thread's own clock says how long it did not run in between. Where that is the pause and hardly more, it
-//! ran until it was stopped, and on when it was let go. Of whoever waited for something else, too, or for a processor, or ran in native code, or
-//! had two pauses between two samples it is not known. It must never be said of a thread that slept all the time.
+//! Of two samples around a pause the thread's own clock says how long it did not run in between.
+//! Where that is the pause and hardly more, it ran until it was stopped, and on when it was let go.
+//! Of whoever waited for something else, too, or for a processor, or ran in native code, or had two
+//! pauses between two samples it is not known. It must never be said of a thread that slept all the
+//! time.
 
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
 use vouch_recording::{Id, Mark, MarkKindId, Recording, Thread};
@@ -11,7 +14,8 @@ use vouch_recording::{Id, Mark, MarkKindId, Recording, Thread};
 const LEAST_NS: u64 = 10_000_000;
 /// What else it may not have run for: until it stood, and until it had a processor again,
 const MORE_NS: u64 = 2_000_000;
-/// and such a part of the pause, by which it may as well have run: a thread in native code does until it wants back.
+/// and such a part of the pause, by which it may as well have run: a thread in native code does
+/// until it wants back.
 const PART: u64 = 10;
 /// So many intervals before the pause, and after it, it was seen to run.
 const NEAR: u64 = 3;

@@ -1,7 +1,8 @@
-//! Marks in the timeline: at each refuted sample what contradicts it, what happened beside the samples, and whose work it was.
+//! Marks in the timeline: at each refuted sample what contradicts it, what happened beside the
+//! samples, and whose work it was.
 //!
-//! No field of a schema may be called `cause` or `type`: the front-end takes these for its own, and shows an error page. A value
-//! called `cause` is a stack, to be shown in the tooltip.
+//! No field of a schema may be called `cause` or `type`: the front-end takes these for its own, and
+//! shows an error page. A value called `cause` is a stack, to be shown in the tooltip.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -23,7 +24,8 @@ use crate::json::{Column, Row};
 
 /// The kinds of the markers of refuted samples, by which the front-end finds how to show them.
 const REFUTED: &str = "refuted";
-/// Of those where no method's bytecode is against it: a root that is no thread's beginning, a frame that the JVM has not.
+/// Of those where no method's bytecode is against it: a root that is no thread's beginning, a frame
+/// that the JVM has not.
 const REFUTED_FRAME: &str = "refuted-frame";
 
 /// The markers of one track, in the order of their times.
@@ -132,8 +134,8 @@ impl<'a> MarkerColumns<'a> {
     }
 }
 
-/// A refuted sample stands for what its thread did before it; but where the front-end keeps the samples within a marker, it must keep
-/// this one and no other.
+/// A refuted sample stands for what its thread did before it; but where the front-end keeps the
+/// samples within a marker, it must keep this one and no other.
 fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<Marker> {
     if thread.refuted().is_empty() {
         return Vec::new();

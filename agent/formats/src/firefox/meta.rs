@@ -13,8 +13,9 @@ use crate::categories::{CategoryEntry, categories};
 use crate::meta::{Identity, Meta};
 use crate::tracks::{self, Track};
 
-/// The version of the processed-profile format: the lowest with all that a Java profile wants. What came since, up to 70, is
-/// for the network and for native libraries, and a front-end that is older than a file refuses it.
+/// The version of the processed-profile format: the lowest with all that a Java profile wants. What
+/// came since, up to 70, is for the network and for native libraries, and a front-end that is older
+/// than a file refuses it.
 const VERSION: u32 = 66;
 
 /// The version of the browser's own format that the front-end's importers give.
@@ -98,8 +99,8 @@ struct Entry {
 
 impl<'a> MetaColumns<'a> {
     pub fn new(recording: &'a Recording, meta: &'a Meta, tracks: &[Track<'_>]) -> Self {
-        // The front-end cuts off what lies outside of the recorded range: a sample that was under way when
-        // recording ended widens it.
+        // The front-end cuts off what lies outside of the recorded range: a sample that was under
+        // way when recording ended widens it.
         let times = || tracks.iter().flat_map(|track| &track.threads).flat_map(|thread| thread.samples());
         let first = times().map(|sample| sample.time_ns).fold(meta.started_ns, u64::min);
         let last = times().map(|sample| sample.time_ns).fold(meta.ended_ns, u64::max);

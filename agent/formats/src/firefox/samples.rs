@@ -1,13 +1,15 @@
 //! The samples of one track, in the columns that the front-end reads.
 //!
-//! It must never copy more than one track's samples, and those only while they are written. CPU time is taken
-//! between two samples of the same thread, also where a track holds many.
+//! It must never copy more than one track's samples, and those only while they are written. CPU
+//! time is taken between two samples of the same thread, also where a track holds many.
 //!
-//! The front-end draws a stack from its sample to the next one. A thread that slept in between would seem to work, so
-//! its idle time gets rows without a stack, which weigh nothing; but not where it soon went on. Where more threads want to run than
-//! there are processors each waits for its turn all the time, and where it stands does not change by that: a stack chart of
-//! such stripes has room for no label. That it did not run meanwhile the CPU time between the two samples says. (A thread that sleeps
-//! for so short a while is drawn so, too: nothing tells the two apart.)
+//! The front-end draws a stack from its sample to the next one. A thread that slept in between
+//! would seem to work, so its idle time gets rows without a stack, which weigh nothing; but not
+//! where it soon went on. Where more threads want to run than there are processors each waits for
+//! its turn all the time, and where it stands does not change by that: a stack chart of such
+//! stripes has room for no label. That it did not run meanwhile the CPU time between the two
+//! samples says. (A thread that sleeps for so short a while is drawn so, too: nothing tells the two
+//! apart.)
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -16,7 +18,8 @@ use vouch_recording::{ContextId, StackId, Thread};
 use super::time::Micros;
 use crate::json::{Column, Row as Numbered};
 
-/// A thread that has no processor for less than that is drawn where it was, in microseconds: a few turns of other threads.
+/// A thread that has no processor for less than that is drawn where it was, in microseconds: a few
+/// turns of other threads.
 const TURNS_US: u64 = 10_000;
 
 /// A sample on its track.
@@ -38,9 +41,11 @@ impl Row {
 
 pub struct SampleColumns {
     rows: Vec<Row>,
-    /// What a weight counts: where an interval is a millisecond the front-end can tell running time.
+    /// What a weight counts: where an interval is a millisecond the front-end can tell running
+    /// time.
     unit: &'static str,
-    /// It is known what CPU time there was: another profiler's samples may not say, and nobody must take that for none.
+    /// It is known what CPU time there was: another profiler's samples may not say, and nobody must
+    /// take that for none.
     timed: bool,
 }
 

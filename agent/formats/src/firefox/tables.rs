@@ -1,8 +1,9 @@
 //! The shared tables, column by column.
 //!
-//! Four things that they must never do: carry an address in a frame (the front-end would look for the code of a native library
-//! there), point at a row of `libs` (those have debug ids, which code that a JVM compiles has not), mark a function as
-//! JavaScript (it would ask a browser for the source), or hold a source's text (it asks its user for that).
+//! Four things that they must never do: carry an address in a frame (the front-end would look for
+//! the code of a native library there), point at a row of `libs` (those have debug ids, which code
+//! that a JVM compiles has not), mark a function as JavaScript (it would ask a browser for the
+//! source), or hold a source's text (it asks its user for that).
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -11,8 +12,8 @@ use vouch_recording::{Category, FrameRow, FuncRow, Id, Recording, ResourceId, St
 use crate::categories::{Parts, index};
 use crate::json::{Column, Repeat, Row};
 
-/// The front-end's number for "library": it names such a resource in the tooltip and in the client's
-/// function lists, and leaves it out where a source file is shown already.
+/// The front-end's number for "library": it names such a resource in the tooltip and in the
+/// client's function lists, and leaves it out where a source file is shown already.
 const LIBRARY: u8 = 1;
 
 pub struct Shared<'a>(pub &'a Recording);

@@ -1,4 +1,5 @@
-//! Times as the front-end reads them: milliseconds, exact to the microsecond. And when a marker of samples begins and ends.
+//! Times as the front-end reads them: milliseconds, exact to the microsecond. And when a marker of
+//! samples begins and ends.
 
 use serde::{Serialize, Serializer};
 use vouch_report::{float, micros};
@@ -23,14 +24,14 @@ impl Serialize for Micros {
     }
 }
 
-/// When a marker begins that is to hold a sample: with what the sample stands for, but not before a time that is free. It must not reach to
-/// the sample before, nor stop short of its own.
+/// When a marker begins that is to hold a sample: with what the sample stands for, but not before a
+/// time that is free. It must not reach to the sample before, nor stop short of its own.
 pub fn began_ns(time_ns: u64, weight: u32, interval_ns: u64, free_ns: u64) -> u64 {
     time_ns.saturating_sub(interval_ns.saturating_mul(weight.into())).max(free_ns).min(time_ns)
 }
 
-/// When a marker ends whose last sample was at this time, and the next one may begin: the front-end has only what lies before an end, and
-/// times are told in microseconds.
+/// When a marker ends whose last sample was at this time, and the next one may begin: the front-end
+/// has only what lies before an end, and times are told in microseconds.
 pub fn ended_ns(time_ns: u64) -> u64 {
     time_ns.saturating_add(1_000)
 }

@@ -1,4 +1,5 @@
-//! Contexts in the timeline: markers that hold their own samples and nobody else's, and a column that says it exactly.
+//! Contexts in the timeline: markers that hold their own samples and nobody else's, and a column
+//! that says it exactly.
 
 use serde_json::{Value, json};
 use vouch_recording::{ContextId, Recording, Sample};
@@ -111,7 +112,8 @@ fn a_marker_covers_no_rest_and_a_shared_track_has_none() {
     let read = context(&mut recording, None, step, &["read"]);
     let any = stack(&mut recording, &["main"]);
     let main = recording.add_thread("main", 1, START_NS);
-    // It rests for a hundred milliseconds after its second sample, and for no time after its third, which is late.
+    // It rests for a hundred milliseconds after its second sample, and for no time after its third,
+    // which is late.
     for (at, cpu) in [(1, 1), (2, 2), (103, 3), (106, 6)] {
         recording.sample(main, Sample { context: Some(read), cpu_ns: cpu * MS, ..sample(at * MS, any) });
     }

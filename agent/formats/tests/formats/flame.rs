@@ -1,4 +1,5 @@
-//! The picture: a frame for what can be seen, as wide as its time, and nothing that a name could break.
+//! The picture: a frame for what can be seen, as wide as its time, and nothing that a name could
+//! break.
 
 use vouch_formats::Format;
 use vouch_recording::Recording;

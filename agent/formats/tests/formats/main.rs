@@ -1,4 +1,5 @@
-//! The files that a recording is written to, from outside: all in one program, since each of its own would be linked anew.
+//! The files that a recording is written to, from outside: all in one program, since each of its
+//! own would be linked anew.
 
 mod common;
 mod contexts;

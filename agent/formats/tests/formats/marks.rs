@@ -1,4 +1,5 @@
-//! What happened beside the samples: markers with their figures, which say themselves what they mean.
+//! What happened beside the samples: markers with their figures, which say themselves what they
+//! mean.
 
 use serde_json::{Value, json};
 use vouch_recording::kinds::{COLLECTION, HELD_UP};

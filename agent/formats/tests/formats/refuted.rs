@@ -1,4 +1,5 @@
-//! Refuted stacks stand apart: a category, markers with what is against them, and fates as parts of categories.
+//! Refuted stacks stand apart: a category, markers with what is against them, and fates as parts of
+//! categories.
 
 use serde_json::{Value, json};
 use vouch_recording::{
@@ -119,7 +120,8 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
     assert_eq!(text(&data["kind"]), "other_callee");
     assert_eq!(text(&data["expected"]), "invokevirtual a.B.d()");
     assert_eq!(text(&data["found"]), "a.B.e()");
-    // Each has a schema, with a label of what it has; and the front-end takes some names for its own.
+    // Each has a schema, with a label of what it has; and the front-end takes some names for its
+    // own.
     let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
     for row in 0..2 {
         let data = &markers["data"][row];

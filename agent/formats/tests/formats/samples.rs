@@ -139,7 +139,8 @@ fn idle_time_has_no_stack_and_no_weight() {
     assert_eq!(stacks, [true, false, false, true]);
     assert_eq!(numbers(&columns["weight"]), [1, 0, 0, 1]);
     assert_eq!(numbers(&columns["threadCPUDelta"]), [1000, 0, 0, 1000]);
-    // The first stack lasts for an interval, and the thread wakes a millisecond before the second sample.
+    // The first stack lasts for an interval, and the thread wakes a millisecond before the second
+    // sample.
     assert_eq!(micros(&columns["timeDeltas"]), [START_NS / 1000 + 1000, 1000, 18_000, 1000]);
 }
 

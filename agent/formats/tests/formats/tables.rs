@@ -1,4 +1,5 @@
-//! The shared tables: nothing stands twice, parents come first, and the columns are those of version 66.
+//! The shared tables: nothing stands twice, parents come first, and the columns are those of
+//! version 66.
 
 use serde_json::Value;
 use vouch_recording::{Category, Func, Recording, VmPart, no_stack};

@@ -1,4 +1,5 @@
-//! Tracks: which threads get one, in which order, and that none of their samples is lost when there are many.
+//! Tracks: which threads get one, in which order, and that none of their samples is lost when there
+//! are many.
 
 use serde_json::Value;
 use vouch_recording::{Fate, Recording, Sample};

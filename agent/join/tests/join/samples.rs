@@ -85,7 +85,8 @@ fn one_machine_has_one_clock_and_another_is_related_by_the_time_of_day() {
             &[(&["main"], 1)],
         )
     };
-    // Its time of day was put right by a second in between, which changes nothing between its own processes.
+    // Its time of day was put right by a second in between, which changes nothing between its own
+    // processes.
     let (profile, joined_here) =
         joined(vec![process("a", 1, HERE, 5_000_000), process("b", 2, HERE, 5_001_000)]);
     let at = |profile: &Value, pid: &str| samples(profile, track(profile, pid, "main"))[0].0;

@@ -1,4 +1,5 @@
-//! What stands in the tables once, whichever process it is of: sources, graphs, refutations, contexts.
+//! What stands in the tables once, whichever process it is of: sources, graphs, refutations,
+//! contexts.
 
 use serde_json::Value;
 use vouch_join::{Source, join};
@@ -7,7 +8,8 @@ use vouch_recording::{Category, Fate, Func, Refutation, Refuted, Sample, Unit};
 use crate::common::contexts::{context, kind};
 use crate::common::{MS, Process, START_NS, joined, proven, rows, sample, stack, track, value};
 
-/// A process whose one method has this source, with this text, and whose heap was so full at two times.
+/// A process whose one method has this source, with this text, and whose heap was so full at two
+/// times.
 fn with_source(file: &'static str, pid: u32, from_ms: u64, text: &str, heap: [u64; 2]) -> Source {
     let mut process = Process { from_ms, ..Process::new(file, pid) };
     let recording = &mut process.recording;

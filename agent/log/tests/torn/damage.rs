@@ -1,4 +1,5 @@
-//! A recording that is cut at any byte, damaged anywhere, or made to lie: what is whole is read, and nothing else.
+//! A recording that is cut at any byte, damaged anywhere, or made to lie: what is whole is read,
+//! and nothing else.
 
 use std::fs;
 use std::io::Read;
@@ -104,7 +105,8 @@ fn heads(bytes: &[u8]) -> impl Iterator<Item = usize> {
     std::iter::successors(next(16), move |at| next(at + 16 + length(bytes, *at)))
 }
 
-/// As one who makes a file on purpose would: each block's sums are right, whatever stands in it, or in what it was packed to.
+/// As one who makes a file on purpose would: each block's sums are right, whatever stands in it, or
+/// in what it was packed to.
 fn resummed(bytes: &[u8], inflated: bool, spoil: impl Fn(usize, &mut Vec<u8>)) -> Vec<u8> {
     let mut file = bytes[..16].to_vec();
     for at in heads(bytes) {

@@ -1,4 +1,5 @@
-//! The files of recordings: which name is free, what others have left there, and what is given up where there is a limit.
+//! The files of recordings: which name is free, what others have left there, and what is given up
+//! where there is a limit.
 
 use std::fs;
 
@@ -99,7 +100,8 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
         let later: Vec<_> = times(then.samples()).into_iter().filter(|time| *time >= since).collect();
         assert_eq!(times(now.samples()), later);
     }
-    // Where names and stacks alone fill it, there is nothing to gain. Names without order, so that they fill it though they are packed.
+    // Where names and stacks alone fill it, there is nothing to gain. Names without order, so that
+    // they fill it though they are packed.
     for number in 0..6_000_u64 {
         recording.string(&format!("a method {:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     }

@@ -56,7 +56,8 @@ fn more_readings_than_a_block_has_room_for_are_told_in_several() {
     assert!(all.into_iter().all(|(again, before)| again.readings() == before.readings()));
 }
 
-/// A JVM that ran for long before it was attached to, and was killed before the kernel was asked again.
+/// A JVM that ran for long before it was attached to, and was killed before the kernel was asked
+/// again.
 #[test]
 fn what_a_thread_ran_before_the_recording_is_not_charged_to_it() {
     let folder = folder("before");

@@ -1,6 +1,7 @@
 //! What was read of a recording, put into the profile by one clock.
 //!
-//! A text, a function or a stack that no marker of the profile's needs must not get into it: what is left out may be what nobody is to see.
+//! A text, a function or a stack that no marker of the profile's needs must not get into it: what
+//! is left out may be what nobody is to see.
 
 use std::collections::{BTreeMap, HashSet};
 use std::mem::take;
@@ -156,7 +157,8 @@ fn clock(
     }
 }
 
-/// The events, where a number of one has more digits than the front-end can read, all of that field as texts.
+/// The events, where a number of one has more digits than the front-end can read, all of that field
+/// as texts.
 fn with_long_numbers_as_texts(mut rows: Vec<Kept>, met: &mut Met) -> Vec<Kept> {
     for field in met.fields.iter_mut().filter(|field| field.may_be_long()) {
         let is_long = |(key, cell): &(Rc<str>, Cell)| *key == field.key && cell.is_long();

@@ -1,4 +1,5 @@
-//! The profile of a few threads, the recordings that are put into it, and what a merged profile says.
+//! The profile of a few threads, the recordings that are put into it, and what a merged profile
+//! says.
 
 use std::io::Cursor;
 

@@ -19,7 +19,8 @@ fn judge(caller: &Method, callee: &Method) -> Verdict {
     edge(caller, 0, callee, |_| Relation::Unknown)
 }
 
-/// At the instruction behind the `nop`: what is said at a method's first instruction is not said here.
+/// At the instruction behind the `nop`: what is said at a method's first instruction is not said
+/// here.
 fn judge_plain(opcode: u8, callee: &Method) -> Verdict {
     edge(&plain(opcode), 1, callee, |_| Relation::Unknown)
 }

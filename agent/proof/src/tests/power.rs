@@ -1,4 +1,5 @@
-//! The power of proof: certain where a corruption must show, none where none can, and the same each time.
+//! The power of proof: certain where a corruption must show, none where none can, and the same each
+//! time.
 
 use vouch_sample::{Meaning, Meant};
 
@@ -8,7 +9,8 @@ use crate::testing::{PoolBuilder, caller, refutes};
 use crate::{Class, Corruption, Method, Noticed, power};
 use std::sync::Arc;
 
-/// A static method of this name that calls the next one at bci 1, between two instructions that call nothing.
+/// A static method of this name that calls the next one at bci 1, between two instructions that
+/// call nothing.
 fn link(name: &str, next: &str) -> Method {
     let mut builder = PoolBuilder::default();
     let number = builder.method("Chain", next, "()V").to_be_bytes();

@@ -61,7 +61,8 @@ fn the_vm_and_native_code_have_their_doors() {
     }
     let recording = method("jdk/jfr/internal/dcmd/AbstractDCmd", "execute", "(Ljava/lang/String;)V");
     assert_eq!(asked(&recording, Thread::Main), Verdict::Explained(Explanation::VmEntry));
-    // With -XX:AOTCacheOutput, from JDK 25 on, "DestroyJavaVM" starts the JVM that writes the cache.
+    // With -XX:AOTCacheOutput, from JDK 25 on, "DestroyJavaVM" starts the JVM that writes the
+    // cache.
     let descriptor = "(Ljava/lang/String;[Ljava/lang/String;)I";
     let aot = static_method("jdk/internal/misc/CDS$ProcessLauncher", "execWithJavaToolOptions", descriptor);
     assert_eq!(asked(&aot, Thread::Main), Verdict::Explained(Explanation::VmEntry));

@@ -1,4 +1,5 @@
-//! Whatever bytes there are, proof has an answer: no panic, and nothing that stands outside of them.
+//! Whatever bytes there are, proof has an answer: no panic, and nothing that stands outside of
+//! them.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Real classes, as another reader of class files sees them: every instruction begins where it says, and every invoke
-//! names the member that it says.
+//! Real classes, as another reader of class files sees them: every instruction begins where it
+//! says, and every invoke names the member that it says.
 //!
 //! `VOUCH_CLASSES` names folders of classes, separated by colons; `scripts/test abi` gives it some.
 

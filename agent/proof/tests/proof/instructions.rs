@@ -1,6 +1,7 @@
 //! A class that is made here, as another reader of class files sees it.
 //!
-//! The class has every instruction and every kind of constant; `classes.rs` takes those of real programs.
+//! The class has every instruction and every kind of constant; `classes.rs` takes those of real
+//! programs.
 
 use std::sync::Arc;
 
@@ -179,7 +180,8 @@ fn encoded(opcode: u8, at: usize) -> Vec<Vec<u8>> {
     }]
 }
 
-/// A class with every kind of constant, and a method with every instruction, the switches at every alignment.
+/// A class with every kind of constant, and a method with every instruction, the switches at every
+/// alignment.
 fn with_every_instruction() -> Vec<u8> {
     let mut code: Vec<u8> = Vec::new();
     for round in 0..4 {
@@ -202,11 +204,14 @@ fn with_every_instruction() -> Vec<u8> {
     class.extend([7, 0, 1, 12, 0, 3, 0, 4, 10, 0, 5, 0, 6, 11, 0, 5, 0, 6, 9, 0, 5, 0, 6]);
     // 10: a long, which takes 11 too; 12: a double; 14 and 15: an int and a float.
     class.extend([5, 1, 2, 3, 4, 5, 6, 7, 8, 6, 1, 2, 3, 4, 5, 6, 7, 8, 3, 1, 2, 3, 4, 4, 1, 2, 3, 4]);
-    // 16: a string; 17 and 18: a method's handle and type; 19 and 20: dynamic ones; 21 and 22: a module and a package.
+    // 16: a string; 17 and 18: a method's handle and type; 19 and 20: dynamic ones; 21 and 22: a
+    // module and a package.
     class.extend([8, 0, 3, 15, 6, 0, 7, 16, 0, 4, 17, 0, 0, 0, 6, 18, 0, 0, 0, 6, 19, 0, 1, 20, 0, 1]);
-    // 23: a text with a NUL, as the JVM writes it, which is no UTF-8; 24 and 25: a class and a string of it.
+    // 23: a text with a NUL, as the JVM writes it, which is no UTF-8; 24 and 25: a class and a
+    // string of it.
     class.extend([1, 0, 2, 0xc0, 0x80, 7, 0, 23, 8, 0, 23]);
-    // Its flags, itself, no class above it, no interface, no field, and a static method with one attribute.
+    // Its flags, itself, no class above it, no interface, no field, and a static method with one
+    // attribute.
     class.extend([0, 0x21, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1, 0, 9, 0, 3, 0, 4, 0, 1, 0, 2]);
     let length = u32::try_from(code.len()).unwrap();
     class.extend((length + 12).to_be_bytes());
@@ -222,7 +227,8 @@ fn with_every_instruction() -> Vec<u8> {
 fn every_instruction_and_constant_is_read_as_noak_does() {
     let mut tally = Tally::default();
     compare(&with_every_instruction(), &mut tally);
-    // 202 opcodes, of which `wide` has 12 forms, and each switch 2, at four alignments; and `nop`s between.
+    // 202 opcodes, of which `wide` has 12 forms, and each switch 2, at four alignments; and `nop`s
+    // between.
     assert!(tally.instructions >= 4 * (202 + 11 + 2), "{tally:?}");
     assert_eq!((tally.classes, tally.methods, tally.invokes, tally.constants), (1, 1, 20, 23), "{tally:?}");
 }

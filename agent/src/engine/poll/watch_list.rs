@@ -1,8 +1,9 @@
 //! The threads that a poller looks at: those that ran lately first, and idle ones not at each look.
 //!
-//! Whether an idle thread is looked at is drawn before its clock is read, and the weight of what is found is divided
-//! by the chance of the draw. So shares stay right, and a thousand idle threads cost no more than a dozen. The order
-//! matters, too: a thread that runs for some microseconds at a time may sleep before a long list is read.
+//! Whether an idle thread is looked at is drawn before its clock is read, and the weight of what is
+//! found is divided by the chance of the draw. So shares stay right, and a thousand idle threads
+//! cost no more than a dozen. The order matters, too: a thread that runs for some microseconds at a
+//! time may sleep before a long list is read.
 
 use std::collections::HashMap;
 
@@ -59,8 +60,8 @@ impl WatchList {
         self.index.remove(&tid);
     }
 
-    /// Looks at the threads that are due. `is_running` gets each with the factor by which its weight has to be
-    /// multiplied, updates its clock, and says whether that has moved.
+    /// Looks at the threads that are due. `is_running` gets each with the factor by which its
+    /// weight has to be multiplied, updates its clock, and says whether that has moved.
     pub fn look(&mut self, draw: u64, mut has_run: impl FnMut(&mut Watched, u32) -> bool) {
         let most = (self.threads.len() / IDLE_LOOKS).max(1).ilog2();
         for at in 0..self.threads.len() {
@@ -112,7 +113,8 @@ impl WatchList {
 mod tests {
     use super::*;
 
-    /// The factors with which each thread was looked at in this many looks; those below `running` run all the time.
+    /// The factors with which each thread was looked at in this many looks; those below `running`
+    /// run all the time.
     fn factors(threads: u32, running: u32, looks: u64) -> Vec<Vec<u32>> {
         let mut list = WatchList::default();
         for tid in 0..threads {

@@ -79,7 +79,8 @@ fn late() -> Seen {
     Seen { late: true, ..Seen::default() }
 }
 
-/// What is ordered while the engine makes the machine suffer: with `paused` the next look is at `without`.
+/// What is ordered while the engine makes the machine suffer: with `paused` the next look is at
+/// `without`.
 fn orders(policy: &mut Policy, looks: u32, with: &Seen, without: &Seen) -> Vec<Order> {
     let mut paused = false;
     (0..looks)
@@ -113,7 +114,8 @@ fn what_goes_on_while_the_engine_pauses_is_not_its_doing() {
     let mut policy = Policy::new(MS, 1, Some(us(16)), None);
     let orders_of = orders(&mut policy, 100, &storm(50_000.0), &storm(48_000.0));
     assert!(matches!(&orders_of[..], [Order::Pause, Order::GoOn { .. }]), "{orders_of:?}");
-    // Beside it the engine's own is seen, on that core and on another, and the storm's end is no reason to trust it more.
+    // Beside it the engine's own is seen, on that core and on another, and the storm's end is no
+    // reason to trust it more.
     let own = orders(&mut policy, 13, &storm(90_000.0), &storm(48_000.0));
     assert!(matches!(&own[..], [Order::Pause, Order::Lengthen { .. }]), "{own:?}");
     let elsewhere = Seen { interrupts: vec![40_000.0, 48_000.0], ..storm(0.0) };

@@ -15,7 +15,8 @@ type Walk = Result<&'static [(usize, i32)], Reason>;
 const NONE: Walk = Err(Reason::UNKNOWN_JAVA);
 const PROVEN: &str = "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1";
 
-/// What is shown of a sample that our own walker and AsyncGetCallTrace tell of like this, and how that is counted.
+/// What is shown of a sample that our own walker and AsyncGetCallTrace tell of like this, and how
+/// that is counted.
 fn told(own: Walk, asgct: Walk) -> (Vec<String>, String, AgreementReport) {
     let mut bench = Bench::new();
     bench.publish(&bench.head(10), &[own, asgct]);

@@ -1,5 +1,5 @@
-//! What the tests of the stages stand on: a recorder with a lane that is filled as a handler fills it, a thread `main`, and a
-//! program of six methods. It must never assert anything.
+//! What the tests of the stages stand on: a recorder with a lane that is filled as a handler fills
+//! it, a thread `main`, and a program of six methods. It must never assert anything.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,7 +44,8 @@ pub struct Bench {
     pub serial: u32,
 }
 
-/// `main` calls `store`, then `lost`; `store` calls `write`; `read` is native, and `again` calls itself.
+/// `main` calls `store`, then `lost`; `store` calls `write`; `read` is native, and `again` calls
+/// itself.
 fn program() -> Pretend {
     let mut jvm = Pretend::default();
     jvm.tell(MAIN, 0, "shop/Main", "main", &["store", "lost"]);
@@ -98,8 +99,8 @@ impl Bench {
         self.publish_all(head, walkers.zip(accounts).map(|(origin, account)| (*account, origin, 0)));
     }
 
-    /// Publishes a sample that was interrupted at this pc, whose walk failed, with what strategies have recovered: the number of
-    /// each, and the walk.
+    /// Publishes a sample that was interrupted at this pc, whose walk failed, with what strategies
+    /// have recovered: the number of each, and the walk.
     pub fn publish_recovered(&self, head: &Head, pc: usize, recovered: &[(u16, &[(usize, i32)])]) {
         self.publish_recovered_beside(head, pc, None, recovered);
     }
@@ -154,7 +155,8 @@ impl Bench {
         sample.publish(head);
     }
 
-    /// The thread of this sample has stayed until it was asked about, and has seen that it would be stopped.
+    /// The thread of this sample has stayed until it was asked about, and has seen that it would be
+    /// stopped.
     pub fn stay(&mut self, head: &Head) {
         let Head { tid, serial, time, .. } = *head;
         let post = Post { tid, serial, time, at: Registers::default() };
@@ -185,7 +187,8 @@ impl Bench {
         self.recorder.recording.tally()
     }
 
-    /// What a reader sees: for each track and stack its weight, the stack root first, each frame with its line.
+    /// What a reader sees: for each track and stack its weight, the stack root first, each frame
+    /// with its line.
     pub fn shown(&mut self) -> Vec<String> {
         self.recorder.complete_tracks();
         let recording = &self.recorder.recording;

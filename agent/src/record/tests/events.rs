@@ -1,4 +1,5 @@
-//! Events on their way into the recording: whose they are, what they are about, and where their threads stood.
+//! Events on their way into the recording: whose they are, what they are about, and where their
+//! threads stood.
 
 use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
 use vouch_report::WaitingReport;

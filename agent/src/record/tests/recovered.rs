@@ -1,4 +1,5 @@
-//! What was recovered of a sample whose walk failed: which of the candidates is taken, and what is on top of it.
+//! What was recovered of a sample whose walk failed: which of the candidates is taken, and what is
+//! on top of it.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use crate::jvm::{CodeAt, InlinedFrames, Site, Top, TopFrame};
 use crate::options::{Refuted, Witnessing};
 
 const STORED: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
-/// Where the interrupted instruction lies: in nobody's code, in the interpreter's, in the code of `write` and of `read`.
+/// Where the interrupted instruction lies: in nobody's code, in the interpreter's, in the code of
+/// `write` and of `read`.
 const STUB: usize = 1;
 const INTERPRETER: usize = 2;
 const IN_WRITE: usize = 3;
@@ -237,7 +239,8 @@ fn what_nobody_knows_is_recovered_by_nobody() {
 
 #[test]
 fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_agrees() {
-    // AsyncGetCallTrace has what is behind the call: another place of the code that `store` was compiled to.
+    // AsyncGetCallTrace has what is behind the call: another place of the code that `store` was
+    // compiled to.
     let asgct: [(usize, i32); 2] = [(STORE, STEP), (MAIN, 0)];
     let call = Site { pc: 0, calls: true };
     let shown = |code: CodeAt, asgct: &[(usize, i32)], inlined: Option<usize>| {
@@ -300,7 +303,8 @@ fn compiled_code_that_cannot_be_read_leaves_the_top_frame_uncertain() {
 
 #[test]
 fn what_asgct_alone_finds_in_a_routine_of_the_jvm_is_uncertain() {
-    // The own walker has no stack, as in a leaf call; AsyncGetCallTrace takes the instruction behind the call.
+    // The own walker has no stack, as in a leaf call; AsyncGetCallTrace takes the instruction
+    // behind the call.
     let found = |walk: &[(usize, i32)], code: CodeAt, is_asgct_alone: bool| {
         let mut bench = bench();
         bench.jvm.code.insert(STUB, code);

@@ -1,4 +1,5 @@
-//! Traces as contexts of the recording: inside of the virtual thread, around what the program names, and no more than there is room for.
+//! Traces as contexts of the recording: inside of the virtual thread, around what the program
+//! names, and no more than there is room for.
 
 use super::WHOLE;
 use super::bench::Bench;

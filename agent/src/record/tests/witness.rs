@@ -1,4 +1,5 @@
-//! The stages with GetStackTrace beside them: how much of a walk is held to which account, and what comes of a difference.
+//! The stages with GetStackTrace beside them: how much of a walk is held to which account, and what
+//! comes of a difference.
 
 use vouch_report::GradeReport;
 use vouch_sample::{Frame, Head, MethodId, NATIVE};
@@ -64,8 +65,8 @@ fn frames(frames: &[(usize, i32)]) -> Vec<Frame> {
     frames.iter().map(|&(method, bci)| frame(method, bci)).collect()
 }
 
-/// A bench that has recorded a sample that is to be witnessed: GetStackTrace says `stack`, and where the thread has stayed for
-/// it, this stood on top.
+/// A bench that has recorded a sample that is to be witnessed: GetStackTrace says `stack`, and
+/// where the thread has stayed for it, this stood on top.
 fn witnessed(walk: &[(usize, i32)], stack: impl Into<Option<Witnessed>>, stayed: Option<TopFrame>) -> Bench {
     let mut bench = Bench::new();
     bench.jvm.stack = stack.into();

@@ -1,4 +1,5 @@
-//! aarch64: registers of a context, the call that can be left from a fault, and the JVM's own trial of an address.
+//! aarch64: registers of a context, the call that can be left from a fault, and the JVM's own trial
+//! of an address.
 
 use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
@@ -6,7 +7,8 @@ use core::sync::atomic::AtomicUsize;
 
 use super::{Interpreting, Registers};
 
-/// A program's memory lies at addresses of so many bits, where the kernel gives it as many as the processor has.
+/// A program's memory lies at addresses of so many bits, where the kernel gives it as many as the
+/// processor has.
 pub const ADDRESS_BITS: u32 = 52;
 // Stacks and libraries lie there.
 const _: () = assert!(0xffff_ffff_f000_usize >> ADDRESS_BITS == 0);
@@ -14,16 +16,19 @@ const _: () = assert!(0xffff_ffff_f000_usize >> ADDRESS_BITS == 0);
 pub const GUARDS: bool = true;
 /// A call leaves its return address in a register.
 pub const CALL_PUSHES: bool = false;
-/// So far from the thread pointer glibc has the table of what libraries have for themselves in this thread.
+/// So far from the thread pointer glibc has the table of what libraries have for themselves in this
+/// thread.
 pub const MODULES: usize = 0;
 
-/// The numbers of registers in a context: what the interpreter keeps, the frame pointer, and what a call leaves where it returns to.
+/// The numbers of registers in a context: what the interpreter keeps, the frame pointer, and what a
+/// call leaves where it returns to.
 const METHOD: usize = 12;
 const BYTECODE: usize = 22;
 const FP: usize = 29;
 const LINK: usize = 30;
 
-/// Gives the thread's place its value from before, takes back the registers that a callee must keep, and returns.
+/// Gives the thread's place its value from before, takes back the registers that a callee must
+/// keep, and returns.
 macro_rules! back {
     () => {
         "ldp x9, x10, [sp, #160]
@@ -42,7 +47,8 @@ macro_rules! back {
     };
 }
 
-/// Calls the function; it comes back, or is left by [`leave`]. Meanwhile `place` has the stack pointer to return to.
+/// Calls the function; it comes back, or is left by [`leave`]. Meanwhile `place` has the stack
+/// pointer to return to.
 ///
 /// # Safety
 /// `call` must take the argument, and may be left anywhere; `place` must be the calling thread's.
@@ -93,8 +99,9 @@ pub unsafe fn leave(context: *mut c_void, sp: usize) {
     }
 }
 
-/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose fault the JVM answers itself:
-/// a load, and its two ways out, as all versions of HotSpot have them.
+/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose
+/// fault the JVM answers itself: a load, and its two ways out, as all versions of HotSpot have
+/// them.
 ///
 /// # Safety
 /// `context` must be that of a fault.
@@ -119,16 +126,19 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     let is = |way: &&[u32]| {
         way.iter().enumerate().all(|(at, instruction)| {
             let place = pc.wrapping_add(at.wrapping_mul(size_of::<u32>())) as *const u32;
-            // SAFETY: the instruction at `pc` was fetched, and none is read behind one that is not as expected.
+            // SAFETY: the instruction at `pc` was fetched, and none is read behind one that is not
+            // as expected.
             unsafe { place.read() == *instruction }
         })
     };
     fetched && WAYS.iter().any(is)
 }
 
-/// Faults, each time in another way of four: by nothing, by no address at all, by a call to nowhere, and at `address`.
+/// Faults, each time in another way of four: by nothing, by no address at all, by a call to
+/// nowhere, and at `address`.
 pub fn fault(way: u32, address: usize) {
-    // SAFETY: none of them comes back but through the guard, which needs nothing of this function's.
+    // SAFETY: none of them comes back but through the guard, which needs nothing of this
+    // function's.
     unsafe {
         match way % 4 {
             0 => asm!("ldr w9, [{0}]", in(reg) 8_usize, out("x9") _),

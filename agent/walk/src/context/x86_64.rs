@@ -1,4 +1,5 @@
-//! x86-64: registers of a context, the call that can be left from a fault, and the JVM's own trial of an address.
+//! x86-64: registers of a context, the call that can be left from a fault, and the JVM's own trial
+//! of an address.
 
 use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
@@ -12,10 +13,12 @@ pub const ADDRESS_BITS: u32 = 47;
 pub const GUARDS: bool = true;
 /// A call leaves its return address on the stack.
 pub const CALL_PUSHES: bool = true;
-/// So far from the thread pointer glibc has the table of what libraries have for themselves in this thread.
+/// So far from the thread pointer glibc has the table of what libraries have for themselves in this
+/// thread.
 pub const MODULES: usize = 8;
 
-/// Gives the thread's place its value from before, takes back the registers that a callee must keep, and returns.
+/// Gives the thread's place its value from before, takes back the registers that a callee must
+/// keep, and returns.
 macro_rules! back {
     () => {
         "add rsp, 8
@@ -32,7 +35,8 @@ macro_rules! back {
     };
 }
 
-/// Calls the function; it comes back, or is left by [`leave`]. Meanwhile `place` has the stack pointer to return to.
+/// Calls the function; it comes back, or is left by [`leave`]. Meanwhile `place` has the stack
+/// pointer to return to.
 ///
 /// # Safety
 /// `call` must take the argument, and may be left anywhere; `place` must be the calling thread's.
@@ -78,8 +82,9 @@ pub unsafe fn leave(context: *mut c_void, sp: usize) {
     }
 }
 
-/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose fault the JVM answers itself:
-/// a load, and its two ways out, as all versions of HotSpot have them.
+/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose
+/// fault the JVM answers itself: a load, and its two ways out, as all versions of HotSpot have
+/// them.
 ///
 /// # Safety
 /// `context` must be that of a fault.
@@ -88,7 +93,8 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
         // mov eax, [rdi]; ret; mov eax, esi; ret: and the same of 64 bits.
         &[0x8b, 0x07, 0xc3, 0x89, 0xf0, 0xc3],
         &[0x48, 0x8b, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0xc3],
-        // Generated code of older versions: mov esi, [rdi]; mov rax, rsi; ret. The assembler knows two ways to move.
+        // Generated code of older versions: mov esi, [rdi]; mov rax, rsi; ret. The assembler knows
+        // two ways to move.
         &[0x8b, 0x37, 0x48, 0x8b, 0xc6, 0xc3],
         &[0x8b, 0x37, 0x48, 0x89, 0xf0, 0xc3],
         &[0x48, 0x8b, 0x37, 0x48, 0x8b, 0xc6, 0xc3],
@@ -98,15 +104,18 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     let pc = unsafe { get(context, libc::REG_RIP) };
     // What could not be fetched cannot be read.
     let fetched = pc != address && pc >> ADDRESS_BITS == 0 && pc > 0xfff;
-    // SAFETY: the instruction at `pc` was fetched, and no byte is read behind one that is not as expected.
+    // SAFETY: the instruction at `pc` was fetched, and no byte is read behind one that is not as
+    // expected.
     let is =
         |way: &&[u8]| way.iter().enumerate().all(|(at, byte)| unsafe { *((pc + at) as *const u8) } == *byte);
     fetched && WAYS.iter().any(is)
 }
 
-/// Faults, each time in another way of four: by nothing, by no address at all, by a call to nowhere, and at `address`.
+/// Faults, each time in another way of four: by nothing, by no address at all, by a call to
+/// nowhere, and at `address`.
 pub fn fault(way: u32, address: usize) {
-    // SAFETY: none of them comes back but through the guard, which needs nothing of this function's.
+    // SAFETY: none of them comes back but through the guard, which needs nothing of this
+    // function's.
     unsafe {
         match way % 4 {
             0 => asm!("mov eax, [{0}]", in(reg) 8_usize, out("eax") _),

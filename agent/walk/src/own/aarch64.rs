@@ -1,6 +1,8 @@
-//! aarch64: frames that are just being made or taken down, told by the instructions around them, and the interpreter's.
+//! aarch64: frames that are just being made or taken down, told by the instructions around them,
+//! and the interpreter's.
 //!
-//! A call leaves its return address in a register. A frame of code has it, and the caller's frame pointer, as its last two words.
+//! A call leaves its return address in a register. A frame of code has it, and the caller's frame
+//! pointer, as its last two words.
 
 use super::stack::Shape;
 use crate::memory::Memory;
@@ -64,7 +66,8 @@ const BESIDE: [Code; 9] = [
     Code { mask: 0xff80_001f, is: 0xf280_0008 },
 ];
 
-/// What looks at the poll behind the frame: ldr x8, [x28, #…]; cmp sp, x8; a branch on that; adrp x8; ldr wzr, [x8, #…]; tbz and tbnz.
+/// What looks at the poll behind the frame: ldr x8, [x28, #…]; cmp sp, x8; a branch on that; adrp
+/// x8; ldr wzr, [x8, #…]; tbz and tbnz.
 const AFTER: [Code; 6] = [
     Code { mask: 0xffc0_03ff, is: 0xf940_0388 },
     exactly(0xeb28_63ff),
@@ -74,11 +77,12 @@ const AFTER: [Code; 6] = [
     Code { mask: 0x7e00_001f, is: 0x3600_0008 },
 ];
 
-/// Around a call into C++ its return address is on the stack, two words below what the frame has: stp xzr, x9, [sp, #-16]!, and behind
-/// the call add sp, sp, #16.
+/// Around a call into C++ its return address is on the stack, two words below what the frame has:
+/// stp xzr, x9, [sp, #-16]!, and behind the call add sp, sp, #16.
 const LEAVES_MARK: Code = exactly(0xa9bf_27ff);
 const TAKES_MARK: Code = exactly(0x9100_43ff);
-/// stp xzr, x13 or x19, [sp, #64]: an interpreter's frame gets its caller's stack pointer, long after its own frame pointer.
+/// stp xzr, x13 or x19, [sp, #64]: an interpreter's frame gets its caller's stack pointer, long
+/// after its own frame pointer.
 const SENDER: [Code; 2] = [exactly(0xa904_37ff), exactly(0xa904_4fff)];
 /// So far behind the instruction that is the first of a frame's that this stands.
 const MAKING: usize = 24;
@@ -87,8 +91,8 @@ const MAKING: usize = 24;
 const INSTRUCTIONS: usize = 32;
 const POLLS: usize = 8;
 
-/// The frame at an interrupted instruction of code that is making it: which of the instructions before have been done. `None` where
-/// one of them is not known.
+/// The frame at an interrupted instruction of code that is making it: which of the instructions
+/// before have been done. `None` where one of them is not known.
 pub fn prologue(memory: &impl Memory, begin: usize, pc: usize) -> Option<Shape> {
     let (mut at, mut shape) = (begin, Shape::Returning);
     for _ in 0..INSTRUCTIONS {
@@ -151,7 +155,8 @@ pub fn leaves(_: &impl Memory, _: usize) -> bool {
     false
 }
 
-/// The frame at an interrupted instruction of code of which no size of a frame is known; `None` if it does not tell.
+/// The frame at an interrupted instruction of code of which no size of a frame is known; `None` if
+/// it does not tell.
 pub fn stub_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let at = |code| is(memory, pc, code);
     if at(PUSH) || at(RETURN) {
@@ -189,7 +194,8 @@ mod tests {
 
     #[test]
     fn a_small_frame_has_its_room_first_and_then_what_is_saved_in_it() {
-        // nop; sub x9, sp, #0x14000; str xzr, [x9]; sub sp, sp, #0x30; stp x29, x30, [sp, #0x20]; anything.
+        // nop; sub x9, sp, #0x14000; str xzr, [x9]; sub sp, sp, #0x30; stp x29, x30, [sp, #0x20];
+        // anything.
         let code = [0xd503_201f, 0xd140_53e9, 0xf900_013f, 0xd100_c3ff, 0xa902_7bfd, 0x1234_5678];
         let shapes = core::array::from_fn(|at| in_prologue(&code, at));
         let returning = Some(Shape::Returning);
@@ -211,7 +217,8 @@ mod tests {
 
     #[test]
     fn a_frame_that_is_taken_down_is_told_until_the_return() {
-        // Anything; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ldr x8, [x28, #0x48]; cmp sp, x8; b.hi; ret; anything.
+        // Anything; ldp x29, x30, [sp, #0x20]; add sp, sp, #0x30; ldr x8, [x28, #0x48]; cmp sp, x8;
+        // b.hi; ret; anything.
         let code = [
             0x1234_5678,
             0xa942_7bfd,
@@ -230,7 +237,8 @@ mod tests {
         let code = [0x9140_07ff, 0xa8c1_7bfd, 0xd65f_03c0];
         let shapes = core::array::from_fn(|at| behind(&code, at).unwrap());
         assert_eq!(shapes, [whole, Shape::Pushed, returning]);
-        // As before, but with older code's poll, adrp x8 and ldr wzr, [x8, #16], or with what nobody knows in the place of one.
+        // As before, but with older code's poll, adrp x8 and ldr wzr, [x8, #16], or with what
+        // nobody knows in the place of one.
         let code = [0xa942_7bfd, 0x9100_c3ff, 0x9000_0008, 0xb940_111f, 0xd65f_03c0];
         assert!((2..5).all(|at| behind(&code, at) == Some(returning)));
         let code = [0xa942_7bfd, 0x9100_c3ff, 0x1234_5678, 0x1234_5678];
@@ -251,7 +259,8 @@ mod tests {
 
     #[test]
     fn a_frame_of_the_interpreters_lacks_its_sender_until_that_is_stored() {
-        // sub sp, sp, #0x60; stp x29, x30, [sp, #0x50]; add x29, sp, #0x50; stp xzr, x19, [sp, #64]; anything.
+        // sub sp, sp, #0x60; stp x29, x30, [sp, #0x50]; add x29, sp, #0x50; stp xzr, x19, [sp,
+        // #64]; anything.
         let code = [0xd101_83ff, 0xa905_7bfd, 0x9101_43fd, 0xa904_4fff, 0x1234_5678];
         let lacking = core::array::from_fn(|at| lacks_sender(&memory(&code), BEGIN + at * INSTRUCTION));
         assert_eq!(lacking, [true, true, true, true, false]);

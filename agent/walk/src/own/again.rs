@@ -1,13 +1,16 @@
-//! Calls that a walk has met before: what a deep stack is made of, since nobody writes a thousand methods that call each other.
+//! Calls that a walk has met before: what a deep stack is made of, since nobody writes a thousand
+//! methods that call each other.
 //!
-//! Whoever returns to the same address of compiled code has the same methods there, and a frame of the same size. It must only be
-//! told what its code alone says, never what stood on the stack: an address that code was given up under is none of these.
+//! Whoever returns to the same address of compiled code has the same methods there, and a frame of
+//! the same size. It must only be told what its code alone says, never what stood on the stack: an
+//! address that code was given up under is none of these.
 
 use core::cell::Cell;
 
 use super::frames::Frames;
 
-/// As many are remembered: more than a recursion goes through in one round, and little of a thread's stack.
+/// As many are remembered: more than a recursion goes through in one round, and little of a
+/// thread's stack.
 const CALLS: usize = 1 << CALLS_LOG2;
 const CALLS_LOG2: u32 = 5;
 
@@ -30,7 +33,8 @@ pub struct Again {
 }
 
 impl Again {
-    /// Adds the frames of a call that was met before, if they are still there, and says of what size its own is.
+    /// Adds the frames of a call that was met before, if they are still there, and says of what
+    /// size its own is.
     pub fn add(&self, pc: usize, frames: &mut Frames<'_>) -> Option<usize> {
         let call = self.place(pc)?.get();
         if call.pc != pc {

@@ -1,7 +1,8 @@
 //! Whom a thread runs as: itself, or a virtual thread that it carries, with that one's id and name.
 //!
-//! It is read where the JVM and Java have it, under the rule by which chunks are: it must never tell of an object that may have been moved
-//! meanwhile. What a thread is called may change while it is read: so a name is a claim, and no more.
+//! It is read where the JVM and Java have it, under the rule by which chunks are: it must never
+//! tell of an object that may have been moved meanwhile. What a thread is called may change while
+//! it is read: so a name is a claim, and no more.
 //!
 //! # Invariants
 //!
@@ -28,7 +29,8 @@ pub struct CarriedLayout {
     /// In a thread.
     pub id: usize,
     pub name: usize,
-    /// In a string: its array, and whether each letter has two bytes; and in the array its first byte.
+    /// In a string: its array, and whether each letter has two bytes; and in the array its first
+    /// byte.
     pub letters: usize,
     pub wide: usize,
     pub first: usize,
@@ -55,7 +57,8 @@ pub enum Whom {
 }
 
 impl CarriedLayout {
-    /// Whom this JavaThread runs as, and what that one is called. `in_java`: nothing is moved while it is looked at.
+    /// Whom this JavaThread runs as, and what that one is called. `in_java`: nothing is moved while
+    /// it is looked at.
     pub fn whom(
         &self,
         heap: &HeapLayout,
@@ -68,7 +71,8 @@ impl CarriedLayout {
         let (Some(own), Some(current)) = (handle(self.own), handle(self.current)) else {
             return Whom::Unknown;
         };
-        // A thread that is just beginning has none. Of two references to one object the one may have been renewed, and the other not yet.
+        // A thread that is just beginning has none. Of two references to one object the one may
+        // have been renewed, and the other not yet.
         if own == 0 || current == 0 || memory.word(own) == memory.word(current) {
             return Whom::Itself;
         }
@@ -244,7 +248,8 @@ mod tests {
         assert_eq!(whom(&words, false), (Whom::Itself, Name::default()));
         words.insert(THREAD + 16, 0);
         assert_eq!(whom(&words, false).0, Whom::Itself, "it is just beginning");
-        // The two references look different, and lead to one and the same, or to another that is no virtual thread.
+        // The two references look different, and lead to one and the same, or to another that is no
+        // virtual thread.
         let mut words = carrier(b"worker", false);
         words.insert(VIRTUAL + 8, CLASS + 8);
         assert_eq!(whom(&words, true), (Whom::Itself, Name::default()));

@@ -1,7 +1,9 @@
-//! A frame of a compiled method: which methods were inlined there, by the debug information at its pc.
+//! A frame of a compiled method: which methods were inlined there, by the debug information at its
+//! pc.
 //!
-//! For each place where a thread can be stopped the compiler has written down where in which methods that is: a *description*
-//! by pc, which leads to a *scope*, which leads to that of its caller. Numbers in it are of one to five bytes.
+//! For each place where a thread can be stopped the compiler has written down where in which
+//! methods that is: a *description* by pc, which leads to a *scope*, which leads to that of its
+//! caller. Numbers in it are of one to five bytes.
 
 use vouch_sample::ENTRY;
 
@@ -19,7 +21,8 @@ pub const FLAGS: usize = 12;
 /// No compiler inlines deeper.
 pub const MAX_INLINING: usize = 1 << 10;
 
-/// The PcDescs of a compiled method, in the order of their pcs. The first and the last are no places in the code.
+/// The PcDescs of a compiled method, in the order of their pcs. The first and the last are no
+/// places in the code.
 #[derive(Debug, Clone, Copy)]
 pub struct PcDescs {
     begin: usize,
@@ -120,7 +123,8 @@ impl Compiled {
         Some(())
     }
 
-    /// Where it is entered by who knows that it is meant: before that it is only compared with what was.
+    /// Where it is entered by who knows that it is meant: before that it is only compared with what
+    /// was.
     pub fn verified(self, memory: &impl Memory, layout: &Layout) -> Option<usize> {
         match layout.compiled.verified {
             Verified::Pointer(pointer) => memory.word(self.blob.wrapping_add(pointer)),
@@ -128,7 +132,8 @@ impl Compiled {
         }
     }
 
-    /// The scope that the description of a pc leads to: 0 if nothing is described there, `None` if that cannot be read.
+    /// The scope that the description of a pc leads to: 0 if nothing is described there, `None` if
+    /// that cannot be read.
     pub fn scope(
         self,
         memory: &impl Memory,
@@ -175,7 +180,8 @@ impl Compiled {
     }
 }
 
-/// A number of one to five bytes: of each but the last the low six bits count, and it is no less than 192.
+/// A number of one to five bytes: of each but the last the low six bits count, and it is no less
+/// than 192.
 pub fn number(memory: &impl Memory, at: &mut usize, zeroless: bool) -> Option<u32> {
     const LOW: u32 = 6;
     const HIGH: u32 = 192;

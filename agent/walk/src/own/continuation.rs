@@ -1,9 +1,10 @@
-//! A virtual thread's stack: it begins where its carrier entered it, and what of it has not come back since the thread was parked
-//! lies in objects of its own, *chunks*.
+//! A virtual thread's stack: it begins where its carrier entered it, and what of it has not come
+//! back since the thread was parked lies in objects of its own, *chunks*.
 //!
-//! A carrier lays a mark on its stack, the *entry*, which has the thread's continuation; that has the last chunk, and each
-//! chunk the one before it. The oldest frame that has come back returns to the *barrier*, and its caller is the youngest frame of the
-//! last chunk that is not empty. In a chunk the interpreter's frames have distances in the place of addresses.
+//! A carrier lays a mark on its stack, the *entry*, which has the thread's continuation; that has
+//! the last chunk, and each chunk the one before it. The oldest frame that has come back returns to
+//! the *barrier*, and its caller is the youngest frame of the last chunk that is not empty. In a
+//! chunk the interpreter's frames have distances in the place of addresses.
 
 use core::ops::Range;
 
@@ -15,9 +16,11 @@ use crate::memory::Memory;
 use crate::walker::{Part, RawFrame};
 
 const WORD: usize = size_of::<usize>();
-/// How far from the oldest frame on the stack the entry lies: what that was called with is between, 255 words at most.
+/// How far from the oldest frame on the stack the entry lies: what that was called with is between,
+/// 255 words at most.
 const NEAR: usize = 1 << 12;
-/// The same where the thread is in the barrier's code, or what that has called: it has pushed what the frame before it returned.
+/// The same where the thread is in the barrier's code, or what that has called: it has pushed what
+/// the frame before it returned.
 const AT_BARRIER: usize = 1 << 6;
 /// More chunks than these no stack is in.
 pub const CHUNKS: usize = 1 << 10;
@@ -30,10 +33,12 @@ pub struct ContinuationLayout {
     /// Where it stands whom a carrier carries, if that is known.
     pub carried: Option<CarriedLayout>,
     pub heap: HeapLayout,
-    /// The code whose beginning the oldest frame on the stack returns to, as far as nothing has come back yet: until its first call returns.
+    /// The code whose beginning the oldest frame on the stack returns to, as far as nothing has
+    /// come back yet: until its first call returns.
     pub barrier: Range<usize>,
-    /// The ids of four methods: a virtual thread's first; the one that calls it, whose frame is the entry; the one that has called what
-    /// has called that; and the one by which a thread leaves its carrier.
+    /// The ids of four methods: a virtual thread's first; the one that calls it, whose frame is the
+    /// entry; the one that has called what has called that; and the one by which a thread leaves
+    /// its carrier.
     pub first: usize,
     pub enters: usize,
     pub carries: usize,
@@ -52,7 +57,8 @@ pub struct ContinuationLayout {
 #[derive(Debug, Clone, Copy)]
 pub struct ChunkLayout {
     pub class: usize,
-    /// In it: the chunk before; how many words there are for frames; where the youngest of those begins.
+    /// In it: the chunk before; how many words there are for frames; where the youngest of those
+    /// begins.
     pub before: usize,
     pub size: usize,
     pub youngest: usize,
@@ -86,7 +92,8 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Where its frames' words lie, with those in which the youngest one's callee would have where to go on.
+    /// Where its frames' words lie, with those in which the youngest one's callee would have where
+    /// to go on.
     pub fn range(self) -> Range<usize> {
         self.begin.wrapping_sub(LINKS)..self.end
     }
@@ -109,7 +116,8 @@ impl Chunk {
         self.begin >= self.end
     }
 
-    /// True if the frame whose caller would stand there is the oldest. (What that was called with may lie behind the end.)
+    /// True if the frame whose caller would stand there is the oldest. (What that was called with
+    /// may lie behind the end.)
     pub fn ends(self, sp: usize) -> bool {
         sp.wrapping_add(LINKS) >= self.end && sp < self.end.wrapping_add(NEAR)
     }
@@ -126,8 +134,8 @@ impl ContinuationLayout {
         frame.is_some_and(|frame| frame.method == self.first)
     }
 
-    /// How much of these frames is a virtual thread's, if one is among them. What returns to the barrier a walk that knows of none takes
-    /// for what the carrier has called.
+    /// How much of these frames is a virtual thread's, if one is among them. What returns to the
+    /// barrier a walk that knows of none takes for what the carrier has called.
     pub fn part(&self, frames: &[RawFrame]) -> Part {
         let count = u32::try_from(frames.len()).unwrap_or(u32::MAX);
         self.part_of(0..count, |index| frames.get(index as usize).copied())
@@ -152,8 +160,9 @@ impl ContinuationLayout {
         if is_first { Part::First(entry) } else { Part::Torn }
     }
 
-    /// The chunk in which the callers of a thread's oldest frame on the stack lie, which ends there, or has returned to the barrier with its
-    /// stack pointer there; `None` if there is none, or it is not a virtual thread's.
+    /// The chunk in which the callers of a thread's oldest frame on the stack lie, which ends
+    /// there, or has returned to the barrier with its stack pointer there; `None` if there is none,
+    /// or it is not a virtual thread's.
     pub fn youngest_chunk(
         &self,
         memory: &impl Memory,

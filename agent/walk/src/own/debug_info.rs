@@ -1,6 +1,8 @@
-//! The debug information of a compiled method: which methods were inlined at each of its instructions, as HotSpot's PcDescs say.
+//! The debug information of a compiled method: which methods were inlined at each of its
+//! instructions, as HotSpot's PcDescs say.
 //!
-//! This is for the agent's own thread. It reads any memory, so the code may be gone, or other code may be there by now.
+//! This is for the agent's own thread. It reads any memory, so the code may be gone, or other code
+//! may be there by now.
 
 use super::Own;
 use super::compiled::{Compiled, FLAGS, MAX_INLINING, OBJECTS, PcDescs, SCOPE, ScopeDesc, number};
@@ -29,7 +31,8 @@ pub struct ScopeFrame {
     /// The method's number in the compiled method's metadata.
     pub method: usize,
     pub bci: i32,
-    /// The debug information has locals, an expression stack or monitors of it: only a safepoint's has.
+    /// The debug information has locals, an expression stack or monitors of it: only a safepoint's
+    /// has.
     pub has_values: bool,
 }
 
@@ -69,7 +72,8 @@ impl<M: Memory> DebugInfo<'_, M> {
         self.compiled.code
     }
 
-    /// Where its code ends: the handler that deoptimised frames return to stands behind all that is executed otherwise.
+    /// Where its code ends: the handler that deoptimised frames return to stands behind all that is
+    /// executed otherwise.
     pub fn code_end(&self) -> Option<usize> {
         let Self { memory, layout, compiled, .. } = self;
         let size = memory.int(compiled.blob.wrapping_add(layout.ground.blobs.size))?;

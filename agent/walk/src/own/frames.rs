@@ -1,8 +1,8 @@
 //! The frames of a walk as they are found: never more than there is room for.
 //!
-//! Half of the room is for the innermost ones. What comes after goes round in the other half, so that of a deeper stack the outermost are
-//! there at the end, and those between are counted. A walk must have an end, too: of so many frames that it comes to none, the innermost
-//! alone are told.
+//! Half of the room is for the innermost ones. What comes after goes round in the other half, so
+//! that of a deeper stack the outermost are there at the end, and those between are counted. A walk
+//! must have an end, too: of so many frames that it comes to none, the innermost alone are told.
 
 use core::marker::PhantomData;
 
@@ -84,7 +84,8 @@ impl Frames<'_> {
             self.oldest = self.oldest.max(self.count.saturating_sub(self.second()));
         }
         if let Some(place) = self.place(index) {
-            // SAFETY: a place is less than the room's length, by `place`; the room is that long, by the promise of `of`.
+            // SAFETY: a place is less than the room's length, by `place`; the room is that long, by
+            // the promise of `of`.
             unsafe { self.room.frames.add(place as usize).write(frame) };
         }
     }
@@ -108,7 +109,8 @@ impl Frames<'_> {
     /// Adds so many of them once more, from this one on; `None` if they are not there any more.
     pub fn repeat(&mut self, first: u32, count: u32) -> Option<()> {
         let end = first.wrapping_add(count);
-        // Each that is added may take one away, of those in the second half that which was added first.
+        // Each that is added may take one away, of those in the second half that which was added
+        // first.
         let last = end <= self.half || self.count.wrapping_sub(first) <= self.second();
         if end > self.count || !last {
             return None;
@@ -132,8 +134,8 @@ impl Frames<'_> {
         }
         let there = self.count.saturating_sub(self.oldest);
         let begin = self.place(self.oldest).unwrap_or(self.half).wrapping_sub(self.half);
-        // SAFETY: the second half of the room, which is as long as it says and nobody else's, by the promise of `of`; whatever lies there
-        // that no frame was written to is plain numbers.
+        // SAFETY: the second half of the room, which is as long as it says and nobody else's, by
+        // the promise of `of`; whatever lies there that no frame was written to is plain numbers.
         let ring = unsafe {
             core::slice::from_raw_parts_mut(self.room.frames.add(self.half as usize), self.second() as usize)
         };

@@ -1,7 +1,8 @@
 //! Objects of Java's, as far as the way to a virtual thread's frames leads through some.
 //!
-//! A collector may move an object under a reader. Which one does so when is told by [`Moves`]: nothing must be read where
-//! that cannot be seen. What an object is its class says, and nothing is taken for one that has another.
+//! A collector may move an object under a reader. Which one does so when is told by [`Moves`]:
+//! nothing must be read where that cannot be seen. What an object is its class says, and nothing is
+//! taken for one that has another.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -9,7 +10,8 @@ use crate::memory::Memory;
 
 /// Where the class lies in an object.
 const CLASS: usize = 8;
-/// In the first word of an object: what says that it has moved, and how far the class lies in it, where it lies there.
+/// In the first word of an object: what says that it has moved, and how far the class lies in it,
+/// where it lies there.
 const MOVED: usize = 3;
 const CLASS_SHIFT: u32 = 42;
 /// In a reference with marks: these are in its lowest two bytes.
@@ -41,13 +43,14 @@ impl Narrow {
 pub enum Pointers {
     Whole,
     Narrow(Narrow),
-    /// With the collector's marks in it: where the mask of those lies that say that it leads to an old place, and where how far to the
-    /// right the address stands.
+    /// With the collector's marks in it: where the mask of those lies that say that it leads to an
+    /// old place, and where how far to the right the address stands.
     Marked {
         old: usize,
         shift: usize,
     },
-    /// With such marks as leave it an address, which leads there whichever it has: where their mask lies.
+    /// With such marks as leave it an address, which leads there whichever it has: where their mask
+    /// lies.
     Coloured {
         old: usize,
     },
@@ -65,8 +68,8 @@ pub enum Classes {
 /// When the collector moves objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moves {
-    /// While all threads are stopped: those in Java, and those outside where they are. Where the number of its pauses lies, and whether
-    /// one is going on.
+    /// While all threads are stopped: those in Java, and those outside where they are. Where the
+    /// number of its pauses lies, and whether one is going on.
     AtStops { count: usize, going_on: usize },
     /// At any time; a thread that is in Java has been told of it. What has moved says where to.
     AnyTime,
@@ -77,11 +80,13 @@ pub enum Moves {
 pub struct Moment(usize);
 
 impl HeapLayout {
-    /// The moment, for a thread that is outside of Java, and that nobody waits for; `None` if objects may be moving.
+    /// The moment, for a thread that is outside of Java, and that nobody waits for; `None` if
+    /// objects may be moving.
     pub fn moment(&self, memory: &impl Memory) -> Option<Moment> {
         let Moves::AtStops { count, going_on } = self.moves else { return None };
-        // In this order, whatever the processor would make of it: what was read before is of the moment before; a pause is going on before it
-        // counts, and counts before anything is moved; what is read afterwards is of this moment.
+        // In this order, whatever the processor would make of it: what was read before is of the
+        // moment before; a pause is going on before it counts, and counts before anything is moved;
+        // what is read afterwards is of this moment.
         fence(Ordering::Acquire);
         let count = memory.bytes(count, 4)?;
         fence(Ordering::Acquire);
@@ -117,7 +122,8 @@ impl HeapLayout {
         if object == 0 { Some(0) } else { self.object(memory, object) }
     }
 
-    /// The object that one of the JVM's own handles holds, at this address, 0 if it is none; `None` if nobody can tell.
+    /// The object that one of the JVM's own handles holds, at this address, 0 if it is none; `None`
+    /// if nobody can tell.
     pub fn held(&self, memory: &impl Memory, handle: usize) -> Option<usize> {
         // There an object's address is whole, whatever a field has.
         let pointers = match self.pointers {

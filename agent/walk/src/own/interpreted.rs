@@ -1,8 +1,9 @@
 //! A frame of the interpreter: its parts lie at fixed distances from its frame pointer.
 //!
-//! While a method is entered or left its frame is not there, and the frame pointer is a caller's: of the next interpreted one, however
-//! many compiled ones are in between. It must never take that for the method that is on top. What tells them apart is a slot that
-//! has a word for as long as the frame's method has called another one.
+//! While a method is entered or left its frame is not there, and the frame pointer is a caller's:
+//! of the next interpreted one, however many compiled ones are in between. It must never take that
+//! for the method that is on top. What tells them apart is a slot that has a word for as long as
+//! the frame's method has called another one.
 
 use vouch_sample::{ENTRY, NATIVE};
 
@@ -17,7 +18,8 @@ use crate::context::{CALL_PUSHES, Interpreting, Registers};
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
-/// A caller's stack ends where its callee's begins, but for what it was called with, and for what a method handle takes away.
+/// A caller's stack ends where its callee's begins, but for what it was called with, and for what a
+/// method handle takes away.
 const NEAR: usize = 1 << 12;
 
 /// A frame that was left.
@@ -38,7 +40,8 @@ pub struct Interpreted<'w, M> {
 }
 
 impl<M: Memory> Interpreted<'_, M> {
-    /// Adds the frame, and says where its caller stands. What the registers have is told where the thread was interrupted there.
+    /// Adds the frame, and says where its caller stands. What the registers have is told where the
+    /// thread was interrupted there.
     pub fn leave(&self, met: Met, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
         let entries = &self.layout.interpreter.entries;
         match met {
@@ -50,7 +53,8 @@ impl<M: Memory> Interpreted<'_, M> {
             {
                 None
             }
-            // Where calls leave nothing on the stack the register still has the callee's place, until it is taken back.
+            // Where calls leave nothing on the stack the register still has the callee's place,
+            // until it is taken back.
             Met::Interrupted if !CALL_PUSHES && self.is_returned_to() => self.whole(None, frames),
             Met::Interrupted => self.whole(Some(live), frames),
             Met::Left => self.whole(None, frames),
@@ -64,12 +68,14 @@ impl<M: Memory> Interpreted<'_, M> {
         self.stack.word(self.here.fp.wrapping_sub(words.wrapping_mul(WORD)))
     }
 
-    /// The frame's method has called another one. One that is just being made has not, and has no such slot yet.
+    /// The frame's method has called another one. One that is just being made has not, and has no
+    /// such slot yet.
     fn calls(&self) -> bool {
         self.slot(slots::LAST_SP) != Some(0) || self.slot(slots::METHOD).is_none()
     }
 
-    /// The frame's method is about to go to another one, whose caller's stack pointer is ready; or has come back from there.
+    /// The frame's method is about to go to another one, whose caller's stack pointer is ready; or
+    /// has come back from there.
     fn is_coming_or_going(&self, live: Interpreting) -> bool {
         self.is_returned_to() || CALL_PUSHES && live.bytecode == self.here.sp.wrapping_add(WORD)
     }
@@ -102,8 +108,8 @@ impl<M: Memory> Interpreted<'_, M> {
         frames.push(method.frame(memory, &layout.method, bci)?);
         let pc = stack.word(here.fp.wrapping_add(WORD))?;
         let sender = stack.place(self.slot(slots::SENDER)?, here.fp);
-        // Where an interpreted caller has the stack pointer behind all that it may ever need, it takes it back to call: what it
-        // has saved lies in its callee's frame.
+        // Where an interpreted caller has the stack pointer behind all that it may ever need, it
+        // takes it back to call: what it has saved lies in its callee's frame.
         let saved = !CALL_PUSHES && layout.interpreter.is_returned_to(pc);
         let least = if saved { here.fp.wrapping_add(2 * WORD) } else { 0 };
         let caller = Registers { pc, sp: sender.max(least), fp: stack.link(here.fp)? };
@@ -111,13 +117,15 @@ impl<M: Memory> Interpreted<'_, M> {
         (here.fp >= here.sp && caller.sp > here.fp).then_some(Left { caller, whole: true })
     }
 
-    /// A method that is being entered. Its frame's return address is on top, or taken off to make room for its locals.
+    /// A method that is being entered. Its frame's return address is on top, or taken off to make
+    /// room for its locals.
     fn entered(&self, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
         let Self { memory, layout, stack, here } = *self;
         let method = Method::at(memory, &layout.method, live.method)?;
         if !CALL_PUSHES {
             let caller = self.linked(live)?;
-            // The frame may be its own already, or one of the same method that has called it from the same place.
+            // The frame may be its own already, or one of the same method that has called it from
+            // the same place.
             let either = self.slot(slots::METHOD) == Some(live.method)
                 && stack.word(here.fp.wrapping_add(WORD)) == Some(live.returns);
             if either {
@@ -126,8 +134,8 @@ impl<M: Memory> Interpreted<'_, M> {
             frames.push(method.frame(memory, &layout.method, ENTRY)?);
             return Some(caller);
         }
-        // The frame pointer is its own already, and less is kept there than the method. (Where it returns to tells nothing by itself:
-        // its caller may well return to the same place.)
+        // The frame pointer is its own already, and less is kept there than the method. (Where it
+        // returns to tells nothing by itself: its caller may well return to the same place.)
         let begun = here.fp >= here.sp
             && self.slot(slots::METHOD).is_none()
             && stack.word(here.fp.wrapping_add(WORD)) == Some(live.returns)
@@ -156,8 +164,9 @@ impl<M: Memory> Interpreted<'_, M> {
         (caller.sp >= here.sp).then_some(Left { caller, whole: false })
     }
 
-    /// Who has called, and is interpreted, by where a call returns to that has left nothing on the stack: it has its own frame pointer
-    /// back, or still has it. (Of a compiled caller nothing tells where its frame is.)
+    /// Who has called, and is interpreted, by where a call returns to that has left nothing on the
+    /// stack: it has its own frame pointer back, or still has it. (Of a compiled caller nothing
+    /// tells where its frame is.)
     fn linked(&self, live: Interpreting) -> Option<Left> {
         let caller = Registers { pc: live.returns, ..self.here };
         self.layout.interpreter.is_returned_to(live.returns).then_some(Left { caller, whole: false })

@@ -1,9 +1,10 @@
-//! The id of the virtual thread that a carrier runs, as JFR keeps it in each thread: `JfrThreadLocal::_vthread_id`, valid while
-//! `_vthread` is set.
+//! The id of the virtual thread that a carrier runs, as JFR keeps it in each thread:
+//! `JfrThreadLocal::_vthread_id`, valid while `_vthread` is set.
 //!
-//! The JVM writes both at each mount and unmount, recording or not. Reading them needs no object of the heap, so a collector that
-//! moves objects cannot invalidate them. No exported table has the two offsets. Handlers find them by comparison with what the heap
-//! says in samples in which that can be read; an id must never be reported before both offsets are certain.
+//! The JVM writes both at each mount and unmount, recording or not. Reading them needs no object of
+//! the heap, so a collector that moves objects cannot invalidate them. No exported table has the
+//! two offsets. Handlers find them by comparison with what the heap says in samples in which that
+//! can be read; an id must never be reported before both offsets are certain.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -23,12 +24,14 @@ const RARE: u32 = 16;
 /// In the place of an offset that the heap contradicted.
 const INVALID: usize = usize::MAX;
 
-/// The search for the two offsets, and its result. All handlers share it: each step is an atomic AND, so that two at once do no harm.
+/// The search for the two offsets, and its result. All handlers share it: each step is an atomic
+/// AND, so that two at once do no harm.
 #[derive(Debug, Default)]
 pub struct JfrVthread {
     /// Words of a Thread that have had the virtual thread's id in all observations so far.
     words: Bits<{ WORDS / 64 }>,
-    /// Bytes near the id that were 1 whenever a virtual thread ran, and 0 whenever the carrier ran as itself.
+    /// Bytes near the id that were 1 whenever a virtual thread ran, and 0 whenever the carrier ran
+    /// as itself.
     flags: Bits<{ 2 * NEAR / 64 }>,
     /// Observations of virtual threads with the present candidates.
     observed: AtomicU32,
@@ -46,7 +49,8 @@ pub struct JfrVthread {
 }
 
 impl JfrVthread {
-    /// Takes in what the heap says of this thread at this moment. `end` is how long a Thread is, without what a JavaThread adds.
+    /// Takes in what the heap says of this thread at this moment. `end` is how long a Thread is,
+    /// without what a JavaThread adds.
     pub fn observe(&self, memory: &impl Memory, thread: usize, end: usize, whom: Whom) {
         let flag = self.flag.load(Relaxed);
         if flag == INVALID {
@@ -125,7 +129,8 @@ impl JfrVthread {
         }
     }
 
-    /// One observation between the JVM's two writes excludes the right place: the search starts anew.
+    /// One observation between the JVM's two writes excludes the right place: the search starts
+    /// anew.
     fn begin_again(&self) {
         self.words.clear();
         self.flags.clear();
@@ -158,7 +163,8 @@ enum Left {
     Several,
 }
 
-/// A set of numbers from which some are taken out, all in it at first: a bit is set for what is out.
+/// A set of numbers from which some are taken out, all in it at first: a bit is set for what is
+/// out.
 #[derive(Debug)]
 struct Bits<const N: usize>([AtomicU64; N]);
 
@@ -216,7 +222,8 @@ mod tests {
     fn thread(id: usize, mounted: bool) -> Vec<usize> {
         let mut words = std::vec![0; 64];
         words[20] = id;
-        // Further along is another word with the id, which goes when the virtual thread does, and bytes that are always 1.
+        // Further along is another word with the id, which goes when the virtual thread does, and
+        // bytes that are always 1.
         words[21] = 0x0101;
         words[22] = 1 | usize::from(mounted) << 24;
         words

@@ -1,12 +1,13 @@
-//! Where a JVM has what the walker reads: all of it from the tables that it exports, and nothing that depends on the processor.
+//! Where a JVM has what the walker reads: all of it from the tables that it exports, and nothing
+//! that depends on the processor.
 
 use core::ops::Range;
 
 use crate::memory::Memory;
 use crate::recover::Ground;
 
-/// An address that a code blob's head tells: of the blob, or of what a pointer in it leads to, and so many bytes behind that as
-/// a number in it says.
+/// An address that a code blob's head tells: of the blob, or of what a pointer in it leads to, and
+/// so many bytes behind that as a number in it says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     pub pointer: Option<usize>,
@@ -74,7 +75,8 @@ pub struct InterpreterLayout {
     pub bytecode: usize,
     /// Its code that makes the frames of methods.
     pub entries: Range<usize>,
-    /// That which callees return to: of its own frames, and of those that it got when compiled code was given up.
+    /// That which callees return to: of its own frames, and of those that it got when compiled code
+    /// was given up.
     pub returns: [Range<usize>; 2],
 }
 
@@ -89,7 +91,8 @@ impl InterpreterLayout {
 /// Any code blob.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlobLayout {
-    /// The size of its frames, in words; from where in its code on they are whole; where that code begins.
+    /// The size of its frames, in words; from where in its code on they are whole; where that code
+    /// begins.
     pub frame_size: usize,
     pub complete: Number,
     pub code: Place,
@@ -99,16 +102,19 @@ pub struct BlobLayout {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CompiledLayout {
     pub method: usize,
-    /// Where it is entered by who knows that it is the right one; behind the beginning of its code, if that is no pointer.
+    /// Where it is entered by who knows that it is the right one; behind the beginning of its code,
+    /// if that is no pointer.
     pub verified: Verified,
-    /// In its frame: where it goes on that was given up, as far behind the stack pointer as this number says.
+    /// In its frame: where it goes on that was given up, as far behind the stack pointer as this
+    /// number says.
     pub original: usize,
     /// What is known at which pc, and the end of that; and what that leads to.
     pub pcs: Place,
     pub pcs_end: Place,
     pub scopes: Place,
     pub metadata: Place,
-    /// Where the frames return to of code that was given up; the second where there are calls of method handles.
+    /// Where the frames return to of code that was given up; the second where there are calls of
+    /// method handles.
     pub given_up: [Option<Place>; 2],
     /// Numbers are written without a byte that is 0.
     pub zeroless: bool,
@@ -137,7 +143,8 @@ pub struct MethodLayout {
     pub number: usize,
     pub code_size: usize,
     pub code: usize,
-    /// In the constants of a class: the class. In a class: the ids of its methods, behind their count.
+    /// In the constants of a class: the class. In a class: the ids of its methods, behind their
+    /// count.
     pub class: usize,
     pub ids: usize,
     /// An id leads back to its method.
@@ -149,7 +156,8 @@ pub struct MethodLayout {
 pub struct EntryLayout {
     /// Where Java returns to.
     pub returns: usize,
-    /// How many words below its frame pointer there is the address of what holds the anchor, and where in that it is.
+    /// How many words below its frame pointer there is the address of what holds the anchor, and
+    /// where in that it is.
     pub holder: usize,
     pub anchor: usize,
 }
@@ -177,8 +185,8 @@ pub struct UpcallLayout {
 pub struct UnpackLayout {
     /// In a JavaThread: where that is; 0 if there are none.
     pub head: usize,
-    /// In it: how many frames there are; the stack pointer of whoever has called the frame; what there is of the innermost one, and how large
-    /// that is.
+    /// In it: how many frames there are; the stack pointer of whoever has called the frame; what
+    /// there is of the innermost one, and how large that is.
     pub count: usize,
     pub caller: usize,
     pub first: usize,

@@ -9,8 +9,8 @@ use crate::walker::RawFrame;
 /// The flag of a native method, as class files have it.
 const IS_NATIVE: u16 = 0x100;
 
-/// True if this may be a method's id: where an id leads to its method, it is one that has it. Anything may be asked about, so the memory must be
-/// one that answers whatever the address is.
+/// True if this may be a method's id: where an id leads to its method, it is one that has it.
+/// Anything may be asked about, so the memory must be one that answers whatever the address is.
 pub fn is_id(memory: &impl Memory, layout: &MethodLayout, id: usize) -> bool {
     let its = || Method::at(memory, layout, memory.word(id)?)?.id(memory, layout);
     !layout.leads_back || its() == Some(id)
@@ -63,7 +63,8 @@ impl Method {
         Some(if its { id } else { 0 })
     }
 
-    /// True if that is the method itself, or what has taken its place and number: its class was redefined, and it was not changed.
+    /// True if that is the method itself, or what has taken its place and number: its class was
+    /// redefined, and it was not changed.
     fn is_led_back_to(
         self,
         memory: &impl Memory,

@@ -5,7 +5,8 @@ use crate::memory::Memory;
 
 pub const WALKS: bool = false;
 
-/// As on x86-64, so that the rest can be read by a compiler; no layout is made where nothing is walked.
+/// As on x86-64, so that the rest can be read by a compiler; no layout is made where nothing is
+/// walked.
 pub mod slots {
     pub const SENDER: usize = 1;
     pub const LAST_SP: usize = 2;

@@ -1,7 +1,7 @@
 //! From one frame to its caller, until the frame that the thread began with.
 //!
-//! Each caller stands further out on the thread's own stack than what it called, or in the same chunk, and of chunks there are so many at most:
-//! so a walk comes to an end.
+//! Each caller stands further out on the thread's own stack than what it called, or in the same
+//! chunk, and of chunks there are so many at most: so a walk comes to an end.
 
 mod chunks;
 
@@ -91,7 +91,8 @@ impl<'m, M: Memory> Stack<'m, M> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Whole,
-    /// As large as it will be, but the caller's frame pointer is still in its register, and what no call pushes.
+    /// As large as it will be, but the caller's frame pointer is still in its register, and what no
+    /// call pushes.
     Unsaved,
     /// The return address alone, on top, or where a call leaves it.
     Returning,
@@ -108,7 +109,8 @@ pub enum Met {
     Left,
     /// It has called what was met before, and goes on at this address.
     Called,
-    /// It has called what has no method, or was left out: of such a call nothing may be described. The address is where it goes on.
+    /// It has called what has no method, or was left out: of such a call nothing may be described.
+    /// The address is where it goes on.
     Calling,
 }
 
@@ -273,7 +275,8 @@ impl<M: Memory> Walk<'_, M> {
         pc.map_or(Left::Unsaid, |pc| Left::At(Position { pc, sp, fp }))
     }
 
-    /// Adds what stands there, if it has methods, and says who called it. `None` if that cannot be told.
+    /// Adds what stands there, if it has methods, and says who called it. `None` if that cannot be
+    /// told.
     fn leave(&self, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
         let Self { memory, layout, stack, .. } = self;
         if let Some(size) = if met == Met::Called { self.again.add(here.pc, frames) } else { None } {
@@ -331,7 +334,8 @@ impl<M: Memory> Walk<'_, M> {
             method.add_itself(memory, layout, frames)?;
         } else {
             let (pc, which) = match met {
-                // What is described there is what ends there: the instruction that is about to be done ends later.
+                // What is described there is what ends there: the instruction that is about to be
+                // done ends later.
                 Met::Interrupted => (here.pc.wrapping_add(1), Which::Next),
                 Met::Left | Met::Called | Met::Calling
                     if method.given_up(memory, &layout.compiled, here.pc) =>
@@ -345,7 +349,8 @@ impl<M: Memory> Walk<'_, M> {
             };
             let first = frames.count();
             match method.scope(memory, &layout.compiled, pc, which)? {
-                // Out of line, behind all that is described, such as a barrier's slow path. Where it goes back to is found later.
+                // Out of line, behind all that is described, such as a barrier's slow path. Where
+                // it goes back to is found later.
                 0 if which == Which::Next => method.add_itself(memory, layout, frames)?,
                 0 => return None,
                 scope => method.add(memory, layout, scope, frames)?,

@@ -1,9 +1,10 @@
 //! The frames that are being made of one whose code was given up.
 //!
-//! The JVM has taken that frame down, pushed those of the interpreter that replace it, one for each method that was one with others in it, and is
-//! filling them in: which method each is of, and where that goes on, stands in no frame yet, but in what it fills them in from. Meanwhile
-//! it does not say where the thread has left Java, or it says so of a stack that cannot be read. Nothing of these frames must be read but how they
-//! are linked, which they are from the first on.
+//! The JVM has taken that frame down, pushed those of the interpreter that replace it, one for each
+//! method that was one with others in it, and is filling them in: which method each is of, and
+//! where that goes on, stands in no frame yet, but in what it fills them in from. Meanwhile it does
+//! not say where the thread has left Java, or it says so of a stack that cannot be read. Nothing of
+//! these frames must be read but how they are linked, which they are from the first on.
 
 use super::frames::Frames;
 use super::layout::{Layout, Number, UnpackLayout};
@@ -37,7 +38,8 @@ impl<'w, M: Memory> Unpacked<'w, M> {
         (from != 0).then_some(Self { memory, layout, stack, known, from })
     }
 
-    /// Where the thread has left Java by what is left of what it had said of it: in the frame of the code that gives it these frames.
+    /// Where the thread has left Java by what is left of what it had said of it: in the frame of
+    /// the code that gives it these frames.
     pub fn left(&self, pc: usize, fp: usize) -> Option<Position> {
         let Self { memory, layout, stack, .. } = self;
         let (blob, Blob::Other) = layout.ground.blobs.find(pc, *memory)? else { return None };

@@ -1,4 +1,5 @@
-//! x86-64: frames that are just being made or taken down, told by the instructions around them, and the interpreter's.
+//! x86-64: frames that are just being made or taken down, told by the instructions around them, and
+//! the interpreter's.
 
 use super::stack::Shape;
 use crate::memory::Memory;
@@ -30,8 +31,8 @@ const DROP: [[u8; 3]; 2] = [[0x48, 0x83, 0xc4], [0x48, 0x81, 0xc4]];
 const SET_FP: [[u8; 3]; 2] = [[0x48, 0x8b, 0xec], [0x48, 0x89, 0xe5]];
 /// cmp [r15 + …], 0: what looks for an exception, of one byte and of four.
 const EXCEPTION: [[u8; 3]; 2] = [[0x49, 0x83, 0x7f], [0x49, 0x83, 0xbf]];
-/// What looks at the poll, or for an exception, behind the frame: cmp rsp, [r15 + …]; mov r10, [r15 + …]; cmp [r15 + …], 0: each of
-/// one byte and of four; and how long it is.
+/// What looks at the poll, or for an exception, behind the frame: cmp rsp, [r15 + …]; mov r10, [r15 +
+/// …]; cmp [r15 + …], 0: each of one byte and of four; and how long it is.
 const POLLS: [([u8; 3], usize); 6] = [
     ([0x49, 0x3b, 0x67], 4),
     ([0x49, 0x3b, 0xa7], 7),
@@ -40,7 +41,8 @@ const POLLS: [([u8; 3], usize); 6] = [
     (EXCEPTION[0], 5),
     (EXCEPTION[1], 8),
 ];
-/// And what comes behind that: ja; test [r10], eax; jne. Older code has one instruction: test eax, [rip + …].
+/// And what comes behind that: ja; test [r10], eax; jne. Older code has one instruction: test eax,
+/// [rip + …].
 const AFTER_POLL: [&[u8]; 3] = [&[0x0f, 0x87], &[0x41, 0x85, 0x02], &[0x0f, 0x85]];
 const POLL_PAGE: [u8; 2] = [0x85, 0x05];
 /// The interpreter takes what it returns to from the stack: leave; pop r13.
@@ -55,7 +57,8 @@ enum Makes {
     Saved,
 }
 
-/// The instructions that make frames: their first bytes, how long they are, what they do. None is the beginning of another one.
+/// The instructions that make frames: their first bytes, how long they are, what they do. None is
+/// the beginning of another one.
 const MAKING: [(&[u8], usize, Makes); 22] = [
     // mov [rsp - …], eax: whether the stack is large enough.
     (&[0x89, 0x84, 0x24], 7, Makes::Nothing),
@@ -88,8 +91,8 @@ const MAKING: [(&[u8], usize, Makes); 22] = [
 /// More are never needed.
 const INSTRUCTIONS: usize = 32;
 
-/// The frame at an interrupted instruction of code that is making it: which of the instructions before have been done. `None` where
-/// one of them is not known.
+/// The frame at an interrupted instruction of code that is making it: which of the instructions
+/// before have been done. `None` where one of them is not known.
 pub fn prologue(memory: &impl Memory, begin: usize, pc: usize) -> Option<Shape> {
     let (mut at, mut shape) = (begin, Shape::Returning);
     for _ in 0..INSTRUCTIONS {
@@ -116,7 +119,8 @@ pub fn shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let at = |what: &[u8]| is(memory, pc, what);
     let dropped =
         |back: usize| before(back.wrapping_add(4), &DROP[0]) || before(back.wrapping_add(7), &DROP[1]);
-    // One byte alone is the end of many an instruction: what stands around it has to be what takes a frame down.
+    // One byte alone is the end of many an instruction: what stands around it has to be what takes
+    // a frame down.
     let popped = |back: usize| before(back.wrapping_add(1), &[POP_FP]) && dropped(back.wrapping_add(1));
     // Only code around native methods leaves its frame, and looks for an exception then.
     let left = |back: usize| before(back.wrapping_add(1), &[LEAVE]);
@@ -144,7 +148,8 @@ pub fn lacks_sender(_: &impl Memory, _: usize) -> bool {
     false
 }
 
-/// The frame at an interrupted instruction of code of which no size of a frame is known; `None` if it does not tell.
+/// The frame at an interrupted instruction of code of which no size of a frame is known; `None` if
+/// it does not tell.
 pub fn stub_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let byte = |at: usize| memory.byte(at);
     if byte(pc)? == PUSH_FP || byte(pc)? == RETURN {

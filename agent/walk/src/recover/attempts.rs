@@ -1,4 +1,5 @@
-//! The candidates of one sample, walked one after the other, each under the guard: also all that is read to find it.
+//! The candidates of one sample, walked one after the other, each under the guard: also all that is
+//! read to find it.
 //!
 //! There must never be more of them, or more time for them, than is said here.
 

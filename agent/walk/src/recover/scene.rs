@@ -1,4 +1,5 @@
-//! A thread as a strategy sees it: its registers, its stack from there outwards, its JavaThread, and what is code.
+//! A thread as a strategy sees it: its registers, its stack from there outwards, its JavaThread,
+//! and what is code.
 //!
 //! It must never read outside of these. To be used under the guard.
 
@@ -28,8 +29,8 @@ pub struct Scene<'g> {
 }
 
 impl<'g> Scene<'g> {
-    /// The thread that was interrupted with these registers; `None` if it does not stand on its own stack, or no other context
-    /// would change anything.
+    /// The thread that was interrupted with these registers; `None` if it does not stand on its own
+    /// stack, or no other context would change anything.
     ///
     /// # Safety
     /// The subject's JNIEnv must be of this JVM, whose ground it is.
@@ -44,13 +45,15 @@ impl<'g> Scene<'g> {
         let scene = Self { at, link, java_thread, ground, barrier, stack: 0..0 };
         let (base, size) = (scene.field(ground.stack_base), scene.field(ground.stack_size));
         let inside = at.sp < base && at.sp >= base.checked_sub(size)?;
-        // Where a thread has said from where it left Java AsyncGetCallTrace begins there, whatever the context.
+        // Where a thread has said from where it left Java AsyncGetCallTrace begins there, whatever
+        // the context.
         let fixed = scene.field(ground.last_sp) != 0 && scene.field(ground.last_pc) != 0;
         (inside && !fixed).then_some(Self { stack: at.sp..base, ..scene })
     }
 
-    /// Where the last call returns to, if a register tells that, the thread was interrupted in code of the JVM's making, and that is not what
-    /// has called. What has its caller on the stack has made a frame since, and stands elsewhere.
+    /// Where the last call returns to, if a register tells that, the thread was interrupted in code
+    /// of the JVM's making, and that is not what has called. What has its caller on the stack has
+    /// made a frame since, and stands elsewhere.
     pub fn link(&self) -> Option<usize> {
         let link = self.link?;
         let (here, _) = self.code(self.at.pc)?;
@@ -84,19 +87,21 @@ impl<'g> Scene<'g> {
         self.stack.contains(&address)
     }
 
-    /// True for what lies in the code of a method that may be running. Of one that was given up for good nothing may be asked.
+    /// True for what lies in the code of a method that may be running. Of one that was given up for
+    /// good nothing may be asked.
     pub fn is_method(&self, address: usize) -> bool {
         self.code(address).is_some_and(|(_, kind)| kind == Blob::Method)
     }
 
-    /// True if a call ends at this address of a method's code. (The interpreter's return addresses are entries of its own, behind no
-    /// call.)
+    /// True if a call ends at this address of a method's code. (The interpreter's return addresses
+    /// are entries of its own, behind no call.)
     pub fn follows_call(pc: usize) -> bool {
         // SAFETY: as above.
         follows_call(&unsafe { Live::guarded() }, pc)
     }
 
-    /// True for the code that frames return to whose callers the walker finds elsewhere, and for where that goes on.
+    /// True for the code that frames return to whose callers the walker finds elsewhere, and for
+    /// where that goes on.
     pub fn is_barrier(&self, address: usize) -> bool {
         self.barrier.contains(&address)
     }
@@ -112,7 +117,8 @@ impl<'g> Scene<'g> {
     }
 
     fn field(&self, offset: usize) -> usize {
-        // SAFETY: the thread's JavaThread lives as long as its JNIEnv, and the offset is from the JVM's own tables.
+        // SAFETY: the thread's JavaThread lives as long as its JNIEnv, and the offset is from the
+        // JVM's own tables.
         unsafe { (self.java_thread.wrapping_add(offset) as *const usize).read_volatile() }
     }
 }

@@ -1,9 +1,10 @@
 //! Where a caller may be found that AsyncGetCallTrace did not find.
 //!
-//! A call leaves its return address on the stack, or in a register whose content the callee pushes. What is called may push the frame
-//! pointer below it, and then has a frame that the frame pointer leads to; compiled Java has a frame of a fixed size and no use for a
-//! frame pointer. Where calls push nothing, C++ keeps its return address at the near end of its frame: how large that is nobody knows, and
-//! so not where its caller's begins.
+//! A call leaves its return address on the stack, or in a register whose content the callee pushes.
+//! What is called may push the frame pointer below it, and then has a frame that the frame pointer
+//! leads to; compiled Java has a frame of a fixed size and no use for a frame pointer. Where calls
+//! push nothing, C++ keeps its return address at the near end of its frame: how large that is
+//! nobody knows, and so not where its caller's begins.
 
 use super::scene::Scene;
 use super::{STRATEGIES, Step, Strategy};
@@ -159,10 +160,12 @@ mod tests {
     /// The code that frames return to whose callers lie elsewhere.
     const BARRIER: usize = 0x8765_4321;
 
-    /// Words of the block that the code lies in: its head, a method's head with name, size and state, and the code.
+    /// Words of the block that the code lies in: its head, a method's head with name, size and
+    /// state, and the code.
     const BLOCK: usize = 2 + 6 + CODE.len() / WORD;
 
-    /// A thread with a stack, and a method's code of 64 bytes whose last eight are the interpreter's.
+    /// A thread with a stack, and a method's code of 64 bytes whose last eight are the
+    /// interpreter's.
     struct Thread {
         stack: Vec<usize>,
         /// Base, size, and the registers that it left Java with: sp, pc, fp.
@@ -209,7 +212,8 @@ mod tests {
             self.proposed_with(strategy, at, None)
         }
 
-        /// The same, where a register has where the last call returns to, and there is somebody else's code, too.
+        /// The same, where a register has where the last call returns to, and there is somebody
+        /// else's code, too.
         fn proposed_with(
             &self,
             strategy: &str,
@@ -310,7 +314,8 @@ mod tests {
         assert_eq!(linked(&thread, stub.code(12), CALLS[0]), [expected]);
         assert_eq!(linked(&thread, stub.code(12), CALLS[0] + 4), [], "no call ends there");
         assert_eq!(linked(&thread, NOWHERE, CALLS[0]), [], "of C++ nobody knows what it has pushed");
-        // From the same method, and from the interpreter, something else has been called, and has come back.
+        // From the same method, and from the interpreter, something else has been called, and has
+        // come back.
         assert_eq!(linked(&thread, thread.code(12), CALLS[0]), []);
         assert_eq!(linked(&thread, thread.code(60), CALLS[0]), []);
         // It has been saved since, so the stack was another one then.

@@ -6,8 +6,8 @@ import java.nio.ByteOrder;
 /**
  * The agent's side: natives of libvouch.so, and the cell of each thread.
  *
- * A cell is a little memory that a thread writes and its signal handler reads: the number of the context that the thread works for, and the
- * trace that it works in.
+ * A cell is a little memory that a thread writes and its signal handler reads: the number of the
+ * context that the thread works for, and the trace that it works in.
  */
 final class Agent {
     /** What both sides have agreed upon. */
@@ -16,14 +16,18 @@ final class Agent {
     /** So many bytes has the cell of a platform thread. */
     private static final int OWN = 32;
 
-    // Where in a cell what lies: the context's number; how many traces the thread is in, and the innermost one.
+    // Where in a cell what lies: the context's number; how many traces the thread is in, and the
+    // innermost one.
     private static final int CONTEXT = 0;
     private static final int DEPTH = 4;
     private static final int HIGH = 8;
     private static final int LOW = 16;
     private static final int SPAN = 24;
 
-    /** The agent is loaded. One that is attached later sets it, whatever this class has found out until then. */
+    /**
+     * The agent is loaded. One that is attached later sets it, whatever this class has found out
+     * until then.
+     */
     static volatile boolean here;
 
     static {
@@ -64,19 +68,27 @@ final class Agent {
         return new long[] {cell.getInt(DEPTH), cell.getLong(HIGH), cell.getLong(LOW), cell.getLong(SPAN)};
     }
 
-    /** The calling thread, whose cell it is, goes on with this context; 0 is none, and then the cell is not to be used again. */
+    /**
+     * The calling thread, whose cell it is, goes on with this context; 0 is none, and then the cell
+     * is not to be used again.
+     */
     static void go(ByteBuffer cell, int context) {
         cell.putInt(CONTEXT, context);
-        // To a compiler that is a word like any other: it may write it behind a whole loop that does not touch memory, so that this
-        // is shown under the context before. It may not behind what reads a volatile.
+        // To a compiler that is a word like any other: it may write it behind a whole loop that
+        // does not touch memory, so that this is shown under the context before. It may not behind
+        // what reads a volatile.
         @SuppressWarnings("unused")
         boolean fence = here;
         settle(cell);
     }
 
-    /** The calling thread, whose cell it is, goes on in so many traces, this one innermost. If it is in none that cell is not to be used again. */
+    /**
+     * The calling thread, whose cell it is, goes on in so many traces, this one innermost. If it is
+     * in none that cell is not to be used again.
+     */
     static void go(ByteBuffer cell, int depth, long high, long low, long span) {
-        // While half of it is written there is none; no compiler may write the one behind the other.
+        // While half of it is written there is none; no compiler may write the one behind the
+        // other.
         cell.putInt(DEPTH, 0);
         @SuppressWarnings("unused")
         boolean begun = here;
@@ -120,7 +132,10 @@ final class Agent {
         }
     }
 
-    /** The calling thread has begun a context or a trace in this cell of its own, which may be one that no handler finds. */
+    /**
+     * The calling thread has begun a context or a trace in this cell of its own, which may be one
+     * that no handler finds.
+     */
     static void countUnseen(ByteBuffer cell) {
         if (cell.capacity() == Virtuals.UNSEEN) {
             lost();
@@ -135,7 +150,10 @@ final class Agent {
     /** The table in which virtual threads have their cells; null if there is none. */
     static native ByteBuffer virtuals();
 
-    /** How far in that table the calling virtual thread has its cell from now on; -1 if there is no room, or this JVM does not publish it. */
+    /**
+     * How far in that table the calling virtual thread has its cell from now on; -1 if there is no
+     * room, or this JVM does not publish it.
+     */
     static native int claim(long id);
 
     /** The number of a kind of contexts; 0 if there are too many. */
@@ -144,16 +162,25 @@ final class Agent {
     /** What {@link #context} says if it will say no other number any more. */
     static final int FULL = -1;
 
-    /** The number of a context inside of another one; 0 if this one gets none, as one that is nested too deep. */
+    /**
+     * The number of a context inside of another one; 0 if this one gets none, as one that is nested
+     * too deep.
+     */
     static native int context(int outer, int kind, String[] values);
 
-    /** 1 if a context lies somewhere inside of another one; for those that another copy of this class has asked for. */
+    /**
+     * 1 if a context lies somewhere inside of another one; for those that another copy of this
+     * class has asked for.
+     */
     static native int inside(int context, int other);
 
     /** A context is left out, since there are too many. */
     static native void lost();
 
-    /** A page of memory in which the kernel counts how often the calling thread is taken off its processor; null if there is none. */
+    /**
+     * A page of memory in which the kernel counts how often the calling thread is taken off its
+     * processor; null if there is none.
+     */
     static native ByteBuffer switches();
 
     /** The calling thread's CPU time, in nanoseconds. */
@@ -171,7 +198,10 @@ final class Agent {
     /** Where the calling thread adds up its tasks of a group; null: it is not to do so itself. */
     static native ByteBuffer sums(int group);
 
-    /** A task of a group has taken so long, of which the CPU time is below nothing if it is not known. */
+    /**
+     * A task of a group has taken so long, of which the CPU time is below nothing if it is not
+     * known.
+     */
     static native void spend(int group, long wall, long cpu);
 
     /** How long a task of a group took says nothing. */
@@ -186,9 +216,15 @@ final class Agent {
     /** What all tasks of a group have taken, as {@link Sums} has it. */
     static native long[] spent(int group);
 
-    /** The number of a kind of markers, of whose fields each has a shape that {@link Told} knows; 0 if there are too many. */
+    /**
+     * The number of a kind of markers, of whose fields each has a shape that {@link Told} knows; 0
+     * if there are too many.
+     */
     static native int marker(String type, String label, String description, String[] keys, String[] labels, int[] shapes);
 
-    /** One of them, of the calling thread; 0 is one that has no number. Each field has a number, and those that are texts have these, in their order. */
+    /**
+     * One of them, of the calling thread; 0 is one that has no number. Each field has a number, and
+     * those that are texts have these, in their order.
+     */
     static native void mark(int marker, long began, long ended, long[] numbers, String[] texts, boolean stack);
 }

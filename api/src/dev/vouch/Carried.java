@@ -5,7 +5,8 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * Work that is done for whom it was given, on whichever thread. (Classes with a name, so that a profile can show it.)
+ * Work that is done for whom it was given, on whichever thread. (Classes with a name, so that a
+ * profile can show it.)
  */
 final class Carried {
     private Carried() {}

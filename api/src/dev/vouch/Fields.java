@@ -8,7 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What there is to know of a class whose objects tell the profiler something: its fields and what they are called.
+ * What there is to know of a class whose objects tell the profiler something: its fields and what
+ * they are called.
  *
  * What it cannot read it leaves out; who keeps what this gives must not outlive the class.
  */
@@ -20,7 +21,10 @@ final class Fields {
 
     private Fields() {}
 
-    /** The fields to read: those of a record, or those that have a label; none if they cannot be read. */
+    /**
+     * The fields to read: those of a record, or those that have a label; none if they cannot be
+     * read.
+     */
     static Field[] of(Class<?> type) {
         List<Field> fields = new ArrayList<>();
         boolean all = answers(IS_RECORD, type);
@@ -55,7 +59,10 @@ final class Fields {
         return label != null ? label.value() : name.substring(Math.max(name.lastIndexOf('.'), name.lastIndexOf('$')) + 1);
     }
 
-    /** What an object says, as far as it is kept; half a letter, which is none, is shown as one that is unknown. */
+    /**
+     * What an object says, as far as it is kept; half a letter, which is none, is shown as one that
+     * is unknown.
+     */
     static String text(Object value) {
         String text = String.valueOf(value);
         if (text.length() > LONGEST) {

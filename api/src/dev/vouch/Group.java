@@ -5,7 +5,8 @@ import java.util.Arrays;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Tasks of one kind, of one tenant or of one plug-in, whose time is added up: on the processor, waiting, and how often they took long.
+ * Tasks of one kind, of one tenant or of one plug-in, whose time is added up: on the processor,
+ * waiting, and how often they took long.
  *
  * <pre>{@code
  * static final Group SAVES = Vouch.group("save");
@@ -15,9 +16,10 @@ import java.util.concurrent.ConcurrentHashMap;
  * }
  * }</pre>
  *
- * Groups are counted while a recording runs, and from when somebody first {@linkplain Vouch#snapshot() asks}; otherwise to enter one
- * costs a branch. A group that a thread has entered already is not entered again: what is inside counts once. Nothing here throws, or
- * waits for anybody.
+ * Groups are counted while a recording runs, and from when somebody first {@linkplain
+ * Vouch#snapshot() asks}; otherwise to enter one costs a branch. A group that a thread has entered
+ * already is not entered again: what is inside counts once. Nothing here throws, or waits for
+ * anybody.
  */
 public final class Group {
     /** So many are told apart, as the agent does. */

@@ -6,13 +6,15 @@ import java.util.Arrays;
 /**
  * The calling thread, as it does tasks: which groups it has entered, and its clocks.
  *
- * To ask the kernel for a thread's CPU time takes longer than most tasks. While a thread stays on its processor its CPU time is what the
- * clock says; and the kernel counts, in a page that the thread can read, how often it was taken off. So it is asked once for each time
- * that this has happened, and never if not. Where there is no such page it is asked each time; a virtual thread has no CPU time that
- * anybody knows.
+ * To ask the kernel for a thread's CPU time takes longer than most tasks. While a thread stays on
+ * its processor its CPU time is what the clock says; and the kernel counts, in a page that the
+ * thread can read, how often it was taken off. So it is asked once for each time that this has
+ * happened, and never if not. Where there is no such page it is asked each time; a virtual thread
+ * has no CPU time that anybody knows.
  *
- * What a thread keeps is of the JDK's classes alone: else it would keep this class loader, which an application may have brought along. So
- * it is no object of this class, which there would have to be one of for each task.
+ * What a thread keeps is of the JDK's classes alone: else it would keep this class loader, which an
+ * application may have brought along. So it is no object of this class, which there would have to
+ * be one of for each task.
  */
 final class Here {
     /** Where in the page the kernel counts. */
@@ -21,7 +23,8 @@ final class Here {
     /** In the place of sums that a thread has asked for and cannot have. */
     private static final ByteBuffer NONE = ByteBuffer.allocate(0);
 
-    // What a thread keeps: itself, its page, the groups that it is in, its sums by the numbers of groups, and these numbers.
+    // What a thread keeps: itself, its page, the groups that it is in, its sums by the numbers of
+    // groups, and these numbers.
     private static final int OWNER = 0;
     private static final int PAGE = 1;
     private static final int ENTERED = 2;
@@ -112,7 +115,10 @@ final class Here {
         }
     }
 
-    /** The calling thread's event loop handles another event: what it was about is not what it is about now. */
+    /**
+     * The calling thread's event loop handles another event: what it was about is not what it is
+     * about now.
+     */
     static void begin() {
         try {
             Object[] here = get();
@@ -166,7 +172,10 @@ final class Here {
         numbers[CPU] = numbers[CPU_THEN];
     }
 
-    /** How often the thread was taken off its processor. It is read where it stands here, neither earlier nor later. */
+    /**
+     * How often the thread was taken off its processor. It is read where it stands here, neither
+     * earlier nor later.
+     */
     private static int takenOff(ByteBuffer page) {
         @SuppressWarnings("unused")
         boolean before = Agent.here;

@@ -7,7 +7,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 
 /**
- * Watches a {@linkplain Group group} for tasks that take too long: so many of so many milliseconds within so many seconds.
+ * Watches a {@linkplain Group group} for tasks that take too long: so many of so many milliseconds
+ * within so many seconds.
  *
  * <p>Whoever is told is told on a thread of Vouch's own, which all share, once in that time at most: no task waits for it. One who does
  * not come back keeps the others from being told.
@@ -87,7 +88,8 @@ public final class Jank implements AutoCloseable {
                     told.run();
                 }
             } catch (Throwable mistake) {
-                // It is the listener's, or there is no memory left: others are to be told all the same.
+                // It is the listener's, or there is no memory left: others are to be told all the
+                // same.
             }
         } while (!ends());
     }

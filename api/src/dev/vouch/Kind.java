@@ -10,8 +10,9 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * A class of contexts: what its objects say, and which of them the agent knows.
  *
- * It lives as long as the class, and keeps none of its objects for longer. It must never keep more of them than the agent knows, nor a
- * class loader that could go: neither the program's, nor its own, of which there may be one in each of many applications.
+ * It lives as long as the class, and keeps none of its objects for longer. It must never keep more
+ * of them than the agent knows, nor a class loader that could go: neither the program's, nor its
+ * own, of which there may be one in each of many applications.
  */
 final class Kind {
     /** Kinds of classes that outlive this one; of all others, with the class. */
@@ -87,7 +88,9 @@ final class Kind {
         return false;
     }
 
-    /** The scope of this context inside of another one; {@link Scope#NONE} if there are too many. */
+    /**
+     * The scope of this context inside of another one; {@link Scope#NONE} if there are too many.
+     */
     Scope scope(Object context, int outer) {
         Object key = byEquals && !isLong(context) ? context : Arrays.asList(values(context));
         Known met = known.get(key);

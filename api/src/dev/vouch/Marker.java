@@ -1,7 +1,8 @@
 package dev.vouch;
 
 /**
- * A kind of what a program tells of itself: something that happened at a time, or went on from a time to a time.
+ * A kind of what a program tells of itself: something that happened at a time, or went on from a
+ * time to a time.
  *
  * <pre>{@code
  * record Upload(String file, @Label(value = "Size", unit = Unit.BYTES) long size) {}
@@ -13,8 +14,9 @@ package dev.vouch;
  * UPLOAD.commit(began, new Upload(file, size));
  * }</pre>
  *
- * In the profile it stands in a row of its own on the track of the thread that has committed it. Times are of the clock of
- * {@link System#nanoTime()}. Where no recording runs nothing happens. Nothing here throws, or waits for anybody.
+ * In the profile it stands in a row of its own on the track of the thread that has committed it.
+ * Times are of the clock of {@link System#nanoTime()}. Where no recording runs nothing happens.
+ * Nothing here throws, or waits for anybody.
  *
  * @param <T> what each says: a record, a class whose fields have a {@link Label}, or anything else by its {@code toString()}
  */

@@ -6,14 +6,17 @@ import java.nio.ByteBuffer;
  * For as long as it is open its thread works for a context.
  *
  * <p>It is closed on the thread that opened it, inner ones before outer ones; try-with-resources does so. What is closed otherwise
- * is never taken for somebody else's: an outer one ends those inside of it, and one that is not open on its thread (closed twice, or
- * on another thread) ends nothing.
+ * is never taken for somebody else's: an outer one ends those inside of it, and one that is not
+ * open on its thread (closed twice, or on another thread) ends nothing.
  */
 public final class Scope implements AutoCloseable {
     /** Changes nothing. */
     static final Scope NONE = new Scope(0, 0);
 
-    /** The agent's numbers of the context, and of what it is nested in; 0 is none. There is one scope for each number. */
+    /**
+     * The agent's numbers of the context, and of what it is nested in; 0 is none. There is one
+     * scope for each number.
+     */
     final int context;
     final int outer;
 
@@ -22,19 +25,24 @@ public final class Scope implements AutoCloseable {
         this.outer = outer;
     }
 
-    /** Begins a context on the calling thread; what a context's class gets wrong costs the program nothing. */
+    /**
+     * Begins a context on the calling thread; what a context's class gets wrong costs the program
+     * nothing.
+     */
     static Scope enter(Object context) {
         if (context == null) {
             return NONE;
         }
-        // Whatever the program's own classes throw here they would not have thrown without the agent.
+        // Whatever the program's own classes throw here they would not have thrown without the
+        // agent.
         try {
             int outer = Agent.context(Agent.CELLS.get());
             Scope scope = NONE;
             try {
                 scope = Kind.of(context).scope(context, outer);
             } finally {
-                // The program's own classes may have been in contexts meanwhile: a virtual thread has given back the cell of before.
+                // The program's own classes may have been in contexts meanwhile: a virtual thread
+                // has given back the cell of before.
                 ByteBuffer cell = Agent.CELLS.get();
                 Agent.go(cell, scope == NONE ? outer : scope.context);
                 if (scope != NONE) {

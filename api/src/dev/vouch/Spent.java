@@ -45,8 +45,8 @@ public final class Spent {
     }
 
     /**
-     * How many were given up, since their thread's event loop was entered again inside of them, or they were closed on another thread.
-     * They count nowhere else.
+     * How many were given up, since their thread's event loop was entered again inside of them, or
+     * they were closed on another thread. They count nowhere else.
      *
      * @return their number
      */

@@ -4,11 +4,14 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * What a thread's tasks of a group have taken: numbers in the agent's memory, that this thread alone writes and anybody reads.
+ * What a thread's tasks of a group have taken: numbers in the agent's memory, that this thread
+ * alone writes and anybody reads.
  */
 final class Sums {
     static final long MILLISECOND = 1_000_000;
-    /** Of how many milliseconds tasks are counted that took longer: powers of two, from 1 to 512. */
+    /**
+     * Of how many milliseconds tasks are counted that took longer: powers of two, from 1 to 512.
+     */
     static final int LIMITS = 10;
 
     // Which number is which. Both sides have agreed upon these.

@@ -20,7 +20,10 @@ final class Told {
     private static final int DECIMAL = 4;
     private static final int PERCENTAGE = 5;
 
-    /** Whether the calling thread is at it: what a class's own code tells meanwhile, as in {@code toString()}, would have no end. */
+    /**
+     * Whether the calling thread is at it: what a class's own code tells meanwhile, as in {@code
+     * toString()}, would have no end.
+     */
     private static final ThreadLocal<boolean[]> TELLING = ThreadLocal.withInitial(() -> new boolean[1]);
 
     private final Class<?> type;
@@ -89,7 +92,8 @@ final class Told {
         if (what == null || began == 0 || ended == 0) {
             return;
         }
-        // Whatever the program's own classes throw here they would not have thrown without the agent.
+        // Whatever the program's own classes throw here they would not have thrown without the
+        // agent.
         try {
             boolean[] telling = TELLING.get();
             if (telling[0]) {

@@ -4,10 +4,12 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * For as long as it is open its thread works in a trace, as tracing tools have one: each sample carries the trace's id and its span's.
+ * For as long as it is open its thread works in a trace, as tracing tools have one: each sample
+ * carries the trace's id and its span's.
  *
  * <p>It is closed on the thread that opened it, inner ones before outer ones; try-with-resources does so. What is closed otherwise is never
- * taken for somebody else's: an outer one ends those inside of it, and one that has ended, or is another thread's, ends nothing.
+ * taken for somebody else's: an outer one ends those inside of it, and one that has ended, or is
+ * another thread's, ends nothing.
  */
 public final class Trace implements AutoCloseable {
     /** Changes nothing. */
@@ -18,7 +20,10 @@ public final class Trace implements AutoCloseable {
     /** The place of one that is deeper. */
     private static final int BEYOND = -1;
     private static final int DIGITS = 16;
-    /** The value of each of ASCII's that is a hexadecimal digit; below nothing: it is none. Both cases will do. */
+    /**
+     * The value of each of ASCII's that is a hexadecimal digit; below nothing: it is none. Both
+     * cases will do.
+     */
     private static final byte[] VALUES = new byte[128];
 
     // Where in a W3C traceparent what lies: 00-id-span-01
@@ -27,8 +32,9 @@ public final class Trace implements AutoCloseable {
     private static final int FLAGS = 53;
     private static final int END = 55;
 
-    // What a thread keeps: how many traces it is in, the number of the last that it has begun; then of each, the outermost first, its number
-    // and its ids. (Numbers, so that no thread keeps this class loader.)
+    // What a thread keeps: how many traces it is in, the number of the last that it has begun; then
+    // of each, the outermost first, its number and its ids. (Numbers, so that no thread keeps this
+    // class loader.)
     private static final int DEPTH = 0;
     private static final int LAST = 1;
     private static final int FIRST = 2;
@@ -97,7 +103,10 @@ public final class Trace implements AutoCloseable {
         return open == null ? 0 : (int) open[DEPTH];
     }
 
-    /** What {@link #now} has told, on whichever thread; null: none. Also where that has left as many open as there can be: the work is not theirs. */
+    /**
+     * What {@link #now} has told, on whichever thread; null: none. Also where that has left as many
+     * open as there can be: the work is not theirs.
+     */
     static Trace carry(long[] ids) {
         long high = ids == null ? 0 : ids[0];
         long low = ids == null ? 0 : ids[1];

@@ -1,6 +1,9 @@
 package dev.vouch;
 
-/** In what a number of a {@linkplain Marker marker} is counted, so that a timeline shows it in a way that people read. */
+/**
+ * In what a number of a {@linkplain Marker marker} is counted, so that a timeline shows it in a way
+ * that people read.
+ */
 public enum Unit {
     /** It is a mere number. */
     NONE(1),

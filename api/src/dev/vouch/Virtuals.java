@@ -4,9 +4,11 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The cells of virtual threads: a table by their ids, in which the handler of whoever carries one finds it.
+ * The cells of virtual threads: a table by their ids, in which the handler of whoever carries one
+ * finds it.
  *
- * There are many virtual threads, and nobody tells of their ends: so each has a cell for as long as it is in a context or a trace, and no longer.
+ * There are many virtual threads, and nobody tells of their ends: so each has a cell for as long as
+ * it is in a context or a trace, and no longer.
  */
 final class Virtuals {
     /** So many bytes has a cell of the table, */

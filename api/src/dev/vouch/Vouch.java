@@ -17,8 +17,9 @@ import java.util.function.LongConsumer;
  * }
  * }</pre>
  *
- * Each sample that is taken of the thread inside of the block carries the context, and those that it is nested in. Where the agent
- * is not loaded a call does nothing, and the JIT removes it; an agent that is attached later is found.
+ * Each sample that is taken of the thread inside of the block carries the context, and those that
+ * it is nested in. Where the agent is not loaded a call does nothing, and the JIT removes it; an
+ * agent that is attached later is found.
  *
  * <p>A context is any object whose class says what there is to know of it:
  * <ul>
@@ -26,8 +27,8 @@ import java.util.function.LongConsumer;
  * <li>a class with fields that have a {@link Label}: these;
  * <li>anything else, as a string or an enum's constant: its {@code toString()}.
  * </ul>
- * It must not change while it is in use. Two that are {@linkplain Object#equals equal} are one. A class that leaves {@code equals}
- * as it is gets compared by what it says, which takes longer.
+ * It must not change while it is in use. Two that are {@linkplain Object#equals equal} are one. A
+ * class that leaves {@code equals} as it is gets compared by what it says, which takes longer.
  *
  * <p>Nothing here throws, but for what is null or out of bounds, or waits for anybody.
  */
@@ -35,7 +36,8 @@ public final class Vouch {
     private Vouch() {}
 
     /**
-     * From here on the calling thread works for {@code context}, inside of what it worked for before, until the scope is closed.
+     * From here on the calling thread works for {@code context}, inside of what it worked for
+     * before, until the scope is closed.
      *
      * <p>Contexts that are more than the agent keeps apart (65,536, with what they are nested in) are left out: samples then carry
      * what is around them, and the report says how often that was.
@@ -48,8 +50,8 @@ public final class Vouch {
     }
 
     /**
-     * From here on the calling thread works in a trace, inside of the one that it worked in before, until that is closed: samples carry both
-     * ids, and the contexts that the thread is in besides.
+     * From here on the calling thread works in a trace, inside of the one that it worked in before,
+     * until that is closed: samples carry both ids, and the contexts that the thread is in besides.
      *
      * <p>Nothing of it is kept before a sample meets it, so each request may have its own; of those 65,536 are told apart in a recording. They
      * nest 64 deep.
@@ -95,8 +97,9 @@ public final class Vouch {
     }
 
     /**
-     * The calling thread's event loop handles another event. Tasks that are open on it are given up: what a nested loop takes is not
-     * theirs. An event loop calls this before each event; one that is never entered inside of a task need not.
+     * The calling thread's event loop handles another event. Tasks that are open on it are given
+     * up: what a nested loop takes is not theirs. An event loop calls this before each event; one
+     * that is never entered inside of a task need not.
      */
     public static void nextEvent() {
         if (Agent.here && Wanted.groups()) {
@@ -105,8 +108,9 @@ public final class Vouch {
     }
 
     /**
-     * What all groups have taken while they were counted: during recordings, and from when somebody first asks.
-     * Two of these, at a beginning and at an end, {@linkplain Snapshot#since tell} what was between.
+     * What all groups have taken while they were counted: during recordings, and from when somebody
+     * first asks. Two of these, at a beginning and at an end, {@linkplain Snapshot#since tell} what
+     * was between.
      *
      * @return the figures; none where the agent is not loaded
      */
@@ -167,9 +171,10 @@ public final class Vouch {
     }
 
     /**
-     * An executor that does each task for whom the thread worked that gave it. A {@code CompletableFuture} whose stages are given to
-     * it carries the context along. (It gives wrapped tasks on: an executor that looks at its tasks, as one that sorts them, is to be
-     * given such as were wrapped before.)
+     * An executor that does each task for whom the thread worked that gave it. A {@code
+     * CompletableFuture} whose stages are given to it carries the context along. (It gives wrapped
+     * tasks on: an executor that looks at its tasks, as one that sorts them, is to be given such as
+     * were wrapped before.)
      *
      * @param executor who does the work
      * @return the same, with contexts
@@ -179,8 +184,9 @@ public final class Vouch {
     }
 
     /**
-     * Threads that do their work for whom the thread worked that had them made: the forks of a {@code StructuredTaskScope}, as they
-     * inherit its {@code ScopedValue}s, or the tasks of an executor that has a thread for each.
+     * Threads that do their work for whom the thread worked that had them made: the forks of a
+     * {@code StructuredTaskScope}, as they inherit its {@code ScopedValue}s, or the tasks of an
+     * executor that has a thread for each.
      *
      * @param threads who makes them
      * @return the same, with contexts

@@ -3,7 +3,8 @@ package dev.vouch;
 import java.nio.ByteBuffer;
 
 /**
- * Whether anybody wants what a program has to say: a word that the agent writes, and that is read before anything is done.
+ * Whether anybody wants what a program has to say: a word that the agent writes, and that is read
+ * before anything is done.
  */
 final class Wanted {
     // Its bits. Both sides have agreed upon them.

@@ -1,6 +1,7 @@
 //! How a walk goes on where a virtual thread's frames lie in chunks.
 //!
-//! It must never go on in a chunk that may have been moved or changed while it was read: where that cannot be told there is no stack.
+//! It must never go on in a chunk that may have been moved or changed while it was read: where that
+//! cannot be told there is no stack.
 
 use super::Walk;
 use crate::blobs::Blob;
@@ -20,7 +21,8 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// Where the caller of the frames is that were added last: there, or in a chunk, which is told with it. `None` if that is not known.
+    /// Where the caller of the frames is that were added last: there, or in a chunk, which is told
+    /// with it. `None` if that is not known.
     pub(super) fn found(&self, caller: Position, frames: &Frames<'_>) -> Option<Further<(Position, bool)>> {
         if let (1, None, Some(known)) = (frames.count(), self.leaving.get(), self.continuations)
             && frames.last().is_some_and(|only| only.method == known.leaves)
@@ -63,8 +65,9 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// The chunk as it was before the thread began to leave its carrier, while its frames from there to the end go into it: they are counted in
-    /// it already, or not yet. `None` if that cannot be told.
+    /// The chunk as it was before the thread began to leave its carrier, while its frames from
+    /// there to the end go into it: they are counted in it already, or not yet. `None` if that
+    /// cannot be told.
     fn before_leaving(
         &self,
         known: &ContinuationLayout,
@@ -82,7 +85,8 @@ impl<M: Memory> Walk<'_, M> {
         };
         let without = chunk.without(end.wrapping_sub(leaving.sp));
         if pc(chunk) == Some(leaving.pc) {
-            // They are, and so large are they there, too: else somebody else's frames would be taken for the next.
+            // They are, and so large are they there, too: else somebody else's frames would be
+            // taken for the next.
             let without = without?;
             return match () {
                 () if without.is_empty() => known.older_chunk(*memory, without),
@@ -90,7 +94,8 @@ impl<M: Memory> Walk<'_, M> {
                 () => None,
             };
         }
-        // They are counted once they are there, so they are not; unless the frame that leads on first does not say itself where it goes on.
+        // They are counted once they are there, so they are not; unless the frame that leads on
+        // first does not say itself where it goes on.
         (!self.is_given_up(leaving.pc) && goes_on(chunk)).then_some(Further::Is(chunk))
     }
 

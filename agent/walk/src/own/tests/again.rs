@@ -4,7 +4,8 @@ use vouch_sample::Cut;
 
 use super::jvm::{CALL, LEAF, OUTER, RETURNS, SIZE, STACK, Thread, WORD, thread};
 
-/// A recursion in compiled code through so many more frames than there are: the outer one, again and again.
+/// A recursion in compiled code through so many more frames than there are: the outer one, again
+/// and again.
 fn recursion(rounds: usize) -> (Thread, usize) {
     let thread = thread();
     let begin = STACK + 0x400;

@@ -17,7 +17,8 @@ use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, OUTER, SIZE, Thread, WORD, layout, 
 use crate::context::Registers;
 use crate::walker::{Outset, Part, RawFrame, Room, Walker};
 
-/// Where the oldest frame on the stack returns to; the entry behind it; the continuation, and its class.
+/// Where the oldest frame on the stack returns to; the entry behind it; the continuation, and its
+/// class.
 const BARRIER: usize = 0x70_0000;
 const MARK: usize = OUTER + 0x40;
 const CONTINUATION: usize = 0x80_0000;
@@ -61,7 +62,8 @@ fn continuations() -> ContinuationLayout {
     }
 }
 
-/// A thread whose leaf alone is on the stack: its callers are in two chunks, between which there is an empty one.
+/// A thread whose leaf alone is on the stack: its callers are in two chunks, between which there is
+/// an empty one.
 fn parked() -> Thread {
     let mut thread = thread();
     let first = thread.interpreted.id;
@@ -172,14 +174,15 @@ fn a_stack_that_does_not_end_with_a_virtual_threads_first_method_is_none() {
     assert_eq!(answer(&thread), UNKNOWN);
 }
 
-/// The thread is just leaving its carrier: what it leaves by has been called by the leaf, whose frame goes into the chunk. With where it
-/// is, and what its stack is.
+/// The thread is just leaving its carrier: what it leaves by has been called by the leaf, whose
+/// frame goes into the chunk. With where it is, and what its stack is.
 fn leaving() -> (Thread, Interrupted, Vec<RawFrame>) {
     let mut thread = parked();
     let leaves = thread.jvm.method(true);
     let code = thread.jvm.compiled(leaves, &[]);
     thread.jvm.continuations.as_mut().unwrap().leaves = leaves.id;
-    // There is a call before each place that is returned to, and a word or two behind the chunk's frames.
+    // There is a call before each place that is returned to, and a word or two behind the chunk's
+    // frames.
     thread.jvm.put_bytes(thread.leaf_code + 0x30 - 5, &[0xe8]);
     thread.jvm.put_bytes(thread.outer_code + CALL - 5, &[0xe8]);
     let end = YOUNGEST + SIZE + 2;
@@ -206,7 +209,8 @@ fn a_thread_that_is_just_leaving_its_carrier_has_each_frame_once() {
     assert_eq!(thread.jvm.frames(at), stack, "its frame is there");
     count(&thread, 0);
     assert_eq!(thread.jvm.walk(at).0, UNKNOWN, "nobody's");
-    // What was there before is as large, and leads on where it ends: as of a recursion, some of which lies in the chunk.
+    // What was there before is as large, and leads on where it ends: as of a recursion, some of
+    // which lies in the chunk.
     count(&thread, thread.outer_code + CALL);
     let [leaves, leaf, others @ ..] = &stack[..] else { panic!() };
     let deeper = [&[*leaves, *leaf], &others[..3], others].concat();

@@ -1,4 +1,5 @@
-//! Compiled frames: several that are one, such as are being made or taken down, code that was given up.
+//! Compiled frames: several that are one, such as are being made or taken down, code that was given
+//! up.
 
 use vouch_sample::{ENTRY, Reason};
 
@@ -21,7 +22,8 @@ fn a_frame_that_is_being_made_or_taken_down_is_known_by_its_code() {
     let entry = thread.leaf.frame(ENTRY);
     let back = OUTER - WORD;
     let put = |at: usize, code: &[u8]| thread.jvm.put_bytes(thread.leaf_code + at, code);
-    // Behind the check of the receiver: push rbp; sub rsp, 32; and at the end add rsp, 32; pop rbp; a poll; ret.
+    // Behind the check of the receiver: push rbp; sub rsp, 32; and at the end add rsp, 32; pop rbp;
+    // a poll; ret.
     put(8, &[0x55, 0x48, 0x83, 0xec, 0x20]);
     put(0x40, &[0x48, 0x83, 0xc4, 0x20, 0x5d, 0x49, 0x3b, 0xa7, 1, 2, 0, 0, 0x0f, 0x87, 1, 0, 0, 0, 0xc3]);
     let pushed = back - WORD;
@@ -46,12 +48,14 @@ fn a_frame_that_is_being_made_or_taken_down_is_known_by_its_code() {
 fn a_frame_that_is_made_at_once_and_then_may_not_be_entered_is_known_by_its_code() {
     let thread = thread();
     let entry = thread.with(thread.leaf.frame(ENTRY));
-    // sub rsp, 40; mov [rsp + 32], rbp; cmp dword [r15 + 8], 1; jne; add rsp, 40; leave; cmp qword [r15 + 8], 0; jne; ret.
+    // sub rsp, 40; mov [rsp + 32], rbp; cmp dword [r15 + 8], 1; jne; add rsp, 40; leave; cmp qword
+    // [r15 + 8], 0; jne; ret.
     let code =
         [0x48, 0x81, 0xec, 40, 0, 0, 0, 0x48, 0x89, 0x6c, 0x24, 32, 0x41, 0x81, 0x7f, 8, 1, 0, 0, 0, 0x75, 9];
     thread.jvm.put_bytes(thread.leaf_code + 8, &code);
     thread.jvm.put_numbers(thread.leaf_code - CODE, &[(20, 8 + code.len())]);
-    // The caller's frame pointer is where it was, and then in the frame: the interpreted method can be told by it alone.
+    // The caller's frame pointer is where it was, and then in the frame: the interpreted method can
+    // be told by it alone.
     thread.jvm.put(LEAF + 4 * WORD, 0x99);
     for (at, sp) in [(0, OUTER - WORD), (7, LEAF), (12, LEAF), (20, LEAF), (22, LEAF)] {
         let (answer, frames, _) = thread.jvm.walk(thread.at(8 + at, sp));

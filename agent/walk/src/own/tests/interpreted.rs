@@ -18,7 +18,8 @@ fn the_interpreter_knows_best_itself_where_it_is() {
     // In between it has something else there: it has just come back.
     assert_eq!(at(ENTRIES + 4, interpreted.bytecode(100), sp), [interpreted.frame(12)]);
     assert_eq!(at(ENTRIES + 4, sp, sp), [interpreted.frame(12)]);
-    // It is about to call somebody, or is called back: the slot that says so is written before, and emptied afterwards.
+    // It is about to call somebody, or is called back: the slot that says so is written before, and
+    // emptied afterwards.
     jvm.put(SLOTS - 2 * WORD, sp);
     assert_eq!(at(ENTRIES + 4, sp, sp - WORD), [interpreted.frame(12)]);
     assert_eq!(at(BACK + 4, 1, sp), [interpreted.frame(12)]);
@@ -53,7 +54,8 @@ fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
     jvm.put(SLOTS - 3 * WORD, called.at);
     jvm.put(SLOTS - 8 * WORD, called.bytecode(9));
     assert_eq!(enter(&jvm, BACK + 8, 1).1, [called.frame(ENTRY), called.frame(9)]);
-    // Its own frame is begun: first with its frame pointer, then with what is kept of its caller's stack.
+    // Its own frame is begun: first with its frame pointer, then with what is kept of its caller's
+    // stack.
     let begun = sp - 2 * WORD;
     jvm.push(begun, &[SLOTS, BACK + 8]);
     let at = |sp, bytecode| {
@@ -92,7 +94,8 @@ fn a_method_that_is_entered_where_its_caller_was_called_from_leaves_nobody_out()
 
 #[test]
 fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
-    // It was called by compiled code, which keeps the frame pointer of the interpreted method behind it.
+    // It was called by compiled code, which keeps the frame pointer of the interpreted method
+    // behind it.
     let thread = thread();
     let back = thread.leaf_code + 0x30;
     thread.jvm.put_bytes(back - 5, &[0xe8]);
@@ -101,7 +104,8 @@ fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
     let expected = thread.with(thread.leaf.frame(70));
     let outset = Outset { pc: back - 1, before: false };
     let walk = |pc, sp, bytecode| thread.jvm.walk(interpreting(pc, sp, bytecode, LEAF, 5));
-    // What it returns to is on top, and then in a register, which may still be read as a place in its caller's bytecode.
+    // What it returns to is on top, and then in a register, which may still be read as a place in
+    // its caller's bytecode.
     thread.jvm.put(LEAF - 2 * WORD, back);
     for bytecode in [1, thread.interpreted.bytecode(20)] {
         assert_eq!(walk(pc, LEAF - 2 * WORD, bytecode), (Ok(5), expected.clone(), outset));

@@ -25,7 +25,8 @@ pub const WORD: usize = 8;
 const HEAP: usize = 0x1000;
 const MAP: usize = 0x2000;
 pub const LOW: usize = 0x10_0000;
-/// Each blob has a block of as many bytes, its code this far behind its beginning, and a frame of so many words.
+/// Each blob has a block of as many bytes, its code this far behind its beginning, and a frame of
+/// so many words.
 pub const BLOCK: usize = 0x400;
 pub const CODE: usize = 0x100;
 pub const SIZE: usize = 6;
@@ -223,7 +224,8 @@ impl Jvm {
         blob + CODE
     }
 
-    /// A compiled method: its frame is made at 16, its code was given up to 0x70, the original pc in the second word of its frame.
+    /// A compiled method: its frame is made at 16, its code was given up to 0x70, the original pc
+    /// in the second word of its frame.
     pub fn compiled(&mut self, method: Made, scopes: Scopes<'_>) -> usize {
         let code = self.blob(*b"nmethod\0", SIZE, 16);
         let blob = code - CODE;
@@ -263,7 +265,8 @@ impl Jvm {
         code
     }
 
-    /// The frame that begins the thread, whose frame pointer is given: from there the VM has called, and there was no Java before.
+    /// The frame that begins the thread, whose frame pointer is given: from there the VM has
+    /// called, and there was no Java before.
     pub fn begin(&self, fp: usize) -> [usize; 2] {
         let holder = BASE - 0x100;
         self.put(fp - 6 * WORD, holder);
@@ -316,7 +319,8 @@ fn write_number(text: &mut Vec<u8>, number: usize) {
     }
 }
 
-/// A thread of two compiled frames, of which the outer one has three methods in one, called by an interpreted one.
+/// A thread of two compiled frames, of which the outer one has three methods in one, called by an
+/// interpreted one.
 pub struct Thread {
     pub jvm: Jvm,
     pub leaf: Made,
@@ -331,7 +335,8 @@ pub struct Thread {
 pub const LEAF: usize = STACK + 0x100;
 pub const OUTER: usize = LEAF + SIZE * WORD;
 pub const SLOTS: usize = OUTER + SIZE * WORD + 0x80;
-/// Where in the outer one's code the leaf returns to, and where in the interpreted one's bytecode that does.
+/// Where in the outer one's code the leaf returns to, and where in the interpreted one's bytecode
+/// that does.
 pub const CALL: usize = 0x31;
 const BCI: i32 = 400;
 

@@ -87,7 +87,8 @@ fn code_of_the_jvms_own_has_a_frame_of_its_size_or_one_that_its_code_shows() {
     assert_eq!(at(stub + 0x28, LEAF - WORD).0, Err(Reason::UNKNOWN_JAVA), "somewhere in the midst");
     // What links a method handle has no frame, and is nobody's.
     assert_eq!(at(link + 0x20, LEAF - WORD), (Ok(5), expected.clone(), outset));
-    // Of a call of such code nothing may be described where it returns to: there it is what comes next.
+    // Of a call of such code nothing may be described where it returns to: there it is what comes
+    // next.
     let silent = thread.leaf_code + 0x28;
     thread.jvm.put(LEAF - WORD, silent);
     assert_eq!(at(runtime, LEAF - WORD).0, Err(Reason::NOT_WALKABLE_JAVA), "behind no call");

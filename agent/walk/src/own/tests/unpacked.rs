@@ -1,4 +1,5 @@
-//! Frames that are being made of one whose code was given up: the leaf's, which had another method in it.
+//! Frames that are being made of one whose code was given up: the leaf's, which had another method
+//! in it.
 
 extern crate std;
 
@@ -12,7 +13,8 @@ use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, Made, OUTER, Thread, WORD, thread};
 const FROM: usize = 0xb0_0000;
 pub const UNPACK: UnpackLayout =
     UnpackLayout { head: 88, count: 8, caller: 16, first: 0x40, size: 24, method: 0, bci: 8 };
-/// The frame pointers: of the frame of the code that makes them, of the inner one, of the outer one.
+/// The frame pointers: of the frame of the code that makes them, of the inner one, of the outer
+/// one.
 const MAKES: usize = LEAF - 0x80;
 const INNER: usize = LEAF - 0x40;
 const MADE: usize = OUTER - 2 * WORD;
@@ -45,7 +47,8 @@ fn frames_that_are_being_made_are_known_by_what_they_are_made_of() {
     let (thread, inner, _) = unpacked();
     let stack = [std::vec![inner.frame(30)], thread.with(thread.leaf.frame(70))].concat();
     assert_eq!(thread.jvm.frames(stopped()), stack);
-    // An older JVM goes on saying where it has left Java; and one that is made already may go on anywhere in the interpreter.
+    // An older JVM goes on saying where it has left Java; and one that is made already may go on
+    // anywhere in the interpreter.
     thread.jvm.put(ENV + 32, MAKES);
     thread.jvm.put(INNER + WORD, BACK + 8);
     assert_eq!(thread.jvm.frames(stopped()), stack);
@@ -59,7 +62,8 @@ fn frames_that_do_not_fit_what_they_are_made_of_are_none() {
         thread.jvm.walk(stopped()).0
     };
     let not_walkable = Err(Reason::NOT_WALKABLE_JAVA);
-    // There are more or fewer of them, none, or far too many; their caller stands elsewhere; there is no such method.
+    // There are more or fewer of them, none, or far too many; their caller stands elsewhere; there
+    // is no such method.
     for (at, word) in [
         (FROM + 8, 3),
         (FROM + 8, 1),

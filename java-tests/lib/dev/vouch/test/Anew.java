@@ -6,8 +6,8 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 
 /**
- * A class loader that has one class of its own, which its parent has too; all others come from the parent. What it loads
- * can be redefined or dropped without harm to the test.
+ * A class loader that has one class of its own, which its parent has too; all others come from the
+ * parent. What it loads can be redefined or dropped without harm to the test.
  */
 public final class Anew extends ClassLoader {
     private static final byte BIPUSH = 0x10;
@@ -43,7 +43,10 @@ public final class Anew extends ClassLoader {
         return bytecode(type.getClassLoader(), type.getName());
     }
 
-    /** Makes each `bipush FROM` of a class file a `bipush TO`, which is another version of the class; how many there were. */
+    /**
+     * Makes each `bipush FROM` of a class file a `bipush TO`, which is another version of the
+     * class; how many there were.
+     */
     public static int renumber(byte[] file, int from, int to) {
         int found = 0;
         for (int i = 0; i + 1 < file.length; i++) {

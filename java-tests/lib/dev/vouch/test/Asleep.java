@@ -8,8 +8,8 @@ import java.nio.file.Paths;
 import java.util.stream.Collectors;
 
 /**
- * Threads that sleep by the kernel's account. The JVM calls a thread blocked or waiting a moment before it tells an agent, and the kernel
- * has it asleep only after that. For programs under test.
+ * Threads that sleep by the kernel's account. The JVM calls a thread blocked or waiting a moment
+ * before it tells an agent, and the kernel has it asleep only after that. For programs under test.
  */
 public final class Asleep {
     private Asleep() {}
@@ -23,7 +23,10 @@ public final class Asleep {
         }
     }
 
-    /** Waits until a thread of this process sleeps, and goes on sleeping: the wait for some lock on its way is over soon. */
+    /**
+     * Waits until a thread of this process sleeps, and goes on sleeping: the wait for some lock on
+     * its way is over soon.
+     */
     public static void await(String tid) throws InterruptedException {
         String before = "";
         for (String now = state(tid); !now.equals(before) || !now.startsWith("State:\tS"); now = state(tid)) {

@@ -7,8 +7,8 @@ import java.net.URLClassLoader;
 import java.nio.file.Path;
 
 /**
- * The JDK's attach API, by which a tool loads the agent into a JVM that runs. By reflection, because JDK 8 keeps it
- * in tools.jar and a JRE lacks it.
+ * The JDK's attach API, by which a tool loads the agent into a JVM that runs. By reflection,
+ * because JDK 8 keeps it in tools.jar and a JRE lacks it.
  */
 public final class Attach implements AutoCloseable {
     private final Class<?> type;

@@ -4,7 +4,8 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
 /**
- * Work whose amount is known: CPU time of the calling thread, as the kernel counts it. For programs under test.
+ * Work whose amount is known: CPU time of the calling thread, as the kernel counts it. For programs
+ * under test.
  */
 public final class Burn {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -19,7 +20,10 @@ public final class Burn {
         return THREADS.getCurrentThreadCpuTime();
     }
 
-    /** Runs until the calling thread has used this much more CPU time; gives what it really used, in ns. */
+    /**
+     * Runs until the calling thread has used this much more CPU time; gives what it really used, in
+     * ns.
+     */
     public static long millis(long millis) {
         long from = cpuNanos();
         long until = from + millis * 1_000_000;
@@ -32,8 +36,8 @@ public final class Burn {
     }
 
     /**
-     * The same in pieces that count for a millisecond at most: in each of them there was time for a signal, whatever a machine that stands
-     * has the thread charged.
+     * The same in pieces that count for a millisecond at most: in each of them there was time for a
+     * signal, whatever a machine that stands has the thread charged.
      */
     public static long pieces(long millis) {
         Stint stint = new Stint(millis, 1);

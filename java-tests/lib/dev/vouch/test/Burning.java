@@ -1,7 +1,8 @@
 package dev.vouch.test;
 
 /**
- * A program for tests that need one that only burns: 150 ms of CPU time in one method, which it prints, with how long that took.
+ * A program for tests that need one that only burns: 150 ms of CPU time in one method, which it
+ * prints, with how long that took.
  */
 public final class Burning {
     /** The method that burns, as a profile names it. */

@@ -13,7 +13,8 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * C code of a test: a file beside the test's own, built in its scratch folder. Without a compiler the test is skipped.
+ * C code of a test: a file beside the test's own, built in its scratch folder. Without a compiler
+ * the test is skipped.
  */
 public final class Cc {
     private Cc() {}

@@ -3,8 +3,8 @@ package dev.vouch.test;
 import java.util.Collection;
 
 /**
- * Assertions that say what was expected and what came. A test must never catch what they throw. What held by little is
- * printed, too: it may fail next time, and `scripts/flakes` tells of it.
+ * Assertions that say what was expected and what came. A test must never catch what they throw.
+ * What held by little is printed, too: it may fail next time, and `scripts/flakes` tells of it.
  */
 public final class Check {
     /** In standard deviations: what is further off by chance comes once in a million times. */
@@ -59,7 +59,10 @@ public final class Check {
         held(tolerance - Math.abs(expected - actual), tolerance, told);
     }
 
-    /** How many of `trials` must succeed if each does so with this probability: fewer come once in a million times. */
+    /**
+     * How many of `trials` must succeed if each does so with this probability: fewer come once in a
+     * million times.
+     */
     public static double leastOf(long trials, double probability) {
         return trials * probability - FAR * Math.sqrt(trials * probability * (1 - probability));
     }

@@ -10,7 +10,8 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 
 /**
- * What the program said about whose work its threads did: the table that a profile's samples have their numbers of.
+ * What the program said about whose work its threads did: the table that a profile's samples have
+ * their numbers of.
  */
 final class Contexts {
     private final List<Map<String, String>> said = new ArrayList<>();

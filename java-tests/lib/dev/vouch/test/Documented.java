@@ -12,13 +12,16 @@ import javax.tools.JavaCompiler;
 import javax.tools.ToolProvider;
 
 /**
- * The program of a page under docs/, as a reader would take it from there: compiled, and run. A page whose program does not work is worse
- * than none.
+ * The program of a page under docs/, as a reader would take it from there: compiled, and run. A
+ * page whose program does not work is worse than none.
  */
 public final class Documented {
     private Documented() {}
 
-    /** Runs the page's first program, whose main class is named, with the agent, hands that run on, and runs it without the agent. */
+    /**
+     * Runs the page's first program, whose main class is named, with the agent, hands that run on,
+     * and runs it without the agent.
+     */
     public static void run(String page, String main, Consumer<Run> check) throws IOException {
         Skip.unless(Vm.major() >= 16, "records are newer than JDK " + Vm.major());
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();

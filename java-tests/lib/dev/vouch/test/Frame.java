@@ -37,7 +37,10 @@ public final class Frame {
         return subcategory.split(",")[0];
     }
 
-    /** The samples with this leaf are proven or plausible. Which inlined method is on top may be a guess, its callers are none. */
+    /**
+     * The samples with this leaf are proven or plausible. Which inlined method is on top may be a
+     * guess, its callers are none.
+     */
     public boolean holds() {
         return fate().equals("proven") || fate().equals("plausible");
     }

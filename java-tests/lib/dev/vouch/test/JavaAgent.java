@@ -14,7 +14,9 @@ import java.util.jar.Manifest;
 public final class JavaAgent {
     private JavaAgent() {}
 
-    /** The JVM option under which this class's `premain` is called with what can redefine classes. */
+    /**
+     * The JVM option under which this class's `premain` is called with what can redefine classes.
+     */
     public static String option(Class<?> premain) {
         return "-javaagent:" + jar(premain);
     }

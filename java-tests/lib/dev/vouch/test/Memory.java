@@ -10,7 +10,10 @@ import java.nio.file.Paths;
 public final class Memory {
     private Memory() {}
 
-    /** A figure of the process that asks, by its name, in KiB: VmRSS is what it has now, VmHWM the most that it had. */
+    /**
+     * A figure of the process that asks, by its name, in KiB: VmRSS is what it has now, VmHWM the
+     * most that it had.
+     */
     public static long kib(String name) throws IOException {
         return kib(name, "self");
     }

@@ -1,8 +1,9 @@
 package dev.vouch.test;
 
 /**
- * For tests of what samples say, not of how many there are: as many of them in half the time, where the engine can do that. One that
- * looks when the kernel ticks has no more for a shorter interval, and needs all of the time for what it has.
+ * For tests of what samples say, not of how many there are: as many of them in half the time, where
+ * the engine can do that. One that looks when the kernel ticks has no more for a shorter interval,
+ * and needs all of the time for what it has.
  */
 public final class Pace {
     private final boolean fast;

@@ -22,8 +22,8 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 
 /**
- * A Firefox Profiler file, version 66: tracks, their samples, the stacks of these. Reading one checks that all
- * references point at something and that a stack's parent stands before it.
+ * A Firefox Profiler file, version 66: tracks, their samples, the stacks of these. Reading one
+ * checks that all references point at something and that a stack's parent stands before it.
  */
 public final class Profile {
     /** The whole file, for what has no method here. */

@@ -21,7 +21,10 @@ public final class Report {
     /** The fates of a sample, as the report names them. */
     public static final String[] FATES = {"proven", "plausible", "refuted", "unwalked", "outside", "dropped"};
 
-    /** A thread that pollers find by chance may be this many intervals off its CPU clock: four samples of double weight. */
+    /**
+     * A thread that pollers find by chance may be this many intervals off its CPU clock: four
+     * samples of double weight.
+     */
     private static final int POLL_SLACK = 8;
     private static final double FAREWELL_MS = 1;
 
@@ -166,9 +169,10 @@ public final class Report {
     }
 
     /**
-     * A thread's samples stand for what the kernel charged it. When the first of them is due is chance between two; the
-     * thread's last steps, in which it takes leave of the agent, are not sampled. All names of the thread are taken together: a
-     * sample stands for time that may be of the name before. (The main thread is called DestroyJavaVM in the end.)
+     * A thread's samples stand for what the kernel charged it. When the first of them is due is
+     * chance between two; the thread's last steps, in which it takes leave of the agent, are not
+     * sampled. All names of the thread are taken together: a sample stands for time that may be of
+     * the name before. (The main thread is called DestroyJavaVM in the end.)
      */
     public void checkConserved(String name) {
         double cpu = 0;
@@ -212,7 +216,9 @@ public final class Report {
         return json.get("engine").getAsString();
     }
 
-    /** Of the samples that two walkers were asked about and differed on so, how many are like this. */
+    /**
+     * Of the samples that two walkers were asked about and differed on so, how many are like this.
+     */
     public long agreement(String difference, String key) {
         JsonObject row = json.getAsJsonObject("agreement").getAsJsonObject(difference);
         return row == null ? 0 : row.get(key).getAsLong();
@@ -241,7 +247,10 @@ public final class Report {
         return json.get("interval_us").getAsDouble();
     }
 
-    /** What was in the end between two signals of a thread: the interval, or more where the machine could not afford that. */
+    /**
+     * What was in the end between two signals of a thread: the interval, or more where the machine
+     * could not afford that.
+     */
     public double sampledIntervalUs() {
         return json.get("sampled_interval_us").getAsDouble();
     }
@@ -256,7 +265,10 @@ public final class Report {
         return json.getAsJsonObject("conservation").get("ratio").getAsDouble();
     }
 
-    /** The sampled time is what the kernel charged: two in a hundred off, and for each of so many busy threads what it is owed at its end. */
+    /**
+     * The sampled time is what the kernel charged: two in a hundred off, and for each of so many
+     * busy threads what it is owed at its end.
+     */
     public void checkConserved(int threads) {
         JsonObject conservation = json.getAsJsonObject("conservation");
         double charged = conservation.get("cpu_ms").getAsDouble();

@@ -16,7 +16,9 @@ public final class Run {
     public final int exit;
     public final List<String> out;
     public final List<String> err;
-    /** The child's working folder, with profile.json and report.json unless the test wanted none. */
+    /**
+     * The child's working folder, with profile.json and report.json unless the test wanted none.
+     */
     public final Path dir;
     /** The child had to be killed. */
     public final boolean timedOut;
@@ -32,7 +34,10 @@ public final class Run {
         this.timedOut = timedOut;
     }
 
-    /** What holds for every run: the JVM has not crashed, and if there is a report its sums are right. */
+    /**
+     * What holds for every run: the JVM has not crashed, and if there is a report its sums are
+     * right.
+     */
     void check() {
         System.out.println("exit code " + exit);
         out.stream().limit(50).forEach(line -> System.out.println("stdout: " + line));

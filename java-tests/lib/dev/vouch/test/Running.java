@@ -131,7 +131,10 @@ public final class Running implements AutoCloseable {
         return end(true);
     }
 
-    /** Waits for the end, whatever it is: a crash, or that it was killed when its time was over, is the caller's to judge. */
+    /**
+     * Waits for the end, whatever it is: a crash, or that it was killed when its time was over, is
+     * the caller's to judge.
+     */
     public Run waitForAnyEnd() {
         return end(false);
     }
@@ -159,7 +162,10 @@ public final class Running implements AutoCloseable {
         }
     }
 
-    /** Has a child that hangs say where: what its threads wait for in the kernel, the JVM's thread dump, the agent's status. */
+    /**
+     * Has a child that hangs say where: what its threads wait for in the kernel, the JVM's thread
+     * dump, the agent's status.
+     */
     private void lastWords() {
         Path tasks = Paths.get("/proc", Long.toString(pid()), "task");
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(tasks)) {
@@ -175,8 +181,8 @@ public final class Running implements AutoCloseable {
             return;
         }
         try {
-            // It answers on its stdout, if it can still bring its threads to a stop. The agent comes last: it is asked by way of
-            // the JVM, which may not answer.
+            // It answers on its stdout, if it can still bring its threads to a stop. The agent
+            // comes last: it is asked by way of the JVM, which may not answer.
             signal("QUIT");
             Thread.sleep(LAST_WORDS.toMillis());
             Run status = tool(Arrays.asList(Vm.jdk().resolve("bin/jcmd").toString(), Long.toString(pid()), "JVMTI.agent_load",
@@ -250,7 +256,10 @@ public final class Running implements AutoCloseable {
             return line;
         }
 
-        /** The line, as soon as it is there, and each line once; null once none can come any more, or time is over. */
+        /**
+         * The line, as soon as it is there, and each line once; null once none can come any more,
+         * or time is over.
+         */
         private synchronized String find(String beginning) {
             int seen = 0;
             while (true) {
@@ -279,7 +288,10 @@ public final class Running implements AutoCloseable {
             }
         }
 
-        /** Everything, once the stream has ended. A grandchild may hold it open: that is not waited for long. */
+        /**
+         * Everything, once the stream has ended. A grandchild may hold it open: that is not waited
+         * for long.
+         */
         synchronized List<String> all() {
             long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
             while (!ended && System.nanoTime() < until) {

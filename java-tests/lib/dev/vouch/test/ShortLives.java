@@ -4,16 +4,20 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Many threads of one kind, each of which lives for a few samples or for none: when a sample is due is chance, but all together must have
- * the weight that their CPU time asks for. What that is worth is reckoned from the threads themselves: a thread that ran for n intervals and
- * a part f has n samples or n + 1, whose variance is f(1 - f).
+ * Many threads of one kind, each of which lives for a few samples or for none: when a sample is due
+ * is chance, but all together must have the weight that their CPU time asks for. What that is worth
+ * is reckoned from the threads themselves: a thread that ran for n intervals and a part f has n
+ * samples or n + 1, whose variance is f(1 - f).
  */
 public final class ShortLives {
     /** What no engine sees: each thread's farewell, after its last sample, in milliseconds. */
     private static final double FAREWELL_MS = 0.1;
     /** On a slow machine it is a part of what a thread runs to begin and to end. */
     private static final double FAREWELL_PART = 0.25;
-    /** One that ran so many times as long as the others to begin and to end was charged for what it did not do: the machine stood. */
+    /**
+     * One that ran so many times as long as the others to begin and to end was charged for what it
+     * did not do: the machine stood.
+     */
     private static final double ODD = 10;
     /** And no less than so many intervals. */
     private static final double STOOD = 5;
@@ -38,7 +42,8 @@ public final class ShortLives {
         // Where the interval had to become longer, nobody knows which one a thread had.
         variance += stride * stride * (isAsked ? part * (1 - part) : 0.25);
         if (isPolled) {
-            // Pollers find a thread by chance, for each interval that it runs, with a sample that weighs two.
+            // Pollers find a thread by chance, for each interval that it runs, with a sample that
+            // weighs two.
             variance += 2 * stride * row.cpuMs;
         }
         cpuMs += row.cpuMs;

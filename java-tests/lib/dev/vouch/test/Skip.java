@@ -14,7 +14,9 @@ public final class Skip {
         }
     }
 
-    /** Skips if this run was refused for its engine's sake: the agent's own sentence is the reason. */
+    /**
+     * Skips if this run was refused for its engine's sake: the agent's own sentence is the reason.
+     */
     public static void ifEngineRefused(Run run) {
         for (String line : run.vouchLines()) {
             if (run.exit == 1 && line.contains("does not work here")) {

@@ -17,7 +17,8 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
 /**
- * A big program's worth of Java: the JDK's own java.xml, some 1,500 files, and the arguments by which javac compiles it.
+ * A big program's worth of Java: the JDK's own java.xml, some 1,500 files, and the arguments by
+ * which javac compiles it.
  */
 public final class Sources {
     private static final String JAVAC = "com.sun.tools.javac.Main";
@@ -26,7 +27,10 @@ public final class Sources {
 
     private Sources() {}
 
-    /** What `scripts/jdks --sources` has put beside the JDKs, or what the JDK has itself; null if there is neither. */
+    /**
+     * What `scripts/jdks --sources` has put beside the JDKs, or what the JDK has itself; null if
+     * there is neither.
+     */
     public static Path find() throws IOException {
         Path fetched = Paths.get(System.getProperty("test.root"), "..", "jdks", "sources", "" + Vm.major(), "java.xml");
         if (Files.isDirectory(fetched)) {
@@ -52,7 +56,10 @@ public final class Sources {
         }
     }
 
-    /** javac's arguments for these files of theirs: they stand in a list of this name, the classes go to the folder `output`. */
+    /**
+     * javac's arguments for these files of theirs: they stand in a list of this name, the classes
+     * go to the folder `output`.
+     */
     public static List<String> javacArguments(Path sources, List<String> files, Path list, Path output) throws IOException {
         Files.write(list, files, StandardCharsets.UTF_8);
         Files.createDirectories(output);

@@ -1,9 +1,11 @@
 package dev.vouch.test;
 
 /**
- * So much work of the calling thread, by its CPU clock: `for (Stint stint = new Stint(1_000); stint.isOn();) { a piece of work }`.
- * A virtual machine that its host stops may charge the thread that was running for that time. A piece that took longer than any
- * work does counts for no more than the longest, so the work is done all the same. For programs under test.
+ * So much work of the calling thread, by its CPU clock:
+ * `for (Stint stint = new Stint(1_000); stint.isOn();) { a piece of work }`. A virtual machine that
+ * its host stops may charge the thread that was running for that time. A piece that took longer
+ * than any work does counts for no more than the longest, so the work is done all the same. For
+ * programs under test.
  */
 public final class Stint {
     /** No piece of work between two looks at the clock takes so long, in milliseconds. */

@@ -17,8 +17,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The command line tool `vouch`, that was built beside the agent, run to its end: with an answer or with one sentence, anything else
- * fails.
+ * The command line tool `vouch`, that was built beside the agent, run to its end: with an answer or
+ * with one sentence, anything else fails.
  */
 public final class Tool {
     /** Of all that were started, so that what they leave is known. */
@@ -53,7 +53,10 @@ public final class Tool {
         return new Tool(process.exitValue(), text);
     }
 
-    /** Waits until a JVM's recording has samples of Java code, which are then on disk, too; gives its state. */
+    /**
+     * Waits until a JVM's recording has samples of Java code, which are then on disk, too; gives
+     * its state.
+     */
     public static String awaitSamples(Path dir, String pid) throws IOException, InterruptedException {
         String status = "";
         for (int times = 0; times < 300 && !status.contains(" % proven"); times++) {
@@ -97,7 +100,10 @@ public final class Tool {
         return text;
     }
 
-    /** What the commands that this test has run have left of the folders through which they were answered. */
+    /**
+     * What the commands that this test has run have left of the folders through which they were
+     * answered.
+     */
     public static List<String> folders() throws IOException {
         List<String> left = new ArrayList<>();
         try (DirectoryStream<Path> folders = Files.newDirectoryStream(Paths.get("/tmp"), ".vouch-*")) {

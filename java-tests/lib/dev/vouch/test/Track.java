@@ -17,7 +17,9 @@ public final class Track {
     /** A number; with a point and another behind it for the further names of a thread. */
     public final String tid;
     public final boolean isMain;
-    /** Life span on the clock of System.nanoTime, in milliseconds; the end is NaN for what lived on. */
+    /**
+     * Life span on the clock of System.nanoTime, in milliseconds; the end is NaN for what lived on.
+     */
     public final double startMs;
     public final double endMs;
     /** In the order of time. */
@@ -51,7 +53,8 @@ public final class Track {
             time += delta;
             long weight = weights.isJsonNull() ? 1 : weights.getAsJsonArray().get(row).getAsLong();
             if (stacks.get(row).isJsonNull()) {
-                // The thread was idle from here on: no sample, only what keeps the last stack from being drawn on.
+                // The thread was idle from here on: no sample, only what keeps the last stack from
+                // being drawn on.
                 Check.equal(0L, weight, "weight of an idle row");
                 Check.equal(0, cpu[row], "CPU time of an idle row");
                 continue;
@@ -74,11 +77,13 @@ public final class Track {
     }
 
     /**
-     * Stretches of the thread's time below `function` weigh what they took, at least: what the function did before and after it
-     * measured itself is there too, and checkConserved has the upper bound. A sample stands for the time since the one before
-     * it, so the end of a stretch weighs on the first sample after it, and of an engine that looks only when the kernel ticks that may be
-     * a heavy one; where none comes after it, as much as that would have weighed is nowhere; and of the stacks that the walker did not
-     * find nobody can say which stretch they were of. `interval` is that of the recording, in milliseconds.
+     * Stretches of the thread's time below `function` weigh what they took, at least: what the
+     * function did before and after it measured itself is there too, and checkConserved has the
+     * upper bound. A sample stands for the time since the one before it, so the end of a stretch
+     * weighs on the first sample after it, and of an engine that looks only when the kernel ticks
+     * that may be a heavy one; where none comes after it, as much as that would have weighed is
+     * nowhere; and of the stacks that the walker did not find nobody can say which stretch they
+     * were of. `interval` is that of the recording, in milliseconds.
      */
     public void checkRan(String function, double ms, int stretches, double interval) {
         long found = 0;
@@ -103,7 +108,8 @@ public final class Track {
         double ends = (stretches * (heaviestOther + 2) + heaviest) * interval;
         String what = "weight of " + function + " in " + this + ", of which " + ofLost + " have no stack";
         Check.atLeast(ms - lost * interval - ends, found * interval, what + ", in ms");
-        // How many stacks the walker finds is not what is asked; but of many it must be a good part.
+        // How many stacks the walker finds is not what is asked; but of many it must be a good
+        // part.
         Check.atLeast(Math.max(1, Check.leastOf(ofFound + ofLost, 0.4)), ofFound, "samples of " + function + " in " + this);
     }
 

@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * One program run twice, without the agent and with it. The agent must make no difference: exit code, stdout, and
- * stderr but for the agent's own lines are the same.
+ * One program run twice, without the agent and with it. The agent must make no difference: exit
+ * code, stdout, and stderr but for the agent's own lines are the same.
  */
 public final class Twice {
     public final Run without;
@@ -16,7 +16,9 @@ public final class Twice {
         this.with = with;
     }
 
-    /** Gives null if this JVM does not know the flags, or cannot do what they ask on this machine. */
+    /**
+     * Gives null if this JVM does not know the flags, or cannot do what they ask on this machine.
+     */
     public static Twice run(String options, String[] flags, Class<?> main, String... args) {
         Run without = flagged(Vm.without(), flags).run(main, args);
         if (without.exit == 1 && without.out.stream().anyMatch(line -> line.startsWith("Error occurred during initialization of VM"))

@@ -3,8 +3,8 @@ package dev.vouch.test;
 import java.io.IOException;
 
 /**
- * Threads that burn until somebody writes a line to the program, or nobody can, and for a while more: for a test that knows when there was
- * enough, however long that takes.
+ * Threads that burn until somebody writes a line to the program, or nobody can, and for a while
+ * more: for a test that knows when there was enough, however long that takes.
  */
 public final class UntilTold {
     /** Room for some thousand frames. */

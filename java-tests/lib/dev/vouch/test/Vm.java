@@ -14,9 +14,9 @@ import java.util.Map;
 /**
  * A JVM of the JDK under test, to be started as a child process, with Vouch or without.
  *
- * With Vouch it writes DIR/profile.json and DIR/report.json, DIR being a fresh folder and the child's working folder.
- * The options that jtreg was given for the JVM under test (-vmoption, -javaoption) are the child's too; settings of
- * the environment that would change a JVM are not.
+ * With Vouch it writes DIR/profile.json and DIR/report.json, DIR being a fresh folder and the
+ * child's working folder. The options that jtreg was given for the JVM under test (-vmoption,
+ * -javaoption) are the child's too; settings of the environment that would change a JVM are not.
  */
 public final class Vm {
     private static final String[] UNWANTED =

@@ -11,7 +11,9 @@ import java.util.concurrent.locks.LockSupport;
 public final class Written {
     private Written() {}
 
-    /** Waits until the recording of another JVM, which does not rest, has all that there is by now. */
+    /**
+     * Waits until the recording of another JVM, which does not rest, has all that there is by now.
+     */
     public static void awaitAllIs(Path recording) throws IOException {
         untilGrownTwice(recording, 3_000, () -> LockSupport.parkNanos(10_000_000));
     }
