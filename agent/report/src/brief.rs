@@ -1,4 +1,5 @@
-//! The summary that everybody reads: the file, the methods with the most time, and how far the profile can be trusted.
+//! The summary that everybody reads: the file, the methods with the most time, and how far the
+//! profile can be trusted.
 //!
 //! It must never need the words of the report: its reader has a profiler for the first time.
 

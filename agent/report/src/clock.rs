@@ -1,6 +1,7 @@
 //! What samples' weights count.
 //!
-//! It must never call a time CPU time that may be another, or have counts of another event for a time.
+//! It must never call a time CPU time that may be another, or have counts of another event for a
+//! time.
 
 use std::borrow::Cow;
 
@@ -23,7 +24,8 @@ pub enum Clock {
 }
 
 impl TrustReport {
-    /// The same of samples that another profiler has taken by this clock, or by an event that is no time: then none of its figures is one.
+    /// The same of samples that another profiler has taken by this clock, or by an event that is no
+    /// time: then none of its figures is one.
     #[must_use]
     pub fn taken_by(mut self, clock: Option<Clock>, event: Option<String>) -> Self {
         if event.is_some() {
@@ -35,7 +37,8 @@ impl TrustReport {
         Self { clock, event, ..self }
     }
 
-    /// What its samples' weights count, in words: of another profiler's what is told of its clock, and no more.
+    /// What its samples' weights count, in words: of another profiler's what is told of its clock,
+    /// and no more.
     pub fn time(&self) -> Cow<'static, str> {
         match (&self.event, self.clock, &self.run.recorder) {
             (Some(event), _, _) => format!("samples of {}", plain(event)).into(),

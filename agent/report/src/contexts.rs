@@ -1,7 +1,9 @@
-//! Whose CPU time it was: what the samples in the program's contexts stand for, by kind, field and value.
+//! Whose CPU time it was: what the samples in the program's contexts stand for, by kind, field and
+//! value.
 //!
-//! A sample counts for the innermost context of each kind that it was taken in, and once: so the values of a field add up to their
-//! kind's. It must never be guessed whose a sample without a context is.
+//! A sample counts for the innermost context of each kind that it was taken in, and once: so the
+//! values of a field add up to their kind's. It must never be guessed whose a sample without a
+//! context is.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -26,7 +28,8 @@ const WIDEST: usize = 40;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextsReport {
-    /// CPU time of samples with a context, and of those without one whose thread ran Java, which is null where samples stand for no time.
+    /// CPU time of samples with a context, and of those without one whose thread ran Java, which is
+    /// null where samples stand for no time.
     pub with_ms: f64,
     pub without_ms: Option<f64>,
     /// How many contexts samples have met.
@@ -121,7 +124,8 @@ impl ContextsReport {
         }
     }
 
-    /// In a line, as shares of all time that was sampled; `None` if the program has told of none, and had no virtual threads.
+    /// In a line, as shares of all time that was sampled; `None` if the program has told of none,
+    /// and had no virtual threads.
     pub(crate) fn line(&self, all: f64) -> Option<String> {
         let left_out = match self.left_out {
             0 => None,
@@ -136,7 +140,8 @@ impl ContextsReport {
             let rest = if field.distinct > IN_A_LINE as u64 { ", and others" } else { "" };
             format!("{}{rest}", values.join(", "))
         };
-        // Traces are around all else, and of many a trace the dearest is none that matters: they are told where there is nothing else.
+        // Traces are around all else, and of many a trace the dearest is none that matters: they
+        // are told where there is nothing else.
         let own = self.kinds.iter().filter(|kind| !kind.is_carried() && kind.class != TRACE);
         let traces = self.kinds.iter().filter(|kind| kind.class == TRACE);
         let dearest = own.chain(traces).find_map(|kind| {

@@ -1,9 +1,10 @@
-//! What held the program up meanwhile, in words: the time that it stood still, that its threads waited for each other, and that its code
-//! took to be there.
+//! What held the program up meanwhile, in words: the time that it stood still, that its threads
+//! waited for each other, and that its code took to be there.
 //!
 //! Time is added up over threads: what they waited for locks can be more than the run was long.
 
-use crate::report::{ClassReport, CompilerReport, EventReport, Run, SafepointReport, WaitingReport};
+use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
+use crate::report::Run;
 use crate::text::{duration, grouped, percent, times};
 
 /// So large a part of the run is worth a line.

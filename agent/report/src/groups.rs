@@ -11,7 +11,8 @@ pub const LIMITS: usize = 10;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupReport {
     pub tasks: u64,
-    /// So many more were given up, since an event loop was entered again inside of them, or they were closed on another thread.
+    /// So many more were given up, since an event loop was entered again inside of them, or they
+    /// were closed on another thread.
     pub abandoned: u64,
     /// Of so many nobody knows the CPU time.
     pub tasks_without_cpu: u64,

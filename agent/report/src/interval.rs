@@ -4,7 +4,8 @@ use vouch_recording::Weighed;
 
 use crate::time::float;
 
-/// Wilson's interval for a share of so many, at 95 %: it does not shrink to nothing where none was found.
+/// Wilson's interval for a share of so many, at 95 %: it does not shrink to nothing where none was
+/// found.
 pub fn wilson(share: f64, count: f64) -> (f64, f64) {
     const Z: f64 = 1.96;
     if count <= 0.0 {

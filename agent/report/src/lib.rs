@@ -1,7 +1,9 @@
-//! The trust report: how far a recording can be trusted, in figures for machines and in words for people.
+//! The trust report: how far a recording can be trusted, in figures for machines and in words for
+//! people.
 //!
-//! [`TrustReport::of`] takes from a recording what that can tell, and from a [`Run`] what only the caller knows. The summary on stderr,
-//! the panel in the front-end and what `vouch explain` says are made from it.
+//! [`TrustReport::of`] takes from a recording what that can tell, and from a [`Run`] what only the
+//! caller knows. The summary on stderr, the panel in the front-end and what `vouch explain` says
+//! are made from it.
 //!
 //! What this crate never does: know a JVM, read a clock, open a file.
 #![forbid(unsafe_code)]
@@ -13,6 +15,7 @@ mod events;
 mod groups;
 mod hottest;
 mod interval;
+mod jvm;
 mod plausible;
 mod process;
 mod proof;
@@ -22,20 +25,21 @@ mod summary;
 mod text;
 mod time;
 mod top_frame;
+mod witness;
 
 pub use clock::{CPU_TIME, Clock};
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use groups::{GroupReport, LIMITS};
 pub use hottest::Hottest;
 pub use interval::{effective, share, wilson};
+pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
 pub use plausible::{
     APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, reason,
 };
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower, sign};
 pub use report::{
-    AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, GradeReport, HandlerTime, Rate,
-    RecordingFile, RecoveryReport, Run, SafepointReport, Signals, ThreadReport, TrustReport, WaitingReport,
-    WitnessReport,
+    AgreementReport, Delivered, HandlerTime, Rate, RecordingFile, RecoveryReport, Run, Signals, ThreadReport,
+    TrustReport,
 };
 pub use several::{Renumbered, Several, add_groups};
 pub use summary::{Detail, FATES, Files, LIMIT_REACHED, most_frequent, noticed};
@@ -43,3 +47,4 @@ pub use text::{duration, escaped, grouped, in_template, is_of_jdk, percent, plai
 pub use time::{float, micros, millis};
 pub use top_frame::{Counted, TopFrameReport};
 pub use vouch_recording::Weighed;
+pub use witness::{GradeReport, WitnessReport};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use vouch_proof::Explanation;
 
-/// Reasons that explain no call, but concern the stack as a whole or its top frame. The report calls the others as proof
-/// calls its explanations.
+/// Reasons that explain no call, but concern the stack as a whole or its top frame. The report
+/// calls the others as proof calls its explanations.
 pub const FRAMES_LEFT_OUT: &str = "frames_left_out";
 pub const APPROXIMATE_TOP_FRAME: &str = "approximate_top_frame";
 pub const UNKNOWN_TOP_FRAME: &str = "unknown_top_frame";

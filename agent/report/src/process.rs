@@ -1,4 +1,5 @@
-//! The CPU time of the process that no sample shows: that of Vouch itself, and of what ran while it was not sampled.
+//! The CPU time of the process that no sample shows: that of Vouch itself, and of what ran while it
+//! was not sampled.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! What the trust report says of proof: edges, refutations, the power of the check, and whether time was conserved.
+//! What the trust report says of proof: edges, refutations, the power of the check, and whether
+//! time was conserved.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,8 @@ pub struct EdgeReport {
 /// The instructions that name a method.
 const CALLS: [&str; 4] = ["invokevirtual", "invokespecial", "invokestatic", "invokeinterface"];
 
-/// What there is to read in a refuted stack at the place where it breaks; `expected` is what stands there in the bytecode.
+/// What there is to read in a refuted stack at the place where it breaks; `expected` is what stands
+/// there in the bytecode.
 pub fn sign(kind: Refutation, expected: &str) -> String {
     let words = kind.words();
     match expected.split_once(' ').filter(|(code, _)| CALLS.contains(code)) {
@@ -79,7 +81,8 @@ impl RefutationReport {
         }
     }
 
-    /// Adds it to a recording's refutations, in words that a person reads. The number is that of the recording.
+    /// Adds it to a recording's refutations, in words that a person reads. The number is that of
+    /// the recording.
     pub fn add_to(&self, recording: &mut Recording) -> RefutationId {
         let [caller, expected, found] =
             [&self.caller, &self.expected, &self.found].map(|text| readable(text));
@@ -141,7 +144,8 @@ impl Conservation {
     }
 }
 
-/// A kind of refutation is written by its name. One that is not known is of another version, and is told.
+/// A kind of refutation is written by its name. One that is not known is of another version, and is
+/// told.
 mod by_name {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use vouch_proof::Refutation;

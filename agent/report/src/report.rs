@@ -1,7 +1,7 @@
 //! The trust report: how far this profile can be trusted, in figures.
 //!
-//! The keys are a contract that tools read: none may be renamed, or left out because it is 0. A figure that was
-//! not measured must never be there as a number.
+//! The keys are a contract that tools read: none may be renamed, or left out because it is 0. A
+//! figure that was not measured must never be there as a number.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -14,20 +14,24 @@ use crate::clock::Clock;
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::hottest::Hottest;
+use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
 use crate::plausible::PlausibleReport;
-use crate::proof::{Conservation, EdgeReport, Power, RefutationReport, WitnessPower};
+use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::time::{float, millis};
 use crate::top_frame::TopFrameReport;
+use crate::witness::WitnessReport;
 
 /// The report.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TrustReport {
     #[serde(flatten)]
     pub run: Run,
-    /// By which another profiler has sampled, as far as that is told; none: Vouch's own, CPU time's, if it has no recorder.
+    /// By which another profiler has sampled, as far as that is told; none: Vouch's own, CPU
+    /// time's, if it has no recorder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
-    /// What its samples count where that is no time, by the recorder's own word; then there is no clock.
+    /// What its samples count where that is no time, by the recorder's own word; then there is no
+    /// clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     pub samples: Signals<u64>,
@@ -58,23 +62,26 @@ pub struct Run {
     pub jdk: String,
     pub vm_flags: Vec<String>,
     pub command: String,
-    /// The agent's options that other runs of the program may not have had, as `key=value`; none: nobody has told.
+    /// The agent's options that other runs of the program may not have had, as `key=value`; none:
+    /// nobody has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<String>>,
     pub engine: String,
     /// Why a better engine was not taken, and whatever else a reader should know about this one.
     pub engine_notes: Vec<String>,
-    /// Those of the notes that the summary begins with: what was asked for and refused, and what can harm the program
-    /// or the profile.
+    /// Those of the notes that the summary begins with: what was asked for and refused, and what
+    /// can harm the program or the profile.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The engine was stopped before the recording's end: what the program did since then is not sampled, nor in `threads`.
+    /// The engine was stopped before the recording's end: what the program did since then is not
+    /// sampled, nor in `threads`.
     pub engine_stopped: bool,
     /// What a sample's weight is counted in.
     #[serde(rename = "interval_us", serialize_with = "in_micros", deserialize_with = "of_micros")]
     pub interval_ns: u64,
-    /// The CPU time from one signal to the next, in the end: longer than the interval where this machine cannot afford that; null, like
-    /// all that its own recorder alone can measure, where Vouch has only audited.
+    /// The CPU time from one signal to the next, in the end: longer than the interval where this
+    /// machine cannot afford that; null, like all that its own recorder alone can measure, where
+    /// Vouch has only audited.
     pub sampled_interval_us: Option<f64>,
     pub rate: Option<Rate>,
     pub wall_ms: f64,
@@ -97,7 +104,8 @@ pub struct Run {
     /// By strategy.
     #[serde(default)]
     pub recovery: BTreeMap<String, RecoveryReport>,
-    /// How many samples have their stack by which walker; those by a strategy of recovery are in `recovery`.
+    /// How many samples have their stack by which walker; those by a strategy of recovery are in
+    /// `recovery`.
     #[serde(default)]
     pub walked_by: BTreeMap<String, u64>,
     /// How the accounts of two walkers differed, where there were two.
@@ -138,7 +146,8 @@ pub struct Run {
     pub handler_ns: Option<HandlerTime>,
     /// Methods that were gone before they could be named.
     pub names_lost: u64,
-    /// Samples of which less of the stack is kept than was asked for, since all stacks together may take no more room.
+    /// Samples of which less of the stack is kept than was asked for, since all stacks together may
+    /// take no more room.
     pub stacks_cut: u64,
     /// Contexts that the program named and there was no room for.
     #[serde(skip)]
@@ -165,7 +174,8 @@ impl Run {
         self.options.iter().flatten().find(|option| option.starts_with(THREADS)).map(String::as_str)
     }
 
-    /// True if signals came less often than was asked for. (Not by `>` alone: a time in seconds is not exact.)
+    /// True if signals came less often than was asked for. (Not by `>` alone: a time in seconds is
+    /// not exact.)
     pub fn is_rarer(&self) -> bool {
         self.sampled_interval_us.is_some_and(|sampled| sampled > float(self.interval_ns) / 1000.0 * 1.000_1)
     }
@@ -198,7 +208,8 @@ fn of_micros<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error
 pub struct RecordingFile {
     /// Written to it in all.
     pub bytes: u64,
-    /// Of the agent's own time, until the last that was written: what it says at the end is not in it.
+    /// Of the agent's own time, until the last that was written: what it says at the end is not in
+    /// it.
     pub cpu_ms: f64,
 }
 
@@ -271,10 +282,12 @@ impl From<RateWithUnit> for Rate {
     }
 }
 
-/// What a strategy of recovery has brought, for samples whose walk found no stack, or a refuted one.
+/// What a strategy of recovery has brought, for samples whose walk found no stack, or a refuted
+/// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryReport {
-    /// Contexts that it proposed, and those of them that gave a stack and were held to the bytecode.
+    /// Contexts that it proposed, and those of them that gave a stack and were held to the
+    /// bytecode.
     pub tried: u64,
     pub walked: u64,
     /// What became of these. What is refuted is not taken for the sample's stack.
@@ -292,125 +305,6 @@ pub struct AgreementReport {
     /// Those where proof refutes the one account, and the other.
     pub asgct_refuted: u64,
     pub own_refuted: u64,
-}
-
-/// Samples that were compared with GetStackTrace.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct WitnessReport {
-    pub asked: u64,
-    /// The thread did not run between walk and witness: every frame was compared.
-    pub exact: GradeReport,
-    /// It ran to its next safepoint poll: all was compared but the frames of its topmost compiled frame.
-    pub all_but_top: GradeReport,
-    /// It may have run anywhere: the roots alone were compared.
-    pub root_only: GradeReport,
-    /// Why no more than that: `late` (it was not seen that the thread would stop), `unplaced` (nobody knows what stood on top),
-    /// `elsewhere` (the walk has something else there), `top_alone` (there is nothing but that), `carrier` (a virtual thread was mounted).
-    pub root_only_because: BTreeMap<String, u64>,
-    /// The ones whose thread had no stack any more.
-    pub gone: u64,
-    /// Of the samples with a whole witness, exact or but for the top: how many it bore out, by what proof alone had made of
-    /// them, and how many it contradicted.
-    pub confirmed: BTreeMap<String, u64>,
-    pub contradicted: BTreeMap<String, u64>,
-    /// The most frequent of these, with both accounts.
-    pub contradictions: Vec<RefutationReport>,
-    /// How many differed in each way; what begins with `root_` is of roots.
-    pub differences: BTreeMap<String, u64>,
-    /// How much of what is wrong proof, the witness and the two together notice in stacks that were witnessed, by corruption.
-    pub power: BTreeMap<String, WitnessPower>,
-    /// What all of it took: the agent's CPU time, as much again for the threads that walked for it, and the wall time that they
-    /// stayed for it, which is told apart, too; and the most of each.
-    pub took_ms: f64,
-    pub longest_ms: f64,
-    pub stayed_ms: f64,
-    pub longest_stay_ms: f64,
-}
-
-/// The witnesses of one grade.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GradeReport {
-    pub asked: u64,
-    /// Those in which nothing differed.
-    pub agreed: u64,
-    /// The frames of the walks that were compared, and those that were not.
-    pub frames: u64,
-    pub frames_left_out: u64,
-}
-
-impl GradeReport {
-    /// Counts a witness that has so many differences, of a walk with so many frames, of which the first were left out.
-    pub fn count(&mut self, differences: usize, frames: usize, left_out: usize) {
-        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        self.asked += 1;
-        self.agreed += u64::from(differences == 0);
-        self.frames += number(frames.saturating_sub(left_out));
-        self.frames_left_out += number(left_out);
-    }
-}
-
-impl WitnessReport {
-    /// Counts a difference.
-    pub fn difference(&mut self, kind: &str) {
-        *self.differences.entry(kind.to_owned()).or_default() += 1;
-    }
-}
-
-/// Events of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct EventReport {
-    /// All of them, and those of them that a timeline shows: what was over at once is not, nor what came too often.
-    pub count: u64,
-    pub shown: u64,
-    /// Those that a timeline does not show since too many came, or their stacks took too long.
-    #[serde(default)]
-    pub left_out: u64,
-    /// How long all of them took, and the longest.
-    pub took_ms: f64,
-    pub longest_ms: f64,
-}
-
-/// A thread that wants a lock.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WaitingReport {
-    pub thread: String,
-    /// Of the lock; empty where the JVM does not tell.
-    pub class: String,
-    /// The thread that has it; null where that is not known.
-    pub owner: Option<String>,
-    pub waited_ms: f64,
-}
-
-/// The times that all threads stood still.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct SafepointReport {
-    pub count: u64,
-    /// While all stood, and before that, from the word to stop until the last of them did.
-    pub stopped_ms: f64,
-    pub reaching_ms: f64,
-}
-
-/// What it took until classes could be used, of all threads together, whatever they did meanwhile: of what ended in the run.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct ClassReport {
-    pub loaded: u64,
-    pub initialized: u64,
-    /// Where the JVM wanted them itself: of what a program asks its class loader for it has but the definition.
-    pub loading_ms: f64,
-    /// With their verification.
-    pub linking_ms: f64,
-    pub initializing_ms: f64,
-}
-
-/// What the compilers did, all of them together.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct CompilerReport {
-    /// Methods, and loops of methods.
-    pub compiled: u64,
-    /// Of which they could make nothing.
-    pub failed: u64,
-    /// For what came of it.
-    pub took_ms: f64,
 }
 
 /// How much CPU time the signal handler took for a sample.

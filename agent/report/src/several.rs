@@ -1,7 +1,7 @@
-//! The trust report of several runs in one: what was counted adds up, what was the worst stays the worst.
+//! The trust report of several runs: counts are added, and the worst stays the worst.
 //!
-//! A figure that does not follow from theirs must never be there. Each struct is taken apart here by all of its fields, so that one which is
-//! added has to say what becomes of it.
+//! It must never have a value that does not follow from the runs' values. Each struct is
+//! destructured with all of its fields, so that the compiler asks how a new field is added.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -12,13 +12,14 @@ use vouch_recording::ByFate;
 
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
+use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport};
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
-    AgreementReport, ClassReport, CompilerReport, EventReport, GradeReport, HandlerTime, Rate, RecordingFile,
-    RecoveryReport, Run, SafepointReport, Signals, THREADS, TrustReport, WitnessReport,
+    AgreementReport, HandlerTime, Rate, RecordingFile, RecoveryReport, Run, Signals, THREADS, TrustReport,
 };
 use crate::top_frame::{Counted, TopFrameReport};
+use crate::witness::{GradeReport, WitnessReport};
 
 /// Reports that become one, and the numbers that their refutations get in it.
 #[derive(Debug, Default)]
@@ -28,7 +29,7 @@ pub struct Several {
     listed: usize,
 }
 
-/// What makes two refutations the same.
+/// Refutations of two runs are the same if all of this is equal.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Place {
     kind: Refutation,
@@ -38,14 +39,14 @@ struct Place {
     found: String,
 }
 
-/// What a run's own numbers of refutations are in the report of all.
+/// The numbers of a run's refutations in the report of all runs.
 #[derive(Debug, Default)]
 pub struct Renumbered {
     known: HashMap<usize, usize>,
 }
 
 impl Several {
-    /// Adds a run's.
+    /// Adds a run's report.
     pub fn add(&mut self, mut report: TrustReport) -> Renumbered {
         let mut renumbered = Renumbered::default();
         let Run { refutations, witness, .. } = &mut report.run;
@@ -70,13 +71,14 @@ impl Several {
         renumbered
     }
 
-    /// What a run's number of a refutation is in the report of all; one that the run's report has no room for has one of its own, too.
+    /// The number in the report of all for a run's number, also for one that the run's report left
+    /// out.
     pub fn number(&mut self, of: &mut Renumbered, number: usize) -> usize {
         let listed = &mut self.listed;
         *of.known.entry(number).or_insert_with(|| next(listed))
     }
 
-    /// The report of all, which took so long from their first beginning to their last end.
+    /// The report of all runs. `wall` is from their first start to their last end.
     pub fn finish(self, wall_ms: f64) -> TrustReport {
         let mut report = self.report.unwrap_or_default();
         report.run.wall_ms = wall_ms;
@@ -100,7 +102,7 @@ trait Add {
 }
 
 impl Add for u64 {
-    /// A count that cannot be is as great as can be.
+    /// Saturates instead of overflowing.
     fn add(&mut self, more: Self) {
         *self = self.saturating_add(more);
     }
@@ -133,7 +135,7 @@ impl<T: Add> Add for Option<T> {
     }
 }
 
-/// Adds what makes up a whole: where one does not know its part nobody knows that of all.
+/// Adds two parts; `None` if one is unknown.
 fn add_if_known<T: Add>(all: &mut Option<T>, more: Option<T>) {
     *all = all.take().zip(more).map(|(mut all, more)| {
         all.add(more);
@@ -141,7 +143,7 @@ fn add_if_known<T: Add>(all: &mut Option<T>, more: Option<T>) {
     });
 }
 
-/// Adds a struct field by field, without one being forgotten.
+/// Adds a struct field by field. The compiler reports a field that is missing.
 macro_rules! add {
     ($($name:ident { $($field:ident),+ })+) => {
         $(impl Add for $name {
@@ -203,7 +205,7 @@ impl Add for EventReport {
 }
 
 impl Add for HandlerTime {
-    /// That of the run in which it was longest: how all samples' times lie no run tells.
+    /// The percentiles of all samples cannot be computed, so each is the worst of the runs'.
     fn add(&mut self, Self { p50, p90, p99, max, total_ms }: Self) {
         self.p50 = self.p50.max(p50);
         self.p90 = self.p90.max(p90);
@@ -220,7 +222,7 @@ impl Add for Conservation {
 }
 
 impl Add for ContextsReport {
-    /// Each run tells of its dearest values alone: what all cost is not to be had of them.
+    /// Each run has only its most expensive values, so the sums of all are unknown.
     fn add(&mut self, Self { with_ms, without_ms, met, left_out, kinds: _ }: Self) {
         self.with_ms.add(with_ms);
         self.without_ms.add(without_ms);
@@ -272,7 +274,7 @@ impl Add for Run {
         let threads_wanted = more.threads_wanted().map(str::to_owned);
         let Self {
             vouch,
-            // What others have recorded is not put together.
+            // Runs that other profilers recorded are never added.
             recorder: _,
             jdk,
             vm_flags,
@@ -318,7 +320,7 @@ impl Add for Run {
         say(&mut self.jdk, &jdk, ", ");
         union(&mut self.vm_flags, vm_flags);
         say(&mut self.command, &command, "; ");
-        // What holds for some of them alone is not said of all.
+        // A note about some of the runs would be wrong about all.
         let wanted = [self.threads_wanted().map(str::to_owned), threads_wanted];
         if let Some(options) = options {
             union(self.options.get_or_insert_default(), options);
@@ -375,7 +377,7 @@ impl Add for Run {
 
 impl Add for TrustReport {
     fn add(&mut self, more: Self) {
-        // What others have recorded is not put together, and so there is no other clock, and no event.
+        // Only recordings of other profilers have another clock, or an event.
         let Self {
             run,
             clock: _,
@@ -387,7 +389,7 @@ impl Add for TrustReport {
             contexts,
             threads,
             bytes_recorded,
-            // The methods of both together are not known from that.
+            // The hottest methods of both together cannot be found from each run's hottest.
             hottest: _,
         } = more;
         self.run.add(run);
@@ -402,7 +404,7 @@ impl Add for TrustReport {
 }
 
 impl Rate {
-    /// Of two runs that took so much CPU time.
+    /// The mean of two runs, weighted by their CPU time.
     fn with(self, cpu_ms: f64, more: Self, more_cpu_ms: f64) -> Self {
         let all = cpu_ms + more_cpu_ms;
         let mean = |one: f64, other: f64| {
@@ -415,12 +417,12 @@ impl Rate {
     }
 }
 
-/// What groups of tasks took in another run, too.
+/// Adds the groups of tasks of another run.
 pub fn add_groups(known: &mut BTreeMap<String, GroupReport>, more: BTreeMap<String, GroupReport>) {
     known.add(more);
 }
 
-/// A word of each that says another.
+/// Appends a word if it is not there yet.
 fn say(known: &mut String, more: &str, between: &str) {
     if known.is_empty() {
         more.clone_into(known);
@@ -438,7 +440,7 @@ fn union(known: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// All of both; what both have is one.
+/// The refutations of both, with those that are in both added up.
 fn list(known: &mut Vec<RefutationReport>, more: Vec<RefutationReport>) {
     for refutation in more {
         match known.iter_mut().find(|known| known.number == refutation.number) {

@@ -1,7 +1,9 @@
-//! What a person reads after a run: by default four lines (`brief.rs`), and all that matters where that was asked for.
+//! What a person reads after a run: by default four lines (`brief.rs`), and all that matters where
+//! that was asked for.
 //!
-//! Each line must begin with `[vouch]`, since it stands among the program's own. What was asked for and refused, and
-//! what can harm the program, is in the first lines and never left out. What is as it should be is left out.
+//! Each line must begin with `[vouch]`, since it stands among the program's own. What was asked for
+//! and refused, and what can harm the program, is in the first lines and never left out. What is as
+//! it should be is left out.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,10 +13,11 @@ use vouch_recording::Fate;
 use crate::events;
 use crate::plausible::reason;
 use crate::proof::{LISTED, Power, RefutationReport};
-use crate::report::{GradeReport, Rate, TrustReport, WitnessReport};
+use crate::report::{Rate, TrustReport};
 use crate::text::{duration, grouped, one_line, percent, plain, readable, times};
 use crate::time::float;
 use crate::top_frame::{Counted, TopFrameReport};
+use crate::witness::{GradeReport, WitnessReport};
 
 /// How much a summary says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,7 +93,8 @@ impl TrustReport {
         lines
     }
 
-    /// The same as rows for the front-end's information panel; what there is nothing to say of is left out.
+    /// The same as rows for the front-end's information panel; what there is nothing to say of is
+    /// left out.
     pub fn panel(&self) -> impl Iterator<Item = (&'static str, String)> {
         let fates = FATES.map(|fate| (title(fate), self.fate(fate)));
         let more = [
@@ -113,7 +117,8 @@ impl TrustReport {
         all.filter_map(|(label, value)| Some((label, value?)))
     }
 
-    /// `6,761 (30.6 %)`: its samples, and what share of the time they stand for, or of all samples; none if there are none.
+    /// `6,761 (30.6 %)`: its samples, and what share of the time they stand for, or of all samples;
+    /// none if there are none.
     fn fate(&self, fate: Fate) -> Option<String> {
         let samples = self.samples.fates.get(fate);
         let weights = self.weights();
@@ -176,7 +181,8 @@ impl TrustReport {
         })
     }
 
-    /// How the top frames are known, why stacks are plausible, and what had no stack or has one by recovery alone.
+    /// How the top frames are known, why stacks are plausible, and what had no stack or has one by
+    /// recovery alone.
     fn certainty(&self) -> Option<String> {
         let top_frame = self.top_frame_shares().map(|shares| format!("top frame {shares}"));
         let because =
@@ -274,7 +280,8 @@ impl TrustReport {
     /// What the JVM itself said about some of the samples.
     fn witnessed(&self) -> Option<String> {
         let WitnessReport { exact, all_but_top, root_only, contradicted, confirmed, .. } = &self.run.witness;
-        // Where proof refutes what the witness has not, it is what was not compared that is wrong: that is no confirmed stack.
+        // Where proof refutes what the witness has not, it is what was not compared that is wrong:
+        // that is no confirmed stack.
         let apart = confirmed.get("refuted").copied().unwrap_or(0);
         let asked = (exact.asked + all_but_top.asked).saturating_sub(apart);
         let agreed = (exact.agreed + all_but_top.agreed).saturating_sub(apart);
@@ -320,7 +327,8 @@ impl TrustReport {
         (!losses.is_empty()).then(|| losses.join("; "))
     }
 
-    /// That it is the limit of the file that samples were left out for, and no want of room at their time.
+    /// That it is the limit of the file that samples were left out for, and no want of room at
+    /// their time.
     fn limit_reached(&self) -> Option<&String> {
         self.run.engine_notes.iter().find(|note| note.starts_with(LIMIT_REACHED))
     }
@@ -333,7 +341,8 @@ impl TrustReport {
     }
 }
 
-/// The first of some refutations, which is the most frequent. `claimed` says who has what cannot be.
+/// The first of some refutations, which is the most frequent. `claimed` says who has what cannot
+/// be.
 pub fn most_frequent(all: &[RefutationReport], claimed: &str) -> Option<String> {
     let first = all.first()?;
     let RefutationReport { number, count, kind, caller, expected, found, .. } = first;

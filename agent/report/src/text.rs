@@ -52,7 +52,8 @@ pub fn in_template(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")
 }
 
-/// A text with methods in it, each as a person writes it: `a/b/C.d:(ILjava/lang/String;)V` as `a.b.C.d(int, String)`.
+/// A text with methods in it, each as a person writes it: `a/b/C.d:(ILjava/lang/String;)V` as
+/// `a.b.C.d(int, String)`.
 pub fn readable(text: &str) -> String {
     text.split(' ').map(|word| method(word).unwrap_or_else(|| word.to_owned())).collect::<Vec<_>>().join(" ")
 }
@@ -98,7 +99,8 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|letter| if obeyed(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
-/// The same for what is refused: which letter a terminal would obey is told, since that may be what is wrong.
+/// The same for what is refused: which letter a terminal would obey is told, since that may be what
+/// is wrong.
 pub fn escaped(text: &str) -> String {
     let mut told = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,7 +1,7 @@
 //! Times as reports and profiles tell them: exact to the microsecond.
 //!
-//! A time must be rounded as an absolute one, and differences taken between rounded times: differences that
-//! are rounded themselves would add up to a drift.
+//! A time must be rounded as an absolute one, and differences taken between rounded times:
+//! differences that are rounded themselves would add up to a drift.
 
 /// Nanoseconds in whole microseconds.
 pub fn micros(nanos: u64) -> u64 {

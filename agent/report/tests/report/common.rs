@@ -1,4 +1,5 @@
-//! A recording with samples of each fate, and reports of it: of a run of which little is known, and with what proof has to say.
+//! A recording with samples of each fate, and reports of it: of a run of which little is known, and
+//! with what proof has to say.
 
 #[path = "../../../recording/tests/common/contexts.rs"]
 pub mod contexts;

@@ -1,4 +1,5 @@
-//! Fates add up, each thread has figures of its own, and of several runs nothing is said that holds for one.
+//! Fates add up, each thread has figures of its own, and of several runs nothing is said that holds
+//! for one.
 
 use vouch_report::{Detail, EventReport, Files, HandlerTime, Rate, Run, Several, TrustReport};
 

@@ -1,4 +1,5 @@
-//! What a person reads after a run: warnings, four lines, and where that was asked for all that matters.
+//! What a person reads after a run: warnings, four lines, and where that was asked for all that
+//! matters.
 
 use vouch_proof::Refutation;
 use vouch_recording::{Category, Fate, Func, Recording, Sample, VmPart};
