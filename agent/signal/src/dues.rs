@@ -254,6 +254,32 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_is_found_by_chance_has_its_time_where_it_ran() {
+        let (interval, dues, mut random) = (1_000, Dues::default(), 1_u64);
+        dues.begin(0, 1);
+        let mut chance = |percent: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % 100 < percent
+        };
+        // By turns it runs a tenth of the time and all of the time. A look each two intervals.
+        let (mut cpu, mut shown, mut ran) = (0, [0_u64; 2], [0_u64; 2]);
+        for look in 0..40_000 {
+            let (phase, share) = if look / 100 % 2 == 0 { (0, 10) } else { (1, 100) };
+            cpu += 2 * interval * share / 100;
+            ran[phase] += 2 * share;
+            if chance(share) {
+                let weight = dues.seen(cpu, interval, 2);
+                dues.answer(weight);
+                shown[phase] += u64::from(weight);
+            }
+        }
+        for (shown, ran) in shown.into_iter().zip(ran) {
+            assert!((shown * 100).abs_diff(ran) < ran / 10, "{shown} intervals for {ran} hundredths");
+        }
+        assert!(dues.balance(cpu, interval).abs() <= 2 * SLACK, "{}", dues.balance(cpu, interval));
+    }
+
+    #[test]
     fn what_was_settled_is_not_counted_again() {
         let (interval, dues) = (1_000, Dues::default());
         dues.begin(0, 1);

@@ -233,3 +233,18 @@ fn found(tid: u32, weight: u32) {
         queue::signal(tid, weight);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_chance_explains_is_no_loss() {
+        BALANCE.store(0, Ordering::Relaxed);
+        assert_eq!([60, -50, 50].map(settle), [0, 0, 0]);
+        // 60 are owed; of ten more, six are too many for chance.
+        assert_eq!(settle(10), 6);
+        assert_eq!([-200, 150].map(settle), [0, 0]);
+        assert_eq!(settle(80), 30, "of all threads together");
+    }
+}
