@@ -106,7 +106,7 @@ public class Recorded {
         boolean known = !said.contains("which the catalogue was not made of");
         System.out.println("the catalogue " + (known ? "was" : "was not") + " made of this build of the JDK");
         Check.that(!known || said.contains("all its kinds are as the catalogue has them"), said);
-        Check.contains(Tool.vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program stood for a collection", "one kind");
+        Check.contains(Tool.vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program was stopped for a collection", "one kind");
     }
 
     /** How many events there are is told of what is there twice, and of what is half there. */
