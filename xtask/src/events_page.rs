@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use vouch_recording::kinds::{ALLOCATION, EVENTS, EventKind};
 
-/// docs/events.md.
+/// The facts that the list of all kinds has, so that a kind's own table leaves them out.
+const IN_THE_LIST: [&str; 3] = ["JDK", "Default", "Fields"];
+
+/// The text of docs/events.md.
 pub fn page() -> String {
     let mut text = String::from(HEAD);
     text.push_str("| word | JDK | default | what | fields |\n|---|---|---|---|---|\n");
@@ -18,58 +21,99 @@ pub fn page() -> String {
     }
     for kind in EVENTS {
         let EventKind { word, mark, .. } = kind;
-        let _ = write!(text, "\n## {word}\n\n{} ", mark.description);
+        let _ = write!(text, "\n## {word}\n\n| | |\n|---|---|\n| In a profile | ");
         let _ = if mark.key == ALLOCATION.mark.key {
-            writeln!(
-                text,
-                "In a profile: a table of allocations, which the front-end's call tree can count.\n"
-            )
+            writeln!(text, "a table of allocations, which the front-end's call tree can count |")
         } else {
-            writeln!(text, "In a profile: markers of the type `{}`, called \"{}\".\n", mark.key, mark.label)
+            writeln!(text, "markers of the type `{}`, called \"{}\" |", mark.key, mark.label)
         };
         for (title, what) in kind.about() {
-            let _ = writeln!(text, "- {title}: {what}");
+            if !IN_THE_LIST.contains(&title) {
+                let _ = writeln!(text, "| {title} | {what} |");
+            }
         }
     }
     text
 }
 
 const HEAD: &str = "\
-# What the JVM did meanwhile
+# JVM events: why a method waited
 
-A method looks slow because a collection ran or a lock was held. With `events=` Vouch records such things on the clock of the samples
-(CLOCK_MONOTONIC, which is `System.nanoTime`). They stand in the timeline as markers of the threads that they happened to, what happened
-to all of the process in the first track. A collection of 10 ms and more stands as `held_up` in the tracks of threads that ran until it stopped them and ran on after it, too:
-who was seen to run just before and just after it, and rested by its own clock for hardly longer than the pause; not told of who ran in native code, had to wait
-for a processor, too, or for a second pause. Where a marker has a stack it is GetStackTrace's of that very moment, of 2,048 frames at most; it is held to the
-bytecode like a sample's, and set apart if that contradicts it. `alloc` makes no markers: the front-end counts it in the place of time (call tree,
-\"Allocations\"; each stands for as many bytes as make the sum right). With `gc` there is a graph of the heap, dead objects
-included, with `jit` one of the compiled code that there is.
+A method can look slow because a collection ran or a thread held a lock. With `events=` Vouch
+records such events on the clock of the samples (CLOCK_MONOTONIC, which is `System.nanoTime`).
+`events=default` records collections and contended monitors. This line adds allocations:
 
     java -agentpath:/path/to/libvouch.so=out=app.json.gz,events=default+alloc -jar app.jar
 
-All events of a kind that the JVM tells are counted, in the report's `events`: how many, how long they took together, the longest. Of a kind that comes
-often a part is shown, what took 50 ms and more before the rest: so many in a second as each kind has below, until their stacks have taken 50 ms of CPU time in that second,
-and 100,000 in all. The report has `count`, `shown` and what was `left_out` so; a note says it, too, and that events found no room, where too many came at once. Allocations get
-rarer instead, and each stands for more. With `threads=` the events of other threads are
-counted, and not shown. Folded stacks have none of it.
+[A table](#all-kinds) lists all kinds, and each has a section below. JFR has more kinds, and times
+for some of these that JVMTI does not have. [jfr.md](jfr.md) explains how its recording gets into
+the profile, and [jfr-events.md](jfr-events.md) lists its kinds. Folded stacks have no events.
 
-The report's `safepoints` {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads stood still, for whatever reason, from
-the JVM's own counters (not with -XX:-UsePerfData): the collections are a part of it. Before JDK 13 or so the JVM has the second in the first.
-From the same counters are `classes` {`loaded`, `initialized`, `loading_ms`, `linking_ms`, `initializing_ms`} and `compilers` {`compiled`, `failed`, `took_ms`}: times by
-the clock of all threads together, of what ended in the run, those of classes without what is a time of another class's in them. Of what is loaded by a call of a class
-loader, and not because the JVM needs it, `loading_ms` has no more than the definition; the compilers' time is of what came of it. The panel has each that is a
-hundredth of the run.
+## In the timeline
 
-What threads still wait for when the recording ends, or is dumped, is told apart: with `monitor` who wants a lock and who has it (`Still waits for a lock`, the
-report's `waiting` {`thread`, `class`, `owner`, `waited_ms`}, a line of the `verbose` summary), with `wait` who has not been notified, with `park` who is parked, and, if it is for a lock, who has that; of each
-the 200 that have waited the longest. So a `dump` of a program that hangs says on what. Not told: what began before the recording; who has a monitor, before JDK 17 (whose JVM may crash
-on the question) and beyond the first 20; the class of it, where the agent was attached. When a wait is over the next profile has all of it.
+- **Events are markers** of the threads that they happened to. Events of the whole process are in
+  the first track.
+- **A collection of 10 ms and more** is also a marker `held_up`. It is in the tracks of threads that
+  ran until the collection stopped them and ran on after it. Such a thread has samples just before
+  and just after it, and by its own clock rested for hardly longer than the pause. Threads that ran
+  in native code, or also had to wait for a processor or for a second pause, have no such marker.
+- **A marker's stack** is GetStackTrace's of that very moment, of 2,048 frames at most. It is
+  checked against the bytecode like a sample's, and set apart if that contradicts it.
+- **`alloc` makes no markers.** The front-end counts allocations instead of time (call tree,
+  \"Allocations\"). Each is weighted with bytes so that the sum is right.
+- **Graphs.** `gc` adds one of the heap, dead objects included, and `jit` one of the size of the
+  compiled code.
 
-JFR knows more kinds, and times for some of these that JVMTI does not tell: [jfr.md](jfr.md) has how its recording gets into the profile,
-[jfr-events.md](jfr-events.md) what each of them tells.
+## Counted and shown
 
-This page is made of the catalogue in `agent/recording/src/kinds.rs` by `cargo xtask events-page`; `vouch events` prints the same.
+The report's `events` counts all events that the JVM reports of a kind: how many, how long they took
+together, and the longest. If a kind is frequent, the timeline shows a part, and events of 50 ms and
+more come first. Three limits apply:
+
+- each kind's number in a second, as below
+- 50 ms of CPU time in a second for their stacks
+- 100,000 events in all
+
+The report has `count`, `shown` and the number that was `left_out` in this way. A note says so, and
+also if too many events came at once to be stored. Allocations get rarer instead, and each stands
+for more. With `threads=` the events of other threads are counted, and not shown.
+
+## Safepoints, classes and compilers
+
+These totals in the report are from the JVM's own counters (not with -XX:-UsePerfData). The panel
+shows each that is a hundredth of the run.
+
+- **`safepoints`** {`count`, `stopped_ms`, `reaching_ms`} has how often and how long all threads
+  were stopped, for any reason. The collections are a part of it. Before JDK 13 or so the JVM has
+  `reaching_ms` in `stopped_ms`.
+- **`classes`** {`loaded`, `initialized`, `loading_ms`, `linking_ms`, `initializing_ms`} and
+  **`compilers`** {`compiled`, `failed`, `took_ms`} have elapsed times of all threads together, for
+  work that ended in the run. A class's times leave out what is another class's time inside them. If
+  a call of a class loader loads a class, and not the JVM by itself, `loading_ms` has only its
+  definition. `took_ms` counts only compilations that produced code.
+
+## Threads that still wait
+
+The profile also shows what threads wait for when the recording ends or is dumped. So a `dump` of a
+program that hangs says what it waits for.
+
+- With `monitor`: the thread that wants a lock, and the owner. They are a marker (`Still waits for a
+  lock`), the report's `waiting` {`thread`, `class`, `owner`, `waited_ms`}, and a line of the
+  `verbose` summary.
+- With `wait`: the threads that have not been notified.
+- With `park`: the parked threads and, for a lock, its owner.
+
+Each kind has the 200 that have waited the longest. When a wait is over, the next profile has all of
+it. What is missing:
+
+- waits that began before the recording
+- a monitor's owner before JDK 17 (that JVM may crash on the question), and beyond the first 20
+- a monitor's class, where the agent was attached
+
+## All kinds
+
+`cargo xtask events-page` makes this page from the catalogue in `agent/recording/src/kinds.rs`.
+`vouch events` prints the same.
 
 ";
 

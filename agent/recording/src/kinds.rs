@@ -43,14 +43,14 @@ impl EventKind {
         };
         let fields = self.mark.figures.iter().map(|figure| figure.label).collect::<Vec<_>>().join(", ");
         let stack =
-            if self.stack { "that of its thread, held to the bytecode as a sample's is" } else { "none" };
+            if self.stack { "its thread's, checked against the bytecode like a sample's" } else { "none" };
         vec![
             ("JDK", since),
             ("Default", if self.by_default { "on" } else { "off" }.to_owned()),
             ("Shown", format!("{shown}{} in a second at most, or soon after", self.most_in_a_second)),
             ("Fields", fields),
             ("Stack", stack.to_owned()),
-            ("Known by", self.source.to_owned()),
+            ("Source", self.source.to_owned()),
             ("Lacks", self.lacks.to_owned()),
             ("Costs", self.cost.to_owned()),
         ]
@@ -74,14 +74,15 @@ pub static COLLECTION: EventKind = EventKind {
     mark: MarkKind {
         key: "gc_pause",
         label: "GC pause",
-        description: "All threads stood still for the collector.",
+        description: "The collector stopped all threads.",
         category: Category::Vm(VmPart::Gc),
         figures: &REASON,
     },
-    source: "JVMTI GarbageCollectionStart and GarbageCollectionFinish; what for from the JVM's performance counters",
-    lacks: "The time until all threads stood still is not in it, nor what a collector does while the program runs on (its threads have \
-            samples), nor are other safepoints. Without -XX:+UsePerfData it is not known what \
-            for; of G1's remark and cleanup it is not told which it was.",
+    source: "JVMTI GarbageCollectionStart and GarbageCollectionFinish; the reason from the JVM's \
+             performance counters",
+    lacks: "The time until all threads stopped. What a collector does while the program runs on \
+            (its threads have samples). Other safepoints. The reason, without -XX:+UsePerfData. \
+            For a pause of G1's remark or cleanup, which of the two it was.",
     cost: "Nothing that can be measured: two calls for each pause.",
 };
 
@@ -107,15 +108,19 @@ pub static MONITOR: EventKind = EventKind {
     mark: MarkKind {
         key: "monitor_enter",
         label: "Waited for a lock",
-        description: "The thread wanted a monitor (synchronized) that another thread had.",
+        description: "The thread waited for a monitor (synchronized) that another thread had.",
         category: Category::Other,
         figures: &[Figure::text("class", "Lock of class"), Figure::text("owner", "Held by")],
     },
-    source: "JVMTI MonitorContendedEnter and MonitorContendedEntered; who held it as the wait began from the JVM's own tables",
-    lacks: "Who held it, before JDK 17, where it was given on at that moment, and among more than 2,000 threads; of virtual threads, which have \
-            no names there, it may be the carrier, or nobody; locks of java.util.concurrent, which `park` \
-            tells of; virtual threads; before JDK 27 a thread that was notified, and waits for the monitor to go on.",
-    cost: "Two clock readings, and a look at who has it, each time that a thread has to wait for a monitor; a stack where that took a millisecond.",
+    source: "JVMTI MonitorContendedEnter and MonitorContendedEntered; the owner at the wait's \
+             beginning from the JVM's own tables",
+    lacks: "The owner, in three cases: before JDK 17, if the monitor changed its owner at that \
+            moment, and among more than 2,000 threads. Virtual threads have no names there: the \
+            owner may be shown as the carrier, or be missing. Locks of java.util.concurrent, which \
+            `park` records. Waits of virtual threads. Before JDK 27 a notified thread that waits \
+            for the monitor to go on.",
+    cost: "Two clock readings and a look-up of the owner, each time that a thread has to wait for \
+           a monitor. A stack if that took a millisecond.",
 };
 
 /// A thread waited to be notified.
@@ -138,9 +143,10 @@ pub static WAIT: EventKind = EventKind {
         ],
     },
     source: "JVMTI MonitorWait and MonitorWaited",
-    lacks: "Who notified it; before JDK 27 what of it was the way back to the monitor; of what is not over when the recording ends \
-            the class, from JDK 25 on; virtual threads; what parks, which is `park`.",
-    cost: "Two clock readings for each wait, and a stack for what is shown.",
+    lacks: "The thread that notified it. Before JDK 27, which part of the wait was the way back to \
+            the monitor. From JDK 25 on, the class of a wait that is not over when the recording \
+            ends. Virtual threads. Parked threads, which `park` records.",
+    cost: "Two clock readings for each wait, and a stack for each one shown.",
 };
 
 /// A thread was parked.
@@ -154,7 +160,8 @@ pub static PARK: EventKind = EventKind {
     mark: MarkKind {
         key: "park",
         label: "Parked",
-        description: "The thread waited parked (LockSupport.park): for a lock of java.util.concurrent, a queue, a future, a time.",
+        description: "The thread was parked (LockSupport.park): for a lock of \
+                      java.util.concurrent, a queue, a future, a time.",
         category: Category::Other,
         figures: &[
             Figure::text("class", "Parked on"),
@@ -162,11 +169,15 @@ pub static PARK: EventKind = EventKind {
             Figure { key: "timeout", label: "Timeout", unit: Unit::Nanoseconds },
         ],
     },
-    source: "the native method Unsafe.park, which is bound to a function of the agent's as the JVM starts; what for, and who had it as the wait \
-             began, from fields of Thread and AbstractOwnableSynchronizer",
-    lacks: "Who woke it; of a lock that several may have (read locks, semaphores) who has it; virtual threads, which park without it, but for \
-            pinned ones. A JVM that runs already does not tell, since the method is bound.",
-    cost: "Some 200 ns each time that a thread parks, and a stack where that took a millisecond. Programs with many idle threads park a lot.",
+    source: "the native method Unsafe.park, which the agent binds to its own function as the JVM \
+             starts; the blocker, and its owner at the wait's beginning, from fields of Thread and \
+             AbstractOwnableSynchronizer",
+    lacks: "The thread that unparked it. The owner of a lock that several threads may have (read \
+            locks, semaphores). Virtual threads, which park without this method, except pinned \
+            ones. A JVM that runs already has bound the method, so an attached agent records no \
+            parks.",
+    cost: "Some 200 ns each time that a thread parks, and a stack if that took a millisecond. \
+           Programs with many idle threads park a lot.",
 };
 
 /// Memory was allocated.
@@ -180,7 +191,7 @@ pub static ALLOCATION: EventKind = EventKind {
     mark: MarkKind {
         key: "allocation",
         label: "Allocation",
-        description: "An object was allocated that stands for what was allocated around it.",
+        description: "An object was allocated. It stands for the allocations around it.",
         category: Category::Other,
         figures: &[
             Figure::text("class", "Class"),
@@ -188,9 +199,11 @@ pub static ALLOCATION: EventKind = EventKind {
             Figure { key: "stands_for", label: "Stands for", unit: Unit::Bytes },
         ],
     },
-    source: "JVMTI SampledObjectAlloc, an object each 512 KiB at random, more rarely while that would be more than 200 a second",
-    lacks: "What becomes of the object; what compiled code never allocated, since it could do without. Of many short threads it is \
-            two or three times too much or too little: the JVM draws for each anew. A virtual thread's is its carrier's.",
+    source: "JVMTI SampledObjectAlloc: an object each 512 KiB at random, more rarely while that \
+             would be more than 200 a second",
+    lacks: "What becomes of the object. Allocations that compiled code has eliminated. For many \
+            short threads the sum is two or three times too much or too little: the JVM draws a \
+            new random distance for each. A virtual thread's allocations are its carrier's.",
     cost: "A stack each 512 KiB.",
 };
 
@@ -205,15 +218,19 @@ pub static EXCEPTION: EventKind = EventKind {
     mark: MarkKind {
         key: "exception",
         label: "Exception",
-        description: "An exception was made, with its stack trace: nearly always to be thrown at once.",
+        description: "An exception was created, with its stack trace. Nearly always it is thrown \
+                      at once.",
         category: Category::Other,
         figures: &[Figure::text("class", "Class")],
     },
-    source: "the native method Throwable.fillInStackTrace, which is bound to a function of the agent's as the JVM starts",
-    lacks: "What it says; whether it is thrown, how often, and who catches it. Not seen: exceptions without a stack trace (such as those \
-            that compiled code throws again and again, -XX:+OmitStackTraceInFastThrow) and StackOverflowError, whose trace the JVM \
-            fills in itself.",
-    cost: "Some 80 ns for each exception, and a stack for what is shown: the table in docs/cost.md. A JVM that runs already refuses it.",
+    source: "the native method Throwable.fillInStackTrace, which the agent binds to its own \
+             function as the JVM starts",
+    lacks: "The message. Whether the exception is thrown, how often, and which method catches it. \
+            Exceptions without a stack trace, such as those that compiled code throws again and \
+            again (-XX:+OmitStackTraceInFastThrow). StackOverflowError: the JVM fills in its trace \
+            itself.",
+    cost: "Some 80 ns for each exception, and a stack for each one shown: the table in \
+           docs/cost.md. A JVM that runs already refuses this kind.",
 };
 
 /// A class was made ready.
@@ -232,7 +249,7 @@ pub static CLASS: EventKind = EventKind {
         figures: &[Figure::text("class", "Class")],
     },
     source: "JVMTI ClassPrepare",
-    lacks: "How long it took to load, to link and to initialise it.",
+    lacks: "How long it took to load, to link and to initialise the class.",
     cost: "A stack for each class.",
 };
 
@@ -247,14 +264,15 @@ pub static COMPILATION: EventKind = EventKind {
     mark: MarkKind {
         key: "compilation",
         label: "Compiled",
-        description: "Compiled code of a method is ready. Tiers 1 to 3 are the quick compiler's (C1), 3 counts what the code does, for tier 4, \
-                      which is the other's (C2); 0 is a native method's wrapper, or not known.",
+        description: "Compiled code of a method is ready. Tiers 1 to 3 are C1's, the quick \
+                      compiler's. Tier 3 counts what the code does, for tier 4, which is C2's. \
+                      Tier 0 is a native method's wrapper, or unknown.",
         category: Category::Vm(VmPart::Jit),
         figures: &OF_CODE,
     },
     source: "JVMTI CompiledMethodLoad; the tier from the code itself",
-    lacks: "How long it took: of all together that came to something the report tells, and the compilers' threads have samples. From JDK 15 on it is told some \
-            milliseconds late.",
+    lacks: "How long each compilation took: the report has the sum of all, and the compilers' \
+            threads have samples. From JDK 15 on the JVM reports it some milliseconds late.",
     cost: "Some ten microseconds for each.",
 };
 
@@ -277,17 +295,22 @@ pub static GIVEN_UP: EventKind = EventKind {
     mark: MarkKind {
         key: "code_given_up",
         label: "Code given up",
-        description: "Compiled code of a method is not entered any more, and nothing as good has taken its place: most often since what it was built on was not so. \
-                      The method goes on in worse code, or interpreted, until it is compiled anew.",
+        description: "Compiled code of a method is not entered any more, and nothing as good has \
+                      replaced it. Most often an assumption of the compiler was wrong. The method \
+                      goes on in worse code, or interpreted, until it is compiled again.",
         category: Category::Vm(VmPart::Jit),
         figures: &OF_CODE,
     },
-    source: "what the code says of itself, which the agent's thread looks at four times in a second",
-    lacks: "When it was, to a quarter of a second (more where a JVM has above 4,000 methods compiled); why, and where in the method it was left: \
-            JFR's jdk.Deoptimization tells that, from JDK 14 on. What was built anew and given up again within that time counts once. Not told: \
-            single threads that left code which others go on with; what was seen in the last quarter of a second where it is not of the last tier; code that was thrown away with its class, or, from JDK 20 on, to make room: before, the JVM gives up \
-            so what nobody has used for long.",
-    cost: "A tenth of a microsecond four times a second for each compiled method, and some ten microseconds once.",
+    source: "the state of the compiled code, which the agent's thread reads four times in a second",
+    lacks: "The exact time: it is known to a quarter of a second (less exactly if a JVM has above \
+            4,000 methods compiled). The reason, and where in the method threads left the code: \
+            JFR's jdk.Deoptimization has both, from JDK 14 on. Code that was compiled again and \
+            discarded again within that time counts once. Single threads that left code in which \
+            others go on. Changes in the last quarter of a second, if the code is not of the last \
+            tier. Code that was unloaded with its class. From JDK 20 on, code that was discarded \
+            to free space; before, the JVM discards in this way code that has long been unused.",
+    cost: "A tenth of a microsecond four times a second for each compiled method, and some ten \
+           microseconds once.",
 };
 
 #[cfg(test)]
