@@ -64,7 +64,7 @@ public class CollectedNames {
         Check.equal(0L, wrong, "samples under another thread's name" + what);
         long all = named + unknown;
         Check.that(all > 1_000, "samples on virtual threads" + what + ": " + all);
-        Check.atMost(0.02 * all, unknown, "samples of unknown name, of " + all + what);
+        Check.atMost(Check.mostOf(all, 0.02), unknown, "samples of unknown name, of " + all + what);
         long stacks = byStack[0] + byStack[1] + byStack[2];
         for (int at = 0; at < NAMES.length; at++) {
             double truth = 100.0 * byStack[at] / stacks;

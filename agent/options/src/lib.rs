@@ -112,10 +112,7 @@ pub static KEYS: [Key; 24] = [
         "signal",
         "SIGPROF",
         "NAME",
-        &[
-            "sample threads by this signal, if another profiler has left a handler for SIGPROF:",
-            "SIGUSR1, SIGVTALRM, SIGALRM, SIGSTKFLT or SIGRTMIN+n",
-        ],
+        &["sample threads by another signal, such as SIGUSR1, if another profiler has SIGPROF"],
     ),
     of("depth", "65536", "N", &["keep at most this many frames of a stack, from both ends (1 to 65536)"]),
     key("threads", "REGEX", &["sample only threads with a name of which some part matches"]),
@@ -136,15 +133,7 @@ pub static KEYS: [Key; 24] = [
             "or without their frames (drop)",
         ],
     ),
-    of(
-        "names",
-        "full",
-        "HOW",
-        &[
-            "write methods as com.foo.Bar.baz (full) or Bar.baz (short: the file has the",
-            "package, folded stacks have none)",
-        ],
-    ),
+    of("names", "full", "HOW", &["write methods as com.foo.Bar.baz (full) or Bar.baz (short)"]),
     of(
         "walker",
         "auto",

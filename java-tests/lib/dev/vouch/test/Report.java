@@ -23,9 +23,9 @@ public final class Report {
 
     /**
      * A thread that pollers find by chance may be this many intervals off its CPU clock: four
-     * samples of double weight.
+     * samples of double weight, and what it ran since it was found last.
      */
-    private static final int POLL_SLACK = 8;
+    private static final int POLL_SLACK = 16;
     private static final double FAREWELL_MS = 1;
 
     /** A thread under one name. */
