@@ -90,7 +90,7 @@ public class Lifecycle {
         child.awaitErr("[vouch] interval has no meaning beside stop");
         String status = "";
         // What is recorded is told some time after it was.
-        for (int times = 0; times < 20 && !status.contains(" % proven"); times++) {
+        for (int times = 0; times < 20 && !status.contains(" % of Java proven"); times++) {
             burn("one");
             attach.must("status");
             status = child.awaitErr("[vouch] recording for ");

@@ -112,7 +112,7 @@ pub static KEYS: [Key; 24] = [
         "signal",
         "SIGPROF",
         "NAME",
-        &["sample threads by another signal, such as SIGUSR1, if another profiler has SIGPROF"],
+        &["sample threads by another signal, such as SIGUSR1, where SIGPROF is taken"],
     ),
     of("depth", "65536", "N", &["keep at most this many frames of a stack, from both ends (1 to 65536)"]),
     key("threads", "REGEX", &["sample only threads with a name of which some part matches"]),

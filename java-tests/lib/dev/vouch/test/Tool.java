@@ -59,10 +59,11 @@ public final class Tool {
      */
     public static String awaitSamples(Path dir, String pid) throws IOException, InterruptedException {
         String status = "";
-        for (int times = 0; times < 300 && !status.contains(" % proven"); times++) {
+        for (int times = 0; times < 300 && !status.contains(" % of Java proven"); times++) {
             Thread.sleep(50);
             status = vouch(dir, "status", pid).ok();
         }
+        Check.contains(status, " % of Java proven", "the state of a recording with samples of Java code");
         return status;
     }
 
