@@ -149,10 +149,9 @@ impl Nmethods {
         let heaps: Vec<Range<usize>> = heaps(&self.blobs).collect();
         let state = |at: usize| {
             let inside = heaps.iter().any(|heap| heap.contains(&at));
-            // SAFETY: it lies in a heap of the code cache, between the ends of the memory that the
-            // JVM has taken for it. HotSpot has no way to give any of that back while it runs,
-            // whatever becomes of the code in it. It writes the byte at any time, which an atomic
-            // read allows.
+            // SAFETY: the byte is in a heap of the code cache, within the memory that the JVM has
+            // taken for it, which HotSpot never gives back while it runs, whatever becomes of the
+            // code. HotSpot writes the byte at any time, which an atomic read allows.
             inside.then(|| unsafe { AtomicU8::from_ptr(at as *mut u8) }.load(Relaxed))
         };
         let given_up = |state: u8| state > 0 && state < self.blobs.dead;

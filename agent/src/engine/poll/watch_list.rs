@@ -60,11 +60,14 @@ impl WatchList {
         self.index.remove(&tid);
     }
 
-    /// Looks at the threads that are due. `is_running` gets each with the factor by which its
+    /// Looks at the threads that are due. `has_run` gets each with the factor by which its
     /// weight has to be multiplied, updates its clock, and says whether that has moved.
     pub fn look(&mut self, draw: u64, mut has_run: impl FnMut(&mut Watched, u32) -> bool) {
         let most = (self.threads.len() / IDLE_LOOKS).max(1).ilog2();
-        for at in 0..self.threads.len() {
+        // Backwards among the running: then a thread that falls idle changes places with one that
+        // has been looked at.
+        let running = self.running;
+        for at in (0..running).rev().chain(running..self.threads.len()) {
             let watched = &mut self.threads[at];
             let drawn = draw.wrapping_add(watched.number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
             let factor = 1_u32 << watched.rarity;
@@ -151,6 +154,22 @@ mod tests {
         }
         let idle: usize = factors[3..].iter().map(Vec::len).sum();
         assert!(idle < 20 * 1_000, "{idle} looks at idle threads in 1,000 looks");
+    }
+
+    #[test]
+    fn a_thread_that_falls_idle_makes_no_other_miss_a_look() {
+        let mut list = WatchList::default();
+        for tid in 0..4 {
+            list.insert(Watched::new(tid, tid.into(), 0));
+        }
+        let mut looks = [0; 4];
+        for number in 0..20 {
+            list.look(0, |watched, _| {
+                looks[watched.tid as usize] += 1;
+                watched.tid == 3 || number < 10
+            });
+        }
+        assert_eq!(looks, [20; 4]);
     }
 
     #[test]
