@@ -29,7 +29,7 @@ enum State {
 pub struct LeftOver {
     /// The PcDescs whose states are not left over, in order.
     kept: Box<[usize]>,
-    /// Of these the ones whose states may be.
+    /// Of these the ones whose states may be, if notes are reliable. Otherwise all may be.
     doubtful: Box<[usize]>,
 }
 
@@ -38,7 +38,7 @@ impl LeftOver {
     pub fn find(nmethod: &mut impl Nmethod) -> Self {
         let all = 0..nmethod.count();
         if !nmethod.has_reliable_notes() {
-            return Self { kept: all.clone().collect(), doubtful: all.collect() };
+            return Self { kept: all.collect(), doubtful: Box::default() };
         }
         let is_repeated = |index: &usize| nmethod.repetitions(*index) >= REPEATED;
         let repeated: Vec<usize> = all.clone().filter(is_repeated).collect();
@@ -126,9 +126,10 @@ impl<N: Nmethod> Nmethod for Described<'_, N> {
     }
 
     fn repetitions(&self, index: usize) -> usize {
-        let doubtful =
-            self.original(index).filter(|index| self.left_over.doubtful.binary_search(index).is_ok());
-        doubtful.map_or(1, |index| self.nmethod.repetitions(index))
+        let is_doubtful = |index: &usize| {
+            !self.has_reliable_notes() || self.left_over.doubtful.binary_search(index).is_ok()
+        };
+        self.original(index).filter(is_doubtful).map_or(1, |index| self.nmethod.repetitions(index))
     }
 
     fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>> {
@@ -169,24 +170,30 @@ mod tests {
     /// mov r9d, [r11 + 12]: the length of an array.
     const LENGTH: &[u8] = &[0x45, 0x8b, 0x4b, 0x0c];
 
-    /// Runs of `WORK`, each followed by an instruction with the call's state; and where the second
-    /// such instruction ends.
-    fn interleaved(instruction: &[u8]) -> (Method, usize) {
-        let mut method = Method::with_invokes(Some(chain(&CALL[..1])));
-        method.add(&[INC]);
-        method.describe(CALLED);
+    /// Adds runs of `WORK`, each followed by an instruction with this state. Where the second such
+    /// instruction ends.
+    fn interleave(method: &mut Method, instruction: &[u8], state: &[(usize, i32)]) -> usize {
         let mut ends = Vec::new();
         for _ in 0..REPEATED {
             method.add(&[LOCK_ADD]);
             method.describe(WORK);
             ends.push(method.add(&[instruction]));
-            method.describe(CALL);
+            method.describe(state);
         }
+        ends[1]
+    }
+
+    /// The same with the state of a call that is inlined elsewhere.
+    fn interleaved(instruction: &[u8]) -> (Method, usize) {
+        let mut method = Method::with_invokes(Some(chain(&CALL[..1])));
+        method.add(&[INC]);
+        method.describe(CALLED);
+        let end = interleave(&mut method, instruction, CALL);
         method.add(&[INC]);
         method.describe(WORK);
         method.add(&[RET]);
         method.finish();
-        (method, ends[1])
+        (method, end)
     }
 
     /// The state that an instruction is found to be of, and how certainly.
@@ -222,15 +229,9 @@ mod tests {
     fn the_state_of_a_call_without_an_inlined_method_is_doubtful() {
         let intrinsic = &[(4, 3), (9, 5)];
         let mut again = Method::with_invokes(Some(chain(&intrinsic[..1])));
-        let mut ends = Vec::new();
-        for _ in 0..REPEATED {
-            again.add(&[LOCK_ADD]);
-            again.describe(WORK);
-            ends.push(again.add(&[LENGTH]));
-            again.describe(intrinsic);
-        }
+        let end = interleave(&mut again, LENGTH, intrinsic);
         again.finish();
-        assert_eq!(found(again, ends[1]), (chain(intrinsic), Certainty::Approximate));
+        assert_eq!(found(again, end), (chain(intrinsic), Certainty::Approximate));
     }
 
     #[test]

@@ -47,12 +47,12 @@ pub fn owner(nmethod: &impl Nmethod, charged_end: usize, loops: Option<&Loops>) 
 pub fn whole_end(nmethod: &impl Nmethod, charged_end: usize) -> usize {
     let whole = || {
         let index = nmethod.index_at(charged_end).filter(|index| nmethod.end(*index) != Some(charged_end))?;
-        let last = *read(nmethod, begin_of(nmethod, index), charged_end)?.last()?;
+        let call = last(nmethod, index, charged_end)?;
         let mut after = [0; 4];
         nmethod.read(charged_end, &mut after)?;
         let end = end_of_call(&after, charged_end);
         let is_described = nmethod.index_at(end).is_some_and(|index| nmethod.end(index) == Some(end));
-        (matches!(last.flow, Flow::Call(_)) && is_described).then_some(end)
+        (matches!(call.flow, Flow::Call(_)) && is_described).then_some(end)
     };
     if nmethod.has_reliable_notes() { whole().unwrap_or(charged_end) } else { charged_end }
 }
@@ -94,11 +94,15 @@ fn read(nmethod: &impl Nmethod, begin: usize, end: usize) -> Option<Vec<Instruct
     Some(decode(&bytes, begin))
 }
 
+/// The instruction that ends at an address in the run of a PcDesc; `None` if it cannot be read.
+fn last(nmethod: &impl Nmethod, index: usize, end: usize) -> Option<Instruction> {
+    read(nmethod, begin_of(nmethod, index), end)?.last().copied()
+}
+
 /// True if the instruction that ends at an address may be part of a check of a receiver's class, or
 /// if it cannot be read.
 pub fn may_check_receiver(nmethod: &impl Nmethod, index: usize, charged_end: usize) -> bool {
-    let code = read(nmethod, begin_of(nmethod, index), charged_end);
-    code.is_none_or(|code| code.last().is_none_or(|charged| charged.may_check_receiver))
+    last(nmethod, index, charged_end).is_none_or(|charged| charged.may_check_receiver)
 }
 
 /// True if the next instruction is executed after this one.
@@ -109,8 +113,7 @@ fn falls_through(nmethod: &impl Nmethod, instruction: Instruction) -> bool {
 /// True if control reaches an address in the run of a PcDesc from the instruction before it, or if
 /// that cannot be read.
 fn falls_into(nmethod: &impl Nmethod, index: usize, address: usize) -> bool {
-    let before = read(nmethod, begin_of(nmethod, index), address);
-    before.is_none_or(|before| before.last().is_none_or(|last| falls_through(nmethod, *last)))
+    last(nmethod, index, address).is_none_or(|before| falls_through(nmethod, before))
 }
 
 /// The code between the end of the run before and that of the run after.

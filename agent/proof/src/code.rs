@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::opcode::{self, INVOKEDYNAMIC, INVOKEVIRTUAL, Operands};
+use crate::explain::is_invoke;
+use crate::opcode::{self, Operands};
 
 /// The bytes of a method's code, as a class file has them.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +68,7 @@ impl Code {
     /// True if the instruction at a bci calls a method.
     pub fn is_invoke(&self, bci: i32) -> bool {
         let at = usize::try_from(bci).map(|bci| self.at(bci));
-        matches!(at, Ok(At::Instruction(Instruction { opcode: INVOKEVIRTUAL..=INVOKEDYNAMIC, .. })))
+        matches!(at, Ok(At::Instruction(it)) if is_invoke(it.opcode))
     }
 
     /// Memory taken.

@@ -73,7 +73,7 @@ struct Method {
     nmethod: Option<usize>,
     samples: u32,
     /// The scopes that several separate runs of instructions have, and how many runs.
-    repeated: Option<Box<[(usize, usize)]>>,
+    repeated: Option<HashMap<usize, usize>>,
     is_reliable: bool,
     left_over: Option<LeftOver>,
     loops: Analysis,
@@ -160,7 +160,9 @@ impl TopFrames {
         });
         let info = own.debug_info(&memory, method.nmethod?)?;
         let repeated = method.repeated.get_or_insert_with(|| repeated(&info));
-        let mut compiled = Compiled { info, method: id, repeated, is_reliable: method.is_reliable, bytecode };
+        let is_reliable = method.is_reliable;
+        let bytecodes = HashMap::default();
+        let mut compiled = Compiled { info, method: id, repeated, is_reliable, bytecode, bytecodes };
         let (by_pc, found) = compiled.find(site, walked)?;
         let left_over = &*method.left_over.get_or_insert_with(|| LeftOver::find(&mut compiled));
         let mut nmethod = Described::new(&mut compiled, left_over);
@@ -198,14 +200,16 @@ impl TopFrames {
 struct Compiled<'n> {
     info: DebugInfo<'n, CodeMemory<'n>>,
     method: MethodId,
-    repeated: &'n [(usize, usize)],
+    repeated: &'n HashMap<usize, usize>,
     is_reliable: bool,
     bytecode: Bytecode<'n>,
+    /// What `bytecode` found, by HotSpot's method.
+    bytecodes: HashMap<usize, Option<Code>>,
 }
 
 /// The scopes of a compiled method that several separate runs of instructions have, and how many
 /// runs.
-fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> Box<[(usize, usize)]> {
+fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> HashMap<usize, usize> {
     let mut runs: HashMap<usize, usize> = HashMap::default();
     let mut last = 0;
     for scope in (0..info.count()).map_while(|index| info.scope_offset(index)) {
@@ -215,7 +219,9 @@ fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> Box<[(usize, usize)]> {
         }
         last = scope;
     }
-    runs.into_iter().filter(|(_, runs)| *runs > 1).collect()
+    runs.retain(|_, runs| *runs > 1);
+    runs.shrink_to_fit();
+    runs
 }
 
 /// True if the run before or after that of a PcDesc has other methods.
@@ -261,11 +267,14 @@ impl Compiled<'_> {
         self.scope(index)?.into_iter().map(frame).collect()
     }
 
-    /// The bytecode of a method.
-    fn code_of(&mut self, method: usize) -> Option<Code> {
-        let raw = self.info.raw(method, 0);
-        let id = raw.map_or(MethodId::NONE, |raw| MethodId(raw.method));
-        if id.is_none() { None } else { (self.bytecode)(id) }
+    /// The bytecode of a method. The JVM is asked for it once in a decision.
+    fn code_of(&mut self, method: usize) -> Option<&Code> {
+        let Self { info, bytecode, bytecodes, .. } = self;
+        let find = || {
+            let id = MethodId(info.raw(method, 0)?.method);
+            if id.is_none() { None } else { bytecode(id) }
+        };
+        bytecodes.entry(method).or_insert_with(find).as_ref()
     }
 
     fn desc(&self, index: usize) -> Option<PcDesc> {
@@ -310,8 +319,8 @@ impl Nmethod for Compiled<'_> {
     }
 
     fn repetitions(&self, index: usize) -> usize {
-        let scope = self.desc(index).map(|desc| desc.scope);
-        self.repeated.iter().find(|(repeated, _)| Some(*repeated) == scope).map_or(1, |(_, runs)| *runs)
+        let runs = self.desc(index).and_then(|desc| self.repeated.get(&desc.scope));
+        runs.copied().unwrap_or(1)
     }
 
     fn has_reliable_notes(&self) -> bool {

@@ -140,8 +140,7 @@ impl JfrVthread {
     }
 
     fn check(&self, memory: &impl Memory, thread: usize, whom: Whom) {
-        let (told, expected) = (self.whom(memory, thread), whom);
-        if expected == Whom::Unknown || told == expected {
+        if whom == Whom::Unknown || self.whom(memory, thread) == whom {
             self.agreed.fetch_add(1, Relaxed);
             return;
         }
