@@ -37,8 +37,12 @@ pub fn number() -> c_int {
 /// Who handles it now: the program, or a library of it, may put its own handler in place at any
 /// time.
 pub fn owner() -> Owner {
+    owner_of(number())
+}
+
+fn owner_of(signal: c_int) -> Owner {
     let installed = INSTALLED.load(Ordering::Relaxed);
-    match guard::handler_of(number()) {
+    match guard::handler_of(signal) {
         libc::SIG_DFL | libc::SIG_IGN => Owner::Nobody,
         handler if handler == installed => Owner::Vouch,
         _ => Owner::Another,
@@ -48,16 +52,13 @@ pub fn owner() -> Owner {
 /// Has threads sampled by this signal: installs its handler, unless somebody else has one. The
 /// handler of another signal that was used before stays, since one may still be pending.
 pub fn take(signal: Signal) -> Result<(), String> {
-    let before = NUMBER.swap(signal.number(), Ordering::Relaxed);
-    let taken = install(signal);
-    if taken.is_err() {
-        NUMBER.store(before, Ordering::Relaxed);
-    }
-    taken
+    install(signal)?;
+    NUMBER.store(signal.number(), Ordering::Relaxed);
+    Ok(())
 }
 
 fn install(signal: Signal) -> Result<(), String> {
-    match owner() {
+    match owner_of(signal.number()) {
         Owner::Vouch => return Ok(()),
         Owner::Nobody if has_other_copy() => {
             return Err("another copy of Vouch is loaded in this JVM: use that one".to_owned());

@@ -1,7 +1,8 @@
 //! The options of a recording as this command line has them, each `--NAME VALUE` of the agent's
 //! table, and the text that the agent reads.
 //!
-//! It must never judge a value: the agent does that, where it knows what can be done.
+//! It must never judge a value: the agent does that, where it knows what can be done. (The endings
+//! of files are an exception, for `vouch run`, which starts no JVM to fail in it.)
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

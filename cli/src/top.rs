@@ -12,7 +12,9 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use vouch_report::{CPU_TIME, Weighed, effective, float, grouped, percent, plain, share, shortened, wilson};
+use vouch_report::{
+    CPU_TIME, Weighed, effective, float, grouped, percent, plain, points_off, share, shortened,
+};
 
 use crate::chosen::{By, Says, VM, Wanted};
 use crate::profile::{Counted, Profile, Sample};
@@ -125,9 +127,7 @@ fn few(all: Weighed) -> Option<String> {
     // Of which one stands for most of the time they are as good as fewer.
     let (good_as, samples) = (effective(all), all.samples);
     (good_as.round() < float(FEW)).then(|| {
-        // Of a half: no other share is less sure.
-        let (least, most) = wilson(0.5, good_as);
-        let points = 50.0 * (most - least);
+        let points = points_off(good_as);
         let equal = (good_as - float(samples)).abs() < 0.5;
         let count = if equal { format!("{samples}") } else { format!("{samples}, as good as {good_as:.0}") };
         format!("note: only {count} samples, so shares are ± {points:.0} points\n")

@@ -1,9 +1,7 @@
 //! Gzip files, unpacked as they are read. A small file that unpacks to gigabytes is refused instead
 //! of read for minutes.
 
-use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
-use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -21,7 +19,7 @@ pub fn gunzip(packed: impl BufRead) -> impl BufRead {
 /// Counts the bytes that are taken from a reader.
 struct Counted<R> {
     inner: R,
-    taken: Rc<Cell<u64>>,
+    taken: u64,
 }
 
 impl<R: BufRead> Read for Counted<R> {
@@ -38,23 +36,20 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 
     fn consume(&mut self, amount: usize) {
-        self.taken.set(self.taken.get() + amount as u64);
+        self.taken += amount as u64;
         self.inner.consume(amount);
     }
 }
 
 struct Unpacked<R> {
     decoder: MultiGzDecoder<Counted<R>>,
-    packed: Rc<Cell<u64>>,
     written: u64,
     min_limit: u64,
 }
 
 impl<R: BufRead> Unpacked<R> {
     fn new(inner: R, min_limit: u64) -> Self {
-        let packed = Rc::new(Cell::new(0));
-        let decoder = MultiGzDecoder::new(Counted { inner, taken: Rc::clone(&packed) });
-        Self { decoder, packed, written: 0, min_limit }
+        Self { decoder: MultiGzDecoder::new(Counted { inner, taken: 0 }), written: 0, min_limit }
     }
 }
 
@@ -62,7 +57,7 @@ impl<R: BufRead> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.decoder.read(buffer)?;
         self.written += read as u64;
-        if self.written > self.min_limit.max(MAX_RATIO * self.packed.get()) {
+        if self.written > self.min_limit.max(MAX_RATIO * self.decoder.get_ref().taken) {
             let why = format!(
                 "it unpacks to more than {MAX_RATIO} times its size, as no profile does; if you trust it, `gunzip` it and pass the \
                  unpacked file"

@@ -37,10 +37,7 @@ public class CollectedNames {
 
     private static void check(String... collector) {
         String what = " with " + String.join(" ", collector);
-        String[] flags = new String[collector.length + 1];
-        System.arraycopy(collector, 0, flags, 0, collector.length);
-        flags[collector.length] = "-Xmx300m";
-        Run run = Vm.with("interval=1ms").flags(flags).run(Program.class).ok();
+        Run run = Vm.with("interval=1ms").flags(collector).flags("-Xmx300m").run(Program.class).ok();
         long named = 0;
         long unknown = 0;
         long wrong = 0;

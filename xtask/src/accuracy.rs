@@ -92,8 +92,8 @@ impl Run {
 
     /// How many points the method is off that is farthest off.
     fn worst(&self) -> f64 {
-        let errors = self.known.iter().filter_map(|(name, _)| self.error(name));
-        errors.map(f64::abs).fold(0.0, f64::max)
+        let errors = self.known.iter().map(|(name, known)| (self.share_of(name) - known).abs());
+        errors.fold(0.0, f64::max)
     }
 }
 

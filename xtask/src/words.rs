@@ -114,7 +114,8 @@ pub fn run(arguments: &[PathBuf]) -> Result<String, String> {
     let found: BTreeMap<Check, usize> = Check::ALL
         .map(|check| (check, findings.iter().filter(|finding| finding.check == check).count()))
         .into();
-    let changed = repository::lines_changed_since(COUNTS)?;
+    let has_risen = found.iter().any(|(check, count)| *count > allowed[check]);
+    let changed = if has_risen { repository::lines_changed_since(COUNTS)? } else { None };
     let mut failures = too_long;
     let mut out = String::new();
     for (check, &count) in &found {
@@ -175,9 +176,9 @@ fn findings() -> Result<(Vec<Finding>, String), String> {
     let mut findings = Vec::new();
     let mut too_long = String::new();
     for file in repository::source_files()? {
-        for (page, limit) in MAX_PAGE_WORDS {
+        if let Some((page, limit)) = MAX_PAGE_WORDS.into_iter().find(|(page, _)| file.path == *page) {
             let words = file.text.split_whitespace().count();
-            if file.path == page && words > limit {
+            if words > limit {
                 let _ = writeln!(too_long, "{page}: has {words} words: cut it to {limit}");
             }
         }

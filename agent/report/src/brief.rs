@@ -5,7 +5,7 @@
 
 use vouch_recording::Fate;
 
-use crate::interval::{effective, wilson};
+use crate::interval::{effective, points_off};
 use crate::report::TrustReport;
 use crate::summary::Files;
 use crate::text::{duration, grouped, percent};
@@ -51,11 +51,9 @@ impl TrustReport {
     /// How sure a share is, and where there is more to read.
     fn precision(&self, files: Files<'_>, notes: usize) -> Option<String> {
         let all = self.hottest.all;
-        // No other share is less sure than that of a half.
-        let (least, most) = wilson(0.5, effective(all));
         let mut parts = Vec::new();
         if all.samples > 0 {
-            let points = 50.0 * (most - least);
+            let points = points_off(effective(all));
             let samples =
                 if all.samples == 1 { "1 sample".into() } else { grouped(all.samples) + " samples" };
             parts.push(format!("{samples}, so a share is off by {points:.1} points at most (95 % sure)"));

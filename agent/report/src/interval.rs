@@ -23,6 +23,13 @@ pub fn effective(all: Weighed) -> f64 {
     weight * weight / float(all.squares).max(1.0)
 }
 
+/// By how many points a share of this many samples may be off, at 95 %. That is for a half: no
+/// other share is less sure.
+pub fn points_off(count: f64) -> f64 {
+    let (least, most) = wilson(0.5, count);
+    50.0 * (most - least)
+}
+
 /// The share of some samples in all of them, and its interval.
 pub fn share(part: Weighed, all: Weighed) -> (f64, (f64, f64)) {
     let share = float(part.weight) / float(all.weight).max(1.0);

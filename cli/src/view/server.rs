@@ -89,22 +89,15 @@ pub fn serve(
             if open >= CONNECTIONS && (open >= MAX_CLOSING || !silent.close_oldest()) {
                 continue;
             }
-            let one = One::of(&connections);
-            let stream = Arc::new(stream);
-            silent.enter(&stream);
+            let one = One::new(&connections, &silent, stream);
             let (answer, given) = (Arc::clone(&answer), given.clone());
-            let (own_stream, own_silent) = (Arc::clone(&stream), Arc::clone(&silent));
-            let spawned = thread::Builder::new().spawn(move || {
-                if one_request(&own_stream, &own_silent, &*answer).is_ok_and(|status| status == 200) {
+            // Without a thread the connection is closed.
+            let _ = thread::Builder::new().spawn(move || {
+                if one_request(&one.stream, &one.silent, &*answer).is_ok_and(|status| status == 200) {
                     let _ = given.send(());
                 }
-                own_silent.leave(&own_stream);
                 drop(one);
             });
-            if spawned.is_err() {
-                // Without a thread the connection is closed.
-                silent.leave(&stream);
-            }
         }
     });
     let mut since = Instant::now();
@@ -119,18 +112,25 @@ pub fn serve(
 }
 
 /// A connection, while there is one.
-struct One(Arc<AtomicUsize>);
+struct One {
+    connections: Arc<AtomicUsize>,
+    silent: Arc<Silent>,
+    stream: Arc<TcpStream>,
+}
 
 impl One {
-    fn of(connections: &Arc<AtomicUsize>) -> Self {
+    fn new(connections: &Arc<AtomicUsize>, silent: &Arc<Silent>, stream: TcpStream) -> Self {
         connections.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(connections))
+        let stream = Arc::new(stream);
+        silent.enter(&stream);
+        Self { connections: Arc::clone(connections), silent: Arc::clone(silent), stream }
     }
 }
 
 impl Drop for One {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.silent.leave(&self.stream);
+        self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
