@@ -57,10 +57,10 @@ impl Code {
 
     /// The loops: from the target of each backward branch to the branch.
     pub fn loops(&self) -> Vec<RangeInclusive<i32>> {
-        let backward = self.instructions().filter_map(|instruction| {
-            let bci = i32::try_from(instruction.bci).ok()?;
-            let distance = instruction.jump().filter(|distance| *distance <= 0)?;
-            Some(bci.checked_add(distance)?..=bci)
+        let backward = self.instructions().flat_map(|instruction| {
+            let bci = i32::try_from(instruction.bci).ok();
+            let distances = instruction.jumps().filter(|distance| *distance <= 0);
+            distances.filter_map(move |distance| Some(bci?.checked_add(distance)?..=bci?))
         });
         backward.collect()
     }
@@ -78,13 +78,26 @@ impl Code {
 }
 
 impl Instruction<'_> {
-    /// How far it may jump; `None` if it does not, or as a switch to several places.
-    fn jump(&self) -> Option<i32> {
-        match opcode::operands(self.opcode)? {
-            Operands::Jump => Some(i16::from_be_bytes(self.bytes.get(1..3)?.try_into().ok()?).into()),
-            Operands::FarJump => Some(i32::from_be_bytes(self.bytes.get(1..5)?.try_into().ok()?)),
-            _ => None,
-        }
+    /// How far it may jump: as a switch to several targets, the default first.
+    fn jumps(self) -> impl Iterator<Item = i32> {
+        let switch = (self.bci / 4 + 1) * 4 - self.bci;
+        let cases = switch + 12;
+        let none = self.bytes.len();
+        let (first, others, step) = match opcode::operands(self.opcode) {
+            Some(Operands::Jump | Operands::FarJump) => (1, none, 1),
+            Some(Operands::TableSwitch) => (switch, cases, 4),
+            // The number of each case is before its jump.
+            Some(Operands::LookupSwitch) => (switch, cases, 8),
+            _ => (none, none, 1),
+        };
+        let is_short = opcode::operands(self.opcode) == Some(Operands::Jump);
+        let distance = move |at: usize| {
+            if is_short {
+                return Some(i16::from_be_bytes(self.bytes.get(at..at + 2)?.try_into().ok()?).into());
+            }
+            Some(i32::from_be_bytes(self.bytes.get(at..at + 4)?.try_into().ok()?))
+        };
+        std::iter::once(first).chain((others..none).step_by(step)).filter_map(distance)
     }
 
     /// The number of the constant that it names.
@@ -131,5 +144,20 @@ mod tests {
         // nop; iload_0; ifeq +3; goto -5; goto_w -9; goto +3; return
         let code = vec![0, 26, 153, 0, 3, 167, 255, 252, 200, 255, 255, 255, 248, 167, 0, 3, 177];
         assert_eq!(Code::new(code).loops(), [1..=5, 0..=8]);
+    }
+
+    #[test]
+    fn a_switch_that_goes_back_ends_a_loop() {
+        let switch = |opcode: u8, words: &[i32]| {
+            // nop; nop; iload_0; the switch with no padding; return
+            let bytes = words.iter().flat_map(|word| word.to_be_bytes());
+            Code::new([0, 0, 26, opcode].into_iter().chain(bytes).chain([177]).collect())
+        };
+        // The default goes on, the first case goes back to 1, and the second one goes on.
+        assert_eq!(switch(170, &[21, 7, 8, -2, 21]).loops(), [1..=3]);
+        assert_eq!(switch(171, &[25, 2, -9, -3, 9, 25]).loops(), [0..=3]);
+        // The default goes back.
+        assert_eq!(switch(171, &[-1, 0]).loops(), [2..=3]);
+        assert_eq!(switch(170, &[21, 7, 8, 21, 21]).loops(), []);
     }
 }
