@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
+use std::rc::Rc;
 
 use crate::certainty::REPEATED;
 use crate::nmethod::{DebugPoint, Inlined, Nmethod};
@@ -45,7 +46,7 @@ impl LeftOver {
         let (mut doubtful, mut left_over) = (Vec::new(), Vec::new());
         let mut points: Option<Vec<DebugPoint>> = None;
         // What was found out of a state, which comes again and again.
-        let mut states: HashMap<Vec<Inlined>, State> = HashMap::new();
+        let mut states: HashMap<Rc<[Inlined]>, State> = HashMap::new();
         for index in repeated {
             let Some(point) = nmethod.point(index).filter(|point| !point.at_safepoint) else { continue };
             let state = states.get(&point.chain).copied().unwrap_or_else(|| {
@@ -203,7 +204,7 @@ mod tests {
         let index = owner(&described, end, None).unwrap();
         let certainty = certainty(&described, end, index, None);
         let original = described.original(index).unwrap();
-        (method.point(original).unwrap().chain, certainty)
+        (method.point(original).unwrap().chain.to_vec(), certainty)
     }
 
     #[test]

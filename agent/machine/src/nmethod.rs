@@ -1,6 +1,7 @@
 //! What this crate asks of a compiled method.
 
 use std::ops::{Range, RangeInclusive};
+use std::rc::Rc;
 
 /// A method that was inlined, and where in its bytecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,8 +14,8 @@ pub struct Inlined {
 /// What a PcDesc says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebugPoint {
-    /// Innermost first, never empty.
-    pub chain: Vec<Inlined>,
+    /// Innermost first, never empty. Many PcDescs share one.
+    pub chain: Rc<[Inlined]>,
     /// It describes a safepoint: the JVM itself depends on it, so it is right.
     pub at_safepoint: bool,
 }
@@ -24,7 +25,7 @@ impl DebugPoint {
     #[must_use]
     pub fn has_methods_of(&self, other: &Self) -> bool {
         let same = |(one, other): (&Inlined, &Inlined)| one.method == other.method;
-        self.chain.len() == other.chain.len() && self.chain.iter().zip(&other.chain).all(same)
+        self.chain.len() == other.chain.len() && self.chain.iter().zip(other.chain.iter()).all(same)
     }
 }
 

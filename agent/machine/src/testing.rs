@@ -55,12 +55,12 @@ impl Method {
 
     /// A run of instructions ends here; gives its index.
     pub fn describe(&mut self, methods: &[(usize, i32)]) -> usize {
-        self.point(Some(DebugPoint { chain: chain(methods), at_safepoint: false }))
+        self.point(Some(DebugPoint { chain: chain(methods).into(), at_safepoint: false }))
     }
 
     /// A safepoint is here; gives its index.
     pub fn safepoint(&mut self, methods: &[(usize, i32)]) -> usize {
-        self.point(Some(DebugPoint { chain: chain(methods), at_safepoint: true }))
+        self.point(Some(DebugPoint { chain: chain(methods).into(), at_safepoint: true }))
     }
 
     /// The last PcDesc, which describes nothing.

@@ -11,12 +11,13 @@ use std::ops::Bound::{Excluded, Unbounded};
 use once_cell::sync::OnceCell;
 use vouch_recording::{CounterId, Recording, Unit, kinds};
 use vouch_sample::MethodId;
+use vouch_walk::memory::Memory;
 
 use super::row::Row;
 use crate::clock;
 use crate::compiled::{self, Change};
 use crate::facade::{Event, Jvmti};
-use crate::hotspot::nmethods::{Made, Nmethods};
+use crate::hotspot::nmethods::{Blocks, Made, Nmethods};
 
 pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
 
@@ -35,7 +36,12 @@ pub fn told_by(nmethods: Nmethods) {
 
 /// What the code around an address tells of itself.
 pub fn made(pc: usize) -> Made {
-    NMETHODS.get().and_then(|nmethods| nmethods.made(pc)).unwrap_or_default()
+    made_in(pc, &Blocks::default())
+}
+
+/// The same, by memory that the caller reads more of.
+pub fn made_in(pc: usize, memory: &impl Memory) -> Made {
+    NMETHODS.get().and_then(|nmethods| nmethods.made(pc, memory)).unwrap_or_default()
 }
 
 /// Looks now and then, while a recording runs.
@@ -127,7 +133,7 @@ fn given_up(code: &[(usize, Made)]) -> Vec<bool> {
     let given_up = nmethods.given_up(&states).into_iter();
     // Where it lay another's code may lie, and anything stand where it had its state. Few are left
     // to be asked.
-    let is_it = |(begin, made): &(usize, Made)| nmethods.made(*begin) == Some(*made);
+    let is_it = |(begin, made): &(usize, Made)| nmethods.made(*begin, &Blocks::default()) == Some(*made);
     given_up.zip(code).map(|(given_up, code)| given_up && is_it(code)).collect()
 }
 

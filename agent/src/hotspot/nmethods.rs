@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
+use foldhash::HashMap;
 use vouch_signal::slots::own_walking;
 use vouch_walk::blobs::{Blob, Blobs};
 use vouch_walk::guard::copy;
@@ -29,9 +30,17 @@ pub struct Blocks {
     place: Option<&'static AtomicUsize>,
     /// Keeps this on its thread, whose slot `place` is.
     stays: PhantomData<*const ()>,
-    read: RefCell<Vec<(usize, Block)>>,
+    read: RefCell<Read>,
     /// The number of the block that was asked for last.
     last: Cell<usize>,
+}
+
+/// Blocks that were read.
+#[derive(Debug, Default)]
+struct Read {
+    blocks: Vec<(usize, Block)>,
+    /// The number of the block that begins at an address.
+    numbers: HashMap<usize, usize>,
 }
 
 /// No page cuts it.
@@ -50,15 +59,17 @@ impl Blocks {
 impl Memory for Blocks {
     fn word(&self, at: usize) -> Option<usize> {
         let begin = at - at % size_of::<Block>();
-        let mut read = self.read.borrow_mut();
-        if read.get(self.last.get()).is_none_or(|(last, _)| *last != begin) {
-            let known = read.iter().rposition(|(known, _)| *known == begin);
+        let Read { blocks, numbers } = &mut *self.read.borrow_mut();
+        if blocks.get(self.last.get()).is_none_or(|(last, _)| *last != begin) {
+            let known = numbers.get(&begin).copied();
+            let number = known.unwrap_or(blocks.len());
             if known.is_none() {
-                read.push((begin, self.block(begin)?));
+                blocks.push((begin, self.block(begin)?));
+                numbers.insert(begin, number);
             }
-            self.last.set(known.unwrap_or(read.len() - 1));
+            self.last.set(number);
         }
-        let (_, block) = read.get(self.last.get())?;
+        let (_, block) = blocks.get(self.last.get())?;
         block.get((at - begin) / size_of::<usize>()).copied()
     }
 }
@@ -130,10 +141,9 @@ impl Nmethods {
         Some(Self { blobs: code.blobs?, level: of("_comp_level")?, entry: of("_entry_bci")? })
     }
 
-    /// The code around an address; `None` if there is none now.
-    pub fn made(&self, pc: usize) -> Option<Made> {
-        let memory = Blocks::default();
-        let (nmethod, kind) = self.blobs.find(pc, &memory)?;
+    /// The code around an address, by the code cache's memory; `None` if there is none now.
+    pub fn made(&self, pc: usize, memory: &impl Memory) -> Option<Made> {
+        let (nmethod, kind) = self.blobs.find(pc, memory)?;
         if kind == Blob::Other {
             return None;
         }

@@ -4,6 +4,7 @@
 //! that is never collected, or taken from a weak reference first.
 
 use std::mem::take;
+use std::sync::atomic::Ordering::Relaxed;
 
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
@@ -21,6 +22,7 @@ use super::top_frames::TopFrames;
 use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::hotspot::HotSpot;
+use crate::hotspot::nmethods::CodeMemory;
 use crate::hotspot::places::Places;
 use crate::hotspot::virtual_threads;
 use crate::hotspot::vmstructs::CodeLayout;
@@ -214,7 +216,10 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {
-        self.questions.code.as_ref().map_or(CodeAt::Other, |code| top::code_at(pc, code))
+        let Questions { code, own, .. } = &self.questions;
+        let is_guarded = own.is_some_and(|own| !own.unguarded.load(Relaxed));
+        let memory = CodeMemory::new(&[], is_guarded);
+        code.as_ref().map_or(CodeAt::Other, |code| top::code_at(pc, code, &memory))
     }
 
     fn top_at(&mut self, pc: usize) -> Option<TopFrame> {

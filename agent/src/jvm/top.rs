@@ -6,6 +6,7 @@
 
 use vouch_walk::blobs::Blob;
 use vouch_walk::context::Registers;
+use vouch_walk::memory::Memory;
 
 use super::{CodeAt, Top, TopFrame};
 use crate::compiled::{self, Place, Stands};
@@ -45,11 +46,11 @@ fn frame(at: Registers, java_thread: usize, code: &CodeLayout) -> Option<TopFram
 }
 
 /// Whose code lies at an address.
-pub fn code_at(pc: usize, code: &CodeLayout) -> CodeAt {
+pub fn code_at(pc: usize, code: &CodeLayout, memory: &impl Memory) -> CodeAt {
     if is_interpreter(pc, code) {
         return CodeAt::Interpreter;
     }
-    let unnamed = || match code.blobs.and_then(|blobs| blobs.at(pc, &read)) {
+    let unnamed = || match code.blobs.and_then(|blobs| blobs.at(pc, memory)) {
         Some(Blob::Method | Blob::Dead) => CodeAt::Unknown,
         Some(Blob::Other) | None => CodeAt::Other,
     };
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(caller(CODE + 0xf), Some((2, Some(METHOD))));
         assert_eq!(caller(CODE + 0x10), Some((1, Some(METHOD))));
         assert_eq!((caller(INTERPRETER), caller(1)), (Some((1, None)), None));
-        let code = [CODE, INTERPRETER, 1].map(|pc| code_at(pc, &LAYOUT));
+        let code = [CODE, INTERPRETER, 1].map(|pc| code_at(pc, &LAYOUT, &read));
         assert_eq!(code, [CodeAt::Method(METHOD), CodeAt::Interpreter, CodeAt::Other]);
     }
 

@@ -6,6 +6,7 @@
 //! be worth it. Code may go, and other code may come to its address: a decision must never be made
 //! from debug information that does not say what the walker found.
 
+use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::Ordering;
 
@@ -21,7 +22,7 @@ use vouch_walk::own::debug_info::{DebugInfo, PcDesc, ScopeFrame};
 
 use super::{InlinedFrames, Site};
 use crate::compiled;
-use crate::events::life::made;
+use crate::events::life::made_in;
 use crate::hotspot::nmethods::{CodeMemory, heaps};
 
 /// How many samples make a method worth an analysis of its loops.
@@ -115,8 +116,13 @@ impl TopFrames {
         // Code that the JVM has not reported yet may be gone before it does.
         let code = compiled::code(site.pc)?;
         let sizes = [self.decisions.len(), self.methods.len()];
-        if sizes.into_iter().any(|size| size >= MAX_PLACES) || self.analyses >= MAX_ANALYSES {
+        if sizes.into_iter().any(|size| size >= MAX_PLACES) {
             *self = Self::new(self.has_reliable_notes);
+        }
+        if self.analyses >= MAX_ANALYSES {
+            // What was decided by them still holds.
+            self.methods.values_mut().for_each(|method| method.loops = Analysis::Pending);
+            self.analyses = 0;
         }
         let with_loops = self.methods.get_mut(&code.0).is_some_and(|method| {
             method.samples = method.samples.saturating_add(1);
@@ -154,15 +160,15 @@ impl TopFrames {
             nmethod: own.nmethod_at(&memory, site.pc),
             samples: 1,
             repeated: None,
-            is_reliable: *has_reliable_notes && made(site.pc).tier == C2,
+            is_reliable: *has_reliable_notes && made_in(site.pc, &memory).tier == C2,
             left_over: None,
             loops: Analysis::Pending,
         });
         let info = own.debug_info(&memory, method.nmethod?)?;
         let repeated = method.repeated.get_or_insert_with(|| repeated(&info));
         let is_reliable = method.is_reliable;
-        let bytecodes = HashMap::default();
-        let mut compiled = Compiled { info, method: id, repeated, is_reliable, bytecode, bytecodes };
+        let (bytecodes, scopes) = (HashMap::default(), RefCell::default());
+        let mut compiled = Compiled { info, method: id, repeated, is_reliable, bytecode, bytecodes, scopes };
         let (by_pc, found) = compiled.find(site, walked)?;
         let left_over = &*method.left_over.get_or_insert_with(|| LeftOver::find(&mut compiled));
         let mut nmethod = Described::new(&mut compiled, left_over);
@@ -205,6 +211,8 @@ struct Compiled<'n> {
     bytecode: Bytecode<'n>,
     /// What `bytecode` found, by HotSpot's method.
     bytecodes: HashMap<usize, Option<Code>>,
+    /// What was read of scopes, which many PcDescs share.
+    scopes: RefCell<HashMap<usize, Option<DebugPoint>>>,
 }
 
 /// The scopes of a compiled method that several separate runs of instructions have, and how many
@@ -289,9 +297,15 @@ impl Nmethod for Compiled<'_> {
     }
 
     fn read(&self, at: usize, into: &mut [u8]) -> Option<()> {
-        for (bytes, at) in into.chunks_mut(size_of::<usize>()).zip((at..).step_by(size_of::<usize>())) {
-            let word = self.info.memory().bytes(at, bytes.len())?.to_le_bytes();
-            bytes.copy_from_slice(word.get(..bytes.len())?);
+        let mut skipped = at % size_of::<usize>();
+        let mut words = (at - skipped..).step_by(size_of::<usize>());
+        let mut rest = into;
+        while !rest.is_empty() {
+            let word = self.info.memory().word(words.next()?)?.to_le_bytes();
+            let part = word.get(std::mem::take(&mut skipped)..)?;
+            let (bytes, after) = rest.split_at_mut(part.len().min(rest.len()));
+            bytes.copy_from_slice(part.get(..bytes.len())?);
+            rest = after;
         }
         Some(())
     }
@@ -310,12 +324,17 @@ impl Nmethod for Compiled<'_> {
 
     fn point(&self, index: usize) -> Option<DebugPoint> {
         let desc = self.desc(index)?;
-        let (mut chain, mut at_safepoint) = (Vec::new(), desc.has_values);
-        self.info.frames(desc, |frame| {
-            chain.push(Inlined { method: frame.method, bci: frame.bci });
-            at_safepoint |= frame.has_values;
-        })?;
-        Some(DebugPoint { chain, at_safepoint })
+        let read = || {
+            let (mut chain, mut at_safepoint) = (Vec::new(), false);
+            self.info.frames(desc, |frame| {
+                chain.push(Inlined { method: frame.method, bci: frame.bci });
+                at_safepoint |= frame.has_values;
+            })?;
+            Some(DebugPoint { chain: chain.into(), at_safepoint })
+        };
+        let mut point = self.scopes.borrow_mut().entry(desc.scope).or_insert_with(read).clone()?;
+        point.at_safepoint |= desc.has_values;
+        Some(point)
     }
 
     fn repetitions(&self, index: usize) -> usize {
