@@ -155,7 +155,7 @@ mod tests {
         };
         // The default goes on, the first case goes back to 1, and the second one goes on.
         assert_eq!(switch(170, &[21, 7, 8, -2, 21]).loops(), [1..=3]);
-        assert_eq!(switch(171, &[25, 2, -9, -3, 9, 25]).loops(), [0..=3]);
+        assert_eq!(switch(171, &[25, 2, -9, -3, -2, 25]).loops(), [0..=3]);
         // The default goes back.
         assert_eq!(switch(171, &[-1, 0]).loops(), [2..=3]);
         assert_eq!(switch(170, &[21, 7, 8, 21, 21]).loops(), []);
