@@ -21,6 +21,7 @@
 //!     xtask trial-shortest FOLDER MAJOR-RECORDER-PROGRAM.json… the same of the shortest programs, which lie in that folder
 //!     xtask accuracy-twins|accuracy-sweep|accuracy-slowed MAJOR-PROFILER-PROGRAM.json…   how far profiles are from the programs' own clocks
 //!     xtask accuracy-timing TOP.json TIMED.json   the same of the Flight Recorder's method timing
+//!     xtask accuracy-guesses MAJOR-ROUNDS-PART.json…   how right the methods on top are in a program that names its parts
 //!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
@@ -35,6 +36,7 @@ mod clock_page;
 mod depth_page;
 mod endurance;
 mod events_page;
+mod guesses;
 mod jfr_kinds;
 mod lies_page;
 mod manual;
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Some("accuracy-sweep") => accuracy::sweep,
         Some("accuracy-slowed") => accuracy::slowed,
         Some("accuracy-timing") => accuracy::timing,
+        Some("accuracy-guesses") => guesses::page,
         Some("trial-line") => trial_page::lines,
         Some("trial-page") => trial_page::page,
         Some("trial-shortest") => trial_page::shortest,
@@ -108,7 +111,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page|sample|words, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page|sample|words, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|accuracy-guesses|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);
