@@ -63,7 +63,7 @@ struct Decision {
     certainty: Certainty,
     /// The run before or after has other methods.
     neighbour_differs: bool,
-    /// The method's loops were regarded.
+    /// The method's loops were regarded, or do not matter.
     with_loops: bool,
 }
 
@@ -186,9 +186,11 @@ impl TopFrames {
         let certainty = index.map_or(Certainty::Approximate, |index| {
             vouch_machine::certainty(&nmethod, site.charged_end(), index, loops)
         });
-        let is_ambiguous = |index: &usize| !nmethod.is_safepoint(*index, site.charged_end());
+        let is_safepoint = index.is_some_and(|index| nmethod.is_safepoint(index, site.charged_end()));
         let neighbour_differs =
-            index.filter(is_ambiguous).is_some_and(|index| neighbour_differs(&nmethod, index));
+            index.filter(|_| !is_safepoint).is_some_and(|index| neighbour_differs(&nmethod, index));
+        // Loops change nothing at a safepoint.
+        let with_loops = with_loops || is_safepoint;
         Some(Decision { code, found, right, certainty, neighbour_differs, with_loops })
     }
 
