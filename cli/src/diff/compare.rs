@@ -128,7 +128,8 @@ struct Method<'n> {
 
 impl<'n> Method<'n> {
     fn new(both: &[Vec<Run>; 2], name: &'n str, time: bool) -> Self {
-        let sides = both.each_ref().map(|side| Side::new(side, name, time));
+        let pattern = Pattern::of(both, name, time);
+        let sides = both.each_ref().map(|side| Side::new(side, name, time, &pattern));
         let freedom: f64 = sides.iter().map(|side| side.runs - 1.0).sum();
         let squares: f64 = sides.iter().map(|side| side.squares).sum();
         // Of a side of many runs no more than of the other: what is rare on one side need not be on
@@ -148,6 +149,9 @@ impl<'n> Method<'n> {
     fn change(&self, spread: &Spread) -> Change {
         let weight = spread.weight + self.freedom;
         let between = (spread.weight * spread.variance * self.scale + self.freedom * self.variance) / weight;
+        // Of time nothing but this method's own runs has degrees of freedom. So it is never taken for
+        // surer than they are.
+        let between = if spread.freedom > 0.0 { between } else { between.max(self.variance) };
         // What this method's own runs differ by includes the chance of sampling. What others differ
         // by does not.
         let others = spread.weight / weight;
@@ -177,11 +181,38 @@ impl Spread {
         let freedom = methods.first().map_or(0.0, |method| method.freedom);
         if time {
             // Of time nothing is known beforehand: machines are not equally fast at all times, and
-            // then no method is.
-            return Self { variance: mean, weight: freedom.max(1.0), freedom: 0.0 };
+            // then no method is. By all their time together: a method with few samples differs by
+            // more than a machine does.
+            let variance: f64 = methods.iter().map(|method| method.variance).sum();
+            let scale: f64 = methods.iter().map(|method| method.scale).sum();
+            let variance = if scale > 0.0 { variance / scale } else { 0.0 };
+            return Self { variance, weight: freedom.max(1.0), freedom: 0.0 };
         }
         let variance = (PRIOR_FREEDOM * USUAL_SPREAD + freedom * mean) / (PRIOR_FREEDOM + freedom);
         Self { variance, weight: PRIOR_FREEDOM, freedom: PRIOR_FREEDOM }
+    }
+}
+
+/// What a method has more or less in each block of time in all runs, such as in a warm-up. It is no
+/// chance, so it says nothing of how much runs differ.
+struct Pattern {
+    blocks: Vec<f64>,
+    /// A run is nearer to a mean that it is part of itself than to that of other runs.
+    correction: f64,
+}
+
+impl Pattern {
+    fn of(sides: &[Vec<Run>; 2], name: &str, time: bool) -> Self {
+        let runs: Vec<&Run> = sides.iter().flatten().collect();
+        let blocks = runs.iter().map(|run| run.all.len()).max().unwrap_or(0);
+        // Where runs are cut into different numbers of blocks they have none in common.
+        if runs.iter().any(|run| run.all.len() != blocks) {
+            return Self { blocks: vec![0.0; blocks], correction: 1.0 };
+        }
+        let many = count(runs.len());
+        let deviations: Vec<Vec<f64>> = runs.iter().map(|run| run.deviations(name, time)).collect();
+        let mean = |at: usize| deviations.iter().map(|of_run| of_run[at]).sum::<f64>() / many;
+        Self { blocks: (0..blocks).map(mean).collect(), correction: many / (many - 1.0) }
     }
 }
 
@@ -197,10 +228,10 @@ struct Side {
 }
 
 impl Side {
-    fn new(side: &[Run], name: &str, time: bool) -> Self {
+    fn new(side: &[Run], name: &str, time: bool, pattern: &Pattern) -> Self {
         let runs = count(side.len());
         let value = mean(side, |run| run.value(name, time));
-        let within = mean(side, |run| run.variance(name, time)) / runs;
+        let within = mean(side, |run| run.variance(name, time, pattern)) / runs;
         let squares = side.iter().map(|run| (run.value(name, time) - value).powi(2)).sum();
         Self { value, within, squares, runs }
     }
@@ -223,19 +254,27 @@ impl Run {
         if time { self.own(name) } else { self.share(name) }
     }
 
-    /// Of the value, by how the blocks of time differ; and no less than as if each sample were
-    /// counted by itself.
-    fn variance(&self, name: &str, time: bool) -> f64 {
+    /// By how much the method has more in each block of time than on the average of this run.
+    fn deviations(&self, name: &str, time: bool) -> Vec<f64> {
         let (own, all, blocks) = (self.own(name), self.time(), count(self.all.len()));
-        let expected = |all_of_block: f64| if time { own / blocks } else { own / all * all_of_block };
         let of_method = self.methods.get(name);
-        let squares = self.all.iter().enumerate().map(|(at, all_of_block)| {
+        let deviation = |(at, all_of_block): (usize, &f64)| {
             let block = of_method.map_or(0.0, |of_method| of_method[at]);
-            (block - expected(*all_of_block)).powi(2)
-        });
-        let squares = squares.sum::<f64>() * blocks / (blocks - 1.0);
+            if time { block - own / blocks } else { (block - own / all * all_of_block) / all }
+        };
+        self.all.iter().enumerate().map(deviation).collect()
+    }
+
+    /// Of the value, by how the blocks of time differ beside the pattern of all runs; and no less
+    /// than as if each sample were counted by itself.
+    fn variance(&self, name: &str, time: bool, pattern: &Pattern) -> f64 {
+        let (own, all, blocks) = (self.own(name), self.time(), count(self.all.len()));
+        let deviations = self.deviations(name, time);
+        let squares: f64 =
+            deviations.iter().zip(&pattern.blocks).map(|(one, usual)| (one - usual).powi(2)).sum();
+        let squares = squares * pattern.correction * blocks / (blocks - 1.0);
         let counted = (own * (1.0 - own / all)).max(self.sample_ms) * self.sample_ms;
-        squares.max(counted) / if time { 1.0 } else { all * all }
+        squares.max(counted / if time { 1.0 } else { all * all })
     }
 }
 
