@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::engine::{Engine, choose};
+use crate::engine::{Bias, Engine, choose};
 use crate::governor::policy;
 use crate::guard;
 use crate::hotspot::places::Places;
@@ -64,6 +64,7 @@ fn engines() -> Vec<String> {
                 choice.engine.name(),
                 interval * stride
             ));
+            lines.extend(Bias::of(choice.engine).map(|bias| bias.line(choice.engine)));
             lines.extend(why);
             lines.extend(choice.notes);
             if matches!(choice.engine, Engine::Perf { .. }) {

@@ -10,6 +10,7 @@
 //!
 //! An engine knows nothing of the JVM, and what it armed it disarms when it is dropped.
 
+mod bias;
 mod choose;
 pub mod cost;
 mod hammer;
@@ -24,6 +25,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+pub use bias::Bias;
 pub use choose::{Choice, choose};
 
 /// How many perf events were replaced by timers, in the life of the process.

@@ -1,7 +1,7 @@
 /*
  * Where the system refuses an engine. Containers forbid perf_event_open as a rule: engine=auto must
  * then take the next best by itself and say why, and an engine that was asked for by name must not
- * be replaced behind the user's back.
+ * be replaced behind the user's back. `vouch doctor` says where the next best is biased.
  *
  * @test
  * @summary a refused engine: auto falls back and says why, an explicit one stops the JVM
@@ -11,7 +11,11 @@
  * @run main Refused
  */
 
+import java.io.IOException;
+import java.nio.file.Paths;
+import java.util.Arrays;
 import java.util.List;
+import java.util.regex.Pattern;
 
 import dev.vouch.test.Burning;
 import dev.vouch.test.Cc;
@@ -19,6 +23,7 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Refusal;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
+import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
 public class Refused {
@@ -28,7 +33,7 @@ public class Refused {
 
     private static String refuse;
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws IOException {
         refuse = Cc.program("refuse").toString();
         Run probe = Vm.without().launcher(refuse, EPERM, "perf_event_open").run(Burning.class);
         Skip.unless(probe.exit != 77, "a seccomp filter may not be set here: " + probe.err);
@@ -42,6 +47,10 @@ public class Refused {
         Run both = auto("itimer", "taskset", "-c", "0", refuse, EAGAIN, "perf_event_open,timer_create");
         note(both, "perf was not taken: ", "perf_event_open failed");
         note(both, "timer was not taken: ", "ulimit -i");
+
+        doctor("engine=poll .* biased within threads that wait more than 10,000 times", refuse, EPERM, "perf_event_open");
+        doctor("engine=timer .* biased within threads that wait more than 1,000 times",
+            "taskset", "-c", "0", refuse, EPERM, "perf_event_open");
 
         Refusal.of(Vm.with("engine=perf").noFiles().launcher(refuse, EPERM, "perf_event_open"),
             "engine=perf does not work here", "seccomp", "try engine=auto");
@@ -60,6 +69,11 @@ public class Refused {
         run.report().checkConserved("main");
         run.profile().track("main").checkRan(Burning.METHOD, run.number("cpu_ms"));
         return run;
+    }
+
+    private static void doctor(String bias, String... launcher) throws IOException {
+        Run doctor = Tool.start(Paths.get("").toAbsolutePath(), Arrays.asList(launcher), "doctor").waitFor().ok();
+        Check.equal(1L, doctor.out.stream().filter(Pattern.compile(bias).asPredicate()).count(), "lines <" + bias + "> of " + doctor.out);
     }
 
     /** The same sentence in the report and in the summary. */

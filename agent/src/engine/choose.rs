@@ -13,6 +13,8 @@ use crate::options::{EngineWish, Signal};
 pub struct Choice {
     pub engine: Engine,
     pub notes: Vec<String>,
+    /// Why `auto` did not take perf. The first of the notes says so, too.
+    pub no_perf: Option<String>,
     /// What one of its interrupts costs, if it has any of its own, and that could be measured.
     pub cost: Option<Duration>,
     /// How many samples a second the kernel allows of it.
@@ -29,7 +31,7 @@ impl Choice {
             Engine::Perf { user_only } => (least_cost(user_only), kernel::most_samples()),
             Engine::Timer | Engine::Itimer | Engine::Poll | Engine::Hammer => (None, None),
         };
-        Self { engine, notes, cost, most, warning: None, rarer: None }
+        Self { engine, notes, no_perf: None, cost, most, warning: None, rarer: None }
     }
 }
 
@@ -83,16 +85,16 @@ pub fn choose(wish: EngineWish, signal: Signal) -> Result<Choice, String> {
 
 /// The best engine that works besides perf.
 fn without_perf(no_perf: String, signal: Signal) -> Result<Choice, String> {
-    let mut notes = vec![no_perf];
+    let mut notes = vec![no_perf.clone()];
     let others = [("poll", try_poll as fn() -> Result<Choice, String>), ("timer", try_timer)];
     for (name, attempt) in others {
         match attempt() {
-            Ok(choice) => return Ok(Choice { notes, ..choice }),
+            Ok(choice) => return Ok(Choice { notes, no_perf: Some(no_perf), ..choice }),
             Err(why) => notes.push(format!("{name} was not taken: {why}")),
         }
     }
     if signal.is_default() {
-        return Ok(Choice::of(Engine::Itimer, notes));
+        return Ok(Choice { no_perf: Some(no_perf), ..Choice::of(Engine::Itimer, notes) });
     }
     Err(format!("no engine works here with signal={signal}: {}", notes.join("; ")))
 }

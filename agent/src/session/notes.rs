@@ -11,7 +11,7 @@ use vouch_walk::recover;
 use super::{Moment, Session};
 use crate::clock::seconds;
 use crate::contexts::published;
-use crate::engine::{Choice, Engine};
+use crate::engine::{Bias, Choice, Engine};
 use crate::events;
 use crate::governor::Story;
 use crate::guard;
@@ -168,33 +168,27 @@ impl Notes {
     }
 }
 
-/// Threads that wait more often than this in a second of CPU time run for less than a quarter of a
-/// kernel's tick of 4 ms.
-const FREQUENT_WAITS: f64 = 1_000.0;
-/// Threads that wait more often than this run for less than ten times as long at a time as a poller
-/// needs to find them.
-const VERY_FREQUENT_WAITS: f64 = 10_000.0;
 /// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time
 /// that passed. A JVM that does nothing waits a hundred times a second.
 const MIN_PROGRAM_CPU: f64 = 0.3;
 const MIN_PROGRAM_SHARE: f64 = 0.2;
 
-/// A sentence where the engine samples threads that wait often with a bias.
+/// A sentence where the engine samples threads that wait often with a bias. It says why perf was
+/// not taken where `auto` could not take it.
 fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
-    let engine = session.plan.choice.engine;
+    let Choice { engine, no_perf, .. } = &session.plan.choice;
     let wall = seconds(now.monotonic.saturating_sub(session.started.monotonic));
     let is_little = program_cpu < MIN_PROGRAM_CPU || program_cpu < MIN_PROGRAM_SHARE * wall;
-    let (most, why) = match engine {
-        Engine::Timer | Engine::Itimer => (FREQUENT_WAITS, "samples at the kernel's ticks"),
-        Engine::Poll => (VERY_FREQUENT_WAITS, "may look too late for threads that run so briefly"),
-        Engine::Perf { .. } | Engine::Hammer => return None,
-    };
+    let replaced =
+        || (crate::engine::replaced() > 0).then_some((Bias::OF_TICKS, "a timer for a perf event".to_owned()));
+    let (Bias { max_waits, why }, sampler) =
+        Bias::of(*engine).map(|bias| (bias, format!("engine={}", engine.name()))).or_else(replaced)?;
     let waits = float(now.waits.saturating_sub(session.started.waits)) / program_cpu;
-    (waits > most && !is_little).then(|| {
+    (waits > f64::from(max_waits) && !is_little).then(|| {
+        let refused = no_perf.as_ref().map_or_else(String::new, |why| format!(", but {why}"));
         format!(
-            "threads waited {waits:.0} times in a second of CPU time, and engine={} {why}: \
-             shares of methods within threads that wait this often are biased (docs/production.md); engine=perf has no such bias",
-            engine.name()
+            "threads waited {waits:.0} times in a second of CPU time, and {sampler} {why}: \
+             shares of methods within threads that wait this often are biased (docs/production.md); engine=perf has no such bias{refused}"
         )
     })
 }

@@ -1,0 +1,47 @@
+//! Where the samples of an engine are biased, in the words of the summary and of `vouch doctor`.
+
+use vouch_report::grouped;
+
+use super::Engine;
+
+/// Threads that wait more often than this in a second of CPU time run for less than a quarter of a
+/// kernel's tick of 4 ms.
+const FREQUENT_WAITS: u32 = 1_000;
+/// Threads that wait more often than this run for less than ten times as long at a time as a poller
+/// needs to find them.
+const VERY_FREQUENT_WAITS: u32 = 10_000;
+
+/// The bias of an engine within threads that wait often.
+#[derive(Debug, Clone, Copy)]
+pub struct Bias {
+    /// Threads that wait more often than this in a second of CPU time are sampled with it.
+    pub max_waits: u32,
+    /// A predicate whose subject is the engine.
+    pub why: &'static str,
+}
+
+impl Bias {
+    pub const OF_TICKS: Self = Self { max_waits: FREQUENT_WAITS, why: "samples at the kernel's ticks" };
+    const OF_POLLERS: Self =
+        Self { max_waits: VERY_FREQUENT_WAITS, why: "may look too late for threads that run so briefly" };
+
+    /// The bias of any recording with this engine.
+    pub fn of(engine: Engine) -> Option<Self> {
+        match engine {
+            Engine::Timer | Engine::Itimer => Some(Self::OF_TICKS),
+            Engine::Poll => Some(Self::OF_POLLERS),
+            Engine::Perf { .. } | Engine::Hammer => None,
+        }
+    }
+
+    /// One line for who chooses an engine.
+    pub fn line(self, engine: Engine) -> String {
+        format!(
+            "engine={} {}: shares of methods are biased within threads that wait more than {} times in a second of CPU \
+             time (docs/production.md)",
+            engine.name(),
+            self.why,
+            grouped(self.max_waits.into())
+        )
+    }
+}
