@@ -6,7 +6,7 @@
  *
  * @test id=perf
  * @summary perf: methods of short-lived and of sleepy threads have their own time
- * @key newest
+ * @key lts
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 TimeInPlace perf 5 2
@@ -14,7 +14,7 @@
 /*
  * @test id=poll
  * @summary poll: methods of short-lived and of sleepy threads have their own time
- * @key newest
+ * @key lts
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 TimeInPlace poll 10 3
@@ -54,7 +54,7 @@ public class TimeInPlace {
     static class Program {
         static final int THREADS = 80;
         private static final int AT_ONCE = 8;
-        private static final long RUN_NS = 3_000_000_000L;
+        private static final long RUN_NS = 1_200_000_000L;
         private static final LongAdder FIRST = new LongAdder();
         private static final LongAdder SECOND = new LongAdder();
 

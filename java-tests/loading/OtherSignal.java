@@ -5,6 +5,7 @@
  *
  * @test
  * @summary another signal than SIGPROF, with each engine, from the start and late
+ * @key lts
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 OtherSignal
