@@ -64,7 +64,7 @@ fn engines() -> Vec<String> {
                 choice.engine.name(),
                 interval * stride
             ));
-            lines.extend(Bias::of(choice.engine).map(|bias| bias.line(choice.engine)));
+            lines.extend(Bias::from_engine(choice.engine).map(|bias| bias.line(choice.engine)));
             lines.extend(why);
             lines.extend(choice.notes);
             if matches!(choice.engine, Engine::Perf { .. }) {

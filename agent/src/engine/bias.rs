@@ -26,7 +26,7 @@ impl Bias {
         Self { max_waits: VERY_FREQUENT_WAITS, why: "may look too late for threads that run so briefly" };
 
     /// The bias of any recording with this engine.
-    pub fn of(engine: Engine) -> Option<Self> {
+    pub fn from_engine(engine: Engine) -> Option<Self> {
         match engine {
             Engine::Timer | Engine::Itimer => Some(Self::OF_TICKS),
             Engine::Poll => Some(Self::OF_POLLERS),

@@ -181,8 +181,9 @@ fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String
     let is_little = program_cpu < MIN_PROGRAM_CPU || program_cpu < MIN_PROGRAM_SHARE * wall;
     let replaced =
         || (crate::engine::replaced() > 0).then_some((Bias::OF_TICKS, "a timer for a perf event".to_owned()));
-    let (Bias { max_waits, why }, sampler) =
-        Bias::of(*engine).map(|bias| (bias, format!("engine={}", engine.name()))).or_else(replaced)?;
+    let (Bias { max_waits, why }, sampler) = Bias::from_engine(*engine)
+        .map(|bias| (bias, format!("engine={}", engine.name())))
+        .or_else(replaced)?;
     let waits = float(now.waits.saturating_sub(session.started.waits)) / program_cpu;
     (waits > f64::from(max_waits) && !is_little).then(|| {
         let refused = no_perf.as_ref().map_or_else(String::new, |why| format!(", but {why}"));

@@ -128,7 +128,7 @@ struct Method<'n> {
 
 impl<'n> Method<'n> {
     fn new(both: &[Vec<Run>; 2], name: &'n str, time: bool) -> Self {
-        let pattern = Pattern::of(both, name, time);
+        let pattern = Pattern::from_runs(both, name, time);
         let sides = both.each_ref().map(|side| Side::new(side, name, time, &pattern));
         let freedom: f64 = sides.iter().map(|side| side.runs - 1.0).sum();
         let squares: f64 = sides.iter().map(|side| side.squares).sum();
@@ -149,8 +149,8 @@ impl<'n> Method<'n> {
     fn change(&self, spread: &Spread) -> Change {
         let weight = spread.weight + self.freedom;
         let between = (spread.weight * spread.variance * self.scale + self.freedom * self.variance) / weight;
-        // Of time nothing but this method's own runs has degrees of freedom. So it is never taken for
-        // surer than they are.
+        // Of time nothing but this method's own runs has degrees of freedom. So it is never taken
+        // for surer than they are.
         let between = if spread.freedom > 0.0 { between } else { between.max(self.variance) };
         // What this method's own runs differ by includes the chance of sampling. What others differ
         // by does not.
@@ -202,7 +202,7 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn of(sides: &[Vec<Run>; 2], name: &str, time: bool) -> Self {
+    fn from_runs(sides: &[Vec<Run>; 2], name: &str, time: bool) -> Self {
         let runs: Vec<&Run> = sides.iter().flatten().collect();
         let blocks = runs.iter().map(|run| run.all.len()).max().unwrap_or(0);
         // Where runs are cut into different numbers of blocks they have none in common.
