@@ -22,7 +22,9 @@ use crate::check;
 use crate::contexts::{carried, published};
 use crate::events;
 use crate::facade::Jvmti;
+use crate::governor;
 use crate::groups::groups;
+use crate::guard;
 use crate::hotspot::monitors::Monitors;
 use crate::hotspot::nmethods::Nmethods;
 use crate::hotspot::owner::Owner;
@@ -37,7 +39,7 @@ use crate::plan::{Plan, places, plan};
 use crate::resolve::Resolver;
 use crate::sampling_signal;
 use crate::say::say;
-use crate::session::{Program, Session};
+use crate::session::{Program, Session, rig};
 use crate::terminal;
 use crate::threads::{hook, late, registry, rename, scan};
 use crate::wake::{wait, wake};
@@ -319,14 +321,20 @@ impl Agent {
         }
     }
 
-    /// The JVM dies: what has been recorded is written.
+    /// The JVM dies: what has been recorded is written. The process may go on without it, so the
+    /// agent's threads and signal handlers go, too.
     pub fn die(&self, env: &mut JNIEnv<'_>) {
         {
             let mut state = self.state.lock();
             self.finish(&mut state, None, env);
             *state = State::Dead;
         }
-        worker::end();
+        let (worker_left, governor_left) = (worker::end(), governor::leave());
+        // A thread that is late may still need them.
+        if worker_left && governor_left && rig::is_empty() {
+            sampling_signal::give_back();
+            guard::remove();
+        }
     }
 
     fn begin_waiting(&self, state: &mut State) {

@@ -76,6 +76,8 @@ struct Desk {
     /// Since when the engine pauses.
     paused: Option<u64>,
     has_thread: bool,
+    /// The JVM is gone: the thread is to end.
+    leaves: bool,
     /// The engine of the present recording, or the last, was stopped.
     stopped: bool,
     /// What was done in the present recording, or the last, as a person should know it.
@@ -90,6 +92,7 @@ static DESK: Mutex<Desk> = Mutex::new(Desk {
     task: None,
     paused: None,
     has_thread: false,
+    leaves: false,
     stopped: false,
     notes: Vec::new(),
     warnings: Vec::new(),
@@ -139,6 +142,19 @@ pub fn end() {
     if let Some(began) = desk.paused.take() {
         PAUSED.happened(began, clock::monotonic(), [], "");
     }
+    drop(desk);
+    CALL.notify_all();
+}
+
+/// Ends the governor's thread, whatever it waits for; false if it does not end soon.
+pub fn leave() -> bool {
+    THREAD.end_by(|| {
+        let mut desk = DESK.lock();
+        desk.task = None;
+        desk.leaves = true;
+        drop(desk);
+        CALL.notify_all();
+    })
 }
 
 /// Stops the engine of the present recording before its time, and says why; once.
@@ -203,6 +219,9 @@ fn body() {
     loop {
         let mut desk = DESK.lock();
         while desk.task.is_none() {
+            if desk.leaves {
+                return;
+            }
             CALL.wait(&mut desk);
         }
         let user_only = desk.task.as_ref().is_some_and(|task| task.user_only);
@@ -217,11 +236,10 @@ fn govern(meter: Option<&Meter>) {
     let mut pause = LOOK;
     let mut number = 0_u32;
     loop {
-        std::thread::sleep(pause);
-        let begun = Instant::now();
-        if DESK.lock().task.is_none() {
+        if !pauses(pause) {
             return;
         }
+        let begun = Instant::now();
         let now = Look::now();
         let mut seen = now.since(&before);
         seen.late = now.is_late(&before, pause);
@@ -241,6 +259,14 @@ fn govern(meter: Option<&Meter>) {
             return;
         }
     }
+}
+
+/// Waits that long; false as soon as there is nothing to govern any more.
+fn pauses(pause: Duration) -> bool {
+    let until = Instant::now() + pause;
+    let mut desk = DESK.lock();
+    while desk.task.is_some() && !CALL.wait_until(&mut desk, until).timed_out() {}
+    desk.task.is_some()
 }
 
 /// What is seen while the engine pauses: of each core the most interrupts of several short looks,

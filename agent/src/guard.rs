@@ -17,8 +17,8 @@ use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::flag;
 use crate::threads::registry;
 
-/// Why walks are not guarded, or that they are.
-static OUTCOME: OnceCell<Result<(), String>> = OnceCell::new();
+/// Why walks are not guarded; or the handlers that the guard's are in front of.
+static OUTCOME: OnceCell<Result<[Action; FAULTS.len()], String>> = OnceCell::new();
 
 /// How the kernel takes a handler.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +44,18 @@ impl Action {
 /// Installs the guard, once.
 pub fn install(hotspot: &HotSpot) {
     OUTCOME.get_or_init(|| put_before(hotspot));
+}
+
+/// Puts the handlers back that were there before the guard, unless another has come since. No walk
+/// may begin any more.
+pub fn remove() {
+    let Some(Ok(before)) = OUTCOME.get() else { return };
+    for (action, signal) in before.iter().zip(FAULTS) {
+        if present(signal).is_ok_and(|present| present.handler == own_handler()) {
+            // If the kernel refuses, ours stays, and passes each fault on.
+            let _ = set(signal, Some(action));
+        }
+    }
 }
 
 /// Why a walk that faults would end the JVM; `None` if it would not.
@@ -76,7 +88,7 @@ pub fn past_end() -> usize {
     })
 }
 
-fn put_before(hotspot: &HotSpot) -> Result<(), String> {
+fn put_before(hotspot: &HotSpot) -> Result<[Action; FAULTS.len()], String> {
     if !GUARDS {
         return Err("Vouch has no guard for this processor".to_owned());
     }
@@ -92,19 +104,20 @@ fn put_before(hotspot: &HotSpot) -> Result<(), String> {
         }
     }
     guard_walks_of(Box::leak(Box::new(registry().slots())));
-    for (fault, (action, signal)) in before.into_iter().zip(FAULTS).enumerate() {
+    for (fault, (action, signal)) in before.iter_mut().zip(FAULTS).enumerate() {
         // SAFETY: with SA_SIGINFO a handler is of this type.
         go_on_to(fault, unsafe { transmute::<usize, Handler>(action.handler) });
-        let own = Action { handler: own_handler(), ..action };
+        let own = Action { handler: own_handler(), ..*action };
         let replaced =
             set(signal, Some(&own)).map_err(|error| format!("the kernel takes no handler: {error}"))?;
         if replaced.handler != action.handler && replaced.is_told_why() {
             // The program has put its own there since we looked.
             // SAFETY: as above.
             go_on_to(fault, unsafe { transmute::<usize, Handler>(replaced.handler) });
+            *action = replaced;
         }
     }
-    Ok(())
+    Ok(before)
 }
 
 fn own_handler() -> usize {

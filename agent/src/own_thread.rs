@@ -50,20 +50,15 @@ impl OwnThread {
     /// Waits until it has begun, which whoever made it should: until then it is a thread like any
     /// other, and could be sampled.
     pub fn await_begin(&self) {
-        self.await_that(true);
+        soon(|| self.runs());
     }
 
-    /// Waits until it has ended, if it does so soon.
-    pub fn await_end(&self) {
-        self.await_that(false);
-    }
-
-    fn await_that(&self, runs: bool) {
-        const PATIENCE: Duration = Duration::from_millis(200);
-        let begun = Instant::now();
-        while self.runs() != runs && begun.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_micros(100));
-        }
+    /// Ends the thread by `ask` and waits until the kernel has it no more. False if that takes too
+    /// long.
+    pub fn end_by(&self, ask: impl FnOnce()) -> bool {
+        let tid = self.tid();
+        ask();
+        tid == 0 || soon(|| !self.runs() && !exists(tid))
     }
 
     pub fn runs(&self) -> bool {
@@ -87,6 +82,25 @@ impl OwnThread {
             tid => clock::thread_cpu(tid).unwrap_or(0),
         }
     }
+}
+
+/// Waits for something that takes a moment; false if it takes too long.
+fn soon(done: impl Fn() -> bool) -> bool {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let begun = Instant::now();
+    while !done() {
+        if begun.elapsed() >= PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    true
+}
+
+/// True if this process has such a thread.
+fn exists(tid: u32) -> bool {
+    // SAFETY: signal 0 is none, and only asks.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, 0) == 0 }
 }
 
 /// While it is there, the thread runs.

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_int};
 use std::io;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use vouch_signal::handler::on_sigprof;
 
@@ -25,6 +25,9 @@ pub enum Owner {
 /// What the kernel said that the handler is, once it was installed: a library may stand between
 /// (libjsig, a sanitizer) and put its own around it.
 static INSTALLED: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+
+/// The signals that the process ignored before their handlers were installed.
+static IGNORED: AtomicU64 = AtomicU64::new(0);
 
 /// The signal of the present recording, or of the next.
 static NUMBER: AtomicI32 = AtomicI32::new(libc::SIGPROF);
@@ -57,6 +60,25 @@ pub fn take(signal: Signal) -> Result<(), String> {
     Ok(())
 }
 
+/// Removes the handlers of all signals that were ever sampled by. Nothing may send one any more.
+pub fn give_back() {
+    for signal in (1..=libc::SIGRTMAX()).filter(|signal| owner_of(*signal) == Owner::Vouch) {
+        // The pending ones are dropped when the signal is ignored. By default they would end the
+        // process.
+        // SAFETY: no function is installed.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+        if IGNORED.load(Ordering::Relaxed) & bit(signal) == 0 {
+            // SAFETY: as above.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+    }
+}
+
+/// A signal's bit in [`IGNORED`].
+fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
+
 fn install(signal: Signal) -> Result<(), String> {
     match owner_of(signal.number()) {
         Owner::Vouch => return Ok(()),
@@ -73,6 +95,7 @@ fn install(signal: Signal) -> Result<(), String> {
             ));
         }
     }
+    let before = guard::handler_of(signal.number());
     // SAFETY: all zero is a valid sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_sigprof as *const () as usize;
@@ -88,6 +111,9 @@ fn install(signal: Signal) -> Result<(), String> {
     }
     // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
     if unsafe { libc::sigaction(signal.number(), &raw const action, null_mut()) } == 0 {
+        if before == libc::SIG_IGN {
+            IGNORED.fetch_or(bit(signal.number()), Ordering::Relaxed);
+        }
         INSTALLED.store(guard::handler_of(signal.number()), Ordering::Relaxed);
         Ok(())
     } else {

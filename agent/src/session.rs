@@ -10,7 +10,7 @@ mod disk;
 mod files;
 mod lanes;
 mod notes;
-mod rig;
+pub mod rig;
 mod trust;
 
 use std::io;

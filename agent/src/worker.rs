@@ -80,12 +80,13 @@ unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, duties: *
     });
 }
 
-/// Ends the thread, and waits until it has left. A JVM that exits waits 300 ms for each thread that
-/// is in native code.
-pub fn end() {
-    ENDING.store(true, Ordering::Release);
-    wake();
-    THREAD.await_end();
+/// Ends the thread, and waits until it has left: false if it does not leave soon. A JVM that exits
+/// waits 300 ms for each thread that is in native code.
+pub fn end() -> bool {
+    THREAD.end_by(|| {
+        ENDING.store(true, Ordering::Release);
+        wake();
+    })
 }
 
 fn run(duties: &Duties, mut env: JNIEnv<'_>) {

@@ -4,13 +4,15 @@
  * calls before and after `main` is known, and begins there as well.
  *
  * @test
- * @summary the first thread of a JVM that a program of somebody's has made may begin anywhere
+ * @summary the first thread of a JVM that a program has made may begin anywhere, and nothing of Vouch's outlives that JVM
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Hosted
  */
 
 import java.lang.instrument.Instrumentation;
+import java.util.ArrayList;
+import java.util.List;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Cc;
@@ -38,6 +40,16 @@ public class Hosted {
             called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, "1", Integer.toString(MS)).ok());
             called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, Integer.toString(MS), "1").ok());
         }
+        for (String engine : new String[] {"auto", "perf", "timer", "poll", "itimer"}) {
+            for (int times = 0; times < 2; times++) {
+                Run run = Vm.with("interval=1ms,engine=" + engine).env("HOST_SHOWS_REMAINS", "yes").launcher(host)
+                        .run(Program.class, "1", "100");
+                if (run.exit != 0 && engine.equals("perf")) {
+                    continue;
+                }
+                leftNothing(run.ok(), engine);
+            }
+        }
         // What serves Java agents has parts of the launcher's in the process.
         String agent = JavaAgent.option(Program.class);
         called(Vm.with("interval=1ms").flags(agent).launcher(host).run(Program.class, "1", Integer.toString(MS)).ok());
@@ -47,6 +59,14 @@ public class Hosted {
         notWrong(run);
         long begun = run.profile().track("main").samples.stream().filter(Hosted::begins).mapToLong(sample -> sample.weight).sum();
         Check.between(0.8 * MS, begun, 1.5 * MS, "weight of what begins in " + WORK);
+    }
+
+    /** The process goes on without its JVM, and has no thread, descriptor or handler of the agent's. */
+    private static void leftNothing(Run run, String engine) {
+        List<String> all = new ArrayList<>(run.out);
+        Check.that(all.stream().anyMatch(line -> line.startsWith("handler ")), "the launcher shows nothing: " + run.out);
+        all.removeIf(line -> !line.matches("(descriptor .*(perf_event|vouch).*|thread Vouch.*|handler .*vouch.*)"));
+        Check.empty(all, "what engine=" + engine + " left");
     }
 
     private static void notWrong(Run run) {

@@ -3,11 +3,14 @@
  * with such a number as its last two arguments say, and never `main`.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <jni.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef jint (*Create)(JavaVM **, void **, void *);
 
@@ -23,6 +26,36 @@ static void *jvm_of(const char *java) {
     }
     fprintf(stderr, "the JVM of %s cannot be loaded: %s\n", java, dlerror());
     exit(2);
+}
+
+/* Each descriptor's file, each thread's name, and the library of each signal's handler. */
+static void show_remains(void) {
+    char path[300], text[4096];
+    DIR *folder = opendir("/proc/self/fd");
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+        ssize_t length = readlink(path, text, sizeof text - 1);
+        if (length > 0)
+            printf("descriptor %s %.*s\n", entry->d_name, (int) length, text);
+    }
+    closedir(folder);
+    folder = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(text, sizeof text, file))
+            printf("thread %s", text);
+        if (file)
+            fclose(file);
+    }
+    closedir(folder);
+    for (int signal = 1; signal < NSIG; signal++) {
+        struct sigaction action;
+        Dl_info info;
+        if (sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+            printf("handler %d %s\n", signal, dladdr((void *) action.sa_handler, &info) ? info.dli_fname : "?");
+    }
+    fflush(stdout);
 }
 
 int main(int argc, char **argv) {
@@ -53,5 +86,7 @@ int main(int argc, char **argv) {
     if (failed)
         (*env)->ExceptionDescribe(env);
     (*vm)->DestroyJavaVM(vm);
+    if (getenv("HOST_SHOWS_REMAINS"))
+        show_remains();
     return failed;
 }

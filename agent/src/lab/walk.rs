@@ -15,6 +15,7 @@ use vouch_witness::rules;
 
 use crate::clock;
 use crate::threads::signal;
+use crate::worker;
 
 /// How long a thread may take to handle its signal: a machine can be busy.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -69,6 +70,10 @@ impl Question {
     /// Slot and JNIEnv must be that thread's, and the thread must not end meanwhile.
     pub unsafe fn signalled(self, tid: u32, room: &mut [RawFrame]) -> Option<Walked> {
         let Self { walker, slot, env } = self;
+        // The signal's handler goes with the JVM.
+        if !worker::is_running() {
+            return None;
+        }
         // SAFETY: all zero is room for a semaphore, which sem_init fills.
         let mut answered: libc::sem_t = unsafe { std::mem::zeroed() };
         // SAFETY: the semaphore stays where it is until this function returns; its count begins at

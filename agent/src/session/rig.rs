@@ -179,6 +179,11 @@ pub fn close() -> bool {
     settled(|| GATE.empty())
 }
 
+/// True while no handler and no event is inside.
+pub fn is_empty() -> bool {
+    GATE.empty() && EVENT_GATE.empty()
+}
+
 /// Lets no event in any more, and waits until the last has come; false if it does not come.
 pub fn close_events() -> bool {
     EVENT_GATE.close();
