@@ -34,7 +34,7 @@ use crate::groups;
 use crate::sampling_signal;
 use crate::untouched::Untouched;
 
-pub use life::{Life, NameId};
+pub use life::{Life, MAX_NAME_CHARS, NameId, names_cut};
 pub use live::Debt;
 use live::Live;
 use sampling::Arming;

@@ -17,7 +17,7 @@ use crate::governor::Story;
 use crate::guard;
 use crate::hotspot::virtual_threads;
 use crate::say;
-use crate::threads::registry;
+use crate::threads::{MAX_NAME_CHARS, names_cut, registry};
 
 /// Sentences for a person.
 #[derive(Debug, Default)]
@@ -106,6 +106,13 @@ impl Notes {
             format!(
                 "there were so many threads that the last {} share tracks with others of like names",
                 grouped(sharing)
+            )
+        }));
+        let names_cut = names_cut();
+        self.note((names_cut > 0).then(|| {
+            format!(
+                "cut {} names of threads to {MAX_NAME_CHARS} characters since the agent was loaded",
+                grouped(names_cut)
             )
         }));
         let crowded = counters.crowded.load(Relaxed);

@@ -1,6 +1,7 @@
 //! One thread's life, as the recording tells it: when, under which names, with how much CPU time.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A name of a thread, by its place among the thread's names.
 pub type NameId = usize;
@@ -15,6 +16,24 @@ const MOST_NAMES: usize = 64;
 const FEW_SPANS: usize = 256;
 const MOST_SPANS: usize = 1 << 16;
 const LATE_NS: u64 = 10_000_000_000;
+
+/// How many characters of a name are kept.
+pub const MAX_NAME_CHARS: usize = 256;
+
+/// How many longer names were cut since the agent was loaded.
+static NAMES_CUT: AtomicU64 = AtomicU64::new(0);
+
+/// How many names of threads had more than [`MAX_NAME_CHARS`] characters.
+pub fn names_cut() -> u64 {
+    NAMES_CUT.load(Ordering::Relaxed)
+}
+
+/// The end of the part of a name that is kept before an ellipsis; `None` if all of it is kept.
+fn cut_at(name: &str) -> Option<usize> {
+    let mut ends = name.char_indices().skip(MAX_NAME_CHARS - 1);
+    let (end, _) = ends.next()?;
+    ends.next().map(|_| end)
+}
 
 /// A thread, from its start (or the recording's) to its end.
 #[derive(Debug, Clone)]
@@ -52,8 +71,22 @@ struct Named {
 }
 
 impl Named {
-    fn new(text: String) -> Self {
+    fn new(name: &str) -> Self {
+        let text = match cut_at(name) {
+            None => name.to_owned(),
+            Some(end) => {
+                NAMES_CUT.fetch_add(1, Ordering::Relaxed);
+                format!("{}…", &name[..end])
+            }
+        };
         Self { text, cpu: 0 }
+    }
+
+    fn is(&self, name: &str) -> bool {
+        match cut_at(name) {
+            None => self.text == name,
+            Some(end) => self.text.strip_suffix('…') == Some(&name[..end]),
+        }
     }
 }
 
@@ -92,11 +125,11 @@ impl Life {
         self.cpu_now = cpu;
         self.sampled = false;
         let current = self.present_name().map(str::to_owned);
-        self.begin_names(current);
+        self.begin_names(current.as_deref());
     }
 
     /// None but this, since the recording met the thread.
-    fn begin_names(&mut self, name: Option<String>) {
+    fn begin_names(&mut self, name: Option<&str>) {
         self.names = name.into_iter().map(Named::new).collect();
         self.spans.clear();
         self.before = 0;
@@ -106,7 +139,7 @@ impl Life {
     /// The name that a Java thread begins with. A native thread that attaches gives up the kernel's
     /// name.
     pub fn first_name(&mut self, name: &str) {
-        self.begin_names(Some(name.to_owned()));
+        self.begin_names(Some(name));
     }
 
     /// What a native thread is called: all that the kernel tells, and the last that it told is the
@@ -126,12 +159,12 @@ impl Life {
             // It was looked up while the thread took another one.
             return;
         }
-        let known = self.names.iter().position(|known| known.text == name);
+        let known = self.names.iter().position(|known| known.is(name));
         let id = known.unwrap_or_else(|| {
             if self.names.len() < MOST_NAMES {
-                self.names.push(Named::new(name.to_owned()));
+                self.names.push(Named::new(name));
             } else if self.names.len() == MOST_NAMES {
-                self.names.push(Named::new(format!("{} (renamed)", self.names[0].text)));
+                self.names.push(Named::new(&format!("{} (renamed)", self.names[0].text)));
             }
             self.names.len() - 1
         });
@@ -203,6 +236,22 @@ mod tests {
         let mut life = Life::new(1, 2, 100, 0);
         life.first_name(name);
         life
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_counted_once() {
+        let before = names_cut();
+        let long = "ä".repeat(3000);
+        let mut life = named(&long);
+        assert_eq!(life.name(0), "ä".repeat(MAX_NAME_CHARS - 1) + "…");
+        assert_eq!(names_cut(), before + 1);
+        life.rename(&long, 200, 10);
+        assert_eq!((life.names(), names_cut()), (1, before + 1));
+        life.restart(300, 20);
+        assert_eq!((life.names(), names_cut()), (1, before + 1));
+        let whole = "x".repeat(MAX_NAME_CHARS);
+        life.rename(&whole, 400, 30);
+        assert_eq!((life.name(1), names_cut()), (whole, before + 1));
     }
 
     #[test]
