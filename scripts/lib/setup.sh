@@ -28,6 +28,13 @@ need() {
   command -v "$1" >/dev/null || { echo "$1 is needed: install Debian's package $2"; return 1; }
 }
 
+# A library that shows programs another time of day.
+need_faketime() {
+  [[ -z $(find /usr/lib -name libfaketime.so.1 2>/dev/null) ]] || return 0
+  [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null && apt-get install -y -q libfaketime >>"$logs/apt.log" 2>&1 \
+    || { echo "the scenario 'clock' needs Debian's package libfaketime"; return 1; }
+}
+
 # The home of the newest full JDK that jtreg itself can run on.
 newest_jdk() {
   jdks_list | awk -F '\t' '$4 == "jdk" && $1 >= 11 && $1 <= 25 { home = $2 } END { print home }'

@@ -1,0 +1,94 @@
+import java.io.BufferedReader;
+import java.io.FileReader;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.zip.CRC32;
+
+/**
+ * A short program for the hunt for harm (`scripts/fuzz --hunt`). It works for some milliseconds, checks each result, prints
+ * what the hunt asks for, and ends with the code 7. The first argument is the time, the second a file for the output ("-":
+ * stdout), and the rest names facts: `limits`, `maps TEXT`, `descriptor N`, `children N`, `jumps`, `home`.
+ */
+public class Hunted {
+    private static final int CODE = 7;
+    private static final long JUMP_MS = 600_000;
+    private static final long EXPECTED = work();
+
+    public static void main(String[] args) throws Exception {
+        PrintStream out = args[1].equals("-") ? System.out : new PrintStream(args[1]);
+        long until = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000;
+        long last = System.currentTimeMillis();
+        int jumps = 0;
+        do {
+            if (work() != EXPECTED) {
+                out.println("wrong result");
+                System.exit(1);
+            }
+            long now = System.currentTimeMillis();
+            jumps += Math.abs(now - last) > JUMP_MS ? 1 : 0;
+            last = now;
+        } while (System.nanoTime() < until);
+        for (int at = 2; at < args.length; at++) {
+            switch (args[at]) {
+                case "limits": lines(out, "/proc/self/limits", "Max"); break;
+                case "maps": lines(out, "/proc/self/maps", args[++at]); break;
+                case "descriptor": out.println("descriptor " + Files.readSymbolicLink(Paths.get("/proc/self/fd", args[++at]))); break;
+                case "children": out.println("children " + children(Integer.parseInt(args[++at]))); break;
+                case "jumps": out.println("jumps " + jumps); break;
+                case "home": out.println("home " + System.getProperty("java.home")); break;
+                default: throw new IllegalArgumentException(args[at]);
+            }
+        }
+        out.println("result " + EXPECTED);
+        out.flush();
+        System.exit(CODE);
+    }
+
+    /** For a JVM that a C program makes: its last argument is the time. */
+    static void work(int millis) {
+        long until = System.nanoTime() + millis * 1_000_000L;
+        while (System.nanoTime() < until) {
+            if (work() != EXPECTED) {
+                throw new AssertionError("wrong result");
+            }
+        }
+    }
+
+    private static long work() {
+        CRC32 sum = new CRC32();
+        StringBuilder text = new StringBuilder();
+        for (int at = 0; at < 300; at++) {
+            text.append(step(at));
+        }
+        byte[] bytes = text.toString().getBytes();
+        sum.update(bytes, 0, bytes.length);
+        return sum.getValue();
+    }
+
+    /** A debugger stops here. */
+    private static int step(int at) {
+        int square = at * at;
+        int rest = square % 1009;
+        return rest + at;
+    }
+
+    /** How many children ended well. */
+    private static int children(int count) throws Exception {
+        int well = 0;
+        for (int at = 0; at < count; at++) {
+            well += new ProcessBuilder("true").start().waitFor() == 0 ? 1 : 0;
+        }
+        return well;
+    }
+
+    private static void lines(PrintStream out, String file, String part) throws Exception {
+        try (BufferedReader reader = new BufferedReader(new FileReader(file))) {
+            for (String line; (line = reader.readLine()) != null;) {
+                if (line.contains(part)) {
+                    out.println(line);
+                }
+            }
+        }
+    }
+}

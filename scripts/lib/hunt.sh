@@ -1,0 +1,223 @@
+# The hunt for harm: what a program may be put through while Vouch profiles it. Each scenario checks that its trigger came, that the program
+# ended with its own code and output, and that the profile is whole or absent. To be sourced after workloads.sh.
+# shellcheck shell=bash disable=SC2154,SC2016,SC2030,SC2031 # `top`, `out` and `logs` are the sourcing script's; words for a page; subshells on purpose
+
+HUNT_SCENARIOS=(storm collectors children closed full descriptors address redefined clock libjsig image jshell host stepped)
+declare -A hunt_words=(
+  [storm]='5 starts and stops in a second' [collectors]='a start, a dump and a stop with each collector' [children]='100 children'
+  [closed]='started without standard streams' [full]='stderr is a full pipe' [descriptors]='16 descriptors (`ulimit -n`)'
+  [address]='1.5 to 4 GB of addresses (`ulimit -v`)' [redefined]='classes redefined all the time' [clock]='the clock jumps by an hour (faketime)'
+  [libjsig]='libjsig preloaded' [image]='a jlink image' [jshell]='jshell' [host]='a C program makes and destroys the JVM'
+  [stepped]='a debugger steps 20 times (jdb)'
+)
+
+# wrong WHY: prints what a scenario found and fails.
+wrong() { echo "$*"; return 1; }
+
+# hunt_java HOME [OPTION…]: a small JVM of this home, with the agent; `work` is where its files go.
+hunt_java() { timeout 60 "$1/bin/java" -Xmx64m -XX:ErrorFile="$work/crash" "${agent[@]}" -cp "$workload_classes" "${@:2}"; }
+
+# ends CODE FILE: the program ended as it does without the agent, and the profile is whole or absent.
+ends() {
+  (($1 == 7)) || { wrong "it ended with $1, not 7: $(tail -n 3 "$work/err" 2>/dev/null)"; return; }
+  [[ $(grep -c '^result 433085802$' "$2") == 1 ]] || { wrong "its output is wrong: $(head -c 300 "$2")"; return; }
+  whole
+}
+
+# The profiles are whole or absent, and no recording is left.
+whole() {
+  local file
+  for file in "$work"/*.json.gz; do
+    [[ ! -e $file ]] || gzip -t "$file" || { wrong "${file##*/} is not whole"; return; }
+  done
+  [[ -z $(find "$work" -name '*.vouch') ]] || wrong "a recording is left: $(ls "$work")"
+}
+
+# exists: the profile is there, where nothing hinders it.
+exists() { [[ -s $work/p.json.gz ]] || wrong 'there is no profile'; }
+
+# waits_for PID: the JVM answers commands.
+waits_for() {
+  local tries
+  for ((tries = 0; tries < 100; tries++)); do
+    ! "$top/target/release/vouch" status "$1" >/dev/null 2>&1 || return 0
+    sleep 0.1
+  done
+  wrong 'the JVM does not answer'
+}
+
+# commands HOME CYCLES [OPTION…]: starts and stops recordings in a JVM that runs.
+commands() {
+  local home=$1 cycles=$2 cycle pid code=0 agent=() done=0
+  shift 2
+  hunt_java "$home" "$@" Hunted 8000 - >"$work/out" 2>"$work/err" &
+  pid=$!
+  # `timeout` is in front of it.
+  local jvm='' tries
+  for ((tries = 0; tries < 100; tries++)); do
+    jvm=$(pgrep -P "$(pgrep -P "$pid" timeout || echo "$pid")" java) && break
+    sleep 0.05
+  done
+  waits_for "$jvm" || return
+  for ((cycle = 0; cycle < cycles; cycle++)); do
+    "$top/target/release/vouch" start "$jvm" --interval 1ms --out "$work/$cycle.json.gz" >>"$work/said" 2>&1 \
+      && "$top/target/release/vouch" dump "$jvm" >>"$work/said" 2>&1 \
+      && "$top/target/release/vouch" stop "$jvm" >>"$work/said" 2>&1 && [[ -s $work/$cycle.json.gz ]] && done=$((done + 1))
+  done
+  wait "$pid" || code=$?
+  ((done == cycles)) || { wrong "$done of $cycles recordings were written: $(tail -n 3 "$work/said")"; return; }
+  ends "$code" "$work/out"
+}
+
+hunt_storm() { commands "$1" 5 -XX:+UseSerialGC; }
+
+hunt_collectors() {
+  local collector
+  for collector in serial parallel g1 $( (($2 < 11)) || echo z shenandoah); do
+    # shellcheck disable=SC2086 # no flag, or some
+    "$1/bin/java" -XX:+UnlockExperimentalVMOptions ${collector_flags[$collector]} -version >/dev/null 2>&1 || continue
+    # shellcheck disable=SC2086 # as above
+    commands "$1" 1 -XX:+UnlockExperimentalVMOptions ${collector_flags[$collector]} || { echo "collector $collector"; return 1; }
+    rm -f "$work"/*
+  done
+}
+
+# plain HOME FACT PATTERN: the program alone; its output must have the pattern, by which the trigger came.
+plain() {
+  local code=0
+  hunt_java "$1" "${java_options[@]}" Hunted "${lasts:-300}" - "${@:4}" >"$work/out" 2>"$work/err" </dev/null || code=$?
+  grep -qE -- "$3" "$work/out" || { wrong "the trigger of $2 did not come (code $code): $(tail -n 2 "$work/out" "$work/err")"; return; }
+  ends "$code" "$work/out"
+}
+
+hunt_children() { plain "$1" children '^children 100$' children 100 && exists; }
+
+hunt_closed() {
+  local code=0 before
+  before=$(readlink /proc/self/fd/2)
+  hunt_java "$1" Hunted 300 "$work/result" descriptor 0 0<&- 1>&- 2>&- || code=$?
+  grep '^descriptor ' "$work/result" | grep -qvF -- "$before" || { wrong 'the streams were open'; return; }
+  [[ $(wc -l <"$work/result") == 2 ]] || { wrong "foreign lines are in the program's data: $(head -c 300 "$work/result")"; return; }
+  ends "$code" "$work/result" && exists
+}
+
+hunt_full() {
+  local code=0 pipe
+  mkfifo "$work/pipe"
+  exec {pipe}<>"$work/pipe"
+  dd if=/dev/zero of="$work/pipe" bs=4096 count=100 oflag=nonblock status=none 2>"$work/filled" || true
+  grep -q 'temporarily unavailable' "$work/filled" || { exec {pipe}>&-; wrong 'the pipe was not full'; return; }
+  hunt_java "$1" Hunted 300 - >"$work/out" 2>&"$pipe" || code=$?
+  exec {pipe}>&-
+  ends "$code" "$work/out" && exists
+}
+
+hunt_descriptors() { (ulimit -n 16 && plain "$1" 'the limit' '^Max open files +16 +16 ' limits); }
+
+# The program is run without the agent first: where that fails, the limit is too low for the JVM itself.
+hunt_address() {
+  local kib own='' bare
+  for kib in 1500000 2000000 2500000 3000000 4000000; do
+    bare=$( (ulimit -v "$kib" && agent=() && plain "$1" 'the limit' "^Max address space +$((kib * 1024)) " limits) 2>&1) || continue
+    own=$(ulimit -v "$kib" && plain "$1" 'the limit' "^Max address space +$((kib * 1024)) " limits) || { echo "$kib KiB: $own"; return 1; }
+    bare=yes
+  done
+  [[ $bare == yes ]] || wrong 'the JVM itself runs at none of these limits'
+}
+
+hunt_redefined() {
+  local java_options=(-javaagent:"$workload_storm") lasts=1000
+  plain "$1" redefinition '^result' && { grep -hq '^storm: [1-9]' "$work/out" "$work/err" || wrong 'no class was redefined'; } && exists
+}
+
+hunt_clock() {
+  local code=0 library pid hours
+  library=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
+  [[ -n $library ]] || return 3
+  echo '+0' >"$work/offset"
+  LD_PRELOAD=$library FAKETIME_TIMESTAMP_FILE=$work/offset FAKETIME_NO_CACHE=1 DONT_FAKE_MONOTONIC=1 \
+    hunt_java "$1" Hunted 3000 - jumps >"$work/out" 2>"$work/err" &
+  pid=$!
+  for hours in +1h -1h +2h +0 -3h +0; do sleep 0.5; echo "$hours" >"$work/offset"; done
+  wait "$pid" || code=$?
+  grep -q '^jumps [1-9]' "$work/out" || { wrong "the clock never jumped: $(tail -n 3 "$work/err")"; return; }
+  ends "$code" "$work/out" && exists
+}
+
+hunt_libjsig() {
+  local library
+  library=$(find "$1/" -name libjsig.so | head -n 1)
+  [[ -n $library ]] || return 3
+  LD_PRELOAD=$library plain "$1" libjsig libjsig maps libjsig && exists
+}
+
+hunt_image() {
+  [[ -x $1/bin/jlink ]] || return 3
+  local image=$work/image
+  "$1/bin/jlink" --add-modules java.base --strip-debug --output "$image" >"$work/jlink" 2>&1 || { wrong "$(tail -n 2 "$work/jlink")"; return; }
+  plain "$image" 'the image' "^home $image\$" home && exists
+}
+
+hunt_jshell() {
+  [[ -x $1/bin/jshell ]] || return 3
+  local code=0
+  printf 'int sum = 0; for (int at = 0; at < 100_000_000; at++) sum ^= at * at;\nSystem.out.println("product " + 6 * 7)\n/exit\n' \
+    | timeout 60 "$1/bin/jshell" -s -J-Djava.util.prefs.userRoot="$work" -R-Xmx64m "${agent[@]/#/-R}" >"$work/out" 2>"$work/err" || code=$?
+  grep -q 'product 42$' "$work/out" || { wrong "jshell printed $(head -c 300 "$work/out" "$work/err")"; return; }
+  ((code == 0)) || { wrong "jshell ended with $code"; return; }
+  whole
+}
+
+hunt_host() {
+  local code=0
+  cc -I"$1/include" -I"$1/include/linux" -o "$work/host" java-tests/loading/host.c -ldl >"$work/cc" 2>&1 || return 3
+  HOST_SHOWS_REMAINS=yes timeout 60 "$work/host" "$1/bin/java" -Xmx64m "${agent[@]}" -cp "$workload_classes" Hunted 1 300 \
+    >"$work/out" 2>"$work/err" || code=$?
+  ((code == 0)) || { wrong "the program ended with $code: $(tail -n 3 "$work/err")"; return; }
+  grep -q '^handler ' "$work/out" || { wrong 'the JVM was not destroyed'; return; }
+  ! grep -E '^(descriptor|handler) .*(perf_event|libvouch)|^thread Vouch' "$work/out" || { wrong 'that is left'; return; }
+  whole && exists
+}
+
+hunt_stepped() {
+  [[ -x $1/bin/jdb ]] || return 3
+  local code=0 pid port='' tries
+  hunt_java "$1" -agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address=0 Hunted 300 - >"$work/out" 2>"$work/err" &
+  pid=$!
+  for ((tries = 0; tries < 200; tries++)); do
+    port=$(sed -n 's/^Listening for transport.*address: //p' "$work/out") && [[ -n $port ]] && break
+    sleep 0.05
+  done
+  {
+    sleep 1; echo 'stop in Hunted.step'; sleep 0.3; echo run; sleep 0.5
+    for ((tries = 0; tries < 20; tries++)); do echo step; sleep 0.1; done
+    echo 'clear Hunted.step'; sleep 0.3; echo cont; sleep 1
+  } | timeout 60 "$1/bin/jdb" -attach "$port" >"$work/jdb" 2>&1 || true
+  wait "$pid" || code=$?
+  (($(grep -c 'Step completed' "$work/jdb") >= 10)) || { wrong "the debugger did not step: $(tail -n 3 "$work/jdb")"; return; }
+  ends "$code" "$work/out" && exists
+}
+
+# hunt NAME MAJOR HOME: one scenario in a fresh folder. 0: no harm; 3: this JDK or machine cannot; else it prints what is wrong.
+hunt() (
+  set +e
+  work=$out/hunt-$1
+  rm -rf "$work"
+  mkdir -p "$work"
+  agent=("-agentpath:$top/target/release/libvouch.so=interval=1ms,events=all,out=$work/p.json.gz")
+  java_options=()
+  "hunt_$1" "$3" "$2"
+)
+
+# hunt_page STATE: the table of all runs so far.
+hunt_page() {
+  local name
+  printf '| scenario | JDKs | times | failures |\n|---|---|---|---|\n'
+  for name in "${HUNT_SCENARIOS[@]}"; do
+    awk -F '\t' -v name="$name" -v words="${hunt_words[$name]}" '$1 == name && $3 != "cannot" { times++; failed += $3 != "ok"
+        if (!($2 in seen)) { seen[$2] = 1; list[++jdks] = $2 } }
+      END { for (i = 1; i <= jdks; i++) for (j = i + 1; j <= jdks; j++) if (list[j] + 0 < list[i] + 0) { t = list[i]; list[i] = list[j]; list[j] = t }
+        for (i = 1; i <= jdks; i++) all = all (i > 1 ? ", " : "") list[i]
+        if (times) printf "| %s | %s | %d | %d |\n", words, all, times, failed }' "$1"
+  done
+}
